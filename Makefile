@@ -1,0 +1,57 @@
+# The commands of the house; `make help` lists them. CI runs `make check` and `make test` (.ci/run).
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# rustup puts cargo where a shell that was already open does not look.
+CARGO_HOME ?= $(or $(HOME),/root)/.cargo
+export CARGO_HOME
+export PATH := $(CARGO_HOME)/bin:$(PATH)
+
+# A suite that hangs must fail: seconds until it is ended, and 10 more until it is killed.
+LIMIT := timeout --kill-after=10
+CHECK_SECONDS ?= 900
+TEST_SECONDS ?= 1200
+FULL_SECONDS ?= 3600
+
+.PHONY: help
+help: ## List these commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1#\2/p' Makefile | while IFS='#' read -r name text; do printf '%-16s %s\n' "$$name" "$$text"; done
+
+.PHONY: demo
+demo: ## See it work on this machine: two sides, a bad network between them
+	scripts/setup --demo
+	cargo run --release --locked --package wayferry -- demo $(ARGS)
+
+.PHONY: test
+test: ## Run all tests but the heavy ones
+	scripts/setup
+	$(LIMIT) $(TEST_SECONDS) cargo test --workspace --locked
+
+.PHONY: test-full
+test-full: ## Run all tests, with slow and heavy programs too
+	scripts/setup --full
+	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
+
+.PHONY: check
+check: ## Format, lints, documentation, layers, licences
+	scripts/setup
+	$(LIMIT) $(CHECK_SECONDS) $(MAKE) --no-print-directory checks
+
+.PHONY: checks
+checks:
+	cargo fmt --check
+	scripts/check-tree
+	scripts/check-layers
+	scripts/check-licences
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+
+.PHONY: bench
+bench: ## Measure window mode over emulated links
+	scripts/setup --demo
+	cargo run --release --locked --package wayferry -- bench windows $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built
+	cargo clean
