@@ -1,0 +1,3 @@
+//! The `wayferry` program.
+
+fn main() {}
