@@ -1,0 +1,3 @@
+//! Both halves of the Wayland proxy.
+
+pub mod wire;
