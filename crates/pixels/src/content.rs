@@ -1,0 +1,219 @@
+//! The last content of a surface, and how new buffers get into it.
+//!
+//! A [`Content`] is what both halves agree a surface looks like. It holds rows without padding; it
+//! does not know which buffer they came from, which update carries them or who shows them.
+//!
+//! The one invariant: after [`Content::absorb`] returns a region, content and buffer are equal inside
+//! the damage, and the content is as before outside the region.
+
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::format::Format;
+use crate::geometry::{Rect, Size};
+use crate::region::Region;
+use crate::tighten::Tightener;
+
+/// The pixels of a surface: tightly packed rows, top to bottom.
+#[derive(Clone)]
+pub struct Content {
+    size: Size,
+    format: Format,
+    pixels: Vec<u8>,
+}
+
+impl Content {
+    /// Content of zeros. Pages that are never touched cost no memory.
+    pub fn new(size: Size, format: Format) -> Self {
+        let length = size.width as usize * size.height as usize * format.bytes_per_pixel();
+        Self { size, format, pixels: vec![0; length] }
+    }
+
+    /// Size in pixels.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Format of the pixels.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Bytes from one row to the next: width × bytes per pixel.
+    pub fn stride(&self) -> usize {
+        self.size.width as usize * self.format.bytes_per_pixel()
+    }
+
+    /// All rows, without padding.
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    /// `width` pixels of row `y` from column `x`.
+    ///
+    /// # Panics
+    /// When they do not lie inside the surface.
+    pub fn row(&self, y: u32, x: u32, width: u32) -> &[u8] {
+        &self.pixels[self.span(y, x, width)]
+    }
+
+    /// Paints everything in one colour, given as the bytes of one pixel in this content's format.
+    ///
+    /// # Panics
+    /// When `pixel` is not [`Format::bytes_per_pixel`] long.
+    pub fn fill(&mut self, pixel: &[u8]) {
+        assert_eq!(pixel.len(), self.format.bytes_per_pixel(), "a pixel of this format");
+        for target in self.pixels.chunks_exact_mut(pixel.len()) {
+            target.copy_from_slice(pixel);
+        }
+    }
+
+    /// Takes over the damaged part of a buffer of the same size and format, and says what changed.
+    ///
+    /// `read(offset, target)` fills `target` with the buffer's bytes from `offset`; it is called for
+    /// ranges inside [`Layout::end`] only, in bands that stay in the cache while they are compared.
+    /// Damage outside the surface is ignored. The region returned lies inside the damage and holds
+    /// every pixel that changed; it may hold few others, where a rectangle more would cost more.
+    ///
+    /// # Panics
+    /// When the layout was made for another size or format.
+    ///
+    /// # Errors
+    /// Whatever `read` returns, at once. The content is then unspecified inside the damage.
+    pub fn absorb<E>(
+        &mut self,
+        layout: &Layout,
+        damage: &Region,
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Region, E> {
+        assert_eq!(
+            (layout.size, layout.format),
+            (self.size, self.format),
+            "a layout of this size and format"
+        );
+        let mut scratch = Vec::new();
+        let mut tightener = Tightener::new(self.size.width);
+        for rect in damage.clip(self.size).rects() {
+            tightener.begin(*rect);
+            self.absorb_rect(layout, *rect, &mut scratch, &mut tightener, &mut read)?;
+            tightener.end();
+        }
+        Ok(tightener.into_region())
+    }
+
+    fn absorb_rect<E>(
+        &mut self,
+        layout: &Layout,
+        rect: Rect,
+        scratch: &mut Vec<u8>,
+        tightener: &mut Tightener,
+        read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pixel = self.format.bytes_per_pixel();
+        let length = rect.width as usize * pixel;
+        let rows_at_once = layout.rows_at_once(length);
+        let mut y = rect.y;
+        while y < rect.bottom() {
+            let rows = rows_at_once.min(rect.bottom() - y);
+            let step = layout.stride as usize;
+            let band = if rows == 1 { length } else { (rows as usize - 1) * step + length };
+            if scratch.len() < band {
+                scratch.resize(band, 0);
+            }
+            read(
+                layout.offset + u64::from(y) * layout.stride + rect.x as u64 * pixel as u64,
+                &mut scratch[..band],
+            )?;
+            for row in 0..rows {
+                let start = row as usize * step;
+                self.absorb_row(y + row, rect, &scratch[start..start + length], tightener);
+            }
+            y += rows;
+        }
+        Ok(())
+    }
+
+    fn absorb_row(&mut self, y: u32, rect: Rect, new: &[u8], tightener: &mut Tightener) {
+        let pixel = self.format.bytes_per_pixel();
+        let span = self.span(y, rect.x, rect.width);
+        let old = &mut self.pixels[span];
+        if old != new {
+            tightener.row(y, old, new, pixel);
+            old.copy_from_slice(new);
+        }
+    }
+
+    /// Overwrites a rectangle with tightly packed rows; it must lie inside and `source` must fill it.
+    pub(crate) fn write(&mut self, rect: Rect, source: &[u8]) {
+        let length = rect.width as usize * self.format.bytes_per_pixel();
+        for (y, row) in (rect.y..rect.bottom()).zip(source.chunks_exact(length)) {
+            let span = self.span(y, rect.x, rect.width);
+            self.pixels[span].copy_from_slice(row);
+        }
+    }
+
+    fn span(&self, y: u32, x: u32, width: u32) -> Range<usize> {
+        assert!(x.saturating_add(width) <= self.size.width, "columns inside the surface");
+        let pixel = self.format.bytes_per_pixel();
+        let start = y as usize * self.stride() + x as usize * pixel;
+        start..start + width as usize * pixel
+    }
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Content")
+            .field("size", &self.size)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the rows of a program's buffer lie in its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    offset: u64,
+    stride: u64,
+    end: u64,
+    size: Size,
+    format: Format,
+}
+
+impl Layout {
+    /// A buffer that starts at byte `offset` and has `stride` bytes from row to row.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] when a row does not fit the stride or an offset overflows.
+    pub fn new(offset: u64, stride: u64, size: Size, format: Format) -> Result<Self, Error> {
+        let row = u64::from(size.width) * format.bytes_per_pixel() as u64;
+        let wrong = Error::Layout { stride, row };
+        if stride < row || usize::try_from(stride).is_err() {
+            return Err(wrong);
+        }
+        let end = stride
+            .checked_mul(u64::from(size.height - 1))
+            .and_then(|last| last.checked_add(row))
+            .and_then(|length| length.checked_add(offset))
+            .ok_or(wrong)?;
+        Ok(Self { offset, stride, end, size, format })
+    }
+
+    /// First byte beyond the last row's last pixel: what the memory must at least hold.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How many rows of `length` bytes are best read in one call.
+    fn rows_at_once(&self, length: usize) -> u32 {
+        if self.stride - (length as u64).min(self.stride) > MAX_GAP {
+            return 1;
+        }
+        (BAND as u64 / self.stride).clamp(1, 1 << 16) as u32
+    }
+}
+
+/// Bytes compared while they are in the cache; half of a small second-level cache.
+const BAND: usize = 128 << 10;
+
+/// Bytes between two row segments that are read along rather than cost another call.
+const MAX_GAP: u64 = 4 << 10;
