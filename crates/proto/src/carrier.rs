@@ -1,0 +1,130 @@
+//! What passes between a [`Session`](crate::Session) and whatever moves its bytes.
+//!
+//! A carrier opens one-way streams, writes to them by priority, and tells what arrived in any order. These are plain
+//! values: this crate contains no carrier. Invariant: a stream's id is never used twice in its direction.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{CloseReason, Priority, StreamId};
+
+/// What the carrier has to do, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transmit {
+    /// Open a one-way stream to the peer.
+    Open {
+        /// Its id, chosen by the session: 0, 1, 2, …
+        stream: StreamId,
+        /// Its priority; see [`Priority`].
+        priority: Priority,
+    },
+    /// Append bytes to an open stream.
+    Data {
+        /// The stream.
+        stream: StreamId,
+        /// What to append; may be empty when `finish` is set.
+        bytes: Bytes,
+        /// Nothing follows: end the stream after these bytes.
+        finish: bool,
+    },
+    /// Change the priority of what is not sent yet.
+    Prioritise {
+        /// The stream; one that the carrier does not hold any more is to be ignored.
+        stream: StreamId,
+        /// The new priority.
+        priority: Priority,
+    },
+    /// Give a stream up; what is not sent yet is dropped.
+    Reset {
+        /// The stream; one that the carrier does not hold any more is to be ignored.
+        stream: StreamId,
+        /// Why.
+        code: u32,
+    },
+    /// Tell the peer that one of its streams is not wanted any more.
+    Stop {
+        /// The peer's stream.
+        stream: StreamId,
+        /// Why.
+        code: u32,
+    },
+    /// End the connection; nothing follows.
+    Close {
+        /// See [`CloseReason::to_wire`].
+        code: u32,
+        /// See [`CloseReason::to_wire`].
+        reason: String,
+    },
+}
+
+/// What the carrier tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Bytes of a stream that the peer opened; in any order, repeats allowed.
+    Data {
+        /// The peer's stream, by the carrier's own number: best its index (0, 1, 2, … in the order of opening).
+        stream: StreamId,
+        /// Where in the stream they belong.
+        offset: u64,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// The peer ended a stream. May come before its last bytes.
+    Finished {
+        /// The peer's stream.
+        stream: StreamId,
+        /// Its whole length in bytes.
+        length: u64,
+    },
+    /// The peer gave a stream up.
+    Reset {
+        /// The peer's stream.
+        stream: StreamId,
+        /// Why.
+        code: u32,
+    },
+    /// The peer does not want one of our streams any more.
+    Stopped {
+        /// Our stream.
+        stream: StreamId,
+        /// Why.
+        code: u32,
+    },
+    /// A stream could not be opened. The carrier returns, one by one and in order, each [`Transmit::Data`] that it was
+    /// or will be given for it; the session sends them through the main channel.
+    OpenFailed {
+        /// Our stream.
+        stream: StreamId,
+        /// As given.
+        bytes: Bytes,
+        /// As given.
+        finish: bool,
+    },
+    /// The connection is over. [`CloseReason::from_wire`] when the peer closed it.
+    Closed {
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// What the carrier knows of its link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkState {
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// How many bytes may be in flight.
+    pub window: u64,
+    /// Bytes of content and bulk that the carrier was given and has not sent once.
+    pub unsent: u64,
+    /// Estimated rate of the bottleneck in bytes per second.
+    pub rate: Option<u64>,
+    /// Bytes sent, with all overhead that the carrier knows.
+    pub sent_bytes: u64,
+    /// Bytes received, likewise.
+    pub received_bytes: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+}

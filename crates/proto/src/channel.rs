@@ -1,0 +1,481 @@
+//! Channels: ids, kinds, stream headers, classes, priorities, and the one table that routes kinds.
+//!
+//! Every stream begins with a header: a varint length (≤ [`MAX_HEADER`]), then a varint kind and its fields. It says
+//! nothing of what follows. Invariant: the same header and the same framing are used whether a channel has a stream of
+//! its own or goes through the main channel.
+
+use crate::wire::{Reader, Writer};
+use crate::{Error, Hello};
+
+/// Longest header after its length, in bytes. Longer ones are refused.
+pub const MAX_HEADER: usize = 256;
+
+/// Largest edge of a surface in buffer pixels.
+pub const MAX_EDGE: u32 = 16_384;
+
+/// Largest blob in bytes.
+pub const MAX_BLOB: u32 = 4 << 20;
+
+/// The two halves of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Beside the programs.
+    App,
+    /// Beside the compositor.
+    Display,
+}
+
+impl Side {
+    /// The other one.
+    pub fn peer(self) -> Self {
+        match self {
+            Self::App => Self::Display,
+            Self::Display => Self::App,
+        }
+    }
+}
+
+/// One program's Wayland connection; given by the app side, never used twice in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u32);
+
+/// The wire id of a `wl_surface` inside its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SurfaceId(pub u64);
+
+/// Number of an update of one surface; the first is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpdateSeq(pub u64);
+
+/// A stream of the carrier. The streams of the two directions are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+/// A channel that this side opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelId(pub u64);
+
+/// A channel that the peer opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RemoteChannelId(pub u64);
+
+/// What a channel carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Session messages: the main channel, one each way.
+    Control = 1,
+    /// Requests and commit units of one program.
+    Wayland = 2,
+    /// Wayland events of one program.
+    Events = 3,
+    /// One update of one surface.
+    Update = 4,
+    /// The bytes of a pipe.
+    Pipe = 5,
+    /// Bytes named by their hash.
+    Blob = 6,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Control, Self::Wayland, Self::Events, Self::Update, Self::Pipe, Self::Blob];
+
+    /// Its code on the wire.
+    pub fn code(self) -> u64 {
+        self as u64
+    }
+
+    /// What a code stands for.
+    pub fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+
+    /// Whether `side` may open channels of this kind.
+    pub fn opened_by(self, side: Side) -> bool {
+        match self {
+            Self::Wayland | Self::Update => side == Side::App,
+            Self::Events => side == Side::Display,
+            Self::Control | Self::Pipe | Self::Blob => true,
+        }
+    }
+
+    /// The class in which a long-lived channel of this kind travels.
+    pub fn class(self) -> Class {
+        match self {
+            Self::Control => Class::Control,
+            Self::Wayland => Class::Wayland,
+            Self::Events | Self::Blob => Class::Events,
+            Self::Update => Class::Content,
+            Self::Pipe => Class::Pipe,
+        }
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds(u64);
+
+impl Kinds {
+    /// None.
+    pub const EMPTY: Self = Self(0);
+
+    /// All that this build knows, without [`Kind::Control`], which has its own stream by definition.
+    pub const ALL: Self = Self(0b111_1100);
+
+    /// The set with this bit mask: bit `code` for each kind; unknown bits are kept and mean nothing.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bit mask.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// With `kind`.
+    #[must_use]
+    pub fn with(self, kind: Kind) -> Self {
+        Self(self.0 | 1 << kind.code())
+    }
+
+    /// Without `kind`.
+    #[must_use]
+    pub fn without(self, kind: Kind) -> Self {
+        Self(self.0 & !(1 << kind.code()))
+    }
+
+    /// Whether `kind` is in it.
+    pub fn contains(self, kind: Kind) -> bool {
+        self.0 & 1 << kind.code() != 0
+    }
+}
+
+impl FromIterator<Kind> for Kinds {
+    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
+        kinds.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+/// How a channel reaches the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// On a stream of its own.
+    Own,
+    /// In frames inside the main channel.
+    Main,
+}
+
+/// The routing table: a kind has its own stream only when this side offers that (`streams`), the caller has not sent it
+/// over the main channel (`main_only`), and the peer's hello accepts it.
+pub fn route(kind: Kind, streams: Kinds, main_only: Kinds, peer: &Hello) -> Route {
+    let own = match kind {
+        Kind::Control => true,
+        _ => streams.contains(kind) && !main_only.contains(kind) && peer.streams.contains(kind),
+    };
+    if own { Route::Own } else { Route::Main }
+}
+
+/// The first bytes of a channel: what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Header {
+    /// The main channel; messages.
+    Control,
+    /// App → display; messages.
+    Wayland {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// Display → app; messages.
+    Events {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// App → display; chunk table and chunks, delivered whole.
+    Update(UpdateHeader),
+    /// Either way; raw bytes until the end, in windows.
+    Pipe {
+        /// Whose.
+        connection: ConnectionId,
+        /// Which pipe of that connection; once each way.
+        pipe: u64,
+    },
+    /// Either way; raw bytes, delivered whole.
+    Blob {
+        /// Their name.
+        hash: u128,
+        /// How many; ≤ [`MAX_BLOB`].
+        length: u32,
+    },
+}
+
+/// Which update of which surface a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UpdateHeader {
+    /// Whose.
+    pub connection: ConnectionId,
+    /// The surface.
+    pub surface: SurfaceId,
+    /// Its number.
+    pub seq: UpdateSeq,
+    /// Width and height of the content in buffer pixels, 1 ..= [`MAX_EDGE`] each.
+    pub size: (u32, u32),
+    /// The pixel format's code; opaque here.
+    pub format: u8,
+    /// The content starts from zero, not from the previous update.
+    pub fresh: bool,
+}
+
+impl Header {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Control => Kind::Control,
+            Self::Wayland { .. } => Kind::Wayland,
+            Self::Events { .. } => Kind::Events,
+            Self::Update(_) => Kind::Update,
+            Self::Pipe { .. } => Kind::Pipe,
+            Self::Blob { .. } => Kind::Blob,
+        }
+    }
+
+    /// Whose channel it is; `None` for those of the whole session.
+    pub fn connection(&self) -> Option<ConnectionId> {
+        match self {
+            Self::Wayland { connection } | Self::Events { connection } | Self::Pipe { connection, .. } => {
+                Some(*connection)
+            }
+            Self::Update(update) => Some(update.connection),
+            Self::Control | Self::Blob { .. } => None,
+        }
+    }
+
+    /// Appends the header with its length.
+    pub fn encode(&self, writer: &mut Writer) {
+        let mut fields = Writer::new();
+        fields.varint(self.kind().code());
+        match self {
+            Self::Control => {}
+            Self::Wayland { connection } | Self::Events { connection } => {
+                fields.varint(connection.0.into());
+            }
+            Self::Update(update) => update.encode(&mut fields),
+            Self::Pipe { connection, pipe } => {
+                fields.varint(connection.0.into()).varint(*pipe);
+            }
+            Self::Blob { hash, length } => {
+                fields.u128(*hash).varint((*length).into());
+            }
+        }
+        writer.bytes(fields.as_slice());
+    }
+
+    /// Reads what follows the length. Fields that a newer peer appended are ignored.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(bytes);
+        let code = reader.varint("a stream kind")?;
+        let kind = Kind::from_code(code).ok_or(Error::Unknown { expected: "a stream kind", got: code })?;
+        let connection = |reader: &mut Reader<'_>| reader.varint_u32("a connection id").map(ConnectionId);
+        Ok(match kind {
+            Kind::Control => Self::Control,
+            Kind::Wayland => Self::Wayland { connection: connection(&mut reader)? },
+            Kind::Events => Self::Events { connection: connection(&mut reader)? },
+            Kind::Update => Self::Update(UpdateHeader::decode(&mut reader)?),
+            Kind::Pipe => {
+                Self::Pipe { connection: connection(&mut reader)?, pipe: reader.varint("a pipe id")? }
+            }
+            Kind::Blob => Self::Blob {
+                hash: reader.u128("a blob's hash")?,
+                length: reader.varint_max(MAX_BLOB.into(), "a blob's length")? as u32,
+            },
+        })
+    }
+}
+
+impl UpdateHeader {
+    fn encode(&self, writer: &mut Writer) {
+        writer.varint(self.connection.0.into()).varint(self.surface.0).varint(self.seq.0);
+        writer.varint(self.size.0.into()).varint(self.size.1.into());
+        writer.u8(self.format).bool(self.fresh);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let header = Self {
+            connection: ConnectionId(reader.varint_u32("a connection id")?),
+            surface: SurfaceId(reader.varint("a surface id")?),
+            seq: UpdateSeq(reader.varint("an update number")?),
+            size: (edge(reader, "a width")?, edge(reader, "a height")?),
+            format: reader.u8("a pixel format")?,
+            fresh: reader.bool("the fresh flag")?,
+        };
+        if header.seq.0 == 0 {
+            return Err(Error::Unknown { expected: "an update number from 1", got: 0 });
+        }
+        Ok(header)
+    }
+}
+
+fn edge(reader: &mut Reader<'_>, expected: &'static str) -> Result<u32, Error> {
+    match reader.varint_max(MAX_EDGE.into(), expected)? {
+        0 => Err(Error::Unknown { expected, got: 0 }),
+        edge => Ok(edge as u32),
+    }
+}
+
+/// Traffic classes; a higher one always goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Large transfers that nobody waits for.
+    Bulk = 1,
+    /// Clipboard and drags.
+    Pipe = 2,
+    /// Content made better later.
+    Refinement = 3,
+    /// Updates.
+    Content = 4,
+    /// Updates of less than [`SMALL_UPDATE`](crate::SMALL_UPDATE) bytes.
+    SmallContent = 5,
+    /// Sound.
+    Audio = 6,
+    /// Requests and commit units.
+    Wayland = 7,
+    /// Wayland events: input.
+    Events = 8,
+    /// The main channel.
+    Control = 9,
+}
+
+impl Class {
+    /// Whether [`Session::content_budget`](crate::Session::content_budget) counts it.
+    pub fn is_budgeted(self) -> bool {
+        self <= Self::SmallContent
+    }
+}
+
+/// A stream's priority: strict, the larger one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub i32);
+
+impl Priority {
+    /// Inside `class`, earlier sequence numbers first; a block's repair right after its source.
+    pub fn new(class: Class, seq: u64, is_repair: bool) -> Self {
+        let place = (seq.wrapping_mul(2) + u64::from(is_repair)) & 0xff_ffff;
+        Self(i32::from(class as u8) << 24 | (0xff_ffff - place as i32))
+    }
+
+    /// The class that it was made with.
+    pub fn class(self) -> Class {
+        match self.0 >> 24 {
+            ..=1 => Class::Bulk,
+            2 => Class::Pipe,
+            3 => Class::Refinement,
+            4 => Class::Content,
+            5 => Class::SmallContent,
+            6 => Class::Audio,
+            7 => Class::Wayland,
+            8 => Class::Events,
+            9.. => Class::Control,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn examples() -> Vec<Header> {
+        let connection = ConnectionId(70_000);
+        let update = UpdateHeader {
+            connection,
+            surface: SurfaceId(8),
+            seq: UpdateSeq(1),
+            size: (1280, MAX_EDGE),
+            format: 3,
+            fresh: true,
+        };
+        vec![
+            Header::Control,
+            Header::Wayland { connection },
+            Header::Events { connection },
+            Header::Update(update),
+            Header::Pipe { connection, pipe: 12 },
+            Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
+        ]
+    }
+
+    #[test]
+    fn headers_survive_the_wire() {
+        for header in examples() {
+            let mut writer = Writer::new();
+            header.encode(&mut writer);
+            let mut reader = Reader::new(writer.as_slice());
+            let fields = reader.bytes(MAX_HEADER, "header").unwrap();
+            assert!(reader.is_empty());
+            assert_eq!(Header::decode(fields), Ok(header));
+            let newer = [fields, &[1, 2, 3]].concat();
+            assert_eq!(Header::decode(&newer), Ok(header));
+            for cut in 0..fields.len() {
+                assert!(Header::decode(&fields[..cut]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_headers_are_errors() {
+        let decode = |fill: fn(&mut Writer)| {
+            let mut writer = Writer::new();
+            fill(&mut writer);
+            Header::decode(writer.as_slice())
+        };
+        assert!(matches!(
+            decode(|w| {
+                w.varint(77);
+            }),
+            Err(Error::Unknown { got: 77, .. })
+        ));
+        assert!(
+            decode(|w| {
+                w.varint(6).u128(0).varint(u64::from(MAX_BLOB) + 1);
+            })
+            .is_err()
+        );
+        assert!(
+            decode(|w| {
+                w.varint(2).varint(1 << 32);
+            })
+            .is_err()
+        );
+        for (seq, width, height) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, u64::from(MAX_EDGE) + 1, 1)] {
+            let mut writer = Writer::new();
+            writer.varint(4).varint(0).varint(0).varint(seq).varint(width).varint(height).u8(0).u8(0);
+            assert!(Header::decode(writer.as_slice()).is_err());
+        }
+    }
+
+    #[test]
+    fn classes_are_strict_and_first_comes_first_inside_one() {
+        let classes = [Class::Bulk, Class::Pipe, Class::Refinement, Class::Content, Class::SmallContent];
+        let more = [Class::Audio, Class::Wayland, Class::Events, Class::Control];
+        let all: Vec<_> = classes.into_iter().chain(more).collect();
+        for pair in all.windows(2) {
+            assert!(Priority::new(pair[0], 0, false) < Priority::new(pair[1], 0xff_ffff, true));
+        }
+        for class in all {
+            let source = Priority::new(class, 5, false);
+            let repair = Priority::new(class, 5, true);
+            let next = Priority::new(class, 6, false);
+            assert!(source > repair && repair > next);
+            assert_eq!(source.class(), class);
+            assert!(source.0 > 0);
+        }
+    }
+
+    #[test]
+    fn the_set_of_all_kinds_is_complete() {
+        let all: Kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Control).collect();
+        assert_eq!(all, Kinds::ALL);
+        assert!(!all.without(Kind::Pipe).contains(Kind::Pipe));
+    }
+}

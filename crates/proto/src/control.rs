@@ -1,0 +1,465 @@
+//! The messages of the main channel.
+//!
+//! Each is one frame of the control stream: a varint type, then its fields. What they mean to a session is the
+//! session's matter. Invariant: a [`Hello`] of any version can be read up to the fields of version 1, so that two
+//! builds can always tell each other why they do not fit.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::wire::{Reader, Writer};
+use crate::{ConnectionId, Error, HostTime, Kinds, Side, sanitise};
+
+/// Longest frame of the main channel in bytes: a message of [`MAX_MESSAGE`] with its fields around it.
+pub const MAX_CONTROL: usize = MAX_MESSAGE + 64;
+
+/// Longest message of a Wayland or event channel, and longest snapshot, in bytes.
+pub const MAX_MESSAGE: usize = 64 << 10;
+
+/// Longest software name in bytes.
+pub const MAX_SOFTWARE: usize = 64;
+
+/// Longest text of an error in [`Control::AppClosed`], in bytes.
+pub const MAX_ERROR_TEXT: usize = 512;
+
+/// Most compressions in a [`Hello`].
+const MAX_COMPRESSIONS: usize = 16;
+
+/// A range of protocol versions, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// Lowest.
+    pub min: u32,
+    /// Highest.
+    pub max: u32,
+}
+
+impl Versions {
+    /// What this build speaks.
+    pub const CURRENT: Self = Self { min: 1, max: 1 };
+
+    /// The highest version of both.
+    pub fn common(self, other: Self) -> Option<u32> {
+        let highest = self.max.min(other.max);
+        (highest >= self.min.max(other.min)).then_some(highest)
+    }
+}
+
+/// Names a session of an app side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SessionId(pub [u8; 16]);
+
+impl SessionId {
+    /// Stands for whichever session the carrier leads to.
+    pub const ANY: Self = Self([0; 16]);
+
+    /// Whether the two may be one session.
+    pub fn matches(self, other: Self) -> bool {
+        self == other || self == Self::ANY || other == Self::ANY
+    }
+}
+
+/// The one-time secret of a ticket. Not shown by `Debug`; compared in constant time.
+#[derive(Clone, Copy)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// The bytes, to be written into a ticket.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl From<[u8; 32]> for Secret {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        // The box keeps the compiler from leaving the loop at the first difference.
+        pairs.fold(0, |sum, (a, b)| std::hint::black_box(sum | (a ^ b))) == 0
+    }
+}
+
+impl Eq for Secret {}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A set of optional abilities, used only when both sides have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities(u64);
+
+impl Capabilities {
+    /// None; so far there are none to have.
+    pub const NONE: Self = Self(0);
+
+    /// The set with this bit mask; unknown bits are kept and mean nothing.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bit mask.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// What both have.
+    #[must_use]
+    pub const fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// How chunks may be compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Compression {
+    /// Not at all; always understood.
+    None = 0,
+    /// LZ4 block format.
+    Lz4 = 1,
+    /// Zstandard.
+    Zstd = 2,
+}
+
+impl Compression {
+    fn from_code(code: u8) -> Option<Self> {
+        [Self::None, Self::Lz4, Self::Zstd].into_iter().find(|compression| *compression as u8 == code)
+    }
+}
+
+/// How a side introduces itself: the first message of its control stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The protocol versions that it speaks.
+    pub versions: Versions,
+    /// Which half it is.
+    pub side: Side,
+    /// The session that it is or wants.
+    pub session: SessionId,
+    /// Its optional abilities.
+    pub capabilities: Capabilities,
+    /// The kinds that it accepts on streams of their own.
+    pub streams: Kinds,
+    /// The ticket's secret; from the display.
+    pub secret: Option<Secret>,
+    /// What it can decompress, preferred first.
+    pub compression: Vec<Compression>,
+    /// Its host's clock when it was written.
+    pub clock: HostTime,
+    /// Program and version; ≤ [`MAX_SOFTWARE`] bytes.
+    pub software: String,
+}
+
+impl Hello {
+    fn encode(&self, writer: &mut Writer) {
+        writer.varint(self.versions.min.into()).varint(self.versions.max.into());
+        writer.u8(match self.side {
+            Side::App => 0,
+            Side::Display => 1,
+        });
+        writer.raw(&self.session.0).u64(self.capabilities.bits()).u64(self.streams.bits());
+        writer.bytes(self.secret.as_ref().map_or(&[], |secret| secret.0.as_slice()));
+        writer.varint(self.compression.len() as u64);
+        for compression in &self.compression {
+            writer.u8(*compression as u8);
+        }
+        writer.varint(self.clock.0).str(&sanitise(&self.software, MAX_SOFTWARE));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let versions =
+            Versions { min: reader.varint_u32("a version")?, max: reader.varint_u32("a version")? };
+        if versions.min > versions.max {
+            return Err(Error::OutOfRange {
+                expected: "the lowest version",
+                max: versions.max.into(),
+                got: versions.min.into(),
+            });
+        }
+        let side = match reader.u8("a side")? {
+            0 => Side::App,
+            1 => Side::Display,
+            got => return Err(Error::Unknown { expected: "a side", got: got.into() }),
+        };
+        let session = SessionId(reader.array("a session id")?);
+        let capabilities = Capabilities::from_bits(reader.u64("capabilities")?);
+        let streams = Kinds::from_bits(reader.u64("stream kinds")?);
+        let secret = match reader.bytes(32, "a secret")? {
+            [] => None,
+            bytes => Some(Secret(bytes.try_into().map_err(|_| Error::Truncated { expected: "a secret" })?)),
+        };
+        let count = reader.count(MAX_COMPRESSIONS, "the number of compressions")?;
+        let codes = reader.raw(count, "compressions")?;
+        let compression = codes.iter().filter_map(|code| Compression::from_code(*code)).collect();
+        let clock = HostTime(reader.varint("a clock")?);
+        let software = sanitise(reader.str(MAX_SOFTWARE, "a software name")?, MAX_SOFTWARE);
+        reader.rest(); // fields of later versions
+        Ok(Self { versions, side, session, capabilities, streams, secret, compression, clock, software })
+    }
+}
+
+/// A message of the main channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Control {
+    /// The first one, once each way. The session's own.
+    Hello(Hello),
+    /// Asks for a [`Control::Pong`]. The session's own.
+    Ping {
+        /// Returned as it is.
+        token: u64,
+        /// The sender's clock.
+        sent: HostTime,
+    },
+    /// Answers a [`Control::Ping`]. The session's own.
+    Pong {
+        /// As in the ping.
+        token: u64,
+        /// As in the ping.
+        sent: HostTime,
+        /// The answerer's clock.
+        received: HostTime,
+    },
+    /// What the display side tells of its compositor; opaque here, ≤ [`MAX_MESSAGE`] bytes.
+    Snapshot(Bytes),
+    /// A program's connection ended at the sender.
+    AppClosed {
+        /// Which.
+        connection: ConnectionId,
+        /// Why, when it was not the program's own wish; ≤ [`MAX_ERROR_TEXT`] bytes.
+        error: Option<String>,
+    },
+    /// The programs have ended with this status. The display answers by closing, so that it cannot get lost.
+    Exit {
+        /// Exit status as a shell shows it.
+        code: i32,
+    },
+    /// The reader of a pipe has taken this many bytes since its beginning. The session's own.
+    PipeCredit {
+        /// Whose.
+        connection: ConnectionId,
+        /// Which pipe.
+        pipe: u64,
+        /// Bytes taken so far.
+        consumed: u64,
+    },
+    /// A stream was refused because of its header. The session's own.
+    Refused {
+        /// The kind that it began with; 0 when none could be read.
+        kind: u64,
+    },
+    /// Part of a channel that has no stream of its own. The session's own.
+    Embedded {
+        /// The virtual stream, counted by the sender beside its real ones.
+        stream: u64,
+        /// Where in the stream the bytes belong.
+        offset: u64,
+        /// The stream ends after them.
+        finish: bool,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// Gives up a virtual stream of the sender. The session's own.
+    EmbeddedReset {
+        /// The virtual stream.
+        stream: u64,
+        /// Why.
+        code: u32,
+    },
+    /// Stops a virtual stream of the receiver. The session's own.
+    EmbeddedStop {
+        /// The virtual stream.
+        stream: u64,
+        /// Why.
+        code: u32,
+    },
+}
+
+impl Control {
+    /// Appends the message, without a length.
+    pub fn encode(&self, writer: &mut Writer) {
+        match self {
+            Self::Hello(hello) => {
+                writer.varint(1);
+                hello.encode(writer);
+            }
+            Self::Ping { token, sent } => {
+                writer.varint(2).varint(*token).varint(sent.0);
+            }
+            Self::Pong { token, sent, received } => {
+                writer.varint(3).varint(*token).varint(sent.0).varint(received.0);
+            }
+            Self::Snapshot(bytes) => {
+                writer.varint(4).raw(bytes);
+            }
+            Self::AppClosed { connection, error } => {
+                writer.varint(5).varint(connection.0.into()).bool(error.is_some());
+                if let Some(error) = error {
+                    writer.str(&sanitise(error, MAX_ERROR_TEXT));
+                }
+            }
+            Self::Exit { code } => {
+                writer.varint(6).i32(*code);
+            }
+            Self::PipeCredit { connection, pipe, consumed } => {
+                writer.varint(7).varint(connection.0.into()).varint(*pipe).varint(*consumed);
+            }
+            Self::Refused { kind } => {
+                writer.varint(8).varint(*kind);
+            }
+            Self::Embedded { stream, offset, finish, bytes } => {
+                writer.varint(9).varint(*stream).varint(*offset).bool(*finish).raw(bytes);
+            }
+            Self::EmbeddedReset { stream, code } => {
+                writer.varint(10).varint(*stream).varint((*code).into());
+            }
+            Self::EmbeddedStop { stream, code } => {
+                writer.varint(11).varint(*stream).varint((*code).into());
+            }
+        }
+    }
+
+    /// Reads one message. `Ok(None)` is a type that this build does not know, to be ignored.
+    pub fn decode(frame: &Bytes) -> Result<Option<Self>, Error> {
+        let mut reader = Reader::new(frame);
+        let code = reader.varint("a control message")?;
+        let message = match code {
+            1 => Self::Hello(Hello::decode(&mut reader)?),
+            2 => Self::Ping { token: reader.varint("a token")?, sent: HostTime(reader.varint("a clock")?) },
+            3 => Self::Pong {
+                token: reader.varint("a token")?,
+                sent: HostTime(reader.varint("a clock")?),
+                received: HostTime(reader.varint("a clock")?),
+            },
+            4 if reader.remaining() > MAX_MESSAGE => {
+                let got = reader.remaining() as u64;
+                return Err(Error::OutOfRange { expected: "a snapshot", max: MAX_MESSAGE as u64, got });
+            }
+            4 => Self::Snapshot(frame.slice_ref(reader.rest())),
+            5 => Self::AppClosed {
+                connection: ConnectionId(reader.varint_u32("a connection id")?),
+                error: match reader.bool("the error flag")? {
+                    true => Some(sanitise(reader.str(MAX_ERROR_TEXT, "an error text")?, MAX_ERROR_TEXT)),
+                    false => None,
+                },
+            },
+            6 => Self::Exit { code: reader.i32("an exit status")? },
+            7 => Self::PipeCredit {
+                connection: ConnectionId(reader.varint_u32("a connection id")?),
+                pipe: reader.varint("a pipe id")?,
+                consumed: reader.varint("a number of bytes")?,
+            },
+            8 => Self::Refused { kind: reader.varint("a stream kind")? },
+            9 => Self::Embedded {
+                stream: reader.varint("a stream id")?,
+                offset: reader.varint("an offset")?,
+                finish: reader.bool("the finish flag")?,
+                bytes: frame.slice_ref(reader.rest()),
+            },
+            10 => Self::EmbeddedReset { stream: reader.varint("a stream id")?, code: code_of(&mut reader)? },
+            11 => Self::EmbeddedStop { stream: reader.varint("a stream id")?, code: code_of(&mut reader)? },
+            _ => return Ok(None),
+        };
+        reader.finish("a control message")?;
+        Ok(Some(message))
+    }
+
+    /// Whether the session sends and handles it itself; such a message is neither given to
+    /// [`Session::control`](crate::Session::control) nor reported as an event.
+    pub fn is_internal(&self) -> bool {
+        !matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. })
+    }
+}
+
+fn code_of(reader: &mut Reader<'_>) -> Result<u32, Error> {
+    reader.varint_u32("a stream error code")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            versions: Versions::CURRENT,
+            side: Side::Display,
+            session: SessionId([7; 16]),
+            capabilities: Capabilities::from_bits(1 << 40),
+            streams: Kinds::ALL,
+            secret: Some([9; 32].into()),
+            compression: vec![Compression::Zstd, Compression::None],
+            clock: HostTime(123_456_789_012),
+            software: "wayferry 0.1.0".into(),
+        }
+    }
+
+    fn encode(message: &Control) -> Bytes {
+        let mut writer = Writer::new();
+        message.encode(&mut writer);
+        writer.into_vec().into()
+    }
+
+    #[test]
+    fn messages_survive_the_wire() {
+        let connection = ConnectionId(3);
+        let messages = [
+            Control::Hello(hello()),
+            Control::Hello(Hello { secret: None, compression: vec![], ..hello() }),
+            Control::Ping { token: 1, sent: HostTime(2) },
+            Control::Pong { token: 1, sent: HostTime(2), received: HostTime(3) },
+            Control::Snapshot(Bytes::from_static(b"snapshot")),
+            Control::AppClosed { connection, error: None },
+            Control::AppClosed { connection, error: Some("broke".into()) },
+            Control::Exit { code: -1 },
+            Control::PipeCredit { connection, pipe: 5, consumed: 1 << 40 },
+            Control::Refused { kind: 77 },
+            Control::Embedded { stream: 1, offset: 99, finish: true, bytes: Bytes::from_static(b"part") },
+            Control::EmbeddedReset { stream: 1, code: u32::MAX },
+            Control::EmbeddedStop { stream: 1, code: 0 },
+        ];
+        for message in messages {
+            let frame = encode(&message);
+            assert_eq!(Control::decode(&frame), Ok(Some(message.clone())));
+            let open_ended = matches!(message, Control::Snapshot(_) | Control::Embedded { .. });
+            for cut in 0..frame.len() {
+                assert!(open_ended || Control::decode(&frame.slice(..cut)).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_newer_hello_is_understood_and_a_newer_message_ignored() {
+        let mut writer = Writer::new();
+        Control::Hello(hello()).encode(&mut writer);
+        writer.str("a field of version 2");
+        assert_eq!(Control::decode(&writer.into_vec().into()), Ok(Some(Control::Hello(hello()))));
+        assert_eq!(Control::decode(&Bytes::from_static(&[0x3f, 1, 2])), Ok(None));
+    }
+
+    #[test]
+    fn the_highest_common_version_is_chosen() {
+        let versions = |min, max| Versions { min, max };
+        assert_eq!(versions(1, 3).common(versions(2, 9)), Some(3));
+        assert_eq!(versions(4, 9).common(versions(1, 5)), Some(5));
+        assert_eq!(versions(1, 2).common(versions(3, 4)), None);
+    }
+
+    #[test]
+    fn secrets_are_compared_and_hidden() {
+        let secret = Secret::from([1; 32]);
+        let mut other = [1; 32];
+        other[31] = 2;
+        assert_eq!(secret, Secret::from([1; 32]));
+        assert_ne!(secret, Secret::from(other));
+        assert_eq!(format!("{secret:?}"), "Secret(…)");
+    }
+}

@@ -1,0 +1,37 @@
+//! The session between the two halves of Wayferry, without any I/O.
+//!
+//! A [`Session`] takes what a carrier received ([`Arrival`]) and the time, and gives what the carrier is to send
+//! ([`Transmit`]), what the caller should know ([`Event`]) and when it wants to be woken. It multiplexes prioritised
+//! channels, each a stream of the carrier with a short typed header, or frames inside the main channel where streams are
+//! not to be had. It knows no sockets, no clock, no threads, no randomness, no Wayland and no pixels.
+//!
+//! The run loop, in this order until nothing is left: [`Session::receive`] for each arrival, [`Session::on_timeout`] when
+//! [`Session::next_timeout`] has passed, [`Session::poll_event`] until `None`, then [`Session::poll_transmit`] until
+//! `None`. The one invariant: nothing of one channel can stall or corrupt another, and everything that the peer can make
+//! this side store has a named limit.
+
+mod carrier;
+mod channel;
+mod clock;
+mod control;
+mod error;
+pub mod fence;
+mod session;
+mod time;
+pub mod wire;
+
+pub use carrier::{Arrival, LinkState, Transmit};
+pub use channel::{
+    ChannelId, Class, ConnectionId, Header, Kind, Kinds, MAX_BLOB, MAX_EDGE, MAX_HEADER, Priority,
+    RemoteChannelId, Route, Side, StreamId, SurfaceId, UpdateHeader, UpdateSeq, route,
+};
+pub use clock::ClockMap;
+pub use control::{
+    Capabilities, Compression, Control, Hello, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE, MAX_SOFTWARE,
+    Secret, SessionId, Versions,
+};
+pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
+pub use session::{
+    Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_UPDATE, PIPE_WINDOW, SMALL_UPDATE, Session,
+};
+pub use time::{HostTime, Time};

@@ -1,0 +1,80 @@
+//! What a session is told when it starts.
+
+use crate::{Capabilities, Compression, HostTime, Kinds, Secret, SessionId, Side, Time, Versions};
+
+/// How a session behaves; a plain value, given once.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which half this is.
+    pub side: Side,
+    /// The session that this is (app) or wants (display). Default [`SessionId::ANY`].
+    pub session: SessionId,
+    /// Program and version, shown to the peer; ≤ [`MAX_SOFTWARE`](crate::MAX_SOFTWARE) bytes.
+    pub software: String,
+    /// Protocol versions to offer. Default [`Versions::CURRENT`].
+    pub versions: Versions,
+    /// Optional abilities to offer. Default none.
+    pub capabilities: Capabilities,
+    /// Kinds that may have streams of their own, in both directions, if the peer agrees. Default all.
+    pub streams: Kinds,
+    /// Kinds that this side sends through the main channel all the same. Default none.
+    pub main_only: Kinds,
+    /// The ticket's secret to show (display). Default none.
+    pub secret: Option<Secret>,
+    /// The ticket's secret that the peer must show (app). Default none: any peer that the carrier lets in.
+    pub expected_secret: Option<Secret>,
+    /// What this side can decompress, and would use, preferred first. Default all, Zstandard first.
+    pub compression: Vec<Compression>,
+    /// What the peer may make this side store.
+    pub limits: Limits,
+    /// When the session starts, by the run loop's time; deadlines count from here. Default [`Time::ZERO`].
+    pub start: Time,
+    /// What the host's monotonic clock showed at [`Time::ZERO`]. Default 0, right in virtual time.
+    pub clock_origin: HostTime,
+}
+
+impl Config {
+    /// The defaults for one side.
+    pub fn new(side: Side) -> Self {
+        Self {
+            side,
+            session: SessionId::ANY,
+            software: format!("wayferry {}", env!("CARGO_PKG_VERSION")),
+            versions: Versions::CURRENT,
+            capabilities: Capabilities::NONE,
+            streams: Kinds::ALL,
+            main_only: Kinds::EMPTY,
+            secret: None,
+            expected_secret: None,
+            compression: vec![Compression::Zstd, Compression::Lz4, Compression::None],
+            limits: Limits::default(),
+            start: Time::ZERO,
+            clock_origin: HostTime(0),
+        }
+    }
+}
+
+/// What the peer may make this side store; exceeding one ends the session with its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of incomplete channels, all together, with 64 for each range. Default 512 MiB: an honest peer stays near
+    /// one bandwidth-delay product, but a link that lost one packet of a large update may hold all of it back.
+    pub buffered: usize,
+    /// The same for one channel of messages. Default 32 MiB.
+    pub buffered_per_channel: usize,
+    /// The same, all together, while the peer's hello is missing. Default 1 MiB.
+    pub buffered_before_hello: usize,
+    /// Streams of the peer that are open at once, real and virtual. Default 8192.
+    pub streams: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            buffered: 512 << 20,
+            buffered_per_channel: 32 << 20,
+            buffered_before_hello: 1 << 20,
+            streams: 8192,
+        }
+    }
+}

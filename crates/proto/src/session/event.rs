@@ -1,0 +1,90 @@
+//! What a session tells its caller.
+
+use bytes::Bytes;
+
+use crate::{ChannelId, CloseReason, ClosedBy, Control, Header, Hello, RemoteChannelId, UpdateHeader};
+
+/// Something that happened; each is reported once, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The peer's hello came and fits. Nothing but warnings and the end comes before it.
+    Ready {
+        /// What it said.
+        peer: Hello,
+    },
+    /// A message of the main channel that is not the session's own: snapshot, program ended, exit.
+    Control(Control),
+    /// The peer opened a long-lived channel: Wayland, events or pipe.
+    Opened {
+        /// Its handle.
+        channel: RemoteChannelId,
+        /// What it is.
+        header: Header,
+    },
+    /// A message of a Wayland or event channel.
+    Message {
+        /// The channel.
+        channel: RemoteChannelId,
+        /// What it is.
+        header: Header,
+        /// The message; ≤ [`MAX_MESSAGE`](crate::MAX_MESSAGE) bytes.
+        bytes: Bytes,
+    },
+    /// Bytes of a pipe. To be answered by [`Session::consumed`](crate::Session::consumed) once they are out of memory.
+    Data {
+        /// The channel.
+        channel: RemoteChannelId,
+        /// What it is.
+        header: Header,
+        /// The bytes; never empty.
+        bytes: Bytes,
+    },
+    /// The peer ended a long-lived channel; nothing follows on it.
+    Finished {
+        /// The channel.
+        channel: RemoteChannelId,
+        /// What it was.
+        header: Header,
+    },
+    /// The peer gave a long-lived channel up; nothing follows on it.
+    Reset {
+        /// The channel.
+        channel: RemoteChannelId,
+        /// What it was.
+        header: Header,
+        /// Why.
+        code: u32,
+    },
+    /// The peer does not want one of our channels any more; it is gone.
+    Stopped {
+        /// The channel.
+        channel: ChannelId,
+        /// What it was.
+        header: Header,
+        /// Why.
+        code: u32,
+    },
+    /// A blob, whole.
+    Blob {
+        /// Its name.
+        hash: u128,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// An update, whole: its chunks in the order of its table.
+    Update {
+        /// Which one.
+        header: UpdateHeader,
+        /// The chunks; each ≤ [`MAX_CHUNK`](crate::MAX_CHUNK) bytes.
+        chunks: Vec<Bytes>,
+    },
+    /// Something odd that did no harm; worth a line in the log.
+    Warning(String),
+    /// The session is over; the last event.
+    Closed {
+        /// Why.
+        reason: CloseReason,
+        /// Who ended it.
+        by: ClosedBy,
+    },
+}
