@@ -1,0 +1,55 @@
+//! The rig without Wayferry: what the other tests compare with, and proof that the tools see what they claim to see.
+
+use crate::rig::{Compositor, Sway, Weston, until};
+
+#[test]
+fn foot_draws_and_hears_the_keyboard() {
+    let sway = Sway::start();
+    let desk = sway.settled();
+    let foot = sway.launch("foot").args(["sh", "-c", "printf 'ready\\n'; head -n 1 > heard; exec cat"]).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    let shown = sway.settled();
+    assert!(shown != desk && shown.colours() > 2, "foot shows nothing: {}", desk.difference(&shown));
+
+    sway.type_text("hello äß€");
+    sway.keys(&["-k", "Return"]);
+    let heard = sway.home().read_when("heard", |text| text.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "hello äß€\n");
+    drop(foot);
+    sway.empty();
+    sway.shows("the empty desk", &desk);
+}
+
+#[test]
+fn pointer_clicks_reach_a_program() {
+    let sway = Sway::start();
+    let mut pointer = sway.pointer();
+    let _foot = sway.launch("foot").args(["sh", "-c", MOUSE_REPORT]).start();
+    sway.window("foot", |window| window.app_id == "foot");
+    until("the terminal to listen", || sway.home().file("listens").exists().then_some(()));
+    pointer.click(200, 200);
+    sway.home().read_when("clicks", |report| report.windows(2).any(|pair| pair == b"[<"));
+}
+
+#[test]
+fn clipboard_passes_between_programs() {
+    let sway = Sway::start();
+    sway.launch("wl-copy").arg("one").run();
+    assert_eq!(sway.launch("wl-paste").arg("-n").run(), b"one");
+    sway.launch("wl-copy").args(["-p", "two"]).run();
+    assert_eq!(sway.launch("wl-paste").args(["-p", "-n"]).run(), b"two");
+}
+
+#[test]
+fn weston_shows_simple_shm() {
+    let weston = Weston::start();
+    let desk = weston.settled();
+    let mut program = weston.launch("weston-simple-shm").start();
+    let first = until("the first frame", || Some(weston.screenshot()).filter(|picture| *picture != desk));
+    until("another frame", || Some(weston.screenshot()).filter(|picture| *picture != desk && *picture != first));
+    program.must_run();
+}
+
+/// A shell script that turns the terminal's mouse reports on and keeps what comes.
+pub(crate) const MOUSE_REPORT: &str =
+    "stty raw -echo; printf '\\033[?1000h\\033[?1006h'; touch listens; exec cat > clicks";

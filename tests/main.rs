@@ -1,0 +1,4 @@
+//! Whole programs: real compositors, real applications, and Wayferry between them.
+
+mod direct;
+mod rig;

@@ -1,0 +1,163 @@
+//! sway without a screen: the compositor with a seat, a clipboard and a way to ask what it shows.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{Compositor, Home, Launch, Picture, Pointer, Program, until};
+
+/// See the module.
+pub(crate) struct Sway {
+    // Dropped in this order: clients of the compositor, the compositor, the directory with its sockets.
+    keyboard: Option<Program>,
+    process: Program,
+    home: Home,
+    display: String,
+    ipc: String,
+}
+
+/// A window of the compositor's tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) id: i64,
+    pub(crate) app_id: String,
+    pub(crate) title: String,
+    pub(crate) width: i64,
+    pub(crate) height: i64,
+    pub(crate) focused: bool,
+}
+
+impl Sway {
+    /// Starts one with a 1280 × 720 output, a seat with a keyboard, and nothing on it.
+    pub(crate) fn start() -> Self {
+        let home = Home::new();
+        let config = home.write("sway.conf", CONFIG);
+        let process = home
+            .launch("sway")
+            .args(["-c", config.to_str().expect("a plain path")])
+            .env("WLR_BACKENDS", "headless")
+            .env("WLR_RENDERER", "pixman")
+            .env("WLR_LIBINPUT_NO_DEVICES", "1")
+            .start();
+        let mut sway = Self { keyboard: None, process, home, display: String::new(), ipc: String::new() };
+        sway.ipc = until("sway's command socket", || {
+            sway.process.must_run();
+            sway.socket(|name| name.starts_with("sway-ipc."))
+        });
+        sway.display = until("sway's display", || {
+            sway.process.must_run();
+            sway.socket(|name| name.starts_with("wayland-") && !name.ends_with(".lock"))
+        });
+        sway.ipc = sway.home.runtime().join(&sway.ipc).display().to_string();
+        until("sway's output", || (sway.outputs() == 1).then_some(()));
+        sway.hold_keyboard();
+        sway
+    }
+
+    /// Asks or commands sway; gives its answer.
+    pub(crate) fn message(&self, words: &[&str]) -> Value {
+        let answer = self.launch("swaymsg").arg("-r").args(words.iter().copied()).env("SWAYSOCK", &self.ipc).run();
+        serde_json::from_slice(&answer).unwrap_or(Value::Null)
+    }
+
+    /// The windows that are shown.
+    pub(crate) fn windows(&self) -> Vec<Window> {
+        let mut found = Vec::new();
+        collect(&self.message(&["-t", "get_tree"]), &mut found);
+        found
+    }
+
+    /// Waits until a window fits.
+    pub(crate) fn window(&self, what: &str, fits: impl Fn(&Window) -> bool) -> Window {
+        until(&format!("a window: {what}"), || self.windows().into_iter().find(&fits))
+    }
+
+    /// Waits until no window is left.
+    pub(crate) fn empty(&self) {
+        until("the last window to go", || self.windows().is_empty().then_some(()));
+    }
+
+    /// Types a text into the focused window.
+    pub(crate) fn type_text(&self, text: &str) {
+        self.launch("wtype").arg(text).run();
+    }
+
+    /// Presses what `wtype`'s arguments say, as `-k Return` or `-M ctrl v -m ctrl`.
+    pub(crate) fn keys(&self, words: &[&str]) {
+        self.launch("wtype").args(words.iter().copied()).run();
+    }
+
+    /// A pointer that lives as long as the value.
+    pub(crate) fn pointer(&self) -> Pointer {
+        Pointer::new(self, WIDTH, HEIGHT)
+    }
+
+    /// Prepares a program on this compositor with a session bus of its own, as GTK wants it.
+    pub(crate) fn launch_with_bus(&self, program: &str) -> Launch {
+        self.launch(program).under(&["dbus-run-session", "--"])
+    }
+
+    /// wtype makes a keyboard, types and removes it. One that stays makes the seat what it is on a desk: a program
+    /// knows the keyboard before the first key, and focus comes when a window is mapped.
+    fn hold_keyboard(&mut self) {
+        self.keyboard = Some(self.launch("wtype").args(["-s", "3600000"]).start());
+        until("a keyboard on the seat", || {
+            let seats = self.message(&["-t", "get_seats"]);
+            (seats[0]["capabilities"].as_i64()? & KEYBOARD != 0).then_some(())
+        });
+    }
+
+    fn outputs(&self) -> usize {
+        self.message(&["-t", "get_outputs"]).as_array().map_or(0, Vec::len)
+    }
+
+    fn socket(&self, fits: impl Fn(&str) -> bool) -> Option<String> {
+        let entries = fs::read_dir(self.home.runtime()).ok()?;
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).find(|name| fits(name))
+    }
+}
+
+impl Compositor for Sway {
+    fn home(&self) -> &Home {
+        &self.home
+    }
+
+    fn display(&self) -> &str {
+        &self.display
+    }
+
+    fn screenshot(&self) -> Picture {
+        Picture::from_ppm(&self.launch("grim").args(["-t", "ppm", "-"]).run())
+    }
+}
+
+fn collect(node: &Value, found: &mut Vec<Window>) {
+    if node["pid"].is_i64() && node["type"] != "output" {
+        found.push(Window {
+            id: node["id"].as_i64().unwrap_or_default(),
+            app_id: node["app_id"].as_str().unwrap_or_default().to_owned(),
+            title: node["name"].as_str().unwrap_or_default().to_owned(),
+            width: node["rect"]["width"].as_i64().unwrap_or_default(),
+            height: node["rect"]["height"].as_i64().unwrap_or_default(),
+            focused: node["focused"].as_bool().unwrap_or_default(),
+        });
+    }
+    for key in ["nodes", "floating_nodes"] {
+        node[key].as_array().into_iter().flatten().for_each(|child| collect(child, found));
+    }
+}
+
+const WIDTH: u32 = 1280;
+const HEIGHT: u32 = 720;
+
+/// `wl_seat.capability.keyboard`.
+const KEYBOARD: i64 = 2;
+
+const CONFIG: &str = "\
+output HEADLESS-1 resolution 1280x720 position 0 0
+output * bg #336699 solid_color
+default_border none
+default_floating_border none
+focus_follows_mouse no
+xwayland disable
+";
