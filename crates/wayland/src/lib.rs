@@ -1,3 +1,4 @@
 //! Both halves of the Wayland proxy.
 
+pub mod tables;
 pub mod wire;
