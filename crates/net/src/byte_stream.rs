@@ -1,0 +1,365 @@
+//! The byte-stream carrier: one pair of fds (ssh's stdio, a Unix socket, an inherited fd, TCP) carries all streams.
+//!
+//! One thread owns both fds, the decoder and the queues of [`mux`]; the handle talks to it through two queues and
+//! two eventfds. Whatever ends the link (close, end of file, an error, dropping the handle), the thread ends
+//! exactly once and takes both fds with it. It authenticates nobody: whoever holds the other end is trusted as far
+//! as the session trusts it.
+//!
+//! Both fds become non-blocking for the life of the carrier; the flags they had are restored when it ends, because
+//! an inherited fd may share them with another process.
+
+mod frame;
+mod mux;
+mod window;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
+
+pub use self::frame::MuxError;
+use self::mux::{Mux, Output};
+use crate::carrier::{Carrier, QUEUE_LIMIT};
+use crate::inbox::Inbox;
+use crate::outbox::{Feeder, Level, Outbox};
+use crate::wake::Wake;
+
+/// The handle of a byte-stream carrier.
+pub struct ByteStream {
+    shared: Arc<Shared>,
+    feeder: Feeder,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the handle and the thread share.
+struct Shared {
+    inbox: Inbox,
+    outbox: Arc<Outbox>,
+    /// For the run loop.
+    wake: Arc<Wake>,
+    /// For the thread.
+    kick: Arc<Wake>,
+    link: Mutex<LinkState>,
+    dropped: AtomicBool,
+}
+
+impl ByteStream {
+    /// Starts the carrier on a pair of fds, which may be two duplicates of one socket.
+    ///
+    /// Fails when the process is out of fds or threads; both fds are closed then.
+    pub fn spawn(read: OwnedFd, write: OwnedFd) -> io::Result<Box<dyn Carrier>> {
+        let (wake, kick) = (Arc::new(Wake::new()?), Arc::new(Wake::new()?));
+        let on_drain = Box::new({
+            let kick = Arc::clone(&kick);
+            move || kick.raise()
+        });
+        let shared = Arc::new(Shared {
+            inbox: Inbox::new(Arc::clone(&wake), on_drain),
+            outbox: Arc::new(Outbox::new(Arc::clone(&wake))),
+            wake,
+            kick,
+            link: Mutex::default(),
+            dropped: AtomicBool::new(false),
+        });
+        let driver = Driver::new(Arc::clone(&shared), read, write)?;
+        let thread = std::thread::Builder::new().name("wayferry-mux".into()).spawn(|| driver.run())?;
+        let feeder = Feeder::new(Arc::clone(&shared.outbox));
+        Ok(Box::new(Self { shared, feeder, thread: Some(thread) }))
+    }
+
+    /// [`ByteStream::spawn`] on a socket that carries both directions.
+    pub fn spawn_on_socket(socket: OwnedFd) -> io::Result<Box<dyn Carrier>> {
+        let write = socket.try_clone()?;
+        Self::spawn(socket, write)
+    }
+}
+
+impl Carrier for ByteStream {
+    fn transmit(&mut self, transmit: Transmit) {
+        if self.feeder.feed(transmit) {
+            self.shared.kick.raise();
+        }
+    }
+
+    fn poll_arrival(&mut self) -> Option<Arrival> {
+        self.shared.inbox.pop().inspect(|arrival| self.feeder.observe(arrival))
+    }
+
+    fn link(&self) -> LinkState {
+        let mut link = *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner);
+        link.unsent = self.shared.outbox.unsent();
+        link
+    }
+
+    fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.shared.wake.as_fd()
+    }
+
+    fn clear_wake(&self) {
+        self.shared.wake.lower();
+    }
+}
+
+impl Drop for ByteStream {
+    fn drop(&mut self) {
+        self.shared.dropped.store(true, Ordering::Release);
+        self.shared.kick.raise();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread's state.
+struct Driver {
+    shared: Arc<Shared>,
+    mux: Mux,
+    read: NonBlocking,
+    write: Option<NonBlocking>,
+    started: Instant,
+    out: Vec<u8>,
+    level: Level,
+    sent: u64,
+    received: u64,
+    writes: u64,
+    /// Set once this side has decided to close: why, and how long it may take.
+    closing: Option<(CloseReason, Instant)>,
+    /// The peer sent what cannot be understood: nothing after it counts.
+    broken: bool,
+}
+
+/// Whether the thread goes on.
+#[derive(PartialEq)]
+enum Next {
+    Continue,
+    End,
+}
+
+impl Driver {
+    fn new(shared: Arc<Shared>, read: OwnedFd, write: OwnedFd) -> io::Result<Self> {
+        // Both before either is changed: they may be one.
+        let (read_flags, write_flags) = (rustix::fs::fcntl_getfl(&read)?, rustix::fs::fcntl_getfl(&write)?);
+        Ok(Self {
+            shared,
+            mux: Mux::new(),
+            read: NonBlocking::new(read, read_flags)?,
+            write: Some(NonBlocking::new(write, write_flags)?),
+            started: Instant::now(),
+            out: Vec::new(),
+            level: Level::default(),
+            sent: 0,
+            received: 0,
+            writes: 0,
+            closing: None,
+            broken: false,
+        })
+    }
+
+    fn run(mut self) {
+        let mut buffer = vec![0; READ_SIZE];
+        while self.turn(&mut buffer) == Next::Continue {}
+        self.publish();
+    }
+
+    fn turn(&mut self, buffer: &mut [u8]) -> Next {
+        self.take_transmits();
+        if self.shared.dropped.load(Ordering::Acquire) && self.closing.is_none() {
+            return Next::End;
+        }
+        self.fill();
+        self.publish();
+        if self.mux.backlog().total > QUEUE_LIMIT {
+            return self.end(CloseReason::LinkLost("it does not take what the session sends".into()));
+        }
+        let Some(ready) = self.wait() else {
+            return self.end(CloseReason::LinkLost("the peer did not answer the close".into()));
+        };
+        if ready.write {
+            self.write_some();
+        }
+        if ready.read { self.read_some(buffer) } else { Next::Continue }
+    }
+
+    fn take_transmits(&mut self) {
+        self.shared.kick.lower();
+        let (transmits, counted) = self.shared.outbox.take();
+        for transmit in transmits {
+            match transmit {
+                Transmit::Close { code, reason } => self.close(code, reason),
+                transmit => self.mux.transmit(transmit),
+            }
+        }
+        self.shared.outbox.publish(
+            &mut self.level,
+            counted,
+            self.mux.backlog().content,
+            self.mux.window().size(),
+        );
+        self.mux.acknowledge(self.shared.inbox.consumed());
+    }
+
+    fn close(&mut self, code: u32, reason: String) {
+        if self.closing.is_none() {
+            let deadline = Instant::now() + CLOSE_LINGER;
+            self.closing = Some((CloseReason::from_wire(code, &reason), deadline));
+            self.mux.transmit(Transmit::Close { code, reason });
+        }
+    }
+
+    /// Tops up the bytes to write; ends the outgoing direction when nothing will follow.
+    fn fill(&mut self) {
+        if self.write.is_none() {
+            return;
+        }
+        if self.out.is_empty() {
+            self.mux.produce(self.started.elapsed(), &mut self.out);
+        }
+        if self.out.is_empty() && self.mux.is_closed() {
+            self.end_write();
+        }
+    }
+
+    fn end_write(&mut self) {
+        self.out.clear();
+        if let Some(write) = self.write.take() {
+            // A pipe ends by being closed; a socket must be told, the reading half still holds it. Not a socket:
+            // an error without meaning.
+            let _ = rustix::net::shutdown(&write.fd, rustix::net::Shutdown::Write);
+        }
+    }
+
+    fn publish(&mut self) {
+        let window = self.mux.window();
+        self.shared.outbox.publish(&mut self.level, 0, self.mux.backlog().content, window.size());
+        *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = LinkState {
+            rtt: window.rtt(),
+            window: window.size(),
+            unsent: 0,
+            rate: window.rate(),
+            sent_bytes: self.sent,
+            received_bytes: self.received,
+            lost_packets: 0,
+            sent_packets: self.writes,
+        };
+    }
+
+    /// Waits for either fd or a kick; `None` when the time to close is over.
+    fn wait(&self) -> Option<Ready> {
+        let left =
+            self.closing.as_ref().map(|(_, deadline)| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return None;
+        }
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let write = self.write.as_ref().filter(|_| !self.out.is_empty());
+        let mut fds = vec![PollFd::new(&*self.shared.kick, PollFlags::IN)];
+        let read_at = (!self.shared.inbox.is_full()).then(|| {
+            fds.push(PollFd::new(&self.read.fd, PollFlags::IN));
+            fds.len() - 1
+        });
+        let write_at = write.map(|write| {
+            fds.push(PollFd::new(&write.fd, PollFlags::OUT));
+            fds.len() - 1
+        });
+        // EINTR: nothing is ready, the loop comes back.
+        let _ = poll(&mut fds, timeout.as_ref());
+        let ready = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
+        Some(Ready { read: ready(read_at), write: ready(write_at) })
+    }
+
+    fn write_some(&mut self) {
+        let Some(write) = &self.write else { return };
+        match rustix::io::write(&write.fd, &self.out) {
+            Ok(written) => {
+                self.out.drain(..written);
+                self.sent += written as u64;
+                self.writes += 1;
+            }
+            Err(error) if is_transient(error) => {}
+            // The peer's last words may still wait in the other direction; its end follows there.
+            Err(_) => self.end_write(),
+        }
+    }
+
+    fn read_some(&mut self, buffer: &mut [u8]) -> Next {
+        let read = match rustix::io::read(&self.read.fd, &mut *buffer) {
+            Ok(0) => {
+                let cut = if self.mux.is_between_frames() { "" } else { " in the middle of a frame" };
+                return self.end(CloseReason::LinkLost(format!("the byte stream ended{cut}")));
+            }
+            Ok(read) => read,
+            Err(error) if is_transient(error) => return Next::Continue,
+            Err(error) => return self.end(CloseReason::LinkLost(io::Error::from(error).to_string())),
+        };
+        self.received += read as u64;
+        if self.broken {
+            return Next::Continue;
+        }
+        let mut closed = None;
+        let inbox = &self.shared.inbox;
+        let received = self.mux.receive(self.started.elapsed(), &buffer[..read], |output| match output {
+            Output::Arrival(arrival) => inbox.push(arrival),
+            Output::Close { code, reason } => closed = Some(CloseReason::from_wire(code, &reason)),
+        });
+        if let Err(error) = received {
+            self.refuse(&error);
+        }
+        closed.map_or(Next::Continue, |reason| self.end(reason))
+    }
+
+    /// The peer's bytes make no sense any more: say so, then only wait for its end.
+    fn refuse(&mut self, error: &MuxError) {
+        self.broken = true;
+        let (code, reason) = CloseReason::ProtocolViolation(error.to_string()).to_wire();
+        self.close(code, reason);
+    }
+
+    /// Tells the session why the link is over. What happens after this side's close is only the answer to it.
+    fn end(&mut self, reason: CloseReason) -> Next {
+        let reason = self.closing.take().map_or(reason, |(ours, _)| ours);
+        self.shared.inbox.push(Arrival::Closed { reason });
+        Next::End
+    }
+}
+
+/// Which fds poll(2) reported, for whatever reason.
+struct Ready {
+    read: bool,
+    write: bool,
+}
+
+/// An fd without blocking, which gets its old flags back.
+struct NonBlocking {
+    fd: OwnedFd,
+    flags: OFlags,
+}
+
+impl NonBlocking {
+    fn new(fd: OwnedFd, flags: OFlags) -> io::Result<Self> {
+        rustix::fs::fcntl_setfl(&fd, flags | OFlags::NONBLOCK)?;
+        Ok(Self { fd, flags })
+    }
+}
+
+impl Drop for NonBlocking {
+    fn drop(&mut self) {
+        let _ = rustix::fs::fcntl_setfl(&self.fd, self.flags);
+    }
+}
+
+fn is_transient(error: rustix::io::Errno) -> bool {
+    use rustix::io::Errno;
+    error == Errno::AGAIN || error == Errno::INTR
+}
+
+/// Bytes taken in one read: four full frames.
+const READ_SIZE: usize = 64 << 10;
+
+/// How long a close may take: to write what goes before it, and to see the peer's end.
+const CLOSE_LINGER: Duration = Duration::from_secs(1);

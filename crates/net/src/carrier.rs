@@ -1,0 +1,68 @@
+//! The one small trait between a run loop and whatever moves its bytes.
+
+use std::os::fd::BorrowedFd;
+
+use wayferry_proto::{Arrival, LinkState, Priority, Transmit};
+
+/// A link to the peer, used by one thread.
+///
+/// The run loop polls [`Carrier::wake_fd`] for input. When it is readable: [`Carrier::clear_wake`], then
+/// [`Carrier::poll_arrival`] until it gives `None`, then hand over what [`Carrier::link`] has room for. In this
+/// order no wake-up is lost.
+///
+/// Memory: arrivals are bounded by the carrier, which stops reading the link when too many wait. What is handed to
+/// [`Carrier::transmit`] is bounded by the session: content by [`LinkState::unsent`] against
+/// [`LinkState::window`], pipes by their credits; the rest is small. A carrier that is handed more than
+/// [`QUEUE_LIMIT`] bytes that it cannot send ends with [`Arrival::Closed`] instead of growing.
+///
+/// Dropping a carrier ends it: its threads are joined, its fds closed, and the peer sees the end. After
+/// [`Transmit::Close`] this takes up to one second on a link that does not answer; otherwise it is immediate.
+pub trait Carrier: Send {
+    /// Takes one transmit; never blocks and never fails. A link that is gone says so in [`Arrival::Closed`].
+    fn transmit(&mut self, transmit: Transmit);
+
+    /// The next thing that came from the peer. [`Arrival::Closed`] is the last one.
+    fn poll_arrival(&mut self) -> Option<Arrival>;
+
+    /// What the link can carry now.
+    fn link(&self) -> LinkState;
+
+    /// Readable when an arrival is queued, or when there is room for content again.
+    fn wake_fd(&self) -> BorrowedFd<'_>;
+
+    /// Makes [`Carrier::wake_fd`] unreadable until the next reason to wake.
+    fn clear_wake(&self);
+}
+
+/// Whether bytes of this priority count as content: held back to about one window, never ahead of the rest.
+pub(crate) fn is_content(priority: Priority) -> bool {
+    priority.class().is_budgeted()
+}
+
+/// Bytes that were handed over and not sent yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    /// Of all classes.
+    pub(crate) total: u64,
+    /// Of those that count as content.
+    pub(crate) content: u64,
+}
+
+impl Backlog {
+    pub(crate) fn add(&mut self, priority: Priority, bytes: usize) {
+        self.total += bytes as u64;
+        if is_content(priority) {
+            self.content += bytes as u64;
+        }
+    }
+
+    pub(crate) fn sub(&mut self, priority: Priority, bytes: usize) {
+        self.total -= bytes as u64;
+        if is_content(priority) {
+            self.content -= bytes as u64;
+        }
+    }
+}
+
+/// Bytes handed over and not sent, of all classes, at which a carrier gives up.
+pub const QUEUE_LIMIT: u64 = 128 << 20;

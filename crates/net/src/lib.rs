@@ -1,0 +1,15 @@
+//! Carriers: QUIC on noq and a byte-stream multiplexer; identity and tickets.
+//!
+//! This is the only crate with an async runtime, and nobody outside notices: a [`Carrier`] is a handle with queues
+//! and an eventfd, for a run loop that sits in poll(2). It moves the session's streams and knows nothing of what
+//! is in them. Its one invariant: calls on a carrier never block, and what the peer sends never costs more memory
+//! than the named limits.
+
+pub mod byte_stream;
+mod carrier;
+mod inbox;
+mod outbox;
+mod wake;
+
+pub use self::byte_stream::ByteStream;
+pub use self::carrier::{Carrier, QUEUE_LIMIT};
