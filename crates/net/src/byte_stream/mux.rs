@@ -365,3 +365,288 @@ fn take(queue: &mut VecDeque<Bytes>, mut length: usize, out: &mut Vec<u8>) {
 
 /// Streams of one side that have begun and not ended. More wait for one to end.
 pub(crate) const STREAMS_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wayferry_proto::Class;
+
+    use super::*;
+
+    fn open(mux: &mut Mux, stream: u64, class: Class) -> StreamId {
+        let stream = StreamId(stream);
+        mux.transmit(Transmit::Open { stream, priority: Priority::new(class, stream.0, false) });
+        stream
+    }
+
+    fn send(mux: &mut Mux, stream: StreamId, bytes: impl Into<Bytes>, finish: bool) {
+        mux.transmit(Transmit::Data { stream, bytes: bytes.into(), finish });
+    }
+
+    fn output(mux: &mut Mux) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        loop {
+            let mut piece = Vec::new();
+            mux.produce(Duration::ZERO, &mut piece);
+            if piece.is_empty() {
+                return bytes;
+            }
+            bytes.append(&mut piece);
+        }
+    }
+
+    fn input(mux: &mut Mux, bytes: &[u8]) -> Result<Vec<Output>, MuxError> {
+        let mut outputs = Vec::new();
+        mux.receive(Duration::from_millis(1), bytes, |output| outputs.push(output))?;
+        Ok(outputs)
+    }
+
+    /// Streams with their bytes and whether they finished; panics on a gap.
+    fn collect(outputs: &[Output]) -> HashMap<u64, (Vec<u8>, bool)> {
+        let mut streams: HashMap<u64, (Vec<u8>, bool)> = HashMap::new();
+        for output in outputs {
+            match output {
+                Output::Arrival(Arrival::Data { stream, offset, bytes }) => {
+                    let got = streams.entry(stream.0).or_default();
+                    assert_eq!(got.0.len() as u64, *offset);
+                    got.0.extend_from_slice(bytes);
+                }
+                Output::Arrival(Arrival::Finished { stream, length }) => {
+                    let got = streams.entry(stream.0).or_default();
+                    assert_eq!(got.0.len() as u64, *length);
+                    got.1 = true;
+                }
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+        streams
+    }
+
+    proptest! {
+        #[test]
+        fn any_messages_arrive_whole_however_the_bytes_are_cut(
+            messages in prop::collection::vec((0..6u64, 0..3000usize), 1..40),
+            cuts in prop::collection::vec(1..4000usize, 1..20),
+        ) {
+            let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+            let classes = [Class::Control, Class::Events, Class::Wayland, Class::Content, Class::Pipe, Class::Bulk];
+            let mut expected: HashMap<StreamId, Vec<u8>> = HashMap::new();
+            for (stream, class) in classes.into_iter().enumerate() {
+                expected.insert(open(&mut sender, stream as u64, class), Vec::new());
+            }
+            let mut wire = Vec::new();
+            for (at, (stream, length)) in messages.into_iter().enumerate() {
+                let bytes: Vec<u8> = (0..length).map(|byte| (byte * 7 + at) as u8).collect();
+                expected.get_mut(&StreamId(stream)).unwrap().extend_from_slice(&bytes);
+                send(&mut sender, StreamId(stream), bytes, false);
+                if at % 3 == 0 {
+                    sender.produce(Duration::ZERO, &mut wire);
+                }
+            }
+            for stream in 0..6 {
+                send(&mut sender, StreamId(stream), Bytes::new(), true);
+            }
+            wire.append(&mut output(&mut sender));
+            let (mut outputs, mut acked, mut rest, mut cuts) = (Vec::new(), 0, wire, cuts.into_iter().cycle());
+            while !rest.is_empty() {
+                let piece: Vec<u8> = rest.drain(..cuts.next().unwrap().min(rest.len())).collect();
+                let got = input(&mut receiver, &piece).unwrap();
+                let bytes = |output: &Output| match output {
+                    Output::Arrival(Arrival::Data { bytes, .. }) => bytes.len() as u64,
+                    _ => 0,
+                };
+                acked += got.iter().map(bytes).sum::<u64>();
+                outputs.extend(got);
+                receiver.acknowledge(acked);
+                input(&mut sender, &output(&mut receiver)).unwrap();
+                rest.append(&mut output(&mut sender));
+            }
+            let mut got: Vec<_> = collect(&outputs).into_values().collect();
+            prop_assert!(got.iter().all(|(_, finished)| *finished));
+            let mut got: Vec<_> = got.drain(..).map(|(bytes, _)| bytes).collect();
+            let mut expected: Vec<_> = expected.into_values().collect();
+            got.sort();
+            expected.sort();
+            prop_assert_eq!(got, expected);
+            prop_assert_eq!(sender.backlog(), Backlog::default());
+            prop_assert_eq!(sender.window().unacked(), 0);
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_nothing(bytes in prop::collection::vec(any::<u8>(), 0..5000)) {
+            let mut mux = Mux::new();
+            input(&mut mux, &PREAMBLE).unwrap();
+            let _ = input(&mut mux, &bytes);
+            prop_assert!(mux.incoming.len() <= STREAMS_MAX);
+        }
+    }
+
+    #[test]
+    fn a_key_passes_all_queued_content() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        let content = open(&mut sender, 0, Class::Content);
+        send(&mut sender, content, vec![0; 1 << 20], true);
+        let mut wire = Vec::new();
+        sender.produce(Duration::ZERO, &mut wire);
+        let key = open(&mut sender, 1, Class::Events);
+        send(&mut sender, key, &b"key"[..], false);
+        wire.append(&mut output(&mut sender));
+        let outputs = input(&mut receiver, &wire).unwrap();
+        let at = outputs.iter().position(
+            |output| matches!(output, Output::Arrival(Arrival::Data { bytes, .. }) if &bytes[..] == b"key"),
+        );
+        assert!(at.unwrap() <= 1, "behind {at:?} frames");
+    }
+
+    #[test]
+    fn content_is_held_at_a_window_and_continues_with_the_acknowledgement() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        let content = open(&mut sender, 0, Class::SmallContent);
+        send(&mut sender, content, vec![0; 200 << 10], true);
+        input(&mut receiver, &output(&mut sender)).unwrap();
+        assert_eq!(sender.window().unacked(), 64 << 10);
+        assert_eq!(sender.backlog().content, (200 - 64) << 10);
+        let wayland = open(&mut sender, 1, Class::Wayland);
+        send(&mut sender, wayland, vec![1; 100 << 10], false);
+        assert!(output(&mut sender).len() > 100 << 10, "only content is held");
+        receiver.acknowledge(164 << 10);
+        input(&mut sender, &output(&mut receiver)).unwrap();
+        assert!(output(&mut sender).len() > 64 << 10);
+    }
+
+    #[test]
+    fn stop_leads_to_a_reset_and_silence() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        let pipe = open(&mut sender, 7, Class::Pipe);
+        send(&mut sender, pipe, vec![0; 300 << 10], false);
+        input(&mut receiver, &output(&mut sender)).unwrap();
+        receiver.transmit(Transmit::Stop { stream: StreamId(0), code: 5 });
+        let got = input(&mut sender, &output(&mut receiver)).unwrap();
+        assert_eq!(got, [Output::Arrival(Arrival::Stopped { stream: pipe, code: 5 })]);
+        assert_eq!(sender.backlog(), Backlog::default());
+        send(&mut sender, pipe, vec![0; 1000], true);
+        assert_eq!(sender.backlog(), Backlog::default());
+        let last = output(&mut sender);
+        assert!(last.len() < 16, "a reset, not the rest");
+        assert_eq!(input(&mut receiver, &last).unwrap(), []);
+        assert!(receiver.incoming.is_empty() && sender.sender.streams.is_empty());
+    }
+
+    #[test]
+    fn what_a_stopped_stream_still_carries_is_acknowledged() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        let pipe = open(&mut sender, 0, Class::Pipe);
+        send(&mut sender, pipe, vec![0; 1000], false);
+        let first = output(&mut sender);
+        send(&mut sender, pipe, vec![0; 1000], false);
+        let second = output(&mut sender);
+        input(&mut receiver, &first).unwrap();
+        receiver.transmit(Transmit::Stop { stream: StreamId(0), code: 0 });
+        assert_eq!(input(&mut receiver, &second).unwrap(), []);
+        receiver.acknowledge(1000);
+        input(&mut sender, &output(&mut receiver)).unwrap();
+        assert_eq!(sender.window().unacked(), 0);
+    }
+
+    #[test]
+    fn a_reset_reaches_the_session_once_and_frees_the_stream() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        let (seen, unseen) = (open(&mut sender, 0, Class::Wayland), open(&mut sender, 1, Class::Wayland));
+        send(&mut sender, seen, &b"x"[..], false);
+        input(&mut receiver, &output(&mut sender)).unwrap();
+        for stream in [seen, unseen, seen] {
+            sender.transmit(Transmit::Reset { stream, code: 9 });
+        }
+        let got = input(&mut receiver, &output(&mut sender)).unwrap();
+        assert_eq!(got, [Output::Arrival(Arrival::Reset { stream: StreamId(0), code: 9 })]);
+        assert!(receiver.incoming.is_empty());
+    }
+
+    #[test]
+    fn close_comes_after_messages_and_instead_of_content() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        let (pixels, main) = (open(&mut sender, 0, Class::Content), open(&mut sender, 1, Class::Control));
+        send(&mut sender, pixels, vec![0; 1 << 20], true);
+        send(&mut sender, main, &b"exit 3"[..], false);
+        sender.transmit(Transmit::Close { code: 4, reason: "enough".into() });
+        send(&mut sender, pixels, vec![0; 1 << 20], true);
+        let wire = output(&mut sender);
+        assert!(sender.is_closed() && wire.len() < 100);
+        let got = input(&mut receiver, &wire).unwrap();
+        let text = Arrival::Data { stream: StreamId(0), offset: 0, bytes: Bytes::from_static(b"exit 3") };
+        let close = Output::Close { code: 4, reason: "enough".into() };
+        assert_eq!(got, [Output::Arrival(text), close]);
+        assert_eq!(sender.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn ten_thousand_streams_leave_nothing_behind() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        for stream in 0..10_000 {
+            let stream = open(&mut sender, stream, Class::Wayland);
+            send(&mut sender, stream, &b"hello"[..], true);
+        }
+        let got = input(&mut receiver, &output(&mut sender)).unwrap();
+        assert_eq!(collect(&got).len(), 10_000);
+        assert!(receiver.incoming.is_empty() && sender.sender.streams.is_empty());
+        assert!(sender.sender.begun.is_empty() && sender.sender.ready.is_empty());
+    }
+
+    #[test]
+    fn too_many_open_streams_wait_for_an_end() {
+        let (mut sender, mut receiver) = (Mux::new(), Mux::new());
+        for stream in 0..=STREAMS_MAX as u64 {
+            let stream = open(&mut sender, stream, Class::Wayland);
+            send(&mut sender, stream, &b"x"[..], false);
+        }
+        assert_eq!(collect(&input(&mut receiver, &output(&mut sender)).unwrap()).len(), STREAMS_MAX);
+        send(&mut sender, StreamId(0), &b"y"[..], true);
+        assert_eq!(
+            collect_loose(&input(&mut receiver, &output(&mut sender)).unwrap()),
+            [0, 0, STREAMS_MAX as u64]
+        );
+    }
+
+    fn collect_loose(outputs: &[Output]) -> Vec<u64> {
+        let stream = |output: &Output| match output {
+            Output::Arrival(Arrival::Data { stream, .. } | Arrival::Finished { stream, .. }) => stream.0,
+            other => panic!("unexpected {other:?}"),
+        };
+        outputs.iter().map(stream).collect()
+    }
+
+    #[test]
+    fn a_raised_priority_overtakes() {
+        let mut sender = Mux::new();
+        output(&mut sender);
+        let (first, second) = (open(&mut sender, 0, Class::Bulk), open(&mut sender, 1, Class::Bulk));
+        send(&mut sender, first, vec![1; 100], true);
+        send(&mut sender, second, vec![2; 100], true);
+        sender.transmit(Transmit::Prioritise {
+            stream: second,
+            priority: Priority::new(Class::Audio, 0, false),
+        });
+        assert_eq!(sender.backlog(), Backlog { total: 200, content: 100 });
+        assert_eq!(output(&mut sender)[4], 2);
+        assert_eq!(sender.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn rules_of_streams_are_enforced() {
+        let refused = |frames: &[Frame]| {
+            let mut bytes = PREAMBLE.to_vec();
+            frames.iter().for_each(|frame| put_frame(&mut bytes, frame));
+            input(&mut Mux::new(), &bytes).unwrap_err()
+        };
+        let data = |stream, end| Frame::Data { stream, payload: Bytes::from_static(b"x"), end };
+        assert_eq!(refused(&[data(1, false)]), MuxError::StreamOutOfOrder { expected: 0, found: 1 });
+        assert_eq!(refused(&[data(0, true), data(0, false)]), MuxError::StreamEnded { stream: 0 });
+        let reset = Frame::Reset { stream: 0, code: 0 };
+        assert_eq!(refused(&[data(0, false), reset.clone(), reset]), MuxError::StreamEnded { stream: 0 });
+        assert_eq!(refused(&[Frame::Ack { total: 1 }]), MuxError::WrongAck { total: 1 });
+        let stop = Frame::Stop { stream: 0, code: 0 };
+        assert_eq!(refused(&[stop]), MuxError::StreamOutOfOrder { expected: 0, found: 0 });
+        let flood: Vec<_> = (0..=STREAMS_MAX as u64).map(|stream| data(stream, false)).collect();
+        assert_eq!(refused(&flood), MuxError::TooManyStreams { limit: STREAMS_MAX });
+    }
+}
