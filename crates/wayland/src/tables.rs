@@ -115,7 +115,7 @@ pub enum Access {
     Offered,
     /// Programs of a session that allows it by name: it can see, or act for, other programs of the desktop.
     Privileged,
-    /// Nobody, not even when allowed by name: it needs buffers or devices to cross, which they cannot yet.
+    /// Nobody, not even when allowed by name: what it needs to cross cannot yet.
     Withheld,
 }
 
@@ -219,15 +219,14 @@ pub const GLOBALS: &[Global] = &[
     privileged(ExtDataControlManagerV1::interface, 1),
     privileged(ZwlrForeignToplevelManagerV1::interface, 3),
     privileged(ExtForeignToplevelListV1::interface, 1),
-    // The desktop's outputs.
-    privileged(ZwlrOutputManagerV1::interface, 2),
-    privileged(ZwlrOutputPowerManagerV1::interface, 1),
-    // Content that the compositor writes into the program's buffers, and devices.
+    // Content that the compositor writes into the program's buffers, devices, the whole desktop's state.
     withheld(ZwlrScreencopyManagerV1::interface, 3),
     withheld(ZwlrExportDmabufManagerV1::interface, 1),
     withheld(ExtImageCopyCaptureManagerV1::interface, 1),
     withheld(ZwlrGammaControlManagerV1::interface, 1),
     withheld(ZwpInputMethodManagerV2::interface, 1),
+    withheld(ZwlrOutputManagerV1::interface, 2),
+    withheld(ZwlrOutputPowerManagerV1::interface, 1),
     withheld(ExtSessionLockManagerV1::interface, 1),
     withheld(WpDrmLeaseDeviceV1::interface, 1),
     withheld(WpSecurityContextManagerV1::interface, 1),

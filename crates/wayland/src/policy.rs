@@ -1,0 +1,215 @@
+//! What every message means to a proxy that owns the pixels: one table, one [`Rule`] per message.
+//!
+//! The protocol crates tell how a message looks; this table tells what to do with it. It covers exactly the messages
+//! of the interfaces and versions that [`crate::tables`] lets programs reach: a test fails on a missing row and on a
+//! superfluous one. It decides nothing at run time and keeps no state; whatever a row cannot say is code, in one
+//! small handler per interface, named after the interface.
+//!
+//! # How to read it
+//!
+//! [`table::TABLE`] has one block per interface, in the order in which one meets them: requests, then events, each in
+//! the order of their opcodes. A block begins with where its objects live: on `both` sides, or on the
+//! `app` side only. A row is a class, the message's name, and what is special about its arguments,
+//! which are counted from 0:
+//!
+//! ```text
+//! one_shot("set_cursor").serial(0).after(&[Arg(1)]),
+//! ^ class   ^ message    ^ argument 0 is a serial, argument 1 names a surface whose earlier commits come first
+//! ```
+//!
+//! | class | a request … | an event … |
+//! |---|---|---|
+//! | [`Forward`](Class::Forward) | is passed on | is passed on |
+//! | [`Reply`](Class::Reply) | is passed on, and the compositor owes an answer: a later `sync` waits for it | |
+//! | [`OneShot`](Class::OneShot) | is passed on if its serial is the attached display's, else dropped | |
+//! | [`Destructor`](Class::Destructor) | is passed on and ends the object | is passed on and ends the object |
+//! | [`State`](Class::State) | becomes part of its surface's next commit unit | |
+//! | [`ParentState`](Class::ParentState) | becomes part of the parent surface's next commit unit | |
+//! | [`Commit`](Class::Commit) | closes a commit unit | |
+//! | [`Value`](Class::Value) | builds an object that crosses by value where it is used | |
+//! | [`Local`](Class::Local) | is answered by the app side | is consumed by the display side |
+//! | [`LocalDestructor`](Class::LocalDestructor) | ends an object that only the app side has | is consumed, ends it |
+//! | [`Refused`](Class::Refused) | has no row: above the version caps | likewise |
+//!
+//! "Passed on" always includes translating ids, and the arguments that the row names. A message that is not passed
+//! on as such may still cause one between the halves: a forwarded bind, a unit, a presentation time.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+pub mod table;
+
+/// What is done with one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The message's name.
+    pub name: &'static str,
+    /// Where it goes.
+    pub class: Class,
+    /// The argument that is a serial of the compositor's, to be translated between the two displays' ranges.
+    pub serial: Option<u8>,
+    /// The argument that is a time, to be mapped between the two hosts' clocks.
+    pub time: Option<Time>,
+    /// The argument that is a file descriptor.
+    pub fd: Option<Fd>,
+    /// The object argument that crosses by value, because the display side does not have the object.
+    pub value: Option<u8>,
+    /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a [`Class::State`]
+    /// request: the surface whose next commit it is part of; if `None`, the one that its object belongs to.
+    pub surface: Option<Subject>,
+    /// Surfaces whose earlier commit units must be applied before this request, although some may wait for pixels.
+    pub after: &'static [Subject],
+    /// Whether a new display is told again. [`Class::State`] is kept without saying so.
+    pub keep: Keep,
+}
+
+/// Where a message goes; the table in the module's documentation has the wording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Passed on.
+    Forward,
+    /// A request that is passed on and that the compositor owes an event for.
+    Reply,
+    /// A request that is passed on, is valid once and for one display, and is dropped when its serial is stale.
+    OneShot,
+    /// Passed on; the object is no more.
+    Destructor,
+    /// A request for double-buffered state: part of the surface's next commit unit.
+    State,
+    /// A request of a subsurface for state that the parent's commit applies.
+    ParentState,
+    /// `wl_surface.commit`.
+    Commit,
+    /// A request that makes or builds an object that crosses by value.
+    Value,
+    /// Handled by code on the side that it reaches first; never crosses as it is.
+    Local,
+    /// As [`Class::Local`], and the object is no more.
+    LocalDestructor,
+    /// No program or compositor can send it without breaking the protocol.
+    Refused,
+}
+
+/// A time in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// This argument holds milliseconds, modulo 2³².
+    Millis(u8),
+    /// This argument and the next hold the high and the low half of microseconds.
+    Micros(u8),
+}
+
+/// A file descriptor in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fd {
+    /// The receiver of the message writes to it: bytes flow against the message, through a pipe channel.
+    Pipe {
+        /// The argument.
+        fd: u8,
+    },
+    /// It holds content of a given size, which crosses once and becomes a sealed memory file.
+    Blob {
+        /// The argument.
+        fd: u8,
+        /// The argument that holds the size in bytes.
+        size: u8,
+    },
+    /// It stays where it is.
+    Kept {
+        /// The argument.
+        fd: u8,
+    },
+}
+
+impl Fd {
+    /// The index of the descriptor's argument.
+    #[must_use]
+    pub fn index(self) -> u8 {
+        match self {
+            Self::Pipe { fd } | Self::Blob { fd, .. } | Self::Kept { fd } => fd,
+        }
+    }
+}
+
+/// An object of a message, standing for the surface that it belongs to (or is).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The object that the message is sent to.
+    This,
+    /// The object in this argument.
+    Arg(u8),
+}
+
+/// What the app side keeps of a request to tell a new display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing: it is over once done, or is void on another display.
+    Nothing,
+    /// The newest among the object's requests with the same slot.
+    Last(&'static str),
+    /// Every one.
+    All,
+}
+
+/// Which sides have an interface's objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// Both: each has its own, bound together by a wire id.
+    Both,
+    /// The app side only.
+    App,
+}
+
+/// The rule for a request; [`Class::Refused`] for what does not exist.
+#[must_use]
+pub fn request(interface: &str, opcode: u16) -> &'static Rule {
+    find(interface, opcode, |rules| &rules.requests)
+}
+
+/// The rule for an event; [`Class::Refused`] for what does not exist.
+#[must_use]
+pub fn event(interface: &str, opcode: u16) -> &'static Rule {
+    find(interface, opcode, |rules| &rules.events)
+}
+
+/// Which sides have the objects of this interface; the app side only if it is unknown.
+#[must_use]
+pub fn home(interface: &str) -> Home {
+    rules().get(interface).map_or(Home::App, |rules| rules.home)
+}
+
+/// Whether the compositor owes events to whoever binds this global, so that a later `sync` must wait for them. What
+/// the snapshot answers does not count.
+#[must_use]
+pub fn greets(interface: &str) -> bool {
+    rules().get(interface).is_some_and(|rules| rules.greets)
+}
+
+/// One interface's rules, by opcode.
+struct Rules {
+    home: Home,
+    greets: bool,
+    requests: Vec<&'static Rule>,
+    events: Vec<&'static Rule>,
+}
+
+fn find(interface: &str, opcode: u16, side: impl Fn(&Rules) -> &Vec<&'static Rule>) -> &'static Rule {
+    let rule = rules().get(interface).and_then(|rules| side(rules).get(usize::from(opcode)).copied());
+    rule.unwrap_or(&table::REFUSED)
+}
+
+fn rules() -> &'static HashMap<&'static str, Rules> {
+    static RULES: OnceLock<HashMap<&'static str, Rules>> = OnceLock::new();
+    RULES.get_or_init(|| {
+        table::TABLE
+            .iter()
+            .map(|block| {
+                let (requests, events) = (block.requests.iter().collect(), block.events.iter().collect());
+                (block.interface, Rules { home: block.home, greets: block.greets, requests, events })
+            })
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests;
