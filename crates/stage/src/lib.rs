@@ -1,0 +1,19 @@
+//! A miniature compositor, a scripted client and a link emulator, for tests, the demo and benches.
+//!
+//! - [`Stage`]: a Wayland compositor without screen or GPU that can be looked at, typed at and waited for.
+//! - [`Image`]: a picture, its comparison with another, its PNG. [`Strip`]: numbers drawn into a picture.
+//!
+//! Nothing here is part of what Wayferry ships to do its work, and nothing here knows Wayferry.
+
+mod clock;
+mod compositor;
+mod image;
+mod strip;
+
+pub use clock::now;
+pub use compositor::{
+    ClientNumber, Clipboard, Commit, Config, Format, Frames, Global, Missing, Rect, Role, Stage, StageEvent,
+    Stamped, SurfaceId, Watch, Window,
+};
+pub use image::{Difference, Image};
+pub use strip::Strip;
