@@ -7,9 +7,13 @@
 
 pub mod byte_stream;
 mod carrier;
+pub mod identity;
 mod inbox;
 mod outbox;
+pub mod ticket;
 mod wake;
 
 pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};
+pub use self::identity::{Fingerprint, Identity, Peers};
+pub use self::ticket::Ticket;

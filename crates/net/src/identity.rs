@@ -1,0 +1,318 @@
+//! Who is at the other end: ephemeral certificates, known by their fingerprints.
+//!
+//! There is no authority, no name and no expiry to check: ssh or a ticket carries the SHA-256 of the peer's
+//! certificate, and TLS 1.3 proves that the peer holds its key. The module does not check the one-time secret of a
+//! ticket; the session does. Invariant: a certificate is accepted only by its fingerprint (or, where the secret
+//! decides later, any one is), and the handshake's signature is verified in either case.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, KeyLogFile,
+    PeerMisbehaved, ServerConfig, SignatureScheme,
+};
+
+/// SHA-256 of a certificate's DER.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+impl Fingerprint {
+    /// Of this certificate.
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Self {
+        let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Self(bytes)
+    }
+}
+
+/// 64 lower-case hexadecimal digits.
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+/// The text is not 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAFingerprint;
+
+impl fmt::Display for NotAFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a fingerprint of 64 hexadecimal digits")
+    }
+}
+
+impl std::error::Error for NotAFingerprint {}
+
+impl FromStr for Fingerprint {
+    type Err = NotAFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, NotAFingerprint> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 {
+            return Err(NotAFingerprint);
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(NotAFingerprint);
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// What this side proves to be: a certificate and its key, made for one run.
+pub struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Identity {
+    /// A new self-signed certificate with an ECDSA P-256 key.
+    ///
+    /// Fails when the system has no randomness to give.
+    pub fn ephemeral() -> Result<Self, IdentityError> {
+        let made = rcgen::generate_simple_self_signed([SERVER_NAME.to_owned()]).map_err(|_| IdentityError)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Self { certificate: made.cert.der().clone(), key })
+    }
+
+    /// What the peer has to pin.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.certificate)
+    }
+
+    fn chain(&self) -> Vec<CertificateDer<'static>> {
+        vec![self.certificate.clone()]
+    }
+}
+
+/// Shows the fingerprint, never the key.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity").field("fingerprint", &self.fingerprint()).finish_non_exhaustive()
+    }
+}
+
+/// The system could not make a key pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdentityError;
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot make a key pair: the system gave no randomness")
+    }
+}
+
+impl std::error::Error for IdentityError {}
+
+/// Which certificates a listener accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// Only this one: ssh has told us whom to expect.
+    Pinned(Fingerprint),
+    /// Any, because a ticket does not know who will use it: the session checks the ticket's secret before anything
+    /// else happens.
+    Secret,
+}
+
+/// TLS for the side that connects: only the pinned certificate is good.
+pub(crate) fn client_config(
+    identity: &Identity,
+    pinned: Fingerprint,
+    log_keys: bool,
+) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(provider::default_provider());
+    let verifier = Arc::new(PinnedVerifier::new(&provider, Peers::Pinned(pinned)));
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_client_auth_cert(identity.chain(), identity.key.clone_key().into())?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = rustls::client::Resumption::disabled();
+    config.key_log = key_log(log_keys, config.key_log);
+    Ok(config)
+}
+
+/// TLS for the side that listens; a certificate is demanded from every client.
+pub(crate) fn server_config(
+    identity: &Identity,
+    peers: Peers,
+    log_keys: bool,
+) -> Result<ServerConfig, rustls::Error> {
+    let provider = Arc::new(provider::default_provider());
+    let verifier = Arc::new(PinnedVerifier::new(&provider, peers));
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(identity.chain(), identity.key.clone_key().into())?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    // Nobody comes back with the same identity, so tickets for resumption would be bytes for nothing.
+    config.send_tls13_tickets = 0;
+    config.key_log = key_log(log_keys, config.key_log);
+    Ok(config)
+}
+
+fn key_log(wanted: bool, none: Arc<dyn KeyLog>) -> Arc<dyn KeyLog> {
+    if wanted { Arc::new(KeyLogFile::new()) } else { none }
+}
+
+/// Accepts certificates by fingerprint and verifies what they sign.
+#[derive(Debug)]
+struct PinnedVerifier {
+    peers: Peers,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl PinnedVerifier {
+    fn new(provider: &CryptoProvider, peers: Peers) -> Self {
+        Self { peers, algorithms: provider.signature_verification_algorithms }
+    }
+
+    fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), rustls::Error> {
+        match self.peers {
+            Peers::Pinned(pinned) if Fingerprint::of(certificate) != pinned => {
+                Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+            }
+            Peers::Pinned(_) | Peers::Secret => Ok(()),
+        }
+    }
+
+    fn signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+}
+
+/// TLS 1.2 is not offered, so nothing of it can be valid.
+fn never_tls12() -> rustls::Error {
+    PeerMisbehaved::SelectedUnofferedCipherSuite.into()
+}
+
+impl ServerCertVerifier for PinnedVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.check(end_entity).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(never_tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for PinnedVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        self.check(end_entity).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(never_tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// The application protocol of TLS: another one means another program.
+const ALPN: &[u8] = b"wayferry/1";
+
+/// Sent in the handshake because TLS wants a name; nobody checks it.
+pub(crate) const SERVER_NAME: &str = "wayferry.invalid";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_survive_their_text() {
+        let fingerprint = Identity::ephemeral().unwrap().fingerprint();
+        assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+        assert_eq!("12".parse::<Fingerprint>(), Err(NotAFingerprint));
+        assert_eq!("g".repeat(64).parse::<Fingerprint>(), Err(NotAFingerprint));
+        assert_eq!("é".repeat(32).parse::<Fingerprint>(), Err(NotAFingerprint));
+    }
+
+    #[test]
+    fn identities_differ_and_do_not_show_their_key() {
+        let (one, two) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
+        assert_ne!(one.fingerprint(), two.fingerprint());
+        let shown = format!("{one:?}");
+        assert_eq!(shown, format!("Identity {{ fingerprint: Fingerprint({}), .. }}", one.fingerprint()));
+    }
+
+    #[test]
+    fn only_the_pinned_certificate_passes() {
+        let (one, two) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
+        let pinned = PinnedVerifier::new(&provider::default_provider(), Peers::Pinned(one.fingerprint()));
+        assert!(pinned.check(&one.certificate).is_ok());
+        assert!(pinned.check(&two.certificate).is_err());
+        let any = PinnedVerifier::new(&provider::default_provider(), Peers::Secret);
+        assert!(any.check(&two.certificate).is_ok());
+    }
+}
