@@ -1,12 +1,13 @@
 //! The rig without Wayferry: what the other tests compare with, and proof that the tools see what they claim to see.
 
-use crate::rig::{Compositor, Sway, Weston, until};
+use crate::rig::{Compositor, Sshd, Sway, Weston, until};
 
 #[test]
 fn foot_draws_and_hears_the_keyboard() {
     let sway = Sway::start();
     let desk = sway.settled();
-    let foot = sway.launch("foot").args(["sh", "-c", "printf 'ready\\n'; head -n 1 > heard; exec cat"]).start();
+    let foot =
+        sway.launch("foot").args(["sh", "-c", "printf 'ready\\n'; head -n 1 > heard; exec cat"]).start();
     sway.window("foot", |window| window.app_id == "foot" && window.focused);
     let shown = sway.settled();
     assert!(shown != desk && shown.colours() > 2, "foot shows nothing: {}", desk.difference(&shown));
@@ -46,8 +47,18 @@ fn weston_shows_simple_shm() {
     let desk = weston.settled();
     let mut program = weston.launch("weston-simple-shm").start();
     let first = until("the first frame", || Some(weston.screenshot()).filter(|picture| *picture != desk));
-    until("another frame", || Some(weston.screenshot()).filter(|picture| *picture != desk && *picture != first));
+    until("another frame", || {
+        Some(weston.screenshot()).filter(|picture| *picture != desk && *picture != first)
+    });
     program.must_run();
+}
+
+#[test]
+fn the_ssh_server_runs_commands() {
+    let sshd = Sshd::start("");
+    let arguments = sshd.arguments();
+    let ssh = sshd.home().launch("ssh").privileged().args(arguments.iter().map(String::as_str));
+    assert_eq!(ssh.args(["echo", "answer"]).run(), b"answer\n");
 }
 
 /// A shell script that turns the terminal's mouse reports on and keeps what comes.

@@ -1,4 +1,10 @@
 //! Whole programs: real compositors, real applications, and Wayferry between them.
 
+mod clipboard;
 mod direct;
+mod halves;
+mod input;
+mod programs;
 mod rig;
+mod session;
+mod ssh;

@@ -69,7 +69,9 @@ impl Home {
         if !binary.exists() {
             // Brought here, because the unprivileged user may not be able to reach the checkout.
             let built = env!("CARGO_BIN_EXE_wayferry");
-            fs::hard_link(built, &binary).or_else(|_| fs::copy(built, &binary).map(drop)).expect("the program");
+            fs::hard_link(built, &binary)
+                .or_else(|_| fs::copy(built, &binary).map(drop))
+                .expect("the program");
         }
         self.launch(binary.to_str().expect("a plain path"))
     }
@@ -85,7 +87,7 @@ impl Home {
     }
 
     /// Hands a path to the user that the programs run as.
-    fn give(&self, path: &Path) {
+    pub(crate) fn give(&self, path: &Path) {
         if let Some(user) = unprivileged() {
             chown(path, Some(user), Some(user)).expect("the right to give files away");
         }

@@ -4,19 +4,23 @@
 //! ([`until`]), and is ended with all its descendants when its owner is dropped, in a failing test too. A program that
 //! is missing fails the test: `scripts/setup` installs them all.
 
+mod ferry;
 mod home;
 mod picture;
 mod pointer;
 mod program;
+mod sshd;
 mod sway;
 mod weston;
 
 use std::time::{Duration, Instant};
 
+pub(crate) use ferry::{Halves, Pair, Session, attach, host, sockets};
 pub(crate) use home::Home;
 pub(crate) use picture::Picture;
 pub(crate) use pointer::Pointer;
 pub(crate) use program::{Launch, Program};
+pub(crate) use sshd::Sshd;
 pub(crate) use sway::Sway;
 pub(crate) use weston::Weston;
 

@@ -23,7 +23,8 @@ impl Picture {
             text.parse().expect("a number in the header")
         };
         let (width, height) = (number(), number());
-        let pixels = parts.next().and_then(|rest| rest.strip_prefix(b"255\n")).expect("255 as greatest value");
+        let pixels =
+            parts.next().and_then(|rest| rest.strip_prefix(b"255\n")).expect("255 as greatest value");
         assert_eq!(pixels.len(), width * height * 3, "a truncated picture");
         Self { width, height, pixels: pixels.to_vec() }
     }
@@ -55,10 +56,13 @@ impl Picture {
             return format!("{} x {} against {} x {}", self.width, self.height, other.width, other.height);
         }
         let differ = |&at: &usize| self.pixels[at * 3..at * 3 + 3] != other.pixels[at * 3..at * 3 + 3];
-        let places: Vec<_> =
-            (0..self.width * self.height).filter(differ).map(|at| (at % self.width, at / self.width)).collect();
+        let places: Vec<_> = (0..self.width * self.height)
+            .filter(differ)
+            .map(|at| (at % self.width, at / self.width))
+            .collect();
         let Some(first) = places.first() else { return "not at all".to_owned() };
-        let (left, right) = places.iter().fold((usize::MAX, 0), |(low, high), at| (low.min(at.0), high.max(at.0)));
+        let (left, right) =
+            places.iter().fold((usize::MAX, 0), |(low, high), at| (low.min(at.0), high.max(at.0)));
         let last = places[places.len() - 1];
         let colours = (self.pixel(first.0, first.1), other.pixel(first.0, first.1));
         format!(

@@ -28,7 +28,9 @@ impl Pointer {
         };
         // Through stdin comes the conversation, so the source goes on the command line: the checkout may be out of reach.
         command.args(["-c", SOURCE, &width.to_string(), &height.to_string()]);
-        command.env("XDG_RUNTIME_DIR", compositor.home().runtime()).env("WAYLAND_DISPLAY", compositor.display());
+        command
+            .env("XDG_RUNTIME_DIR", compositor.home().runtime())
+            .env("WAYLAND_DISPLAY", compositor.display());
         command.env("PATH", SYSTEM_PATH).env(MARK, compositor.home().path());
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3 for the pointer");

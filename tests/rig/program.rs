@@ -104,7 +104,8 @@ impl Launch {
         let mut descriptors = self.descriptors.into_iter().map(Stdio::from);
         match (descriptors.next(), descriptors.next()) {
             (None, _) => {
-                let stdin = self.stdin.map_or(Stdio::null(), |path| File::open(path).expect("its input").into());
+                let stdin =
+                    self.stdin.map_or(Stdio::null(), |path| File::open(path).expect("its input").into());
                 command.stdin(stdin).stdout(open(&stdout));
             }
             (Some(first), second) => {
@@ -121,6 +122,12 @@ impl Launch {
         let status = program.ended();
         assert!(status.success(), "`{}`: {status}: {}", program.name, program.stderr());
         fs::read(&program.stdout).expect("its output")
+    }
+
+    /// Starts it and waits for its end; gives what it wrote on stdout when the end was a good one.
+    pub(crate) fn text(self) -> Option<Vec<u8>> {
+        let mut program = self.start();
+        program.ended().success().then(|| fs::read(&program.stdout).ok())?
     }
 
     fn command(&self) -> Command {

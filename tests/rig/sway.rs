@@ -14,6 +14,7 @@ pub(crate) struct Sway {
     home: Home,
     display: String,
     ipc: String,
+    size: (u32, u32),
 }
 
 /// A window of the compositor's tree.
@@ -30,8 +31,14 @@ pub(crate) struct Window {
 impl Sway {
     /// Starts one with a 1280 × 720 output, a seat with a keyboard, and nothing on it.
     pub(crate) fn start() -> Self {
+        Self::with_output(1280, 720)
+    }
+
+    /// As [`Self::start`], with an output of this size.
+    pub(crate) fn with_output(width: u32, height: u32) -> Self {
         let home = Home::new();
-        let config = home.write("sway.conf", CONFIG);
+        let output = format!("output HEADLESS-1 resolution {width}x{height} position 0 0\n");
+        let config = home.write("sway.conf", output + CONFIG);
         let process = home
             .launch("sway")
             .args(["-c", config.to_str().expect("a plain path")])
@@ -39,7 +46,14 @@ impl Sway {
             .env("WLR_RENDERER", "pixman")
             .env("WLR_LIBINPUT_NO_DEVICES", "1")
             .start();
-        let mut sway = Self { keyboard: None, process, home, display: String::new(), ipc: String::new() };
+        let mut sway = Self {
+            keyboard: None,
+            process,
+            home,
+            display: String::new(),
+            ipc: String::new(),
+            size: (width, height),
+        };
         sway.ipc = until("sway's command socket", || {
             sway.process.must_run();
             sway.socket(|name| name.starts_with("sway-ipc."))
@@ -56,7 +70,8 @@ impl Sway {
 
     /// Asks or commands sway; gives its answer.
     pub(crate) fn message(&self, words: &[&str]) -> Value {
-        let answer = self.launch("swaymsg").arg("-r").args(words.iter().copied()).env("SWAYSOCK", &self.ipc).run();
+        let answer =
+            self.launch("swaymsg").arg("-r").args(words.iter().copied()).env("SWAYSOCK", &self.ipc).run();
         serde_json::from_slice(&answer).unwrap_or(Value::Null)
     }
 
@@ -87,14 +102,14 @@ impl Sway {
         self.launch("wtype").args(words.iter().copied()).run();
     }
 
-    /// A pointer that lives as long as the value.
-    pub(crate) fn pointer(&self) -> Pointer {
-        Pointer::new(self, WIDTH, HEIGHT)
+    /// The width and height of its output.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        self.size
     }
 
-    /// Prepares a program on this compositor with a session bus of its own, as GTK wants it.
-    pub(crate) fn launch_with_bus(&self, program: &str) -> Launch {
-        self.launch(program).under(&["dbus-run-session", "--"])
+    /// A pointer that lives as long as the value.
+    pub(crate) fn pointer(&self) -> Pointer {
+        Pointer::new(self, self.size.0, self.size.1)
     }
 
     /// wtype makes a keyboard, types and removes it. One that stays makes the seat what it is on a desk: a program
@@ -147,14 +162,10 @@ fn collect(node: &Value, found: &mut Vec<Window>) {
     }
 }
 
-const WIDTH: u32 = 1280;
-const HEIGHT: u32 = 720;
-
 /// `wl_seat.capability.keyboard`.
 const KEYBOARD: i64 = 2;
 
 const CONFIG: &str = "\
-output HEADLESS-1 resolution 1280x720 position 0 0
 output * bg #336699 solid_color
 default_border none
 default_floating_border none

@@ -18,7 +18,13 @@ impl Weston {
         let config = home.write("weston.ini", CONFIG);
         let process = home
             .launch("weston")
-            .args(["--backend=headless-backend.so", "--use-pixman", "--width=1280", "--height=720", "--idle-time=0"])
+            .args([
+                "--backend=headless-backend.so",
+                "--use-pixman",
+                "--width=1280",
+                "--height=720",
+                "--idle-time=0",
+            ])
             .args(["--debug", &format!("--socket={DISPLAY}"), &format!("--config={}", config.display())])
             .start();
         let mut weston = Self { process, home };

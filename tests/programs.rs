@@ -1,0 +1,209 @@
+//! Real programs, unmodified: what they show through Wayferry equals what they show without, pixel for pixel.
+
+use crate::rig::{Compositor, Home, Launch, Pair, Picture, Pointer, Session, Sway, Weston, until};
+
+/// A program and what makes its picture one that stays.
+struct Scene {
+    name: &'static str,
+    prepare: fn(&Home) -> Launch,
+    act: fn(&Sway, &mut Pointer),
+}
+
+#[test]
+fn foot_looks_the_same() {
+    looks_the_same(&Scene { name: "foot", prepare: colourful_foot, act: nothing });
+}
+
+#[test]
+fn weston_terminal_looks_the_same() {
+    let prepare = |home: &Home| {
+        let shell = home.write("shell", "#!/bin/sh\nseq 1 12\nexec cat\n");
+        home.launch("weston-terminal").arg(format!("--shell={}", executable(&shell)))
+    };
+    looks_the_same(&Scene { name: "weston-terminal", prepare, act: nothing });
+}
+
+#[test]
+fn gtk4_demo_looks_the_same() {
+    looks_the_same(&Scene { name: "gtk4-demo", prepare: |home| with_bus(home, "gtk4-demo"), act: nothing });
+}
+
+#[test]
+fn gtk4_widget_factory_looks_the_same() {
+    // Its first page never rests; the second does. On an output that is narrower than the first page wants, its width
+    // would depend on the moment of the click.
+    let act = |_: &Sway, pointer: &mut Pointer| pointer.click(800, 23);
+    let scene =
+        Scene { name: "gtk4-widget-factory", prepare: |home| with_bus(home, "gtk4-widget-factory"), act };
+    looks_the_same_on(Sway::with_output(1600, 900), &scene);
+}
+
+#[test]
+fn qterminal_looks_the_same() {
+    let prepare = |home: &Home| with_bus(home, "qterminal").args(["-e", "sh -c 'seq 1 12; exec cat'"]);
+    looks_the_same(&Scene { name: "qterminal", prepare, act: nothing });
+}
+
+#[test]
+fn mpv_paused_looks_the_same() {
+    let prepare = |home: &Home| mpv(home).args(["--pause", "--cursor-autohide=always"]);
+    // It hides the pointer when that moves.
+    let act = |_: &Sway, pointer: &mut Pointer| pointer.move_to(900, 500);
+    looks_the_same(&Scene { name: "mpv", prepare, act });
+}
+
+#[test]
+fn mpv_plays_through_a_session() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut program = session.join(mpv(session.home()).arg("--loop")).start();
+    sway.window("mpv", |window| window.app_id == "mpv");
+    keeps_changing(&sway);
+    program.must_run();
+    session.must_run();
+}
+
+#[test]
+fn weston_flower_is_drawn() {
+    let sway = Sway::start();
+    let desk = sway.settled();
+    let mut pair = Pair::start(&sway, |home| home.launch("weston-flower"));
+    sway.window("the flower", |_| true);
+    let shown = sway.settled();
+    assert!(shown.colours() > 50, "no flower: {}", desk.difference(&shown));
+    pair.program.must_run();
+}
+
+/// Under sway alone it aborts, because sway holds both of its buffers; Wayferry gives them back at once.
+#[test]
+fn weston_simple_shm_runs_where_buffers_are_held() {
+    animates_on_sway("weston-simple-shm");
+}
+
+#[test]
+fn weston_simple_damage_runs_where_buffers_are_held() {
+    animates_on_sway("weston-simple-damage");
+}
+
+#[test]
+fn weston_subsurfaces_turn() {
+    animates_on_sway("weston-subsurfaces");
+}
+
+#[test]
+fn weston_simple_shm_is_shown_by_weston() {
+    animates_on_weston("weston-simple-shm");
+}
+
+#[test]
+fn weston_simple_damage_is_shown_by_weston() {
+    animates_on_weston("weston-simple-damage");
+}
+
+#[test]
+#[ignore = "heavy: `make test-full` installs and runs it"]
+fn firefox_looks_the_same() {
+    let prepare = |home: &Home| {
+        let page = home.write("page.html", "<title>page</title><h1>Wayferry</h1><p style='color:#c33'>text");
+        std::fs::create_dir_all(home.file("profile")).expect("a profile");
+        home.give(&home.file("profile"));
+        with_bus(home, "firefox-esr")
+            .env("MOZ_ENABLE_WAYLAND", "1")
+            .args(["--no-remote", "--new-instance", "--profile", &home.file("profile").display().to_string()])
+            .arg(format!("file://{}", page.display()))
+    };
+    looks_the_same(&Scene { name: "firefox", prepare, act: nothing });
+}
+
+/// Shows a scene without Wayferry, then through the bare halves, then through a session.
+fn looks_the_same(scene: &Scene) {
+    looks_the_same_on(Sway::start(), scene);
+}
+
+fn looks_the_same_on(sway: Sway, scene: &Scene) {
+    let mut pointer = sway.pointer();
+    let desk = sway.settled();
+
+    let mut program = (scene.prepare)(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
+    pose(scene, &sway, &desk, &mut pointer);
+    let expected = sway.settled();
+    program.kill();
+    sway.empty();
+
+    let mut pair = Pair::start(&sway, scene.prepare);
+    pose(scene, &sway, &desk, &mut pointer);
+    sway.shows(&format!("{} through the halves", scene.name), &expected);
+    pair.program.must_run();
+    pair.program.kill();
+    sway.empty();
+
+    let mut session = Session::start(&sway);
+    let mut program = session.join((scene.prepare)(session.home())).start();
+    pose(scene, &sway, &desk, &mut pointer);
+    sway.shows(&format!("{} through a session", scene.name), &expected);
+    program.must_run();
+    session.must_run();
+}
+
+/// Waits until the program is there, then makes its picture one that stays. The pointer is out of its way.
+fn pose(scene: &Scene, sway: &Sway, desk: &Picture, pointer: &mut Pointer) {
+    pointer.move_to(sway.size().0 - 1, sway.size().1 - 1);
+    sway.window(scene.name, |window| window.focused);
+    until("something to see", || (sway.screenshot() != *desk).then_some(()));
+    (scene.act)(sway, pointer);
+}
+
+fn animates_on_sway(name: &str) {
+    let sway = Sway::start();
+    let mut pair = Pair::start(&sway, |home| home.launch(name));
+    sway.window(name, |_| true);
+    keeps_changing(&sway);
+    pair.program.must_run();
+}
+
+fn animates_on_weston(name: &str) {
+    let weston = Weston::start();
+    let desk = weston.settled();
+    let mut pair = Pair::start(&weston, |home| home.launch(name));
+    until("the first frame", || (weston.screenshot() != desk).then_some(()));
+    keeps_changing(&weston);
+    pair.program.must_run();
+}
+
+/// Waits for several pictures, each different from the one before.
+fn keeps_changing(compositor: &impl Compositor) {
+    let mut last = compositor.screenshot();
+    for _ in 0..5 {
+        last = until("another frame", || Some(compositor.screenshot()).filter(|now| *now != last));
+    }
+}
+
+fn nothing(_: &Sway, _: &mut Pointer) {}
+
+/// A terminal with text in many colours, and a program in it that waits.
+fn colourful_foot(home: &Home) -> Launch {
+    let script = "for i in 1 2 3 4 5 6 7; do seq -s ' ' 1 30; printf \"\\033[3${i}mcolour $i\\033[0m\\n\"; done; exec cat";
+    home.launch("foot").args(["sh", "-c", script])
+}
+
+fn with_bus(home: &Home, program: &str) -> Launch {
+    home.launch(program).under(&["dbus-run-session", "--"])
+}
+
+/// A player with a clip of a moving test picture, made once per home.
+fn mpv(home: &Home) -> Launch {
+    let clip = home.file("clip.mkv").display().to_string();
+    if !home.file("clip.mkv").exists() {
+        home.launch("ffmpeg")
+            .args(["-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30:duration=3"])
+            .args(["-c:v", "mpeg4", "-q:v", "3", &clip])
+            .run();
+    }
+    home.launch("mpv").args(["--no-config", "--vo=wlshm", "--ao=null", "--no-osc", "--osd-level=0", &clip])
+}
+
+fn executable(path: &std::path::Path) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("an executable script");
+    path.display().to_string()
+}

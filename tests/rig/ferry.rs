@@ -1,0 +1,139 @@
+//! Wayferry between a program and a compositor, in the two ways in which a test wants it: the bare halves around one
+//! program, and a whole session.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::{Compositor, Home, Launch, Program, poll, until};
+
+/// The two halves (`wayferry conn`) with a socket between them, around one program.
+pub(crate) struct Pair {
+    pub(crate) program: Program,
+    pub(crate) app: Program,
+    pub(crate) display: Program,
+    // Last, so that the programs end before their directory goes.
+    home: Home,
+}
+
+impl Pair {
+    /// Starts a program whose only way to the compositor is through the halves.
+    pub(crate) fn start(compositor: &impl Compositor, prepare: impl Fn(&Home) -> Launch) -> Self {
+        let home = Home::new();
+        let (ours, theirs) = sockets();
+        let Halves { app, display } = Halves::start(compositor, &home, ours);
+        let program = prepare(&home).descriptor("WAYLAND_SOCKET", theirs).start();
+        Self { program, app, display, home }
+    }
+
+    /// Where the program runs.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+}
+
+/// The two halves alone, with the program's end of the app's socket in the test's hand.
+pub(crate) struct Halves {
+    pub(crate) app: Program,
+    pub(crate) display: Program,
+}
+
+impl Halves {
+    pub(crate) fn start(compositor: &impl Compositor, home: &Home, app_socket: UnixStream) -> Self {
+        let (app_link, display_link) = sockets();
+        let app = home
+            .wayferry()
+            .args(["conn", "--role", "app"])
+            .descriptor("WAYFERRY_APP_FD", app_socket)
+            .descriptor("WAYFERRY_LINK_FD", app_link)
+            .start();
+        Self { app, display: Self::display(compositor, display_link) }
+    }
+
+    /// The display half alone, on this link.
+    pub(crate) fn display(compositor: &impl Compositor, link: UnixStream) -> Program {
+        let socket = compositor.home().runtime().join(compositor.display());
+        compositor
+            .home()
+            .wayferry()
+            .args(["conn", "--role", "display"])
+            .descriptor("WAYLAND_SOCKET", UnixStream::connect(socket).expect("the compositor's socket"))
+            .descriptor("WAYFERRY_LINK_FD", link)
+            .start()
+    }
+}
+
+/// `wayferry host` and `wayferry attach` over QUIC on the loopback device. Programs are launched on it as on a
+/// compositor; they see a home of their own, so the way through Wayferry is the only one.
+pub(crate) struct Session {
+    pub(crate) host: Program,
+    pub(crate) attach: Program,
+    // Last, so that the programs end before their directory goes.
+    home: Home,
+    display: String,
+}
+
+impl Session {
+    pub(crate) fn start(compositor: &impl Compositor) -> Self {
+        Self::start_with(compositor, &[])
+    }
+
+    /// Both commands get these options of Wayferry's own.
+    pub(crate) fn start_with(compositor: &impl Compositor, options: &[&str]) -> Self {
+        let home = Home::new();
+        let mut host =
+            host(&home, options, &["sh", "-c", "echo $WAYLAND_DISPLAY > display; exec tail -f /dev/null"]);
+        let ticket = host.first_line();
+        let mut attach = attach(compositor, options, &ticket);
+        let display = until("the session's program", || {
+            host.must_run();
+            attach.must_run();
+            let name = std::fs::read_to_string(home.file("display")).ok()?;
+            name.ends_with('\n').then(|| name.trim().to_owned())
+        });
+        Self { host, attach, home, display }
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Prepares a program of the session.
+    pub(crate) fn launch(&self, program: &str) -> Launch {
+        self.join(self.home.launch(program))
+    }
+
+    /// Makes a program that was prepared elsewhere one of the session.
+    pub(crate) fn join(&self, launch: Launch) -> Launch {
+        launch.env("WAYLAND_DISPLAY", &self.display)
+    }
+
+    /// Where programs connect to.
+    pub(crate) fn socket(&self) -> UnixStream {
+        let path = Path::new(&self.home.runtime()).join(&self.display);
+        poll(super::PATIENCE, || UnixStream::connect(&path).ok()).expect("the session's socket")
+    }
+
+    /// Fails the test unless both sides live.
+    pub(crate) fn must_run(&mut self) {
+        self.host.must_run();
+        self.attach.must_run();
+    }
+}
+
+/// Starts `wayferry host` with a program, on a free port of the loopback device.
+pub(crate) fn host(home: &Home, options: &[&str], words: &[&str]) -> Program {
+    let launch =
+        home.wayferry().args(options.iter().copied()).args(["host", "--listen", "127.0.0.1:0", "--"]);
+    launch.args(words.iter().copied()).start()
+}
+
+/// Starts `wayferry attach` on a compositor.
+pub(crate) fn attach(compositor: &impl Compositor, options: &[&str], ticket: &str) -> Program {
+    let launch = compositor.home().wayferry().env("WAYLAND_DISPLAY", compositor.display());
+    launch.args(options.iter().copied()).args(["attach", ticket]).start()
+}
+
+/// Two ends of a socket.
+pub(crate) fn sockets() -> (UnixStream, UnixStream) {
+    UnixStream::pair().expect("a pair of sockets")
+}

@@ -1,0 +1,95 @@
+//! A real ssh server on the loopback device, with keys made for one test, and the client's side of it.
+
+use std::fs::{self, Permissions};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::process::geteuid;
+
+use super::home::MARK;
+use super::{Home, Launch, Program, until};
+
+/// See the module. The server and its callers have the tests' own user: only root may become somebody else.
+pub(crate) struct Sshd {
+    // Dropped in this order: the server, then the directory with its keys.
+    process: Program,
+    home: Home,
+    port: u16,
+}
+
+impl Sshd {
+    /// Starts a server; these lines are added to its configuration.
+    pub(crate) fn start(extra: &str) -> Self {
+        let home = Home::new();
+        for key in ["host-key", "user-key"] {
+            let path = home.file(key).display().to_string();
+            home.launch("ssh-keygen").privileged().args(["-q", "-t", "ed25519", "-N", "", "-f", &path]).run();
+        }
+        fs::copy(home.file("user-key.pub"), home.file("authorized_keys")).expect("the caller's key");
+        if geteuid().is_root() {
+            // Where the server puts the part of itself that talks to strangers.
+            fs::create_dir_all(EMPTY).expect("the server's empty directory");
+            fs::set_permissions(EMPTY, Permissions::from_mode(0o755)).expect("its permissions");
+        }
+        let port = free_port();
+        let config = home.write("sshd_config", server_config(home.path(), port, extra));
+        let process = home.launch("/usr/sbin/sshd").privileged().args([
+            "-D",
+            "-e",
+            "-f",
+            &config.display().to_string(),
+        ]);
+        let mut sshd = Self { process: process.start(), home, port };
+        sshd.write_client_config();
+        until("the ssh server", || {
+            sshd.process.must_run();
+            TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        sshd
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The arguments that lead ssh here: options and destination.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let config = self.home.file("ssh_config").display().to_string();
+        vec!["-F".to_owned(), config, "ferry-host".to_owned()]
+    }
+
+    /// Prepares `wayferry [OPTIONS] ssh …` towards this server, as the tests' own user.
+    pub(crate) fn wayferry(&self, client: &Home, options: &[&str], command: &[&str]) -> Launch {
+        let launch = client.wayferry().privileged().args(options.iter().copied()).arg("ssh");
+        let arguments = self.arguments();
+        launch.args(arguments.iter().map(String::as_str)).args(command.iter().copied())
+    }
+
+    fn write_client_config(&self) {
+        let (home, port) = (self.home.path().display(), self.port);
+        self.home.write(
+            "ssh_config",
+            format!(
+                "Host ferry-host\nHostName 127.0.0.1\nPort {port}\nIdentityFile {home}/user-key\nIdentitiesOnly yes\n\
+                 BatchMode yes\nStrictHostKeyChecking no\nUserKnownHostsFile {home}/known_hosts\nLogLevel ERROR\n"
+            ),
+        );
+    }
+}
+
+fn server_config(home: &Path, port: u16, extra: &str) -> String {
+    let home = home.display();
+    format!(
+        "ListenAddress 127.0.0.1\nPort {port}\nHostKey {home}/host-key\nAuthorizedKeysFile {home}/authorized_keys\n\
+         PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\nLogLevel ERROR\n\
+         SetEnv {MARK}={home}\n{extra}\n"
+    )
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its number").port()
+}
+
+const EMPTY: &str = "/run/sshd";
