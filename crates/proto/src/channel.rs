@@ -178,7 +178,7 @@ pub fn route(kind: Kind, streams: Kinds, main_only: Kinds, peer: &Hello) -> Rout
 }
 
 /// The first bytes of a channel: what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Header {
     /// The main channel; messages.
     Control,
@@ -211,7 +211,7 @@ pub enum Header {
 }
 
 /// Which update of which surface a stream carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UpdateHeader {
     /// Whose.
     pub connection: ConnectionId,

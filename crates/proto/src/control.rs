@@ -224,8 +224,6 @@ pub enum Control {
     Pong {
         /// As in the ping.
         token: u64,
-        /// As in the ping.
-        sent: HostTime,
         /// The answerer's clock.
         received: HostTime,
     },
@@ -295,8 +293,8 @@ impl Control {
             Self::Ping { token, sent } => {
                 writer.varint(2).varint(*token).varint(sent.0);
             }
-            Self::Pong { token, sent, received } => {
-                writer.varint(3).varint(*token).varint(sent.0).varint(received.0);
+            Self::Pong { token, received } => {
+                writer.varint(3).varint(*token).varint(received.0);
             }
             Self::Snapshot(bytes) => {
                 writer.varint(4).raw(bytes);
@@ -335,11 +333,9 @@ impl Control {
         let message = match code {
             1 => Self::Hello(Hello::decode(&mut reader)?),
             2 => Self::Ping { token: reader.varint("a token")?, sent: HostTime(reader.varint("a clock")?) },
-            3 => Self::Pong {
-                token: reader.varint("a token")?,
-                sent: HostTime(reader.varint("a clock")?),
-                received: HostTime(reader.varint("a clock")?),
-            },
+            3 => {
+                Self::Pong { token: reader.varint("a token")?, received: HostTime(reader.varint("a clock")?) }
+            }
             4 if reader.remaining() > MAX_MESSAGE => {
                 let got = reader.remaining() as u64;
                 return Err(Error::OutOfRange { expected: "a snapshot", max: MAX_MESSAGE as u64, got });
@@ -415,7 +411,7 @@ mod tests {
             Control::Hello(hello()),
             Control::Hello(Hello { secret: None, compression: vec![], ..hello() }),
             Control::Ping { token: 1, sent: HostTime(2) },
-            Control::Pong { token: 1, sent: HostTime(2), received: HostTime(3) },
+            Control::Pong { token: 1, received: HostTime(3) },
             Control::Snapshot(Bytes::from_static(b"snapshot")),
             Control::AppClosed { connection, error: None },
             Control::AppClosed { connection, error: Some("broke".into()) },

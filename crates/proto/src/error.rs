@@ -111,9 +111,9 @@ pub enum CloseReason {
     Timeout,
     /// The session asked for is not (or no longer) here, or another display took it over.
     Gone,
-    /// The carrier lost its link. Never on the wire.
+    /// The carrier lost its link. From the wire it comes as [`CloseReason::Other`].
     LinkLost(String),
-    /// TLS refused the connection. Never on the wire.
+    /// TLS refused the connection. From the wire it comes as [`CloseReason::Other`].
     TlsRefused(String),
     /// A reason that this build does not know.
     Other {

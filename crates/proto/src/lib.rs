@@ -10,12 +10,14 @@
 //! `None`. The one invariant: nothing of one channel can stall or corrupt another, and everything that the peer can make
 //! this side store has a named limit.
 
+mod assembler;
 mod carrier;
 mod channel;
 mod clock;
 mod control;
 mod error;
 pub mod fence;
+mod parse;
 mod session;
 mod time;
 pub mod wire;
@@ -32,6 +34,7 @@ pub use control::{
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
 pub use session::{
-    Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_UPDATE, PIPE_WINDOW, SMALL_UPDATE, Session,
+    Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_UPDATE, PIPE_WINDOW, SMALL_UPDATE, STREAM_CANCELLED,
+    STREAM_REFUSED, Session,
 };
 pub use time::{HostTime, Time};

@@ -62,7 +62,7 @@ pub struct Limits {
     pub buffered: usize,
     /// The same for one channel of messages. Default 32 MiB.
     pub buffered_per_channel: usize,
-    /// The same, all together, while the peer's hello is missing. Default 1 MiB.
+    /// The same, all together, while the peer's hello is missing. Default 4 MiB.
     pub buffered_before_hello: usize,
     /// Streams of the peer that are open at once, real and virtual. Default 8192.
     pub streams: usize,
@@ -73,7 +73,7 @@ impl Default for Limits {
         Self {
             buffered: 512 << 20,
             buffered_per_channel: 32 << 20,
-            buffered_before_hello: 1 << 20,
+            buffered_before_hello: 4 << 20,
             streams: 8192,
         }
     }

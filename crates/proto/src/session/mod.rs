@@ -5,7 +5,12 @@
 
 mod config;
 mod event;
+mod incoming;
+mod outgoing;
+mod stream;
+mod timers;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,9 +19,13 @@ pub use config::{Config, Limits};
 pub use event::Event;
 
 use crate::{
-    Arrival, ChannelId, ClockMap, CloseReason, Compression, Control, Error, Header, Hello, LinkState,
-    RemoteChannelId, Time, Transmit, UpdateHeader,
+    Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, Control, Error, Header,
+    Hello, HostTime, Kind, LinkState, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, StreamId, Time,
+    Transmit, UpdateHeader, route,
 };
+use incoming::{Incoming, Output, Source};
+use outgoing::{MainFailed, Outgoing};
+use timers::{Due, Timers};
 
 /// Updates of fewer bytes go before larger ones.
 pub const SMALL_UPDATE: usize = 16 << 10;
@@ -34,98 +43,213 @@ pub const MAX_UPDATE: usize = 320 << 20;
 /// Bytes of a pipe that may be on their way or with a reader that has not taken them.
 pub const PIPE_WINDOW: usize = 256 << 10;
 
+/// Code of a stream that is given up or stopped without a fault.
+pub const STREAM_CANCELLED: u32 = 0;
+
+/// Code with which a stream is stopped whose header is not accepted.
+pub const STREAM_REFUSED: u32 = 1;
+
+/// The content budget is never based on a smaller window than this, in bytes.
+const MIN_WINDOW: u64 = 64 << 10;
+
+/// Most warnings of a session; a peer must not fill a log.
+const MAX_WARNINGS: u32 = 64;
+
+/// Most refused streams that the peer is told about. Later ones are only stopped.
+const MAX_REFUSALS: u32 = 64;
+
 /// One side of a session. See the crate's documentation for the run loop.
 #[derive(Debug)]
 pub struct Session {
+    config: Config,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    events: VecDeque<Event>,
+    timers: Timers,
     clock: ClockMap,
+    agreed: Option<Agreed>,
+    closed: bool,
+    warnings: u32,
+    refusals: u32,
+    open_failed: bool,
+}
+
+/// What the two hellos agreed on.
+#[derive(Debug)]
+struct Agreed {
+    peer: Hello,
+    version: u32,
+    compression: Compression,
 }
 
 impl Session {
     /// Starts a session: the control stream and the hello are queued at once.
-    pub fn new(_config: Config) -> Self {
-        unimplemented!()
+    pub fn new(config: Config) -> Self {
+        let mut session = Self {
+            outgoing: Outgoing::new(),
+            incoming: Incoming::new(config.side, config.streams, config.limits),
+            events: VecDeque::new(),
+            timers: Timers::new(config.start),
+            clock: ClockMap::default(),
+            agreed: None,
+            closed: false,
+            warnings: 0,
+            refusals: 0,
+            open_failed: false,
+            config,
+        };
+        let hello = session.hello();
+        session.outgoing.control(&Control::Hello(hello));
+        session
     }
 
     /// Takes what the carrier tells. A mistake of the peer refuses its stream or ends the session.
-    pub fn receive(&mut self, _now: Time, _arrival: Arrival) {
-        unimplemented!()
+    pub fn receive(&mut self, now: Time, arrival: Arrival) {
+        if self.closed {
+            return;
+        }
+        if !matches!(arrival, Arrival::OpenFailed { .. }) {
+            self.timers.heard(now);
+        }
+        if let Err(error) = self.take(now, arrival).and_then(|()| self.take_outputs(now)) {
+            self.close((&error).into());
+        }
     }
 
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        unimplemented!()
+        let (config, agreed) = (&self.config, &self.agreed);
+        self.outgoing.poll(|kind| match agreed {
+            Some(agreed) => route(kind, config.streams, config.main_only, &agreed.peer),
+            None => Route::Main,
+        })
     }
 
     /// What happened next.
     pub fn poll_event(&mut self) -> Option<Event> {
-        unimplemented!()
+        self.events.pop_front()
     }
 
     /// When [`Session::on_timeout`] is to be called; `None` after the end. May change with every other call.
     pub fn next_timeout(&self) -> Option<Time> {
-        unimplemented!()
+        (!self.closed).then(|| self.timers.next(self.outgoing.has_pipes()))
     }
 
     /// Does what is due at `now`: pings, deadlines. Harmless when nothing is.
-    pub fn on_timeout(&mut self, _now: Time) {
-        unimplemented!()
+    pub fn on_timeout(&mut self, now: Time) {
+        while !self.closed {
+            match self.timers.due(now, self.outgoing.has_pipes()) {
+                Some(Due::Silence) => self.close(CloseReason::Timeout),
+                Some(Due::Ping(token)) => {
+                    let sent = self.host_time(now);
+                    self.outgoing.control(&Control::Ping { token, sent });
+                }
+                Some(Due::Boost(on)) => self.outgoing.boost_pipes(on),
+                None => break,
+            }
+        }
     }
 
     /// Opens a long-lived channel ([`Header::Wayland`], [`Header::Events`], [`Header::Pipe`]) or one for a
-    /// [`Header::Blob`]. May be called before the peer's hello: the channel then waits for it.
+    /// [`Header::Blob`] (see [`Session::send_blob`]). May be called before the peer's hello: the channel then waits for
+    /// it. The peer hears of it at once, not with the first message.
     ///
     /// # Panics
     /// For [`Header::Control`] and [`Header::Update`], and for a kind that this side does not open.
-    pub fn open(&mut self, _header: Header) -> ChannelId {
-        unimplemented!()
+    pub fn open(&mut self, header: Header) -> ChannelId {
+        let kind = header.kind();
+        assert!(
+            !matches!(kind, Kind::Control | Kind::Update) && kind.opened_by(self.config.side),
+            "the {:?} side does not open {header:?}",
+            self.config.side
+        );
+        if self.closed {
+            return ChannelId(u64::MAX);
+        }
+        self.outgoing.open(header)
     }
 
-    /// Sends a message of at most [`MAX_MESSAGE`](crate::MAX_MESSAGE) bytes on a Wayland or event channel. Does nothing
-    /// when the channel is gone.
+    /// Sends a message of at most [`MAX_MESSAGE`] bytes on a Wayland or event channel. Does nothing when the channel is
+    /// gone.
     ///
     /// # Errors
     /// The message is too long.
-    pub fn send(&mut self, _channel: ChannelId, _message: &[u8]) -> Result<(), Error> {
-        unimplemented!()
+    pub fn send(&mut self, channel: ChannelId, message: &[u8]) -> Result<(), Error> {
+        if message.len() > MAX_MESSAGE {
+            return Err(Error::Misuse { expected: "a message of at most 64 KiB" });
+        }
+        self.outgoing.send(channel, message);
+        Ok(())
     }
 
     /// Appends raw bytes to a pipe or blob. Does nothing when the channel is gone. What exceeds
     /// [`Session::pipe_room`] waits here for the reader.
-    pub fn write(&mut self, _channel: ChannelId, _bytes: Bytes) {
-        unimplemented!()
+    pub fn write(&mut self, channel: ChannelId, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.outgoing.write(channel, bytes);
+        }
+    }
+
+    /// Sends a blob on a stream of its own.
+    ///
+    /// # Errors
+    /// It exceeds [`MAX_BLOB`]; nothing is sent.
+    pub fn send_blob(&mut self, hash: u128, bytes: Bytes) -> Result<(), Error> {
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        if length > MAX_BLOB {
+            return Err(Error::Misuse { expected: "a blob of at most 4 MiB" });
+        }
+        let channel = self.open(Header::Blob { hash, length });
+        self.write(channel, bytes);
+        self.finish(channel);
+        Ok(())
     }
 
     /// Ends a channel after what has been sent on it. The handle is void afterwards.
-    pub fn finish(&mut self, _channel: ChannelId) {
-        unimplemented!()
+    pub fn finish(&mut self, channel: ChannelId) {
+        self.outgoing.finish(channel);
     }
 
-    /// Gives a channel up. The handle is void afterwards.
-    pub fn reset(&mut self, _channel: ChannelId, _code: u32) {
-        unimplemented!()
+    /// Gives a channel up; see [`STREAM_CANCELLED`] for the code. The handle is void afterwards.
+    pub fn reset(&mut self, channel: ChannelId, code: u32) {
+        self.outgoing.reset(channel, code);
     }
 
-    /// Does not want a channel of the peer any more. The handle is void afterwards; no event follows.
-    pub fn stop(&mut self, _channel: RemoteChannelId, _code: u32) {
-        unimplemented!()
+    /// Does not want a channel of the peer any more; see [`STREAM_CANCELLED`] for the code. The handle is void
+    /// afterwards; no event follows but those that are queued already.
+    pub fn stop(&mut self, channel: RemoteChannelId, code: u32) {
+        if let Some(source) = self.incoming.stop(channel) {
+            self.stop_source(source, code);
+        }
     }
 
     /// The reader of a pipe has taken `bytes` more out of memory: the peer may send as many again.
-    pub fn consumed(&mut self, _channel: RemoteChannelId, _bytes: usize) {
-        unimplemented!()
+    pub fn consumed(&mut self, channel: RemoteChannelId, bytes: usize) {
+        if let Some(credit) = self.incoming.consumed(channel, bytes) {
+            self.outgoing.control(&credit);
+        }
     }
 
-    /// How many bytes of a pipe can be on their way now; 0 when the channel is gone.
-    pub fn pipe_room(&self, _channel: ChannelId) -> usize {
-        unimplemented!()
+    /// How many bytes may be written to a pipe now without waiting here for the reader; 0 when the channel is gone.
+    pub fn pipe_room(&self, channel: ChannelId) -> usize {
+        self.outgoing.pipe_room(channel)
     }
 
     /// Sends an update on a stream of its own and returns its length in bytes.
     ///
     /// # Errors
-    /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`]; nothing is sent.
-    pub fn send_update(&mut self, _header: UpdateHeader, _chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
-        unimplemented!()
+    /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`], or a chunk is empty; nothing is sent.
+    pub fn send_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
+        if chunks.len() > MAX_CHUNKS || chunks.iter().map(Vec::len).sum::<usize>() > MAX_UPDATE {
+            return Err(Error::Misuse { expected: "an update of at most 65 536 chunks and 320 MiB" });
+        }
+        if !chunks.iter().all(|chunk| (1..=MAX_CHUNK).contains(&chunk.len())) {
+            return Err(Error::Misuse { expected: "chunks of 1 byte to 65 KiB" });
+        }
+        if self.closed {
+            return Ok(0);
+        }
+        Ok(self.outgoing.update(Header::Update(header), chunks))
     }
 
     /// Sends a message of the main channel: [`Control::Snapshot`], [`Control::AppClosed`] or [`Control::Exit`]. They go
@@ -133,28 +257,45 @@ impl Session {
     ///
     /// # Errors
     /// It is too long, or the session's own.
-    pub fn control(&mut self, _message: Control) -> Result<(), Error> {
-        unimplemented!()
+    pub fn control(&mut self, message: &Control) -> Result<(), Error> {
+        let too_long = matches!(message, Control::Snapshot(bytes) if bytes.len() > MAX_MESSAGE);
+        if message.is_internal() || too_long {
+            return Err(Error::Misuse { expected: "a snapshot of at most 64 KiB, or the end of a program" });
+        }
+        if !self.closed {
+            self.outgoing.control(message);
+        }
+        Ok(())
     }
 
     /// Ends the session. What the carrier has not delivered may be lost: agree on the end first.
-    pub fn close(&mut self, _reason: CloseReason) {
-        unimplemented!()
+    pub fn close(&mut self, reason: CloseReason) {
+        if self.closed {
+            return;
+        }
+        let (code, text) = reason.to_wire();
+        self.end(reason, ClosedBy::Us);
+        self.outgoing.transmit(Transmit::Close { code, reason: text });
     }
 
     /// The peer's hello, once it has come.
     pub fn peer(&self) -> Option<&Hello> {
-        unimplemented!()
+        self.agreed.as_ref().map(|agreed| &agreed.peer)
     }
 
     /// The protocol version in use, once the peer's hello has come.
     pub fn version(&self) -> Option<u32> {
-        unimplemented!()
+        self.agreed.as_ref().map(|agreed| agreed.version)
+    }
+
+    /// The abilities of both sides; none before the peer's hello has come.
+    pub fn capabilities(&self) -> Capabilities {
+        self.peer().map_or(Capabilities::NONE, |peer| peer.capabilities.common(self.config.capabilities))
     }
 
     /// The first compression of our list that the peer understands; [`Compression::None`] when there is none.
     pub fn compression(&self) -> Compression {
-        unimplemented!()
+        self.agreed.as_ref().map_or(Compression::None, |agreed| agreed.compression)
     }
 
     /// Maps times of the two hosts.
@@ -163,18 +304,189 @@ impl Session {
     }
 
     /// How long ago the peer was last heard.
-    pub fn contact_age(&self, _now: Time) -> Duration {
-        unimplemented!()
+    pub fn contact_age(&self, now: Time) -> Duration {
+        self.timers.contact_age(now)
     }
 
     /// Whether the session is over.
     pub fn is_closed(&self) -> bool {
-        unimplemented!()
+        self.closed
     }
 
     /// How many bytes of content and bulk may be handed over now, so that no more than about one window of them waits
     /// in the carrier: max(window, 64 KiB) − unsent − what is queued here.
-    pub fn content_budget(&self, _link: &LinkState) -> u64 {
-        unimplemented!()
+    pub fn content_budget(&self, link: &LinkState) -> u64 {
+        let queued = self.outgoing.queued_content() as u64;
+        link.window.max(MIN_WINDOW).saturating_sub(link.unsent).saturating_sub(queued)
+    }
+
+    fn hello(&self) -> Hello {
+        let config = &self.config;
+        Hello {
+            versions: config.versions,
+            side: config.side,
+            session: config.session,
+            capabilities: config.capabilities,
+            streams: config.streams,
+            secret: config.secret,
+            compression: config.compression.clone(),
+            clock: self.host_time(config.start),
+            software: config.software.clone(),
+        }
+    }
+
+    fn host_time(&self, now: Time) -> HostTime {
+        self.config.clock_origin + now.since_start()
+    }
+
+    fn take(&mut self, now: Time, arrival: Arrival) -> Result<(), Error> {
+        match arrival {
+            Arrival::Data { stream, offset, bytes } => {
+                self.incoming.data(Source::Own(stream), offset, &bytes)
+            }
+            Arrival::Finished { stream, length } => self.incoming.finished(Source::Own(stream), length),
+            Arrival::Reset { stream, code } => self.incoming.reset(Source::Own(stream), code),
+            Arrival::Stopped { stream, code } => {
+                self.stopped(stream, code);
+                Ok(())
+            }
+            Arrival::OpenFailed { stream, bytes, finish } => {
+                self.open_failed(stream, bytes, finish);
+                Ok(())
+            }
+            Arrival::Closed { reason } => {
+                let by = if reason.is_of_link() { ClosedBy::Link } else { ClosedBy::Peer };
+                self.end(reason, by);
+                self.timers.heard(now);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_outputs(&mut self, now: Time) -> Result<(), Error> {
+        while let Some(output) = self.incoming.pop() {
+            match output {
+                Output::Event(event) => self.events.push_back(event),
+                Output::Control(message) => self.take_control(now, message)?,
+                Output::UnknownControl => self.warn("ignored a control message of an unknown type".into()),
+                Output::Refuse { source, kind, why } => self.refuse(source, kind, &why),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_control(&mut self, now: Time, message: Control) -> Result<(), Error> {
+        if self.agreed.is_none() != matches!(message, Control::Hello(_)) {
+            let got = if self.agreed.is_none() { "another message before it" } else { "a second one" };
+            return Err(Error::Violation { expected: "one hello, first", got: got.into() });
+        }
+        match message {
+            Control::Hello(peer) => self.take_hello(now, peer)?,
+            Control::Ping { token, .. } => {
+                self.timers.pinged(now)?;
+                self.outgoing.control(&Control::Pong { token, received: self.host_time(now) });
+            }
+            Control::Pong { token, received } => {
+                let sent = self.timers.ponged(token)?;
+                self.clock.sample(self.host_time(sent), received, self.host_time(now));
+            }
+            Control::PipeCredit { connection, pipe, consumed } => {
+                self.outgoing.credit(Header::Pipe { connection, pipe }, consumed)?;
+            }
+            Control::Refused { kind } => self.warn(format!("the peer refused a stream of kind {kind}")),
+            Control::Embedded { stream, offset, finish, bytes } => {
+                let source = Source::Main(stream);
+                let end = offset.saturating_add(bytes.len() as u64);
+                self.incoming.data(source, offset, &bytes)?;
+                if finish {
+                    self.incoming.finished(source, end)?;
+                }
+            }
+            Control::EmbeddedReset { stream, code } => self.incoming.reset(Source::Main(stream), code)?,
+            Control::EmbeddedStop { stream, code } => self.stopped(StreamId(stream), code),
+            message @ (Control::Snapshot(_) | Control::AppClosed { .. } | Control::Exit { .. }) => {
+                self.events.push_back(Event::Control(message));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_hello(&mut self, now: Time, peer: Hello) -> Result<(), Error> {
+        let config = &self.config;
+        let Some(version) = config.versions.common(peer.versions) else {
+            self.close(CloseReason::Incompatible { ours: config.versions, theirs: peer.versions });
+            return Ok(());
+        };
+        if peer.side != config.side.peer() {
+            let got = format!("two {:?} sides", peer.side);
+            return Err(Error::Violation { expected: "an app side and a display side", got });
+        }
+        if config.expected_secret.is_some() && config.expected_secret != peer.secret {
+            self.close(CloseReason::BadSecret);
+            return Ok(());
+        }
+        if !config.session.matches(peer.session) {
+            self.close(CloseReason::Gone);
+            return Ok(());
+        }
+        let common = config.compression.iter().find(|compression| peer.compression.contains(compression));
+        let compression = common.copied().unwrap_or(Compression::None);
+        self.clock.guess(self.host_time(now), peer.clock);
+        // The secret has done its work; it need not travel to logs.
+        let peer = Hello { secret: None, ..peer };
+        self.events.push_back(Event::Ready { peer: peer.clone() });
+        self.agreed = Some(Agreed { peer, version, compression });
+        self.timers.ready(now);
+        self.outgoing.set_ready();
+        self.incoming.set_ready()
+    }
+
+    fn stopped(&mut self, stream: StreamId, code: u32) {
+        let Some((channel, header)) = self.outgoing.stopped(stream, code) else { return };
+        if header.kind() != Kind::Update {
+            self.events.push_back(Event::Stopped { channel, header, code });
+        }
+    }
+
+    fn open_failed(&mut self, stream: StreamId, bytes: Bytes, finish: bool) {
+        match self.outgoing.open_failed(stream, bytes, finish) {
+            Err(MainFailed) => self.close(CloseReason::LinkLost("no stream could be opened".into())),
+            Ok(()) if !self.open_failed => {
+                self.open_failed = true;
+                self.warn("a stream could not be opened; its channel goes through the main one".into());
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn refuse(&mut self, source: Source, kind: u64, why: &str) {
+        self.warn(format!("refused a stream of kind {kind}: {why}"));
+        self.stop_source(source, STREAM_REFUSED);
+        if self.refusals < MAX_REFUSALS {
+            self.refusals += 1;
+            self.outgoing.control(&Control::Refused { kind });
+        }
+    }
+
+    fn stop_source(&mut self, source: Source, code: u32) {
+        match source {
+            Source::Own(stream) => self.outgoing.transmit(Transmit::Stop { stream, code }),
+            Source::Main(stream) => self.outgoing.control(&Control::EmbeddedStop { stream, code }),
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.warnings < MAX_WARNINGS {
+            self.warnings += 1;
+            self.events.push_back(Event::Warning(text));
+        }
+    }
+
+    /// Frees everything but the events that happened before.
+    fn end(&mut self, reason: CloseReason, by: ClosedBy) {
+        self.closed = true;
+        self.outgoing = Outgoing::closed();
+        self.incoming.clear();
+        self.events.push_back(Event::Closed { reason, by });
     }
 }

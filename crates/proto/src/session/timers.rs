@@ -1,0 +1,237 @@
+//! When a session has something to do unasked: pings, the end of patience, the turns of pipes.
+//!
+//! It only says what is due. Invariant: at most one ping is unanswered, so an outage queues none.
+
+use std::time::Duration;
+
+use crate::{Error, Time};
+
+/// How often the peer is pinged.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the peer's hello may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the peer may be silent.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Most pings of the peer within [`PING_INTERVAL`]; each costs an answer.
+const MAX_PINGS: u32 = 20;
+
+/// Pipes get a turn before content for [`PIPE_TURN`] of each such period: a tenth of the link.
+const PIPE_PERIOD: Duration = Duration::from_millis(100);
+
+/// See [`PIPE_PERIOD`].
+const PIPE_TURN: Duration = Duration::from_millis(10);
+
+/// The session's clockwork.
+#[derive(Debug)]
+pub(super) struct Timers {
+    /// When the peer was last heard.
+    heard: Time,
+    phase: Phase,
+    ping: Ping,
+    /// Start of the interval in which the peer's pings are counted, and their number.
+    pinged: (Time, u32),
+    boost: Boost,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Waiting for the peer's hello until then.
+    Handshake {
+        until: Time,
+    },
+    Ready,
+}
+
+#[derive(Debug)]
+enum Ping {
+    Next { at: Time, token: u64 },
+    Waiting { since: Time, token: u64 },
+}
+
+#[derive(Debug)]
+enum Boost {
+    Off { until: Time },
+    On { until: Time },
+}
+
+/// What is to be done now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The peer has been silent for too long.
+    Silence,
+    /// Send a ping with this token.
+    Ping(u64),
+    /// Give pipes a turn, or end it.
+    Boost(bool),
+}
+
+impl Timers {
+    pub(super) fn new(start: Time) -> Self {
+        Self {
+            heard: start,
+            phase: Phase::Handshake { until: start + HANDSHAKE_TIMEOUT },
+            ping: Ping::Next { at: start, token: 0 },
+            pinged: (start, 0),
+            boost: Boost::Off { until: start },
+        }
+    }
+
+    /// The peer's hello came.
+    pub(super) fn ready(&mut self, now: Time) {
+        self.phase = Phase::Ready;
+        self.ping = Ping::Next { at: now, token: 0 };
+    }
+
+    /// Something of the peer arrived.
+    pub(super) fn heard(&mut self, now: Time) {
+        self.heard = self.heard.max(now);
+    }
+
+    pub(super) fn contact_age(&self, now: Time) -> Duration {
+        now - self.heard
+    }
+
+    /// A ping of the peer came.
+    pub(super) fn pinged(&mut self, now: Time) -> Result<(), Error> {
+        if now - self.pinged.0 >= PING_INTERVAL {
+            self.pinged = (now, 0);
+        }
+        self.pinged.1 += 1;
+        if self.pinged.1 > MAX_PINGS {
+            return Err(Error::TooMuch { limit: "pings in a second", max: MAX_PINGS.into() });
+        }
+        Ok(())
+    }
+
+    /// The answer to a ping came: gives when that was sent.
+    pub(super) fn ponged(&mut self, got: u64) -> Result<Time, Error> {
+        match self.ping {
+            Ping::Waiting { since, token } if token == got => {
+                self.ping = Ping::Next { at: since + PING_INTERVAL, token: token + 1 };
+                Ok(since)
+            }
+            _ => Err(Error::Violation { expected: "an answer to a ping", got: format!("a pong for {got}") }),
+        }
+    }
+
+    /// When something is due next.
+    pub(super) fn next(&self, pipes: bool) -> Time {
+        let silence = match self.phase {
+            Phase::Handshake { until } => return until,
+            Phase::Ready => self.heard + SILENCE_TIMEOUT,
+        };
+        let ping = match self.ping {
+            Ping::Next { at, .. } => at,
+            Ping::Waiting { .. } => silence,
+        };
+        let boost = match self.boost {
+            Boost::Off { until } if pipes => until,
+            Boost::On { until } => until,
+            Boost::Off { .. } => silence,
+        };
+        silence.min(ping).min(boost)
+    }
+
+    /// Takes one thing that is due.
+    pub(super) fn due(&mut self, now: Time, pipes: bool) -> Option<Due> {
+        match self.phase {
+            Phase::Handshake { until } => return (now >= until).then_some(Due::Silence),
+            Phase::Ready if now >= self.heard + SILENCE_TIMEOUT => return Some(Due::Silence),
+            Phase::Ready => {}
+        }
+        match (&self.ping, &self.boost) {
+            (Ping::Next { at, token }, _) if now >= *at => {
+                let token = *token;
+                self.ping = Ping::Waiting { since: now, token };
+                Some(Due::Ping(token))
+            }
+            (_, Boost::Off { until }) if pipes && now >= *until => {
+                self.boost = Boost::On { until: now + PIPE_TURN };
+                Some(Due::Boost(true))
+            }
+            (_, Boost::On { until }) if now >= *until => {
+                self.boost = Boost::Off { until: now + (PIPE_PERIOD - PIPE_TURN) };
+                Some(Due::Boost(false))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    #[test]
+    fn a_handshake_has_ten_seconds() {
+        let mut timers = Timers::new(at(500));
+        assert_eq!(timers.next(true), at(10_500));
+        timers.heard(at(10_000));
+        assert_eq!(timers.due(at(10_499), true), None);
+        assert_eq!(timers.due(at(10_500), true), Some(Due::Silence));
+    }
+
+    #[test]
+    fn one_ping_at_a_time() {
+        let mut timers = Timers::new(at(0));
+        timers.ready(at(40));
+        assert_eq!(timers.due(at(40), false), Some(Due::Ping(0)));
+        assert_eq!(timers.due(at(5_000), false), None);
+        assert!(timers.ponged(1).is_err());
+        assert_eq!(timers.ponged(0), Ok(at(40)));
+        assert!(timers.ponged(0).is_err());
+        assert_eq!(timers.next(false), at(1_040));
+        assert_eq!(timers.due(at(5_000), false), Some(Due::Ping(1)));
+    }
+
+    #[test]
+    fn sixty_silent_seconds_are_the_end() {
+        let mut timers = Timers::new(at(0));
+        timers.ready(at(0));
+        timers.due(at(0), false);
+        timers.heard(at(7_000));
+        assert_eq!(timers.next(false), at(67_000));
+        assert_eq!(timers.due(at(66_999), false), None);
+        assert_eq!(timers.contact_age(at(66_999)), Duration::from_millis(59_999));
+        assert_eq!(timers.due(at(67_000), false), Some(Due::Silence));
+    }
+
+    #[test]
+    fn pipes_get_a_tenth_of_the_time() {
+        let mut timers = Timers::new(at(0));
+        timers.ready(at(0));
+        timers.due(at(0), true);
+        let mut on = 0;
+        let mut boosted = false;
+        for now in 0..1_000 {
+            while let Some(due) = timers.due(at(now), true) {
+                boosted = due == Due::Boost(true);
+            }
+            on += u32::from(boosted);
+        }
+        assert_eq!(on, 100);
+        // A turn ends even when its pipe is gone.
+        assert_eq!(timers.due(at(1_000), true), Some(Due::Boost(true)));
+        assert_eq!(timers.next(false), at(1_010));
+        assert_eq!(timers.due(at(1_010), false), Some(Due::Boost(false)));
+        assert!(timers.next(false) > at(2_000));
+    }
+
+    #[test]
+    fn pings_of_the_peer_are_limited() {
+        let mut timers = Timers::new(at(0));
+        for second in 0..5 {
+            for _ in 0..MAX_PINGS {
+                timers.pinged(at(second * 1000)).unwrap();
+            }
+        }
+        assert!(timers.pinged(at(4_900)).is_err());
+    }
+}
