@@ -23,8 +23,9 @@
 //! | [`Reply`](Class::Reply) | is passed on, and the compositor owes an answer: a later `sync` waits for it | |
 //! | [`OneShot`](Class::OneShot) | is passed on if its serial is the attached display's, else dropped | |
 //! | [`Destructor`](Class::Destructor) | is passed on and ends the object | is passed on and ends the object |
-//! | [`State`](Class::State) | becomes part of its surface's next commit unit | |
-//! | [`ParentState`](Class::ParentState) | becomes part of the parent surface's next commit unit | |
+//! | [`State`](Class::State) | is passed on in its surface's next commit unit | |
+//! | [`ParentState`](Class::ParentState) | is passed on in the parent surface's next commit unit | |
+//! | [`Pending`](Class::Pending) | is kept with the surface until its next commit; only what comes of it is in the unit | |
 //! | [`Commit`](Class::Commit) | closes a commit unit | |
 //! | [`Value`](Class::Value) | builds an object that crosses by value where it is used | |
 //! | [`Local`](Class::Local) | is answered by the app side | is consumed by the display side |
@@ -50,12 +51,12 @@ pub struct Rule {
     pub serial: Option<u8>,
     /// The argument that is a time, to be mapped between the two hosts' clocks.
     pub time: Option<Time>,
-    /// The argument that is a file descriptor.
+    /// What its file descriptor, if it has one, stands for.
     pub fd: Option<Fd>,
     /// The object argument that crosses by value, because the display side does not have the object.
     pub value: Option<u8>,
-    /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a [`Class::State`]
-    /// request: the surface whose next commit it is part of; if `None`, the one that its object belongs to.
+    /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a request for
+    /// double-buffered state: the surface whose commit it waits for; if `None`, the one that its object belongs to.
     pub surface: Option<Subject>,
     /// Surfaces whose earlier commit units must be applied before this request, although some may wait for pixels.
     pub after: &'static [Subject],
@@ -74,10 +75,13 @@ pub enum Class {
     OneShot,
     /// Passed on; the object is no more.
     Destructor,
-    /// A request for double-buffered state: part of the surface's next commit unit.
+    /// A request for double-buffered state, passed on in the surface's next commit unit.
     State,
-    /// A request of a subsurface for state that the parent's commit applies.
+    /// A request of a subsurface for state that the parent's commit applies, passed on in that one's unit.
     ParentState,
+    /// A request for double-buffered state that the app side makes something of at the surface's next commit: pixels,
+    /// damage, an answer. It does not cross itself.
+    Pending,
     /// `wl_surface.commit`.
     Commit,
     /// A request that makes or builds an object that crosses by value.
@@ -99,36 +103,15 @@ pub enum Time {
     Micros(u8),
 }
 
-/// A file descriptor in a message.
+/// What a message's only file descriptor stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fd {
     /// The receiver of the message writes to it: bytes flow against the message, through a pipe channel.
-    Pipe {
-        /// The argument.
-        fd: u8,
-    },
-    /// It holds content of a given size, which crosses once and becomes a sealed memory file.
-    Blob {
-        /// The argument.
-        fd: u8,
-        /// The argument that holds the size in bytes.
-        size: u8,
-    },
+    Pipe,
+    /// Content, of as many bytes as the next argument says: it crosses once and becomes a sealed memory file.
+    Blob,
     /// It stays where it is.
-    Kept {
-        /// The argument.
-        fd: u8,
-    },
-}
-
-impl Fd {
-    /// The index of the descriptor's argument.
-    #[must_use]
-    pub fn index(self) -> u8 {
-        match self {
-            Self::Pipe { fd } | Self::Blob { fd, .. } | Self::Kept { fd } => fd,
-        }
-    }
+    Kept,
 }
 
 /// An object of a message, standing for the surface that it belongs to (or is).

@@ -41,7 +41,7 @@ pub const TABLE: &[Block] = &[
     both("wl_callback", &[], &[destructor("done")]),
     // ---------------------------------------------------------------------------------------------------------
     // Memory: never crosses
-    app("wl_shm", &[local("create_pool").kept(1)], &[local("format")]),
+    app("wl_shm", &[local("create_pool").fd(Fd::Kept)], &[local("format")]),
     app("wl_shm_pool", &[local("create_buffer"), local_destructor("destroy"), local("resize")], &[]),
     app("wl_buffer", &[local_destructor("destroy")], &[local("release")]),
     app(
@@ -59,16 +59,16 @@ pub const TABLE: &[Block] = &[
             // Waits for no commit of its own: it cancels those that are held.
             destructor("destroy"),
             // Its pixels cross as an update, which the unit names.
-            state("attach").value(0),
-            state("damage"),
+            pending("attach"),
+            pending("damage"),
             // Answered by the app side's own clock.
-            state("frame"),
+            pending("frame"),
             state("set_opaque_region").value(0),
             state("set_input_region").value(0),
             commit("commit"),
             state("set_buffer_transform"),
             state("set_buffer_scale"),
-            state("damage_buffer"),
+            pending("damage_buffer"),
         ],
         &[forward("enter"), forward("leave")],
     ),
@@ -132,7 +132,7 @@ pub const TABLE: &[Block] = &[
     // Pacing: the app side's, since it is the back-pressure
     app(
         "wp_presentation",
-        &[local_destructor("destroy"), state("feedback").surface(Arg(0))],
+        &[local_destructor("destroy"), pending("feedback").surface(Arg(0))],
         &[local("clock_id")],
     ),
     // From the display side's own feedback for the unit, with the time mapped.
@@ -142,14 +142,14 @@ pub const TABLE: &[Block] = &[
         &[local("sync_output"), local_destructor("presented"), local_destructor("discarded")],
     ),
     app("wp_fifo_manager_v1", &[local_destructor("destroy"), local("get_fifo").surface(Arg(1))], &[]),
-    app("wp_fifo_v1", &[state("set_barrier"), state("wait_barrier"), local_destructor("destroy")], &[]),
+    app("wp_fifo_v1", &[pending("set_barrier"), pending("wait_barrier"), local_destructor("destroy")], &[]),
     app(
         "wp_commit_timing_manager_v1",
         &[local_destructor("destroy"), local("get_timer").surface(Arg(1))],
         &[],
     ),
     // The time is of the app side's own clock, and stays there.
-    app("wp_commit_timer_v1", &[state("set_timestamp"), local_destructor("destroy")], &[]),
+    app("wp_commit_timer_v1", &[pending("set_timestamp"), local_destructor("destroy")], &[]),
     // ---------------------------------------------------------------------------------------------------------
     // Windows
     both(
@@ -343,7 +343,7 @@ pub const TABLE: &[Block] = &[
         &[destructor("release")],
         &[
             // The first keymap and repeat rate come from the snapshot; the same once more is swallowed.
-            forward("keymap").blob(1, 2),
+            forward("keymap").fd(Fd::Blob),
             forward("enter").serial(0),
             forward("leave").serial(0),
             forward("key").serial(0).millis(1),
@@ -561,7 +561,7 @@ pub const TABLE: &[Block] = &[
         &[forward("offer"), destructor("destroy"), forward("set_actions")],
         &[
             forward("target"),
-            forward("send").pipe(1),
+            forward("send").fd(Fd::Pipe),
             forward("cancelled"),
             forward("dnd_drop_performed"),
             forward("dnd_finished"),
@@ -572,7 +572,7 @@ pub const TABLE: &[Block] = &[
         "wl_data_offer",
         &[
             one_shot("accept").serial(0),
-            reply("receive").pipe(1),
+            reply("receive").fd(Fd::Pipe),
             destructor("destroy"),
             reply("finish"),
             reply("set_actions"),
@@ -592,11 +592,11 @@ pub const TABLE: &[Block] = &[
     both(
         "zwp_primary_selection_source_v1",
         &[forward("offer"), destructor("destroy")],
-        &[forward("send").pipe(1), forward("cancelled")],
+        &[forward("send").fd(Fd::Pipe), forward("cancelled")],
     ),
     both(
         "zwp_primary_selection_offer_v1",
-        &[reply("receive").pipe(1), destructor("destroy")],
+        &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
         &[forward("offer")],
     ),
     both("xdg_toplevel_drag_manager_v1", &[destructor("destroy"), forward("get_xdg_toplevel_drag")], &[]),
@@ -627,7 +627,7 @@ pub const TABLE: &[Block] = &[
     both(
         "zwp_virtual_keyboard_v1",
         &[
-            forward("keymap").blob(1, 2),
+            forward("keymap").fd(Fd::Blob),
             forward("key").millis(0),
             forward("modifiers"),
             destructor("destroy"),
@@ -674,11 +674,11 @@ pub const TABLE: &[Block] = &[
     both(
         "zwlr_data_control_source_v1",
         &[forward("offer"), destructor("destroy")],
-        &[forward("send").pipe(1), forward("cancelled")],
+        &[forward("send").fd(Fd::Pipe), forward("cancelled")],
     ),
     both(
         "zwlr_data_control_offer_v1",
-        &[reply("receive").pipe(1), destructor("destroy")],
+        &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
         &[forward("offer")],
     ),
     both(
@@ -694,11 +694,11 @@ pub const TABLE: &[Block] = &[
     both(
         "ext_data_control_source_v1",
         &[forward("offer"), destructor("destroy")],
-        &[forward("send").pipe(1), forward("cancelled")],
+        &[forward("send").fd(Fd::Pipe), forward("cancelled")],
     ),
     both(
         "ext_data_control_offer_v1",
-        &[reply("receive").pipe(1), destructor("destroy")],
+        &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
         &[forward("offer")],
     ),
     both(
@@ -788,6 +788,10 @@ const fn parent_state(name: &'static str) -> Rule {
     rule(Class::ParentState, name)
 }
 
+const fn pending(name: &'static str) -> Rule {
+    rule(Class::Pending, name)
+}
+
 const fn commit(name: &'static str) -> Rule {
     rule(Class::Commit, name)
 }
@@ -824,24 +828,16 @@ impl Rule {
         Self { serial: Some(index), ..self }
     }
 
-    const fn millis(self, index: u8) -> Self {
-        Self { time: Some(Time::Millis(index)), ..self }
+    const fn millis(self, arg: u8) -> Self {
+        Self { time: Some(Time::Millis(arg)), ..self }
     }
 
-    const fn micros(self, high: u8) -> Self {
-        Self { time: Some(Time::Micros(high)), ..self }
+    const fn micros(self, arg: u8) -> Self {
+        Self { time: Some(Time::Micros(arg)), ..self }
     }
 
-    const fn pipe(self, fd: u8) -> Self {
-        Self { fd: Some(Fd::Pipe { fd }), ..self }
-    }
-
-    const fn blob(self, fd: u8, size: u8) -> Self {
-        Self { fd: Some(Fd::Blob { fd, size }), ..self }
-    }
-
-    const fn kept(self, fd: u8) -> Self {
-        Self { fd: Some(Fd::Kept { fd }), ..self }
+    const fn fd(self, fd: Fd) -> Self {
+        Self { fd: Some(fd), ..self }
     }
 
     const fn value(self, index: u8) -> Self {
