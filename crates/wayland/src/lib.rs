@@ -1,5 +1,23 @@
 //! Both halves of the Wayland proxy.
+//!
+//! The app side ([`app`]) is the compositor of a program, the display side ([`display`]) a program of the compositor;
+//! between them travel the messages of [`message`], pixels as updates, and little else. Everything protocol-specific
+//! comes from two tables: the published interface descriptions ([`tables`]) and what each message means to a proxy
+//! ([`policy`]).
+//!
+//! This crate opens no sockets, runs no loop and knows no transport: bytes, messages and time come in through calls,
+//! and what a half wants done comes out as [`Action`]. Invariant: whatever a program, a compositor or the other half
+//! sends, only that one connection can end.
 
+mod action;
+pub mod app;
+pub mod blob;
+pub mod display;
+pub mod message;
 pub mod policy;
+pub mod snapshot;
 pub mod tables;
+pub mod value;
 pub mod wire;
+
+pub use action::{Action, End, Update};

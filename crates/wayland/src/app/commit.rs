@@ -1,0 +1,376 @@
+//! `wl_surface.commit`: pixels are read, the buffer goes back, the commit joins what has not been sent yet.
+//!
+//! Does not send: see `flush`. Invariant: when a commit returns, the program may reuse its buffer, and the surface's
+//! content and changed region describe exactly the commits so far.
+
+use std::rc::Rc;
+
+use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
+use wayferry_pixels::{Content, Rect, Region};
+
+use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH};
+use crate::wire::Arg;
+
+use super::object::Data;
+use super::request::Call;
+use super::shm::{Buffer, ReadError};
+use super::surface::{Attach, Change, DamageRect, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Surface, Unsent};
+use super::{Connection, Fault};
+
+/// `wl_shm.error.invalid_fd`: the memory is not what the program said.
+const SHM_INVALID_FD: u32 = 2;
+
+impl Connection {
+    /// Handles a commit of surface `id`.
+    pub(super) fn commit(&mut self, id: u32) -> Result<(), Fault> {
+        let synchronised = self.effectively_synchronised(id);
+        if synchronised {
+            // The child's pixels of an earlier parent commit must leave before newer ones replace them.
+            self.flush_ancestors(id)?;
+        }
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let was_mapped = surface.mapped();
+        let pending = std::mem::take(&mut surface.pending);
+        let unsent = self.absorb_pending(id, pending)?;
+        if synchronised {
+            return self.cache(id, unsent);
+        }
+        let unsent = self.with_children(id, unsent);
+        let Some(surface) = self.surfaces.get(&id) else { return Ok(()) };
+        // Never coalesced across: map, unmap, and commits before there is content.
+        let barrier = !was_mapped || !surface.mapped();
+        if !was_mapped && !surface.mapped() && surface.role == Role::Configured {
+            self.sync.owe();
+        }
+        if barrier {
+            self.flush_surface(id)?;
+        }
+        self.join(id, unsent)?;
+        if barrier { self.flush_surface(id) } else { Ok(()) }
+    }
+
+    /// Takes over the pending state: geometry, pixels, buffers.
+    fn absorb_pending(&mut self, id: u32, pending: Pending) -> Result<Unsent, Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Unsent::default()) };
+        let before = (surface.scale, surface.transform, surface.crop, surface.destination);
+        surface.scale = pending.scale.unwrap_or(surface.scale);
+        surface.transform = pending.transform.unwrap_or(surface.transform);
+        surface.crop = pending.crop.unwrap_or(surface.crop);
+        surface.destination = pending.destination.unwrap_or(surface.destination);
+        let reshaped = before != (surface.scale, surface.transform, surface.crop, surface.destination);
+        let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
+        let change = self.attach(id, pending.attach, &damage, pending.waits)?;
+        Ok(Unsent {
+            state: pending.state,
+            change,
+            offset: pending.offset,
+            frames: pending.frames,
+            feedback: pending.feedback,
+            children: Vec::new(),
+        })
+    }
+
+    fn attach(&mut self, id: u32, attach: Attach, damage: &Damage, waits: bool) -> Result<Change, Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Change::Keep) };
+        match attach {
+            Attach::Keep => Ok(Change::Keep),
+            Attach::None => {
+                surface.content = None;
+                surface.changed = Region::new();
+                surface.fresh = true;
+                Ok(Change::Unmap)
+            }
+            Attach::Taken(content) => {
+                let same = surface.content.as_ref().is_some_and(|old| same_shape(old, &content));
+                surface.fresh |= !same;
+                surface.changed = Region::full(content.size());
+                surface.content = Some(*content);
+                Ok(Change::New)
+            }
+            Attach::Buffer { id: buffer_id, buffer } => {
+                absorb(surface, id, &buffer, damage)
+                    .map_err(|error| Fault::app(buffer_id, SHM_INVALID_FD, error.to_string()))?;
+                if waits {
+                    surface.held_buffers.push(buffer_id);
+                    Ok(Change::New)
+                } else {
+                    self.release_buffer(buffer_id).map(|()| Change::New)
+                }
+            }
+        }
+    }
+
+    pub(super) fn release_buffer(&mut self, buffer: u32) -> Result<(), Fault> {
+        if self.objects.alive(buffer).is_some_and(|object| object.interface.name == "wl_buffer") {
+            self.emit(buffer, "release", Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a synchronised child's commit until its parent commits.
+    fn cache(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
+        let unsent = self.with_children(id, unsent);
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let discarded = match &mut surface.cached {
+            Some(cached) => cached.merge(unsent).map_err(Fault::TooMuch)?,
+            None => {
+                surface.cached = Some(unsent);
+                Vec::new()
+            }
+        };
+        self.discard_feedback(discarded)
+    }
+
+    /// Puts the cached commits of synchronised children in front of their parent's commit.
+    fn with_children(&mut self, id: u32, mut unsent: Unsent) -> Unsent {
+        let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
+        for child in children {
+            if let Some(cached) = self.surfaces.get_mut(&child).and_then(|surface| surface.cached.take()) {
+                unsent.children.push((child, cached));
+            }
+        }
+        unsent
+    }
+
+    fn join(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let discarded = match &mut surface.unsent {
+            Some(old) => old.merge(unsent).map_err(Fault::TooMuch)?,
+            None => {
+                surface.unsent = Some(unsent);
+                Vec::new()
+            }
+        };
+        self.discard_feedback(discarded)
+    }
+
+    pub(super) fn discard_feedback(&mut self, feedback: Vec<u32>) -> Result<(), Fault> {
+        for id in feedback {
+            self.emit(id, "discarded", Vec::new())?;
+            self.forget(id)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the surface or one above it is a synchronised subsurface.
+    fn effectively_synchronised(&self, id: u32) -> bool {
+        let mut surface = self.surfaces.get(&id);
+        for _ in 0..MAX_UNIT_DEPTH {
+            match surface {
+                Some(Surface { parent: Some(_), sync: true, .. }) => return true,
+                Some(Surface { parent: Some(parent), .. }) => surface = self.surfaces.get(parent),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// `wl_subcompositor.get_subsurface`.
+    pub(super) fn adopt(&mut self, factory: u32, id: u32, child: u32, parent: u32) -> Result<(), Fault> {
+        let bad = |what: &str| Fault::app(factory, 0, what.to_owned());
+        let depth = self.ancestors(parent).count();
+        if child == parent || self.ancestors(parent).any(|above| above == child) {
+            return Err(bad("a surface cannot be its own ancestor"));
+        }
+        if depth + 1 >= MAX_UNIT_DEPTH {
+            return Err(Fault::TooMuch("subsurfaces nested"));
+        }
+        let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
+        if surface.parent.is_some() || surface.role == Role::Configured {
+            return Err(bad("the surface has another role"));
+        }
+        surface.role = Role::Subsurface;
+        surface.parent = Some(parent);
+        surface.sync = true;
+        if let Some(object) = self.objects.of_mut(id) {
+            object.data = Data::Subsurface { parent };
+            object.surface = Some(child);
+        }
+        let Some(above) = self.surfaces.get_mut(&parent) else { return Ok(()) };
+        if above.children.len() >= MAX_UNIT_CHILDREN {
+            return Err(Fault::TooMuch("subsurfaces of one surface"));
+        }
+        above.children.push(child);
+        Ok(())
+    }
+
+    /// The surface and those above it.
+    pub(super) fn ancestors(&self, id: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(id), |id| self.surfaces.get(id)?.parent).take(MAX_UNIT_DEPTH + 1)
+    }
+
+    pub(super) fn set_sync(&mut self, subsurface: u32, sync: bool) -> Result<(), Fault> {
+        let Some(id) = self.association(subsurface) else { return Ok(()) };
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.sync = sync;
+        }
+        if !self.effectively_synchronised(id) {
+            let cached = self.surfaces.get_mut(&id).and_then(|surface| surface.cached.take());
+            if let Some(cached) = cached {
+                self.join(id, cached)?;
+                self.flush_surface(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `wl_subsurface.destroy`: the surface loses its parent.
+    pub(super) fn orphan(&mut self, subsurface: u32) {
+        let Some(child) = self.association(subsurface) else { return };
+        let Some(surface) = self.surfaces.get_mut(&child) else { return };
+        surface.cached = None;
+        surface.sync = false;
+        if let Some(parent) = surface.parent.take().and_then(|parent| self.surfaces.get_mut(&parent)) {
+            parent.children.retain(|id| *id != child);
+        }
+    }
+
+    /// `wl_surface.destroy`: what has not been sent never will be.
+    pub(super) fn drop_surface(&mut self, id: u32) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.remove(&id) else { return Ok(()) };
+        for child in &surface.children {
+            if let Some(child) = self.surfaces.get_mut(child) {
+                child.parent = None;
+            }
+        }
+        if let Some(parent) = surface.parent.and_then(|parent| self.surfaces.get_mut(&parent)) {
+            parent.children.retain(|child| *child != id);
+        }
+        let mut frames = surface.frames;
+        let mut feedback: Vec<u32> = surface.feedback.into_iter().map(|(_, id)| id).collect();
+        frames.extend(surface.pending.frames);
+        feedback.extend(surface.pending.feedback);
+        for unsent in surface.unsent.into_iter().chain(surface.cached) {
+            frames.extend(unsent.frames);
+            feedback.extend(unsent.feedback);
+        }
+        // Their ids must become free; the program knows that the surface is gone.
+        frames.into_iter().try_for_each(|id| self.forget(id))?;
+        surface.held_buffers.into_iter().try_for_each(|id| self.release_buffer(id))?;
+        self.discard_feedback(feedback)
+    }
+
+    /// Keeps what the app side itself must know of a double-buffered request.
+    pub(super) fn mirror(&mut self, owner: u32, call: Call, args: &[Arg]) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&owner) else { return Ok(()) };
+        let pending = &mut surface.pending;
+        match (call.name(), args) {
+            (("wl_surface", "set_buffer_scale"), [Arg::Int(scale)]) => {
+                if *scale < 1 {
+                    return Err(Fault::app(call.id, 0, format!("scale {scale} is not positive")));
+                }
+                pending.scale = Some(*scale);
+            }
+            (("wl_surface", "set_buffer_transform"), [Arg::Int(transform)]) => {
+                let known = u32::try_from(*transform).ok().and_then(Transform::from_wl);
+                let wrong = || Fault::app(call.id, 1, format!("transform {transform} is not within 0 to 7"));
+                pending.transform = Some(known.ok_or_else(wrong)?);
+            }
+            (
+                ("wp_viewport", "set_source"),
+                &[Arg::Fixed(x), Arg::Fixed(y), Arg::Fixed(width), Arg::Fixed(height)],
+            ) => {
+                // All −1 unsets; what else is invalid the compositor will tell.
+                let crop = Crop { x, y, width, height };
+                pending.crop = Some((width > 0 && height > 0).then_some(crop));
+            }
+            (("wp_viewport", "set_destination"), &[Arg::Int(width), Arg::Int(height)]) => {
+                pending.destination = Some((width > 0 && height > 0).then_some((width, height)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `wl_surface.frame`.
+    pub(super) fn add_frame(&mut self, id: u32, callback: u32) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        if surface.pending.frames.len() >= MAX_FRAMES {
+            return Err(Fault::TooMuch("frame callbacks waiting at one surface"));
+        }
+        surface.pending.frames.push(callback);
+        Ok(())
+    }
+
+    /// `wp_presentation.feedback`.
+    pub(super) fn add_feedback(&mut self, id: u32, feedback: u32) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        if surface.pending.feedback.len() >= MAX_FRAMES || surface.feedback.len() >= MAX_FRAMES {
+            return Err(Fault::TooMuch("presentation feedback waiting at one surface"));
+        }
+        surface.pending.feedback.push(feedback);
+        Ok(())
+    }
+
+    /// A buffer is destroyed while attached but not committed: its pixels are taken now.
+    pub(super) fn take_attached(&mut self, id: u32) -> Result<(), Fault> {
+        for surface in self.surfaces.values_mut() {
+            let Attach::Buffer { id: attached, buffer } = &surface.pending.attach else { continue };
+            if *attached == id {
+                let content = read_whole(buffer);
+                let content = content.map_err(|error| Fault::app(id, SHM_INVALID_FD, error.to_string()))?;
+                surface.pending.attach = Attach::Taken(Box::new(content));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a program says that it painted.
+struct Damage {
+    surface: Vec<DamageRect>,
+    buffer: Vec<DamageRect>,
+    /// Size, transform or viewport are new: the rectangles say nothing.
+    reshaped: bool,
+}
+
+/// Notes a damaged rectangle; beyond the bound everything counts as damaged.
+pub(super) fn add_damage(list: &mut Vec<DamageRect>, rect: DamageRect) {
+    if list.len() < MAX_DAMAGE {
+        list.push(rect);
+    } else {
+        *list = vec![EVERYWHERE];
+    }
+}
+
+const EVERYWHERE: DamageRect = [0, 0, i32::MAX, i32::MAX];
+
+fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<(), ReadError> {
+    let mapping = surface.mapping(buffer.size);
+    let fits = |content: &Content| content.size() == buffer.size && content.format() == buffer.format;
+    let mut whole = damage.reshaped;
+    if !surface.content.as_ref().is_some_and(fits) {
+        surface.content = Some(Content::new(buffer.size, buffer.format));
+        surface.changed = Region::new();
+        surface.fresh = true;
+        whole = true;
+    }
+    let previous = buffer.last_surface.replace(Some(id));
+    whole |= previous.is_some_and(|previous| previous != id);
+    let region = if whole {
+        Region::full(buffer.size)
+    } else {
+        let rects = damage.surface.iter();
+        let mut region =
+            mapping.region(rects.map(|&[x, y, width, height]| SurfaceRect { x, y, width, height }));
+        for &[x, y, width, height] in &damage.buffer {
+            Rect::clipped(x, y, width, height, buffer.size).into_iter().for_each(|rect| region.add(rect));
+        }
+        region
+    };
+    let Some(content) = &mut surface.content else { return Ok(()) };
+    let changed = content.absorb(&buffer.layout(), &region, |offset, into| buffer.read(offset, into))?;
+    surface.changed.union(&changed);
+    Ok(())
+}
+
+/// All pixels of a buffer.
+pub(super) fn read_whole(buffer: &Buffer) -> Result<Content, ReadError> {
+    let mut content = Content::new(buffer.size, buffer.format);
+    content.absorb(&buffer.layout(), &Region::full(buffer.size), |offset, into| buffer.read(offset, into))?;
+    Ok(content)
+}
+
+fn same_shape(a: &Content, b: &Content) -> bool {
+    (a.size(), a.format()) == (b.size(), b.format())
+}

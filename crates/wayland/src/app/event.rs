@@ -1,0 +1,305 @@
+//! Messages of the display side: events of the compositor on their way to the program, and notes about units.
+//!
+//! Order is the compositor's: an event that needs a blob holds up those behind it until the blob is here. Invariant:
+//! an event for an object that the program has destroyed leaves nothing behind at either side.
+
+use std::os::fd::OwnedFd;
+
+use wayland_backend::protocol::{Interface, MessageDesc};
+
+use crate::action::{Action, End};
+use crate::message::{Request, ToApp, ToDisplay, WireArg, WireId};
+use crate::policy::{self, Class, Rule, Time};
+use crate::tables;
+use crate::wire::Arg;
+
+use super::keyboard::sealed_memfd;
+use super::object::{AddError, Object};
+use super::{Connection, Fault, MAX_WAITING_EVENTS, error_code};
+
+impl Connection {
+    pub(super) fn on_to_app(&mut self, message: ToApp) -> Result<(), Fault> {
+        if self.waiting_events.is_empty() && self.blobs_are_here(&message) {
+            return self.handle(message);
+        }
+        if self.waiting_events.len() >= MAX_WAITING_EVENTS {
+            return Err(Fault::Peer("a blob that never came".to_owned()));
+        }
+        self.waiting_events.push_back(message);
+        Ok(())
+    }
+
+    /// Handles the events that waited for a blob which is here now.
+    pub(super) fn release_waiting_events(&mut self) -> Result<(), Fault> {
+        while self.waiting_events.front().is_some_and(|message| self.blobs_are_here(message)) {
+            if let Some(message) = self.waiting_events.pop_front() {
+                self.handle(message)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn blobs_are_here(&self, message: &ToApp) -> bool {
+        let ToApp::Event(event) = message else { return true };
+        event.args.iter().all(|arg| match arg {
+            WireArg::Blob { hash, .. } => self.blobs.contains_key(hash),
+            _ => true,
+        })
+    }
+
+    fn handle(&mut self, message: ToApp) -> Result<(), Fault> {
+        match message {
+            ToApp::Event(event) => self.on_event(event),
+            ToApp::Deleted(wire) => self.on_deleted(wire),
+            ToApp::Applied { .. } => Ok(()),
+            ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags } => {
+                let time = self.desk.clock.ours_from_nanos(time_ns);
+                let args = || presented(time, refresh_ns, sequence, flags);
+                self.answer_feedback(surface, unit, "presented", args)
+            }
+            ToApp::Discarded { surface, unit } => self.answer_feedback(surface, unit, "discarded", Vec::new),
+            ToApp::Visible { surface, visible } => {
+                let surface = self.objects.by_wire(surface).and_then(|id| self.surfaces.get_mut(&id));
+                if let Some(surface) = surface {
+                    surface.visible = visible;
+                }
+                Ok(())
+            }
+            ToApp::KeysHeld { keyboard } => {
+                let now = self.now;
+                let keyboard = self.objects.by_wire(keyboard).and_then(|id| self.keyboards.get_mut(&id));
+                if let Some(keyboard) = keyboard {
+                    keyboard.heard(now);
+                }
+                Ok(())
+            }
+            ToApp::Fatal { code, message } => self.on_fatal(code, &message),
+        }
+    }
+
+    /// The compositor ended the connection: the program learns the reason as if it had been told directly.
+    fn on_fatal(&mut self, code: u32, message: &str) -> Result<(), Fault> {
+        let text: Vec<u8> = message.bytes().filter(|byte| *byte != 0).take(1024).collect();
+        let _ = self.emit_raw(1, 0, vec![Arg::Object(1), Arg::Uint(code), Arg::Str(Some(text))]);
+        self.end.get_or_insert(End::CompositorError(message.to_owned()));
+        Ok(())
+    }
+
+    fn on_event(&mut self, event: Request) -> Result<(), Fault> {
+        let Some(id) = self.objects.by_wire(event.object) else {
+            // Its `Deleted` may be on the way already; what the event made goes with it.
+            return Ok(());
+        };
+        let Some(object) = self.objects.of(id) else { return Ok(()) };
+        let (interface, version, alive) = (object.interface, object.version, object.alive);
+        let Some(desc) = interface.events.get(usize::from(event.opcode)) else {
+            return Err(Fault::Peer(format!("{} has no event {}", interface.name, event.opcode)));
+        };
+        let rule = policy::event(interface.name, event.opcode);
+        if event.args.len() != desc.signature.len() || rule.class == Class::Refused {
+            return Err(Fault::Peer(format!("an event {}.{} of another shape", interface.name, desc.name)));
+        }
+        if !alive || desc.since > version {
+            return self.dispose(desc, event);
+        }
+        if !self.before_event(id, interface, desc, &event) {
+            return Ok(());
+        }
+        let name = (interface.name, desc.name);
+        let opcode = event.opcode;
+        let args = self.localise(interface, version, desc, rule, event)?;
+        self.emit_raw(id, opcode, args)?;
+        if name == ("wl_callback", "done") {
+            self.sync.on_done(id);
+        }
+        Ok(())
+    }
+
+    /// Notes what the app side must know of an event; returns whether the program gets it.
+    fn before_event(&mut self, id: u32, interface: &Interface, desc: &MessageDesc, event: &Request) -> bool {
+        let now = self.now;
+        if interface.name != "wl_keyboard" {
+            return true;
+        }
+        let Some(keyboard) = self.keyboards.get_mut(&id) else { return true };
+        match (desc.name, event.args.as_slice()) {
+            ("key", [WireArg::Uint(serial), _, WireArg::Uint(key), WireArg::Uint(state)]) => {
+                let serial = self.serials.to_app(*serial);
+                keyboard.key(now, serial, *key, *state != 0)
+            }
+            ("enter" | "leave", _) => {
+                keyboard.focus_changed(now);
+                true
+            }
+            ("keymap", [_, WireArg::Blob { hash, .. }, _]) => {
+                keyboard.keymap = Some(*hash);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Releases keys of keyboards that the display side has gone silent about.
+    pub(super) fn release_keys(&mut self) -> Result<(), Fault> {
+        let (now, time) = (self.now, self.clock_ms());
+        let silent: Vec<_> =
+            self.keyboards.iter_mut().map(|(id, keyboard)| (*id, keyboard.on_timeout(now))).collect();
+        for (id, (serial, keys)) in silent {
+            for key in keys {
+                let args = vec![Arg::Uint(serial), Arg::Uint(time), Arg::Uint(key), Arg::Uint(0)];
+                self.emit(id, "key", args)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arguments in the program's names and times.
+    fn localise(
+        &mut self,
+        interface: &'static Interface,
+        version: u32,
+        desc: &MessageDesc,
+        rule: &Rule,
+        event: Request,
+    ) -> Result<Vec<Arg>, Fault> {
+        let mut args = Vec::with_capacity(event.args.len());
+        for (index, arg) in event.args.into_iter().enumerate() {
+            let is = |marked: Option<u8>| marked.map(usize::from) == Some(index);
+            args.push(match arg {
+                WireArg::Uint(value) if is(rule.serial) => Arg::Uint(self.serials.to_app(value)),
+                WireArg::Uint(value) if rule.time == u8::try_from(index).ok().map(Time::Millis) =>
+                {
+                    Arg::Uint(self.desk.clock.ours_from_millis(value))
+                }
+                WireArg::Int(value) => Arg::Int(value),
+                WireArg::Uint(value) => Arg::Uint(value),
+                WireArg::Fixed(value) => Arg::Fixed(value),
+                WireArg::Str(value) => Arg::Str(value),
+                WireArg::Array(value) => Arg::Array(value),
+                WireArg::Object(wire) => Arg::Object(
+                    self.objects
+                        .by_wire(wire)
+                        .map_or(0, |id| if self.objects.alive(id).is_some() { id } else { 0 }),
+                ),
+                WireArg::NewId(wire) => Arg::NewId(self.adopt_server_object(desc, version, wire)?),
+                WireArg::Pipe(pipe) => Arg::Fd(self.outgoing_pipe(pipe)?),
+                WireArg::Blob { hash, .. } => Arg::Fd(self.blob_fd(hash)?),
+                WireArg::Region(_) | WireArg::Positioner(_) | WireArg::Image(_) => {
+                    return Err(Fault::Peer(format!(
+                        "an event of {} with a value of a request",
+                        interface.name
+                    )));
+                }
+            });
+        }
+        if let Some(Time::Micros(arg)) = rule.time {
+            self.map_micros(&mut args, arg);
+        }
+        Ok(args)
+    }
+
+    /// Microseconds in two arguments, high half first.
+    fn map_micros(&self, args: &mut [Arg], high: u8) {
+        let Some([Arg::Uint(high), Arg::Uint(low)]) = args.get_mut(usize::from(high)..usize::from(high) + 2)
+        else {
+            return;
+        };
+        let theirs = u64::from(*high) << 32 | u64::from(*low);
+        let ours = self.desk.clock.ours_from_nanos(theirs.saturating_mul(1000)) / 1000;
+        (*high, *low) = ((ours >> 32) as u32, ours as u32);
+    }
+
+    fn adopt_server_object(&mut self, desc: &MessageDesc, version: u32, wire: WireId) -> Result<u32, Fault> {
+        let interface = desc.child_interface.and_then(|child| tables::interface(child.name));
+        let Some(interface) = interface.filter(|_| !wire.is_app() && self.objects.by_wire(wire).is_none())
+        else {
+            return Err(Fault::Peer(format!("a new object {} that cannot be", wire.0)));
+        };
+        let mut object = Object::new(interface, version);
+        object.wire = Some(wire);
+        self.objects.add_server(object).map_err(|error| match error {
+            AddError::TooMany => Fault::TooMuch("objects of one program"),
+            AddError::BadId => Fault::Peer("an object id in use".to_owned()),
+        })
+    }
+
+    /// A pipe whose writing end the program gets; what it writes goes to the display side.
+    fn outgoing_pipe(&mut self, pipe: u64) -> Result<OwnedFd, Fault> {
+        let (read, write) = new_pipe()?;
+        self.actions.push_back(Action::PipeOut { pipe, fd: read });
+        Ok(write)
+    }
+
+    fn blob_fd(&self, hash: u128) -> Result<OwnedFd, Fault> {
+        let blob = self.blobs.get(&hash).ok_or_else(|| Fault::Peer("a blob that is not here".to_owned()))?;
+        sealed_memfd(blob).map_err(|_| Fault::TooMuch("memory files"))
+    }
+
+    /// An event for an object that the program has destroyed: what it brings is destroyed too.
+    fn dispose(&mut self, desc: &MessageDesc, event: Request) -> Result<(), Fault> {
+        for arg in event.args {
+            match arg {
+                WireArg::NewId(wire) => {
+                    let interface = desc.child_interface.and_then(|child| tables::interface(child.name));
+                    let destructor = interface.and_then(|interface| {
+                        interface.requests.iter().position(|request| request.is_destructor)
+                    });
+                    if let Some(opcode) = destructor.and_then(|opcode| u16::try_from(opcode).ok()) {
+                        self.send(&ToDisplay::Request(Request { object: wire, opcode, args: Vec::new() }));
+                    }
+                }
+                // Nobody will write: the reader at the other side sees the end at once.
+                WireArg::Pipe(pipe) => drop(self.outgoing_pipe(pipe)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn on_deleted(&mut self, wire: WireId) -> Result<(), Fault> {
+        let Some(id) = self.objects.by_wire(wire) else { return Ok(()) };
+        if id == 1 {
+            return Err(Fault::Peer("the display cannot be deleted".to_owned()));
+        }
+        self.forget(id)
+    }
+
+    fn answer_feedback(
+        &mut self,
+        surface: WireId,
+        unit: u64,
+        event: &str,
+        args: impl Fn() -> Vec<Arg>,
+    ) -> Result<(), Fault> {
+        let surface = self.objects.by_wire(surface).and_then(|id| self.surfaces.get_mut(&id));
+        let Some(surface) = surface else { return Ok(()) };
+        let (answered, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut surface.feedback).into_iter().partition(|(number, _)| *number <= unit);
+        surface.feedback = waiting;
+        for (number, id) in answered {
+            if number == unit {
+                self.emit(id, event, args())?;
+            } else {
+                self.emit(id, "discarded", Vec::new())?;
+            }
+            self.forget(id)?;
+        }
+        Ok(())
+    }
+}
+
+/// `wp_presentation_feedback.presented`.
+fn presented(time_ns: u64, refresh_ns: u32, sequence: u64, flags: u32) -> Vec<Arg> {
+    let high_low = |value: u64| [Arg::Uint((value >> 32) as u32), Arg::Uint(value as u32)];
+    let (seconds, nanoseconds) = (time_ns / 1_000_000_000, (time_ns % 1_000_000_000) as u32);
+    let mut args: Vec<Arg> = high_low(seconds).into();
+    args.extend([Arg::Uint(nanoseconds), Arg::Uint(refresh_ns)]);
+    args.extend(high_low(sequence));
+    args.push(Arg::Uint(flags));
+    args
+}
+
+fn new_pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|errno| Fault::app(1, error_code::NO_MEMORY, format!("cannot make a pipe: {errno}")))
+}

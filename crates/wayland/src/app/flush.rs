@@ -1,0 +1,192 @@
+//! How units leave: pacing, frame callbacks, and the pixels that go with a unit.
+//!
+//! A surface's commits leave at most once per frame period and only while the content budget lasts; meanwhile newer
+//! commits fold into the waiting one. Order beats pace: whatever later requests build on leaves first. Invariant: a
+//! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left.
+
+use std::time::Duration;
+
+use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+
+use crate::action::{Action, Update};
+use crate::message::{ToDisplay, Unit, UnitContent};
+use crate::wire::Arg;
+
+use super::surface::{Change, Unsent};
+use super::{Connection, Fault};
+
+/// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
+const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
+
+impl Connection {
+    /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due.
+    pub fn flush(&mut self, now: Time, budget: &mut u64) {
+        self.now = now;
+        if *budget > 0 {
+            self.debt = 0;
+        }
+        self.starved = false;
+        let mut due: Vec<u32> =
+            self.surfaces.keys().copied().filter(|id| self.send_due(*id) <= Some(now)).collect();
+        due.retain(|id| self.send_due(*id).is_some());
+        // Whoever waited longest goes first.
+        due.sort_by_key(|id| (self.surfaces[id].last_sent, *id));
+        for id in due {
+            if *budget == 0 {
+                self.starved = true;
+                break;
+            }
+            let step = self.send_unit(id).map(|bytes| *budget = budget.saturating_sub(bytes));
+            self.settle(step);
+        }
+        let step = self.answer_frames();
+        self.settle(step);
+    }
+
+    /// When [`Self::on_timeout`] or [`Self::flush`] has something to do next.
+    pub fn next_timeout(&self) -> Option<Time> {
+        if self.end.is_some() {
+            return None;
+        }
+        let sends = self.surfaces.keys().filter_map(|id| self.send_due(*id)).filter(|_| !self.starved);
+        let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
+        let keys = self.keyboards.values().filter_map(super::keyboard::Keyboard::next_timeout);
+        sends.chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
+    }
+
+    /// Handles what time alone brings: held keys, pings, frame callbacks.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.now = now;
+        if self.end.is_some() {
+            return;
+        }
+        let step = self.release_keys().and_then(|()| self.ping_timeout()).and_then(|()| self.answer_frames());
+        self.settle(step);
+    }
+
+    fn send_due(&self, id: u32) -> Option<Time> {
+        let surface = self.surfaces.get(&id)?;
+        surface.unsent.as_ref()?;
+        Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.period()))
+    }
+
+    fn frame_due(&self, id: u32) -> Option<Time> {
+        let surface = self.surfaces.get(&id)?;
+        if surface.frames.is_empty() && surface.held_buffers.is_empty() {
+            return None;
+        }
+        let period = if surface.visible { self.period() } else { HIDDEN_PERIOD };
+        Some(surface.last_frame.map_or(Time::ZERO, |last| last + period))
+    }
+
+    fn answer_frames(&mut self) -> Result<(), Fault> {
+        let now = self.now;
+        let due: Vec<u32> = self
+            .surfaces
+            .keys()
+            .copied()
+            .filter(|id| self.frame_due(*id).is_some_and(|due| due <= now))
+            .collect();
+        for id in due {
+            let Some(surface) = self.surfaces.get_mut(&id) else { continue };
+            surface.last_frame = Some(now);
+            let frames = std::mem::take(&mut surface.frames);
+            let buffers = std::mem::take(&mut surface.held_buffers);
+            let time = self.clock_ms();
+            for buffer in buffers {
+                self.release_buffer(buffer)?;
+            }
+            for callback in frames {
+                self.emit(callback, "done", vec![Arg::Uint(time)])?;
+                self.forget(callback)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a surface's waiting commit now, whatever pace and budget say: order demands it.
+    pub(super) fn flush_surface(&mut self, id: u32) -> Result<(), Fault> {
+        if self.surfaces.get(&id).is_some_and(|surface| surface.unsent.is_some()) {
+            self.debt += self.send_unit(id)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what waits at the surface and at those above it, oldest ancestor first.
+    pub(super) fn flush_tree(&mut self, id: u32) -> Result<(), Fault> {
+        let chain: Vec<u32> = self.ancestors(id).collect();
+        chain.into_iter().rev().try_for_each(|id| self.flush_surface(id))
+    }
+
+    /// Sends the waiting commits above a synchronised child that include pixels of it.
+    pub(super) fn flush_ancestors(&mut self, id: u32) -> Result<(), Fault> {
+        let changed = |surface: &super::surface::Surface| !surface.changed.is_empty() || surface.fresh;
+        if self.surfaces.get(&id).is_some_and(changed) { self.flush_tree(id) } else { Ok(()) }
+    }
+
+    /// Sends the waiting commit of `id`; returns the bytes of content that left with it.
+    fn send_unit(&mut self, id: u32) -> Result<u64, Fault> {
+        let Some(unsent) = self.surfaces.get_mut(&id).and_then(|surface| surface.unsent.take()) else {
+            return Ok(0);
+        };
+        let mut bytes = 0;
+        if let Some(unit) = self.unit(id, unsent, &mut bytes) {
+            self.send(&ToDisplay::Unit(unit));
+        }
+        Ok(bytes)
+    }
+
+    /// The unit for a commit, its updates queued. `None` when the surface is gone.
+    fn unit(&mut self, id: u32, unsent: Unsent, bytes: &mut u64) -> Option<Unit> {
+        let children =
+            unsent.children.into_iter().filter_map(|(child, unsent)| self.unit(child, unsent, bytes));
+        let children: Vec<_> = children.collect();
+        let content = self.content(id, unsent.change, bytes);
+        let now = self.now;
+        let surface = self.surfaces.get_mut(&id)?;
+        surface.last_sent = Some(now);
+        surface.units += 1;
+        let number = surface.units;
+        surface.frames.extend(unsent.frames);
+        let feedback = !unsent.feedback.is_empty();
+        surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
+        let state = unsent.state.into_requests();
+        Some(Unit {
+            surface: surface.wire,
+            number,
+            state,
+            content,
+            offset: unsent.offset,
+            feedback,
+            children,
+        })
+    }
+
+    /// Queues the pixels that the display side lacks.
+    fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> UnitContent {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return UnitContent::Keep };
+        let content = match (change, &surface.content) {
+            (Change::Unmap, _) => return UnitContent::None,
+            (Change::New, Some(content)) => content,
+            _ => return UnitContent::Keep,
+        };
+        if surface.changed.is_empty() && !surface.fresh {
+            return UnitContent::Keep;
+        }
+        let chunks = self.encoder.encode(content, &surface.changed);
+        surface.updates += 1;
+        let seq = UpdateSeq(surface.updates);
+        *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        self.actions.push_back(Action::Update(Update {
+            surface: SurfaceId(surface.wire.0),
+            seq,
+            size: content.size(),
+            format: content.format(),
+            fresh: surface.fresh,
+            chunks,
+        }));
+        surface.fresh = false;
+        surface.changed.clear();
+        UnitContent::Update(seq)
+    }
+}

@@ -1,0 +1,146 @@
+//! Keys that must not stay down when the link falls silent.
+//!
+//! While a key is held, the display side says so ten times a second. When that stops, the program's own key repeat
+//! would run away; so the keys are released here, and their real releases are swallowed later. Invariant: towards
+//! the program every key goes down and up alternately.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use wayferry_proto::Time;
+
+/// Silence after which held keys are released.
+pub(crate) const SILENCE: Duration = Duration::from_millis(250);
+
+/// Keys that a keyboard can hold at once and that are tracked; more are forwarded untracked.
+const MAX_KEYS: usize = 64;
+
+/// One `wl_keyboard` of the program.
+#[derive(Debug)]
+pub(crate) struct Keyboard {
+    /// Registry name of its seat at the compositor.
+    pub(crate) seat: Option<u32>,
+    /// The keymap that the program has.
+    pub(crate) keymap: Option<u128>,
+    pressed: BTreeSet<u32>,
+    /// Released here; the real releases are still to come.
+    swallow: BTreeSet<u32>,
+    heard: Option<Time>,
+    serial: u32,
+}
+
+impl Keyboard {
+    pub(crate) fn new(seat: Option<u32>) -> Self {
+        Self {
+            seat,
+            keymap: None,
+            pressed: BTreeSet::new(),
+            swallow: BTreeSet::new(),
+            heard: None,
+            serial: 0,
+        }
+    }
+
+    /// The display side said something about this keyboard.
+    pub(crate) fn heard(&mut self, now: Time) {
+        self.heard = Some(now);
+    }
+
+    /// A key event arrives; returns whether the program gets it.
+    pub(crate) fn key(&mut self, now: Time, serial: u32, key: u32, pressed: bool) -> bool {
+        self.heard(now);
+        self.serial = serial;
+        if pressed {
+            self.swallow.remove(&key);
+            if self.pressed.len() < MAX_KEYS {
+                self.pressed.insert(key);
+            }
+            return true;
+        }
+        self.pressed.remove(&key);
+        !self.swallow.remove(&key)
+    }
+
+    /// The focus comes or goes: no key is held any more as far as the program knows.
+    pub(crate) fn focus_changed(&mut self, now: Time) {
+        self.heard(now);
+        self.pressed.clear();
+        self.swallow.clear();
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        if self.pressed.is_empty() { None } else { self.heard.map(|heard| heard + SILENCE) }
+    }
+
+    /// The keys to release now, with the serial to use.
+    pub(crate) fn on_timeout(&mut self, now: Time) -> (u32, Vec<u32>) {
+        if self.next_timeout().is_none_or(|due| due > now) {
+            return (self.serial, Vec::new());
+        }
+        let keys = std::mem::take(&mut self.pressed);
+        self.swallow.extend(&keys);
+        (self.serial, keys.into_iter().collect())
+    }
+}
+
+/// A read-only memory file of exactly these bytes, as a compositor would pass a keymap.
+pub(crate) fn sealed_memfd(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let fd = memfd_create("wayferry-blob", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut file = std::fs::File::from(fd);
+    io::Write::write_all(&mut file, bytes)?;
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    #[test]
+    fn silence_releases_and_swallows_the_real_release() {
+        let mut keyboard = Keyboard::new(None);
+        assert!(keyboard.key(at(0), 5, 30, true));
+        assert_eq!(keyboard.on_timeout(at(249)), (5, vec![]));
+        assert_eq!(keyboard.on_timeout(at(250)), (5, vec![30]));
+        assert_eq!(keyboard.next_timeout(), None);
+        assert!(!keyboard.key(at(3000), 6, 30, false), "the program has seen the release already");
+        assert!(keyboard.key(at(3100), 7, 30, true));
+        assert!(keyboard.key(at(3200), 8, 30, false));
+    }
+
+    #[test]
+    fn heartbeats_keep_keys_down() {
+        let mut keyboard = Keyboard::new(None);
+        keyboard.key(at(0), 5, 30, true);
+        for ms in (100..1000).step_by(100) {
+            keyboard.heard(at(ms));
+            assert!(keyboard.on_timeout(at(ms + 100)).1.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_new_focus_starts_clean() {
+        let mut keyboard = Keyboard::new(None);
+        keyboard.key(at(0), 5, 30, true);
+        keyboard.on_timeout(at(300));
+        keyboard.focus_changed(at(400));
+        assert!(
+            keyboard.key(at(500), 9, 30, false),
+            "a release after a new focus is the compositor's business"
+        );
+    }
+
+    #[test]
+    fn sealed_files_hold_the_bytes() {
+        let file = std::fs::File::from(sealed_memfd(b"keymap\0").unwrap());
+        assert_eq!(file.metadata().unwrap().len(), 7);
+        assert!(io::Write::write_all(&mut &file, b"x").is_err());
+    }
+}

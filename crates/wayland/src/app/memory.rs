@@ -1,0 +1,105 @@
+//! Requests on the program's memory: `wl_shm`, pools, buffers, buffers of one pixel.
+//!
+//! Invariant: what all pools of a program announce together stays below the limit.
+
+use std::rc::Rc;
+
+use crate::wire::Arg;
+
+use super::object::Data;
+use super::request::Call;
+use super::shm::{Buffer, MAX_POOL_BYTES, Pool};
+use super::{Connection, Fault};
+
+/// `wl_shm.error`: the numbers of a buffer, the file.
+const INVALID_STRIDE: u32 = 1;
+const INVALID_FD: u32 = 2;
+
+impl Connection {
+    pub(super) fn memory(&mut self, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
+        let [arg0, arg1, arg2, arg3, arg4, arg5] = six(args);
+        match (call.name(), (arg0, arg1, arg2, arg3, arg4, arg5)) {
+            (
+                ("wl_shm", "create_pool"),
+                (Some(Arg::NewId(id)), Some(Arg::Fd(fd)), Some(Arg::Int(size)), ..),
+            ) => {
+                let size = self.pool_size(call.id, size, 0)?;
+                self.set_data(id, Data::Pool(Rc::new(Pool::new(fd, size))));
+            }
+            (("wl_shm_pool", "resize"), (Some(Arg::Int(size)), ..)) => {
+                let Some(pool) = self.pool(call.id) else { return Ok(()) };
+                let size = self.pool_size(call.id, size, pool.size())?;
+                pool.resize(size).map_err(|what| Fault::app(call.id, INVALID_FD, what))?;
+            }
+            (
+                ("wl_shm_pool", "create_buffer"),
+                (
+                    Some(Arg::NewId(id)),
+                    Some(Arg::Int(offset)),
+                    Some(Arg::Int(width)),
+                    Some(Arg::Int(height)),
+                    Some(Arg::Int(stride)),
+                    Some(Arg::Uint(format)),
+                ),
+            ) => {
+                let Some(pool) = self.pool(call.id) else { return Ok(()) };
+                let buffer = Buffer::in_pool(&pool, [offset, width, height, stride], format)
+                    .map_err(|what| Fault::app(call.id, INVALID_STRIDE, what))?;
+                self.set_data(id, Data::Buffer(Rc::new(buffer)));
+            }
+            (
+                ("wp_single_pixel_buffer_manager_v1", "create_u32_rgba_buffer"),
+                (
+                    Some(Arg::NewId(id)),
+                    Some(Arg::Uint(red)),
+                    Some(Arg::Uint(green)),
+                    Some(Arg::Uint(blue)),
+                    Some(Arg::Uint(alpha)),
+                    _,
+                ),
+            ) => {
+                if let Some(buffer) = Buffer::solid([red, green, blue, alpha]) {
+                    self.set_data(id, Data::Buffer(Rc::new(buffer)));
+                }
+            }
+            (("wl_shm_pool", "destroy"), _) => {
+                // Buffers keep the memory; the announced bytes count while the pool can grow.
+                self.pool_bytes -= self.pool(call.id).map_or(0, |pool| pool.size());
+            }
+            (("wl_buffer", "destroy"), _) => self.take_attached(call.id)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn pool(&self, id: u32) -> Option<Rc<Pool>> {
+        match &self.objects.of(id)?.data {
+            Data::Pool(pool) => Some(Rc::clone(pool)),
+            _ => None,
+        }
+    }
+
+    fn set_data(&mut self, id: u32, data: Data) {
+        if let Some(object) = self.objects.of_mut(id) {
+            object.data = data;
+        }
+    }
+
+    /// A pool's new size, counted against the limit.
+    fn pool_size(&mut self, id: u32, size: i32, old: u64) -> Result<u64, Fault> {
+        let size = u64::try_from(size).ok().filter(|size| *size > 0);
+        let size = size.ok_or_else(|| Fault::app(id, INVALID_STRIDE, "a pool has at least one byte"))?;
+        let total = self.pool_bytes + size.saturating_sub(old);
+        if total > MAX_POOL_BYTES {
+            return Err(Fault::TooMuch("bytes of shared memory"));
+        }
+        self.pool_bytes = total;
+        Ok(size)
+    }
+}
+
+/// The first six arguments, by value.
+fn six(args: Vec<Arg>) -> [Option<Arg>; 6] {
+    let mut args = args.into_iter();
+    std::array::from_fn(|_| args.next())
+}

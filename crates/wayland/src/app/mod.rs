@@ -1,0 +1,321 @@
+//! The app side of one Wayland connection: the program's server.
+//!
+//! It answers locally what can be answered locally (registry, memory, callbacks, outputs, most of `sync`), folds
+//! commits into units with the pixels they need, and passes everything else on by the policy table. It does no I/O
+//! but `pread` on the program's memory and `pipe`; bytes and descriptors come and go through [`Connection::input`]
+//! and [`Connection::output`], everything for the display side through [`Connection::poll_action`].
+//!
+//! | module | noun |
+//! |---|---|
+//! | `object` | ids and objects |
+//! | `request` | one request of the program, routed by its class |
+//! | `registry` | globals, bind, sync |
+//! | `desk` | outputs and seats, answered from the snapshot |
+//! | `memory`, `shm` | pools and buffers |
+//! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
+//! | `stub` | answers for what the attached compositor lacks |
+//! | `event` | events of the compositor on their way to the program |
+//! | `keyboard` | keys that must not stay down when the link falls silent |
+//!
+//! Invariant: nothing that the program sends can end more than this connection.
+
+mod commit;
+mod desk;
+mod event;
+mod flush;
+mod keyboard;
+mod memory;
+mod object;
+mod registry;
+mod request;
+mod serial;
+mod shm;
+mod stub;
+mod surface;
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use wayferry_pixels::{Compression, Encoder};
+use wayferry_proto::{ClockMap, HostTime, Time, UpdateHeader};
+
+use crate::action::{Action, End};
+use crate::message::{ToApp, ToDisplay, WireId};
+use crate::snapshot::Snapshot;
+use crate::tables;
+use crate::wire::{Arg, InBuffer, OutBuffer};
+
+use self::keyboard::Keyboard;
+use self::object::{Object, Objects};
+use self::registry::Offer;
+use self::surface::Surface;
+
+/// Bytes that may wait for a program that does not read its socket; the events of about ten thousand messages.
+const MAX_WAITING_OUT: usize = 1 << 20;
+/// Content handed over beyond the budget because order demanded it; above this the program's requests wait.
+const MAX_DEBT: u64 = 4 << 20;
+/// Bytes of blobs (keymaps) kept per connection.
+const MAX_BLOB_BYTES: usize = 16 << 20;
+/// Events of the compositor that wait for a blob.
+const MAX_WAITING_EVENTS: usize = 4096;
+
+/// What a connection is told once.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Globals offered although they are refused by default.
+    pub allow: Vec<String>,
+    /// Globals not offered although they are by default.
+    pub deny: Vec<String>,
+    /// Put before every window title.
+    pub title_prefix: String,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// This host's monotonic clock at the session's start.
+    pub clock_start: HostTime,
+}
+
+/// What the app side knows of the display that is attached.
+#[derive(Debug, Clone, Default)]
+pub struct Desk {
+    /// The compositor's state as last told.
+    pub snapshot: Snapshot,
+    /// Maps the display side's times to this host's.
+    pub clock: ClockMap,
+}
+
+/// Who is at fault, and what to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The program; it gets a `wl_display.error` on this object with this code.
+    App { object: u32, code: u32, message: String },
+    /// The display side.
+    Peer(String),
+    /// A limit.
+    TooMuch(&'static str),
+}
+
+impl Fault {
+    pub(crate) fn app(object: u32, code: u32, message: impl Into<String>) -> Self {
+        Self::App { object, code, message: message.into() }
+    }
+}
+
+/// `wl_display.error` codes.
+pub(crate) mod error_code {
+    pub(crate) const INVALID_OBJECT: u32 = 0;
+    pub(crate) const INVALID_METHOD: u32 = 1;
+    pub(crate) const NO_MEMORY: u32 = 2;
+    pub(crate) const IMPLEMENTATION: u32 = 3;
+}
+
+/// One program's connection, seen from the app side.
+#[derive(Debug)]
+pub struct Connection {
+    config: Config,
+    desk: Rc<Desk>,
+    now: Time,
+    input: InBuffer,
+    output: OutBuffer,
+    objects: Objects,
+    surfaces: HashMap<u32, Surface>,
+    offers: Vec<Offer>,
+    keyboards: HashMap<u32, Keyboard>,
+    encoder: Encoder,
+    actions: VecDeque<Action>,
+    blobs: HashMap<u128, Rc<[u8]>>,
+    waiting_events: VecDeque<ToApp>,
+    sync: registry::Sync,
+    ping: registry::Ping,
+    serials: serial::Serials,
+    next_pipe: u64,
+    pool_bytes: u64,
+    /// Content handed over beyond the budget.
+    debt: u64,
+    /// The last flush ended because the budget did.
+    starved: bool,
+    end: Option<End>,
+}
+
+impl Connection {
+    /// A fresh connection of a program to the display described by `desk`.
+    ///
+    /// # Panics
+    /// Never: `wl_display` is in the tables of the Wayland crates.
+    pub fn new(config: Config, desk: &Rc<Desk>) -> Self {
+        let display = tables::interface("wl_display").expect("wl_display is in the core protocol");
+        let offers = registry::offers(&config, &desk.snapshot);
+        Self {
+            encoder: Encoder::new(config.compression),
+            config,
+            desk: Rc::clone(desk),
+            now: Time::ZERO,
+            input: InBuffer::new(),
+            output: OutBuffer::new(MAX_WAITING_OUT),
+            objects: Objects::new(Object::new(display, 1)),
+            surfaces: HashMap::new(),
+            offers,
+            keyboards: HashMap::new(),
+            actions: VecDeque::new(),
+            blobs: HashMap::new(),
+            waiting_events: VecDeque::new(),
+            sync: registry::Sync::default(),
+            ping: registry::Ping::default(),
+            serials: serial::Serials::default(),
+            next_pipe: 2,
+            pool_bytes: 0,
+            debt: 0,
+            starved: false,
+            end: None,
+        }
+    }
+
+    /// Where the run loop puts what it reads from the program.
+    pub fn input(&mut self) -> &mut InBuffer {
+        &mut self.input
+    }
+
+    /// What the run loop writes to the program.
+    pub fn output(&mut self) -> &mut OutBuffer {
+        &mut self.output
+    }
+
+    /// Handles the requests that have arrived. Requests wait while content far beyond the budget is on its way.
+    pub fn process(&mut self, now: Time) {
+        self.now = now;
+        while self.end.is_none() && self.debt <= MAX_DEBT {
+            let step = match self.input.next_message() {
+                Ok(Some(raw)) => self.on_request(&raw),
+                Ok(None) => break,
+                Err(error) => Err(Fault::app(1, error_code::INVALID_METHOD, error.to_string())),
+            };
+            self.settle(step);
+        }
+    }
+
+    /// Whether [`Self::process`] left requests unread because of the budget.
+    pub fn stalled(&self) -> bool {
+        self.debt > MAX_DEBT
+    }
+
+    /// Handles one message of the display side.
+    pub fn on_message(&mut self, now: Time, bytes: &[u8]) {
+        self.now = now;
+        if self.end.is_some() {
+            return;
+        }
+        let step = match ToApp::decode(bytes) {
+            Ok(message) => self.on_to_app(message),
+            Err(error) => Err(Fault::Peer(error.to_string())),
+        };
+        self.settle(step);
+    }
+
+    /// Takes a blob that events of the display side name.
+    pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &Rc<[u8]>) {
+        self.now = now;
+        let held: usize = self.blobs.values().map(|blob| blob.len()).sum();
+        if held + bytes.len() > MAX_BLOB_BYTES {
+            // Only the newest matter: a keymap is used when it is announced.
+            self.blobs.clear();
+        }
+        self.blobs.insert(hash, Rc::clone(bytes));
+        let step = self.release_waiting_events().and_then(|()| self.tell_keymaps());
+        self.settle(step);
+    }
+
+    /// Takes a new state of the display: tells the program what differs.
+    pub fn on_desk(&mut self, now: Time, desk: &Rc<Desk>) {
+        self.now = now;
+        let old = std::mem::replace(&mut self.desk, Rc::clone(desk));
+        if self.end.is_none() && old.snapshot != desk.snapshot {
+            let step = self.update_desk(&old.snapshot);
+            self.settle(step);
+        }
+    }
+
+    /// Takes new pixels or other content for a surface: the app side never gets any.
+    pub fn on_update(&mut self, _header: &UpdateHeader) {
+        self.settle(Err(Fault::Peer("an update, which only the app side sends".to_owned())));
+    }
+
+    /// The next thing for the run loop to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Why the connection is over, once it is.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The program closed its socket.
+    pub fn on_hang_up(&mut self) {
+        self.end.get_or_insert(End::Closed);
+    }
+
+    fn settle(&mut self, step: Result<(), Fault>) {
+        let Err(fault) = step else { return };
+        let end = match fault {
+            Fault::App { object, code, message } => {
+                let _ = self.output.encode(
+                    1,
+                    0,
+                    vec![Arg::Object(object), Arg::Uint(code), Arg::Str(Some(message.clone().into_bytes()))],
+                );
+                End::AppViolation(message)
+            }
+            Fault::Peer(message) => End::PeerViolation(message),
+            Fault::TooMuch(limit) => {
+                let text = format!("limit exceeded: {limit}");
+                let code = error_code::NO_MEMORY;
+                let args = vec![Arg::Object(1), Arg::Uint(code), Arg::Str(Some(text.into_bytes()))];
+                let _ = self.output.encode(1, 0, args);
+                End::TooMuch(limit)
+            }
+        };
+        self.end.get_or_insert(end);
+    }
+
+    /// Queues a message for the display side.
+    fn send(&mut self, message: &ToDisplay) {
+        self.actions.push_back(Action::Message(message.encode()));
+    }
+
+    /// Queues an event for the program, unless its version of the object does not have it.
+    fn emit(&mut self, id: u32, name: &str, args: Vec<Arg>) -> Result<(), Fault> {
+        let Some(object) = self.objects.of(id) else { return Ok(()) };
+        let opcode = tables::event_opcode(object.interface, name).ok_or(Fault::TooMuch("unknown event"))?;
+        if object.interface.events[usize::from(opcode)].since > object.version {
+            return Ok(());
+        }
+        self.emit_raw(id, opcode, args)
+    }
+
+    fn emit_raw(&mut self, id: u32, opcode: u16, args: Vec<Arg>) -> Result<(), Fault> {
+        self.output.encode(id, opcode, args).map_err(|_| Fault::TooMuch("events waiting for the program"))
+    }
+
+    /// Frees an object that the display side does not have (any more); its id may be used again.
+    fn forget(&mut self, id: u32) -> Result<(), Fault> {
+        self.objects.remove(id);
+        if object::is_server_id(id) {
+            return Ok(());
+        }
+        self.emit_raw(1, DISPLAY_DELETE_ID, vec![Arg::Uint(id)])
+    }
+
+    /// The name between the halves of a living object that both have.
+    fn wire(&self, id: u32) -> Option<WireId> {
+        self.objects.alive(id).and_then(|object| object.wire)
+    }
+
+    /// Milliseconds of this side's `CLOCK_MONOTONIC`, as programs expect of Wayland times.
+    fn clock_ms(&self) -> u32 {
+        let now = self.config.clock_start + self.now.since_start();
+        // Wayland's 32-bit times wrap.
+        (now.0 / 1_000_000) as u32
+    }
+}
+
+/// `wl_display.delete_id`.
+const DISPLAY_DELETE_ID: u16 = 1;

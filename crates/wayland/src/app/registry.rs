@@ -1,0 +1,357 @@
+//! Globals: what the program is offered, `bind`, and `wl_display.sync`.
+//!
+//! The list is fixed and ours; the attached compositor decides only whether a global is real or a stub. Invariant: a
+//! program's `sync` is answered after everything that the answer may depend on.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wayferry_proto::Time;
+
+use crate::message::{Request, ToDisplay, WireArg, WireId};
+use crate::policy;
+use crate::snapshot::Snapshot;
+use crate::tables::{self, Access, Missing};
+use crate::wire::Arg;
+
+use super::object::{Data, Object};
+use super::{Config, Connection, Fault, error_code};
+
+/// One line of the registry that the program sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Registry name towards the program.
+    pub(crate) name: u32,
+    pub(crate) interface: &'static str,
+    pub(crate) version: u32,
+    /// Registry name at the compositor; `None` for what is answered here.
+    pub(crate) global: Option<u32>,
+}
+
+/// Registry names of the fixed globals start here, those of outputs and seats behind them.
+const FIRST_FIXED: u32 = 1;
+const FIRST_OUTPUT: u32 = 1_000;
+const FIRST_SEAT: u32 = 2_000;
+
+/// The registry for a program, given what the compositor has.
+pub(crate) fn offers(config: &Config, snapshot: &Snapshot) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for (global, name) in tables::GLOBALS.iter().zip(FIRST_FIXED..) {
+        let interface = global.name();
+        let named = |list: &[String]| list.iter().any(|name| name == interface);
+        let wanted = match global.access {
+            Access::Offered => !named(&config.deny),
+            Access::Privileged => named(&config.allow),
+            Access::Withheld => false,
+        };
+        if !wanted || matches!(interface, "wl_output" | "wl_seat") {
+            continue;
+        }
+        let at_compositor = || snapshot.globals.iter().find(|g| g.interface == interface).map(|g| g.name);
+        let real =
+            if global.missing == Missing::Local || interface == "wl_shm" { None } else { at_compositor() };
+        if global.missing == Missing::Absent && real.is_none() {
+            continue;
+        }
+        offers.push(Offer { name, interface, version: global.version, global: real });
+    }
+    offers.extend(outputs(snapshot));
+    offers.extend(seats(snapshot));
+    offers
+}
+
+fn outputs(snapshot: &Snapshot) -> impl Iterator<Item = Offer> {
+    let version = tables::version_cap("wl_output");
+    snapshot.outputs.iter().map(move |output| Offer {
+        name: FIRST_OUTPUT + output.global,
+        interface: "wl_output",
+        version,
+        global: Some(output.global),
+    })
+}
+
+fn seats(snapshot: &Snapshot) -> Vec<Offer> {
+    let version = tables::version_cap("wl_seat");
+    let offer = |name, global| Offer { name, interface: "wl_seat", version, global };
+    if snapshot.seats.is_empty() {
+        // Programs insist on a seat; this one has no devices.
+        return vec![offer(FIRST_SEAT - 1, None)];
+    }
+    snapshot.seats.iter().map(|seat| offer(FIRST_SEAT + seat.global, Some(seat.global))).collect()
+}
+
+/// Which of the program's `sync`s had to be forwarded.
+#[derive(Debug, Default)]
+pub(crate) struct Sync {
+    /// Requests so far to which the compositor owes an answer.
+    owed: u64,
+    /// Of these, how many are certainly answered.
+    answered: u64,
+    /// Forwarded callbacks in order, each with `owed` when it was sent.
+    waiting: VecDeque<(u32, u64)>,
+}
+
+impl Sync {
+    /// A request was sent to which the compositor owes an answer.
+    pub(crate) fn owe(&mut self) {
+        self.owed += 1;
+    }
+
+    fn may_answer_here(&self) -> bool {
+        self.waiting.is_empty() && self.answered == self.owed
+    }
+
+    /// The compositor answered the callback `id`, if it was a forwarded one.
+    pub(crate) fn on_done(&mut self, id: u32) {
+        if let Some(position) = self.waiting.iter().position(|(callback, _)| *callback == id) {
+            let (_, owed) = self.waiting[position];
+            self.answered = self.answered.max(owed);
+            self.waiting.drain(..=position);
+        }
+    }
+}
+
+/// Whether the program answers pings.
+#[derive(Debug, Default)]
+pub(crate) struct Ping {
+    serial: u32,
+    sent: Option<Time>,
+    next: Option<Time>,
+    hangs: bool,
+}
+
+/// How often a program with windows is asked whether it lives.
+const PING_EVERY: Duration = Duration::from_secs(5);
+/// How long it may take to answer; compositors allow about as much.
+const PING_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Ping {
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        match (self.sent, self.hangs) {
+            (Some(sent), false) => Some(sent + PING_PATIENCE),
+            (Some(_), true) => None,
+            (None, _) => self.next,
+        }
+    }
+}
+
+impl Connection {
+    /// `wl_display.get_registry`.
+    pub(super) fn get_registry(&mut self, id: u32) -> Result<(), Fault> {
+        for offer in self.offers.clone() {
+            self.announce(id, &offer)?;
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, registry: u32, offer: &Offer) -> Result<(), Fault> {
+        let interface = Arg::Str(Some(offer.interface.as_bytes().to_vec()));
+        self.emit(registry, "global", vec![Arg::Uint(offer.name), interface, Arg::Uint(offer.version)])
+    }
+
+    /// `wl_registry.bind`.
+    pub(super) fn bind(&mut self, registry: u32, args: &[Arg]) -> Result<(), Fault> {
+        let [Arg::Uint(name), Arg::NewIdBind { interface, version, id }] = args else {
+            return Err(Fault::app(
+                registry,
+                error_code::INVALID_METHOD,
+                "bind takes a name and a new object",
+            ));
+        };
+        let bad = |what: String| Fault::app(registry, error_code::INVALID_OBJECT, what);
+        let Some(offer) = self.offers.iter().find(|offer| offer.name == *name).cloned() else {
+            return self.bind_vanished(registry, interface, *version, *id);
+        };
+        if offer.interface.as_bytes() != interface.as_slice() {
+            let asked = String::from_utf8_lossy(interface).into_owned();
+            return Err(bad(format!("global {name} is a {}, not a {asked}", offer.interface)));
+        }
+        if *version == 0 || *version > offer.version {
+            return Err(bad(format!(
+                "{} has versions 1 to {}, not {version}",
+                offer.interface, offer.version
+            )));
+        }
+        let table = tables::interface(offer.interface)
+            .ok_or_else(|| Fault::app(registry, error_code::IMPLEMENTATION, "no table for this interface"))?;
+        let mut object = Object::new(table, *version);
+        if let Some(global) = offer.global {
+            object.wire = Some(self.objects.allocate_wire());
+            match offer.interface {
+                "wl_output" => object.data = Data::Output(global),
+                "wl_seat" => object.data = Data::Seat(Some(global)),
+                _ => {}
+            }
+        } else if offer.interface == "wl_seat" {
+            object.data = Data::Seat(None);
+        }
+        let wire = object.wire;
+        self.add_object(*id, object)?;
+        if let (Some(wire), Some(global)) = (wire, offer.global) {
+            let interface = offer.interface.to_owned();
+            self.send(&ToDisplay::Bind { global, interface, version: *version, id: wire });
+            if policy::greets(offer.interface) {
+                self.sync.owe();
+            }
+        }
+        self.greet(*id, offer.interface)
+    }
+
+    /// An output or seat may go between its announcement and the bind; the object is inert then.
+    fn bind_vanished(&mut self, registry: u32, interface: &[u8], version: u32, id: u32) -> Result<(), Fault> {
+        let known = match interface {
+            b"wl_output" => tables::interface("wl_output"),
+            b"wl_seat" => tables::interface("wl_seat"),
+            _ => None,
+        };
+        let Some(table) = known else {
+            return Err(Fault::app(registry, error_code::INVALID_OBJECT, "no global of that name"));
+        };
+        let version = version.clamp(1, tables::version_cap(table.name));
+        let mut object = Object::new(table, version);
+        if table.name == "wl_seat" {
+            object.data = Data::Seat(None);
+        }
+        self.add_object(id, object)
+    }
+
+    /// The events that follow a bind.
+    fn greet(&mut self, id: u32, interface: &str) -> Result<(), Fault> {
+        match interface {
+            "wl_shm" => self.tell_formats(id),
+            "wl_output" => self.tell_output(id),
+            "wl_seat" => self.tell_seat(id),
+            // CLOCK_MONOTONIC: the times are mapped to this side's.
+            "wp_presentation" => self.emit(id, "clock_id", vec![Arg::Uint(1)]),
+            _ if self.wire(id).is_none() => self.greet_stub(id, interface),
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings the registry up to date; returns whether anything changed.
+    pub(super) fn update_offers(&mut self) -> Result<(), Fault> {
+        let new = offers(&self.config, &self.desk.snapshot);
+        let old = std::mem::replace(&mut self.offers, new.clone());
+        let names = |offers: &[Offer]| offers.iter().map(|offer| offer.name).collect::<Vec<_>>();
+        let (old_names, new_names) = (names(&old), names(&new));
+        for registry in self.objects.living("wl_registry") {
+            for name in old_names.iter().filter(|name| !new_names.contains(name)) {
+                self.emit(registry, "global_remove", vec![Arg::Uint(*name)])?;
+            }
+            for offer in new.iter().filter(|offer| !old_names.contains(&offer.name)) {
+                self.announce(registry, offer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `wl_display.sync`: answered here unless the compositor owes an answer.
+    pub(super) fn sync(&mut self, callback: u32) -> Result<(), Fault> {
+        if self.sync.may_answer_here() {
+            self.emit(callback, "done", vec![Arg::Uint(0)])?;
+            return self.forget(callback);
+        }
+        let wire = self.objects.allocate_wire();
+        self.objects.set_wire(callback, wire);
+        self.sync.waiting.push_back((callback, self.sync.owed));
+        self.send(&ToDisplay::Request(Request {
+            object: WireId::DISPLAY,
+            opcode: 0,
+            args: vec![WireArg::NewId(wire)],
+        }));
+        Ok(())
+    }
+
+    /// `xdg_wm_base.pong`.
+    pub(super) fn pong(&mut self, serial: u32) {
+        if self.ping.sent.is_none() || serial != self.ping.serial {
+            return;
+        }
+        self.ping.sent = None;
+        self.ping.next = Some(self.now + PING_EVERY);
+        if std::mem::take(&mut self.ping.hangs) {
+            self.send(&ToDisplay::Hang(false));
+        }
+    }
+
+    /// Asks the program whether it lives, and tells the display side when it does not.
+    pub(super) fn ping_timeout(&mut self) -> Result<(), Fault> {
+        let base = self.objects.living("xdg_wm_base").first().copied();
+        let Some(base) = base else { return Ok(()) };
+        if self.ping.next.is_none() && self.ping.sent.is_none() {
+            self.ping.next = Some(self.now + PING_EVERY);
+        }
+        if self.ping.next_timeout().is_none_or(|due| due > self.now) {
+            return Ok(());
+        }
+        if self.ping.sent.is_some() {
+            self.ping.hangs = true;
+            self.send(&ToDisplay::Hang(true));
+            return Ok(());
+        }
+        self.ping.serial = self.ping.serial.wrapping_add(1);
+        self.ping.sent = Some(self.now);
+        self.ping.next = None;
+        self.emit(base, "ping", vec![Arg::Uint(self.ping.serial)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::{Global, Output};
+
+    fn snapshot(interfaces: &[&str]) -> Snapshot {
+        let globals = interfaces.iter().zip(40..).map(|(interface, name)| Global {
+            name,
+            interface: (*interface).to_owned(),
+            version: 1,
+        });
+        Snapshot { globals: globals.collect(), ..Snapshot::default() }
+    }
+
+    #[test]
+    fn the_list_does_not_depend_on_the_compositor() {
+        let names = |s: &Snapshot| -> Vec<_> {
+            offers(&Config::default(), s).into_iter().map(|o| (o.interface, o.version)).collect()
+        };
+        assert_eq!(
+            names(&snapshot(&[])),
+            names(&snapshot(&["wl_compositor", "xdg_wm_base", "zwp_tablet_manager_v2"]))
+        );
+    }
+
+    #[test]
+    fn privileged_globals_need_both_permission_and_support() {
+        let privileged = "zwlr_layer_shell_v1";
+        let allow = Config { allow: vec![privileged.to_owned()], ..Config::default() };
+        let has = |config: &Config, s: &Snapshot| offers(config, s).iter().any(|o| o.interface == privileged);
+        assert!(!has(&Config::default(), &snapshot(&[privileged])));
+        assert!(!has(&allow, &snapshot(&[])));
+        assert!(has(&allow, &snapshot(&[privileged])));
+    }
+
+    #[test]
+    fn every_output_is_offered_and_a_seat_always() {
+        let output = |global| Output { global, ..Output::default() };
+        let s = Snapshot { outputs: vec![output(7), output(9)], ..Snapshot::default() };
+        let offers = offers(&Config::default(), &s);
+        let count = |interface| offers.iter().filter(|o| o.interface == interface).count();
+        assert_eq!((count("wl_output"), count("wl_seat")), (2, 1));
+    }
+
+    #[test]
+    fn sync_is_local_until_an_answer_is_owed() {
+        let mut sync = Sync::default();
+        assert!(sync.may_answer_here());
+        sync.owe();
+        assert!(!sync.may_answer_here());
+        sync.waiting.push_back((9, sync.owed));
+        sync.owe();
+        sync.on_done(9);
+        assert!(!sync.may_answer_here(), "the second answer is still owed");
+        sync.waiting.push_back((10, sync.owed));
+        sync.on_done(10);
+        assert!(sync.may_answer_here());
+    }
+}

@@ -1,0 +1,535 @@
+//! One request of the program: checked against its signature, then routed by its class in the policy table.
+//!
+//! Invariant: a request either has its full effect or ends the connection with an error that names the object and
+//! what was expected.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use wayland_backend::protocol::{Interface, MessageDesc};
+
+use crate::action::Action;
+use crate::message::{MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
+use crate::policy::{self, Class, Fd, Rule, Subject};
+use crate::value::{Image, Positioner, RegionOp};
+use crate::wire::{self, Arg, RawMessage};
+
+use super::object::{AddError, Data, Object};
+use super::surface::{Attach, Role, Surface};
+use super::{Connection, Fault, error_code};
+
+/// A request whose object, opcode and arguments have been checked.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub(super) id: u32,
+    pub(super) interface: &'static Interface,
+    pub(super) desc: &'static MessageDesc,
+    pub(super) opcode: u16,
+    pub(super) version: u32,
+    pub(super) rule: &'static Rule,
+}
+
+impl Call {
+    /// Interface and message, for matching.
+    pub(super) fn name(&self) -> (&'static str, &'static str) {
+        (self.interface.name, self.desc.name)
+    }
+}
+
+impl Connection {
+    pub(super) fn on_request(&mut self, raw: &RawMessage) -> Result<(), Fault> {
+        let call = self.check_call(raw)?;
+        let args = wire::decode(call.desc, call.interface, raw, self.input.fds_mut())
+            .map_err(|error| Fault::app(call.id, error_code::INVALID_METHOD, error.to_string()))?;
+        self.check_objects(call, &args)?;
+        match call.rule.class {
+            Class::Local | Class::LocalDestructor | Class::Pending | Class::Commit | Class::Value => {
+                self.local(call, args)
+            }
+            Class::State | Class::ParentState => self.state(call, &args),
+            Class::Refused => {
+                let (interface, message) = call.name();
+                Err(Fault::app(
+                    call.id,
+                    error_code::IMPLEMENTATION,
+                    format!("{interface}.{message} is refused"),
+                ))
+            }
+            Class::Forward | Class::Reply | Class::OneShot | Class::Destructor => self.forward(call, args),
+        }
+    }
+
+    fn check_call(&self, raw: &RawMessage) -> Result<Call, Fault> {
+        let Some(object) = self.objects.alive(raw.object) else {
+            let message = format!("object {} does not exist", raw.object);
+            return Err(Fault::app(1, error_code::INVALID_OBJECT, message));
+        };
+        let interface = object.interface;
+        let desc = interface.requests.get(usize::from(raw.opcode));
+        let Some(desc) = desc.filter(|desc| desc.since <= object.version) else {
+            let message =
+                format!("{} version {} has no request {}", interface.name, object.version, raw.opcode);
+            return Err(Fault::app(raw.object, error_code::INVALID_METHOD, message));
+        };
+        let rule = policy::request(interface.name, raw.opcode);
+        Ok(Call { id: raw.object, interface, desc, opcode: raw.opcode, version: object.version, rule })
+    }
+
+    /// Every object argument must name a living object of the interface that the signature asks for.
+    fn check_objects(&self, call: Call, args: &[Arg]) -> Result<(), Fault> {
+        let objects = args.iter().filter_map(|arg| if let Arg::Object(id) = arg { Some(*id) } else { None });
+        for (id, interface) in objects.zip(call.desc.arg_interfaces) {
+            if id == 0 {
+                continue;
+            }
+            let wrong = match self.objects.alive(id) {
+                None => "does not exist",
+                Some(object) if untyped(interface) || object.interface.name == interface.name => continue,
+                Some(_) => "has another interface",
+            };
+            let (on, message) = call.name();
+            let text = format!("{on}.{message}: object {id} {wrong}, expected a {}", interface.name);
+            return Err(Fault::app(call.id, error_code::INVALID_OBJECT, text));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_object(&mut self, id: u32, object: Object) -> Result<(), Fault> {
+        self.objects.add(id, object).map_err(|error| match error {
+            AddError::BadId => {
+                Fault::app(1, error_code::INVALID_OBJECT, format!("new id {id} is in use or leaves a gap"))
+            }
+            AddError::TooMany => Fault::TooMuch("objects of one program"),
+        })
+    }
+
+    /// Requests that never cross.
+    fn local(&mut self, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
+        if call.name() == ("wl_registry", "bind") {
+            return self.bind(call.id, &args);
+        }
+        for arg in &args {
+            if let (Arg::NewId(id), Some(interface)) = (arg, call.desc.child_interface) {
+                self.add_object(*id, Object::new(interface, call.version))?;
+            }
+        }
+        match (call.name(), args.as_slice()) {
+            (("wl_display", "sync"), [Arg::NewId(id)]) => self.sync(*id)?,
+            (("wl_display", "get_registry"), [Arg::NewId(id)]) => self.get_registry(*id)?,
+            (("xdg_wm_base", "pong"), [Arg::Uint(serial)]) => self.pong(*serial),
+            (("wl_surface", "frame"), [Arg::NewId(id)]) => self.add_frame(call.id, *id)?,
+            (("wp_presentation", "feedback"), [Arg::Object(surface), Arg::NewId(id)]) => {
+                self.add_feedback(*surface, *id)?;
+            }
+            (("zxdg_output_manager_v1", "get_xdg_output"), [Arg::NewId(id), Arg::Object(output)]) => {
+                self.get_xdg_output(*id, *output)?;
+            }
+            (("wp_fifo_manager_v1", "get_fifo"), [Arg::NewId(id), Arg::Object(surface)]) => {
+                self.set_association(*id, Some(*surface));
+            }
+            (("wp_fifo_v1", "wait_barrier"), []) => {
+                let surface = self.association(call.id);
+                if let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) {
+                    surface.pending.waits = true;
+                }
+            }
+            (("wl_surface", "commit"), []) => self.commit(call.id)?,
+            (("wl_surface", _), args) => self.pend(call, args)?,
+            (("wl_region" | "xdg_positioner" | "wl_compositor" | "xdg_wm_base", _), args) => {
+                self.value(call, args)
+            }
+            _ => self.memory(call, args)?,
+        }
+        if call.rule.class == Class::LocalDestructor {
+            self.forget(call.id)?;
+        }
+        Ok(())
+    }
+
+    /// Builds objects that travel by value.
+    fn value(&mut self, call: Call, args: &[Arg]) {
+        let numbers: Vec<i32> = args
+            .iter()
+            .filter_map(|arg| match arg {
+                Arg::Int(value) => Some(*value),
+                Arg::Uint(value) => Some(value.cast_signed()),
+                _ => None,
+            })
+            .collect();
+        if let (("wl_compositor", "create_region") | ("xdg_wm_base", "create_positioner"), [Arg::NewId(id)]) =
+            (call.name(), args)
+        {
+            let region = call.interface.name == "wl_compositor";
+            if let Some(object) = self.objects.of_mut(*id) {
+                object.data =
+                    if region { Data::Region(Vec::new()) } else { Data::Positioner(Positioner::default()) };
+            }
+        }
+        match self.objects.of_mut(call.id).map(|object| &mut object.data) {
+            Some(Data::Region(ops)) => add_region_op(ops, call.desc.name, &numbers),
+            Some(Data::Positioner(positioner)) => set_positioner(positioner, call.desc.name, &numbers),
+            _ => {}
+        }
+    }
+
+    /// Records a double-buffered request for the surface's next commit.
+    fn state(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
+        let parent = match self.objects.of(call.id).map(|object| &object.data) {
+            Some(Data::Subsurface { parent }) => Some(*parent),
+            _ => None,
+        };
+        let owner = match (call.rule.class, call.rule.surface) {
+            (Class::ParentState, _) => parent,
+            (_, Some(subject)) => self.subject(call.id, subject, args),
+            _ => self.owner(call.id),
+        };
+        let Some(owner) = owner.filter(|owner| self.surfaces.contains_key(owner)) else { return Ok(()) };
+        self.mirror(owner, call, args)?;
+        let Some(object) = self.wire(call.id) else { return Ok(()) };
+        let Some(args) = self.translate(call, args.iter().map(clone_plain).collect::<Option<_>>())? else {
+            return Ok(());
+        };
+        // Stacking adds up; all other state replaces its like.
+        let composes = matches!(call.name(), ("wl_subsurface", "place_above" | "place_below"));
+        let request = Request { object, opcode: call.opcode, args };
+        let Some(surface) = self.surfaces.get_mut(&owner) else { return Ok(()) };
+        surface.pending.state.add(request, composes).map_err(Fault::TooMuch)
+    }
+
+    /// Passes a request on to the display side, or to the stub that stands in for it.
+    fn forward(&mut self, call: Call, mut args: Vec<Arg>) -> Result<(), Fault> {
+        self.before_forward(call, &mut args)?;
+        let owner = self.owner_of(call, &args);
+        let new_ids: Vec<u32> =
+            args.iter().filter_map(|arg| if let Arg::NewId(id) = arg { Some(*id) } else { None }).collect();
+        let plain: Vec<Plain> = args.iter().map(plain).collect();
+        let request = match self.wire(call.id) {
+            Some(object) if self.may_cross(call, &args) => {
+                self.create(call, &new_ids, owner, true)?;
+                let args = self.translate(call, Some(args))?;
+                args.map(|args| Request { object, opcode: call.opcode, args })
+            }
+            _ => {
+                self.create(call, &new_ids, owner, false)?;
+                None
+            }
+        };
+        let crossed = request.is_some();
+        if let Some(request) = request {
+            if call.rule.class == Class::Reply {
+                self.sync.owe();
+            }
+            self.send(&ToDisplay::Request(request));
+        }
+        self.after_forward(call, &plain)?;
+        if !crossed {
+            self.answer_stub(call, &plain)?;
+        }
+        if call.rule.class == Class::Destructor {
+            self.destroy(call.id, crossed)?;
+        }
+        Ok(())
+    }
+
+    /// Whether everything that the request needs exists at the display side.
+    fn may_cross(&self, call: Call, args: &[Arg]) -> bool {
+        let fresh = |index: u8| match args.get(usize::from(index)) {
+            Some(Arg::Uint(serial)) => self.serials.to_display(*serial).is_some(),
+            _ => true,
+        };
+        call.rule.serial.is_none_or(fresh)
+            && args.iter().zip(call.desc.signature).all(|(arg, kind)| match arg {
+                Arg::Object(0) => true,
+                Arg::Object(id) => self.crosses(*id) || nullable(*kind),
+                _ => true,
+            })
+    }
+
+    fn crosses(&self, id: u32) -> bool {
+        self.objects.of(id).is_some_and(|object| {
+            object.wire.is_some()
+                || matches!(object.data, Data::Region(_) | Data::Positioner(_) | Data::Buffer(_))
+        })
+    }
+
+    fn create(&mut self, call: Call, ids: &[u32], owner: Option<u32>, cross: bool) -> Result<(), Fault> {
+        let Some(interface) = call.desc.child_interface else { return Ok(()) };
+        for id in ids {
+            let mut object = Object::new(interface, call.version);
+            object.surface = owner;
+            object.wire = cross.then(|| self.objects.allocate_wire());
+            self.add_object(*id, object)?;
+        }
+        Ok(())
+    }
+
+    /// Arguments in connection-wide names; `None` when one of them cannot be had over there.
+    fn translate(&mut self, call: Call, args: Option<Vec<Arg>>) -> Result<Option<Vec<WireArg>>, Fault> {
+        let Some(args) = args else { return Ok(None) };
+        let mut out = Vec::with_capacity(args.len());
+        for (index, arg) in args.into_iter().enumerate() {
+            let serial = call.rule.serial.map(usize::from) == Some(index);
+            out.push(match arg {
+                Arg::Uint(value) if serial => match self.serials.to_display(value) {
+                    Some(value) => WireArg::Uint(value),
+                    None => return Ok(None),
+                },
+                Arg::Int(value) => WireArg::Int(value),
+                Arg::Uint(value) => WireArg::Uint(value),
+                Arg::Fixed(value) => WireArg::Fixed(value),
+                Arg::Str(value) => WireArg::Str(value),
+                Arg::Array(value) => WireArg::Array(value),
+                Arg::Object(id) => self.translate_object(id),
+                Arg::NewId(id) => WireArg::NewId(self.wire(id).unwrap_or(WireId::NULL)),
+                Arg::Fd(fd) => self.translate_fd(call, fd)?,
+                Arg::NewIdBind { .. } => return Ok(None),
+            });
+        }
+        Ok(Some(out))
+    }
+
+    fn translate_object(&mut self, id: u32) -> WireArg {
+        let Some(object) = self.objects.of(id) else { return WireArg::Object(WireId::NULL) };
+        match &object.data {
+            Data::Region(ops) => WireArg::Region(ops.clone()),
+            Data::Positioner(positioner) => {
+                let parent = positioner.parent_configure.and_then(|serial| self.serials.to_display(serial));
+                WireArg::Positioner(Positioner { parent_configure: parent, ..*positioner })
+            }
+            Data::Buffer(buffer) => {
+                let buffer = Rc::clone(buffer);
+                self.image(&buffer).map_or(WireArg::Object(WireId::NULL), WireArg::Image)
+            }
+            _ => WireArg::Object(object.wire.unwrap_or(WireId::NULL)),
+        }
+    }
+
+    /// The pixels of a buffer that is used outside a surface, as a blob.
+    fn image(&mut self, buffer: &super::shm::Buffer) -> Option<Image> {
+        let content = super::commit::read_whole(buffer).ok()?;
+        let bytes = content.pixels().to_vec();
+        let hash = crate::blob::hash(&bytes);
+        self.actions.push_back(Action::Blob { hash, bytes });
+        let (width, height) = (buffer.size.width(), buffer.size.height());
+        Some(Image { hash, width, height, format: buffer.format.to_wl_shm() })
+    }
+
+    fn translate_fd(&mut self, call: Call, fd: OwnedFd) -> Result<WireArg, Fault> {
+        if !matches!(call.rule.fd, Some(Fd::Pipe)) {
+            let (interface, message) = call.name();
+            let text = format!("{interface}.{message}: files of this kind do not cross");
+            return Err(Fault::app(call.id, error_code::IMPLEMENTATION, text));
+        }
+        let pipe = self.next_pipe;
+        self.next_pipe += 2;
+        self.actions.push_back(Action::PipeIn { pipe, fd });
+        Ok(WireArg::Pipe(pipe))
+    }
+
+    /// What must happen before a request crosses: commits that it builds on leave first.
+    fn before_forward(&mut self, call: Call, args: &mut [Arg]) -> Result<(), Fault> {
+        let named: Vec<u32> =
+            call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect();
+        for surface in named {
+            self.flush_tree(surface)?;
+        }
+        if let (("xdg_toplevel", "set_title"), [Arg::Str(Some(title))]) = (call.name(), args) {
+            let mut prefixed = self.config.title_prefix.clone().into_bytes();
+            prefixed.append(title);
+            *title = prefixed;
+        }
+        Ok(())
+    }
+
+    /// What the app side must remember of a request that was passed on.
+    fn after_forward(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
+        match (call.name(), args) {
+            (("wl_compositor", "create_surface"), [Plain::NewId(id)]) => {
+                let wire = self.wire(*id).unwrap_or(WireId::NULL);
+                self.set_association(*id, Some(*id));
+                self.surfaces.insert(*id, Surface::new(wire));
+            }
+            (
+                ("wl_subcompositor", "get_subsurface"),
+                [Plain::NewId(id), Plain::Object(child), Plain::Object(parent)],
+            ) => {
+                self.adopt(call.id, *id, *child, *parent)?;
+            }
+            (("wl_subsurface", "set_sync"), []) => self.set_sync(call.id, true)?,
+            (("wl_subsurface", "set_desync"), []) => self.set_sync(call.id, false)?,
+            (("wl_subsurface", "destroy"), []) => self.orphan(call.id),
+            (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
+            (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
+            (("wl_keyboard", "release"), []) => {
+                self.keyboards.remove(&call.id);
+            }
+            (
+                ("xdg_surface", "get_toplevel" | "get_popup") | ("zwlr_layer_shell_v1", "get_layer_surface"),
+                _,
+            ) => {
+                let surface = match (call.interface.name, args) {
+                    ("zwlr_layer_shell_v1", [_, Plain::Object(surface), ..]) => Some(*surface),
+                    _ => self.association(call.id),
+                };
+                self.set_role(surface, Role::Configured);
+            }
+            (
+                ("wl_pointer", "set_cursor") | ("zwp_tablet_tool_v2", "set_cursor"),
+                [_, Plain::Object(surface), ..],
+            ) => self.set_role(Some(*surface), Role::Cursor),
+            (("wl_data_device", "start_drag"), [_, _, Plain::Object(icon), _]) => {
+                self.set_role(Some(*icon), Role::Cursor);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The program destroyed an object: it lives on until the display side has said that its id is free.
+    fn destroy(&mut self, id: u32, crossed: bool) -> Result<(), Fault> {
+        let wire = self.objects.of(id).and_then(|object| object.wire);
+        if let Some(wire) = wire {
+            for surface in self.surfaces.values_mut() {
+                surface.pending.state.forget(wire);
+            }
+        }
+        if !crossed {
+            return self.forget(id);
+        }
+        if let Some(object) = self.objects.of_mut(id) {
+            object.alive = false;
+        }
+        Ok(())
+    }
+
+    fn set_role(&mut self, surface: Option<u32>, role: Role) {
+        if let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) {
+            surface.role = role;
+        }
+    }
+
+    /// The surface that a rule means.
+    fn subject(&self, id: u32, subject: Subject, args: &[Arg]) -> Option<u32> {
+        match subject {
+            Subject::This => self.owner(id),
+            Subject::Arg(index) => match args.get(usize::from(index)) {
+                Some(Arg::Object(id)) => self.owner(*id),
+                _ => None,
+            },
+        }
+    }
+
+    /// The surface that a new object belongs to: the one that the rule names, else its maker's.
+    fn owner_of(&self, call: Call, args: &[Arg]) -> Option<u32> {
+        let named = call.rule.surface.and_then(|subject| self.subject(call.id, subject, args));
+        named.or_else(|| self.association(call.id))
+    }
+
+    fn owner(&self, id: u32) -> Option<u32> {
+        if self.surfaces.contains_key(&id) { Some(id) } else { self.association(id) }
+    }
+
+    pub(super) fn association(&self, id: u32) -> Option<u32> {
+        self.objects.of(id)?.surface
+    }
+
+    pub(super) fn set_association(&mut self, id: u32, surface: Option<u32>) {
+        if let Some(object) = self.objects.of_mut(id) {
+            object.surface = surface;
+        }
+    }
+
+    /// `attach`, damage and the like: what the surface's own pending state holds.
+    fn pend(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
+        let buffer = match args.first() {
+            Some(Arg::Object(id)) => match self.objects.of(*id).map(|object| &object.data) {
+                Some(Data::Buffer(buffer)) => Attach::Buffer { id: *id, buffer: Rc::clone(buffer) },
+                _ => Attach::None,
+            },
+            _ => Attach::None,
+        };
+        let Some(surface) = self.surfaces.get_mut(&call.id) else { return Ok(()) };
+        match (call.desc.name, args) {
+            ("attach", [_, Arg::Int(x), Arg::Int(y)]) => {
+                surface.pending.attach = buffer;
+                surface.pending.offset = (*x, *y);
+            }
+            ("damage", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
+                super::commit::add_damage(&mut surface.pending.surface_damage, [*x, *y, *width, *height]);
+            }
+            ("damage_buffer", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
+                super::commit::add_damage(&mut surface.pending.buffer_damage, [*x, *y, *width, *height]);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// An argument that can be looked at after the request has left.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Plain {
+    NewId(u32),
+    Object(u32),
+    Uint(u32),
+    Other,
+}
+
+fn plain(arg: &Arg) -> Plain {
+    match arg {
+        Arg::NewId(id) => Plain::NewId(*id),
+        Arg::Object(id) => Plain::Object(*id),
+        Arg::Uint(value) => Plain::Uint(*value),
+        _ => Plain::Other,
+    }
+}
+
+/// A copy of an argument; double-buffered requests carry no descriptors and make no objects.
+fn clone_plain(arg: &Arg) -> Option<Arg> {
+    Some(match arg {
+        Arg::Int(value) => Arg::Int(*value),
+        Arg::Uint(value) => Arg::Uint(*value),
+        Arg::Fixed(value) => Arg::Fixed(*value),
+        Arg::Str(value) => Arg::Str(value.clone()),
+        Arg::Object(value) => Arg::Object(*value),
+        Arg::Array(value) => Arg::Array(value.clone()),
+        Arg::NewId(_) | Arg::NewIdBind { .. } | Arg::Fd(_) => return None,
+    })
+}
+
+fn nullable(kind: wayland_backend::protocol::ArgumentType) -> bool {
+    use wayland_backend::protocol::{AllowNull, ArgumentType};
+    matches!(kind, ArgumentType::Object(AllowNull::Yes))
+}
+
+fn untyped(interface: &Interface) -> bool {
+    interface.name.starts_with('<')
+}
+
+fn add_region_op(ops: &mut Vec<RegionOp>, name: &str, numbers: &[i32]) {
+    let [x, y, width, height] = *numbers else { return };
+    // A region beyond the bound keeps what it has: an opaque region may be too small, never too large.
+    if ops.len() < MAX_REGION_OPS {
+        ops.push(match name {
+            "subtract" => RegionOp::Subtract(x, y, width, height),
+            _ => RegionOp::Add(x, y, width, height),
+        });
+    }
+}
+
+fn set_positioner(positioner: &mut Positioner, name: &str, numbers: &[i32]) {
+    match (name, numbers) {
+        ("set_size", &[width, height]) => positioner.size = Some((width, height)),
+        ("set_anchor_rect", &[x, y, width, height]) => positioner.anchor_rect = Some((x, y, width, height)),
+        ("set_anchor", &[anchor]) => positioner.anchor = Some(anchor.cast_unsigned()),
+        ("set_gravity", &[gravity]) => positioner.gravity = Some(gravity.cast_unsigned()),
+        ("set_constraint_adjustment", &[bits]) => {
+            positioner.constraint_adjustment = Some(bits.cast_unsigned());
+        }
+        ("set_offset", &[x, y]) => positioner.offset = Some((x, y)),
+        ("set_reactive", []) => positioner.reactive = true,
+        ("set_parent_size", &[width, height]) => positioner.parent_size = Some((width, height)),
+        ("set_parent_configure", &[serial]) => positioner.parent_configure = Some(serial.cast_unsigned()),
+        _ => {}
+    }
+}

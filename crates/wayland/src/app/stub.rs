@@ -1,0 +1,61 @@
+//! Answers in place of a compositor that lacks an optional global.
+//!
+//! Most requests of such globals need no answer; those below do, or programs would wait for ever. Invariant: a stub
+//! never crosses to the display side.
+
+use crate::wire::Arg;
+
+use super::request::{Call, Plain};
+use super::{Connection, Fault};
+
+/// `zxdg_toplevel_decoration_v1.mode.client_side`, `org_kde_kwin_server_decoration_manager.mode.client`.
+const CLIENT_SIDE: u32 = 1;
+/// 1.0 of `wp_fractional_scale_v1`.
+const SCALE_ONE: u32 = 120;
+
+impl Connection {
+    /// The events that follow the bind of a stub.
+    pub(super) fn greet_stub(&mut self, id: u32, interface: &str) -> Result<(), Fault> {
+        match interface {
+            "org_kde_kwin_server_decoration_manager" => {
+                self.emit(id, "default_mode", vec![Arg::Uint(CLIENT_SIDE)])
+            }
+            "xdg_toplevel_icon_manager_v1" => self.emit(id, "done", Vec::new()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The events that a stub owes for a request that did not cross.
+    pub(super) fn answer_stub(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
+        let made = args.iter().find_map(|arg| if let Plain::NewId(id) = arg { Some(*id) } else { None });
+        match (call.name(), made) {
+            (("zxdg_decoration_manager_v1", "get_toplevel_decoration"), Some(id)) => {
+                self.emit(id, "configure", vec![Arg::Uint(CLIENT_SIDE)])
+            }
+            (("zxdg_toplevel_decoration_v1", "set_mode" | "unset_mode"), _) => {
+                self.emit(call.id, "configure", vec![Arg::Uint(CLIENT_SIDE)])
+            }
+            (("org_kde_kwin_server_decoration_manager", "create"), Some(id)) => {
+                self.emit(id, "mode", vec![Arg::Uint(CLIENT_SIDE)])
+            }
+            (("org_kde_kwin_server_decoration", "request_mode"), _) => {
+                self.emit(call.id, "mode", vec![Arg::Uint(CLIENT_SIDE)])
+            }
+            (("wp_fractional_scale_manager_v1", "get_fractional_scale"), Some(id)) => {
+                let scale = self.desk.snapshot.outputs.iter().map(|output| output.scale).max().unwrap_or(1);
+                let scale = u32::try_from(scale).unwrap_or(1).clamp(1, 16);
+                self.emit(id, "preferred_scale", vec![Arg::Uint(scale * SCALE_ONE)])
+            }
+            (("xdg_activation_token_v1", "commit"), _) => self.emit(call.id, "done", vec![name("wayferry")]),
+            (("zxdg_exporter_v2", "export_toplevel"), Some(id)) => {
+                self.emit(id, "handle", vec![name("wayferry")])
+            }
+            (("zxdg_importer_v2", "import_toplevel"), Some(id)) => self.emit(id, "destroyed", Vec::new()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn name(text: &str) -> Arg {
+    Arg::Str(Some(text.as_bytes().to_vec()))
+}

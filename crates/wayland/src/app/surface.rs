@@ -1,0 +1,294 @@
+//! One surface as the app side keeps it: pending state, last pixels, and the commit that is not sent yet.
+//!
+//! Knows nothing of messages' names or of other surfaces. Invariant: `content` holds the pixels of the newest commit,
+//! and `changed` covers every pixel in which it differs from what the display side was last sent.
+
+use std::rc::Rc;
+
+use wayferry_pixels::map::{Crop, Mapping, Transform};
+use wayferry_pixels::{Content, Region, Size};
+use wayferry_proto::Time;
+
+use crate::message::{MAX_UNIT_STATE, Request, WireId};
+
+use super::shm::Buffer;
+
+/// What the pending state attaches.
+#[derive(Debug, Default)]
+pub(crate) enum Attach {
+    /// Nothing was attached since the last commit.
+    #[default]
+    Keep,
+    /// A null buffer.
+    None,
+    /// A buffer, with its id for the release.
+    Buffer { id: u32, buffer: Rc<Buffer> },
+    /// Pixels of a buffer that was destroyed between attach and commit.
+    Taken(Box<Content>),
+}
+
+/// A rectangle of `damage` or `damage_buffer` as the program gave it: x, y, width, height.
+pub(crate) type DamageRect = [i32; 4];
+
+/// Damage rectangles of one kind beyond which a commit counts as damaged everywhere.
+pub(crate) const MAX_DAMAGE: usize = 256;
+
+/// Frame callbacks that may wait at one surface.
+pub(crate) const MAX_FRAMES: usize = 1024;
+
+/// What has been requested since the last commit.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) attach: Attach,
+    pub(crate) offset: (i32, i32),
+    pub(crate) surface_damage: Vec<DamageRect>,
+    pub(crate) buffer_damage: Vec<DamageRect>,
+    pub(crate) frames: Vec<u32>,
+    pub(crate) feedback: Vec<u32>,
+    pub(crate) state: State,
+    pub(crate) scale: Option<i32>,
+    pub(crate) transform: Option<Transform>,
+    pub(crate) crop: Option<Option<Crop>>,
+    pub(crate) destination: Option<Option<(i32, i32)>>,
+    /// `wp_fifo_v1.wait_barrier`: the buffer comes back only at the next tick.
+    pub(crate) waits: bool,
+}
+
+/// Double-buffered requests in the order in which they must be replayed; a newer one replaces its like.
+#[derive(Debug, Default)]
+pub(crate) struct State(Vec<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    request: Request,
+    /// It adds to earlier ones of its kind instead of replacing them.
+    composes: bool,
+}
+
+impl State {
+    /// Adds a request. `composes` tells that it does not replace an earlier one of its kind (stacking order).
+    ///
+    /// # Errors
+    /// When the commit would hold more than [`MAX_UNIT_STATE`] requests.
+    pub(crate) fn add(&mut self, request: Request, composes: bool) -> Result<(), &'static str> {
+        if !composes {
+            self.0.retain(|old| (old.request.object, old.request.opcode) != (request.object, request.opcode));
+        }
+        if self.0.len() >= MAX_UNIT_STATE {
+            return Err("double-buffered requests in one commit");
+        }
+        self.0.push(Entry { request, composes });
+        Ok(())
+    }
+
+    /// Forgets what an object asked for.
+    pub(crate) fn forget(&mut self, object: WireId) {
+        self.0.retain(|entry| entry.request.object != object);
+    }
+
+    pub(crate) fn into_requests(self) -> Vec<Request> {
+        self.0.into_iter().map(|entry| entry.request).collect()
+    }
+
+    /// Puts a newer commit's requests behind these. Stacking requests compose, all others replace.
+    fn merge(&mut self, newer: Self) -> Result<(), &'static str> {
+        newer.0.into_iter().try_for_each(|Entry { request, composes }| self.add(request, composes))
+    }
+}
+
+/// How a commit changes the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Change {
+    /// No buffer was attached.
+    #[default]
+    Keep,
+    /// The surface has no content any more.
+    Unmap,
+    /// There are new pixels.
+    New,
+}
+
+/// A commit that has not been sent; commits after it are folded into it.
+#[derive(Debug, Default)]
+pub(crate) struct Unsent {
+    pub(crate) state: State,
+    pub(crate) change: Change,
+    pub(crate) offset: (i32, i32),
+    pub(crate) frames: Vec<u32>,
+    pub(crate) feedback: Vec<u32>,
+    /// Cached commits of synchronised children, oldest child first.
+    pub(crate) children: Vec<(u32, Unsent)>,
+}
+
+impl Unsent {
+    /// Folds a newer commit of the same surface into this one. Returns the presentation feedback that is thereby
+    /// never going to be shown.
+    pub(crate) fn merge(&mut self, newer: Self) -> Result<Vec<u32>, &'static str> {
+        let mut discarded = std::mem::replace(&mut self.feedback, newer.feedback);
+        self.state.merge(newer.state)?;
+        if newer.change != Change::Keep {
+            self.change = newer.change;
+        }
+        self.offset.0 = self.offset.0.saturating_add(newer.offset.0);
+        self.offset.1 = self.offset.1.saturating_add(newer.offset.1);
+        self.frames.extend(newer.frames);
+        for (id, child) in newer.children {
+            match self.children.iter_mut().find(|(old, _)| *old == id) {
+                Some((_, old)) => discarded.extend(old.merge(child)?),
+                None => self.children.push((id, child)),
+            }
+        }
+        if self.frames.len() > MAX_FRAMES {
+            return Err("frame callbacks waiting at one surface");
+        }
+        Ok(discarded)
+    }
+}
+
+/// What a surface is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Role {
+    #[default]
+    None,
+    /// A window, popup or layer: the compositor answers its first commit with a configure.
+    Configured,
+    Subsurface,
+    /// Pointer or tablet cursor, drag icon.
+    Cursor,
+}
+
+/// One `wl_surface`.
+#[derive(Debug)]
+pub(crate) struct Surface {
+    pub(crate) wire: WireId,
+    pub(crate) role: Role,
+    pub(crate) pending: Pending,
+    pub(crate) content: Option<Content>,
+    pub(crate) changed: Region,
+    /// The display side must start from zero pixels: the size or format is new.
+    pub(crate) fresh: bool,
+    pub(crate) scale: i32,
+    pub(crate) transform: Transform,
+    pub(crate) crop: Option<Crop>,
+    pub(crate) destination: Option<(i32, i32)>,
+    /// Commits of a synchronised subsurface that wait for the parent's.
+    pub(crate) cached: Option<Unsent>,
+    pub(crate) unsent: Option<Unsent>,
+    pub(crate) updates: u64,
+    pub(crate) units: u64,
+    /// When the last unit left, and when the last frame callbacks were answered.
+    pub(crate) last_sent: Option<Time>,
+    pub(crate) last_frame: Option<Time>,
+    /// Callbacks of commits that were sent, to be answered at the next tick.
+    pub(crate) frames: Vec<u32>,
+    /// Feedback by unit number.
+    pub(crate) feedback: Vec<(u64, u32)>,
+    /// Buffers to give back at the next tick.
+    pub(crate) held_buffers: Vec<u32>,
+    pub(crate) visible: bool,
+    pub(crate) parent: Option<u32>,
+    pub(crate) sync: bool,
+    pub(crate) children: Vec<u32>,
+}
+
+impl Surface {
+    pub(crate) fn new(wire: WireId) -> Self {
+        Self {
+            wire,
+            role: Role::None,
+            pending: Pending::default(),
+            content: None,
+            changed: Region::new(),
+            fresh: true,
+            scale: 1,
+            transform: Transform::Normal,
+            crop: None,
+            destination: None,
+            cached: None,
+            unsent: None,
+            updates: 0,
+            units: 0,
+            last_sent: None,
+            last_frame: None,
+            frames: Vec::new(),
+            feedback: Vec::new(),
+            held_buffers: Vec::new(),
+            visible: true,
+            parent: None,
+            sync: false,
+            children: Vec::new(),
+        }
+    }
+
+    /// How a buffer of that size is shown, by the state that was committed last.
+    pub(crate) fn mapping(&self, buffer: Size) -> Mapping {
+        let Self { transform, scale, crop, destination, .. } = *self;
+        Mapping { buffer, transform, scale, crop, destination }
+    }
+
+    /// Whether the newest commit left the surface with content.
+    pub(crate) fn mapped(&self) -> bool {
+        self.content.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(object: u64, opcode: u16) -> Request {
+        Request { object: WireId(object), opcode, args: Vec::new() }
+    }
+
+    #[test]
+    fn newer_state_replaces_and_moves_behind() {
+        let mut state = State::default();
+        for opcode in [1, 2, 1] {
+            state.add(request(4, opcode), false).unwrap();
+        }
+        let opcodes: Vec<_> = state.into_requests().iter().map(|r| r.opcode).collect();
+        assert_eq!(opcodes, [2, 1]);
+    }
+
+    #[test]
+    fn stacking_requests_compose() {
+        let mut state = State::default();
+        for _ in 0..3 {
+            state.add(request(4, 2), true).unwrap();
+        }
+        assert_eq!(state.into_requests().len(), 3);
+    }
+
+    #[test]
+    fn state_is_bounded() {
+        let mut state = State::default();
+        for _ in 0..MAX_UNIT_STATE {
+            state.add(request(4, 2), true).unwrap();
+        }
+        assert!(state.add(request(4, 2), true).is_err());
+    }
+
+    #[test]
+    fn merge_sums_offsets_and_concatenates_frames() {
+        let mut old = Unsent { offset: (1, 2), frames: vec![7], feedback: vec![9], ..Unsent::default() };
+        let newer = Unsent {
+            offset: (3, -5),
+            frames: vec![8],
+            feedback: vec![10],
+            change: Change::New,
+            ..Unsent::default()
+        };
+        let discarded = old.merge(newer).unwrap();
+        assert_eq!((old.offset, old.frames.as_slice()), ((4, -3), [7, 8].as_slice()));
+        assert_eq!((discarded, old.feedback, old.change), (vec![9], vec![10], Change::New));
+    }
+
+    #[test]
+    fn merge_folds_children_by_surface() {
+        let child = |frame| Unsent { frames: vec![frame], ..Unsent::default() };
+        let mut old = Unsent { children: vec![(5, child(1))], ..Unsent::default() };
+        old.merge(Unsent { children: vec![(5, child(2)), (6, child(3))], ..Unsent::default() }).unwrap();
+        let frames: Vec<_> = old.children.iter().map(|(id, c)| (*id, c.frames.clone())).collect();
+        assert_eq!(frames, [(5, vec![1, 2]), (6, vec![3])]);
+    }
+}

@@ -1,0 +1,499 @@
+//! What crosses between the two halves of one app connection, and its layout.
+//!
+//! [`ToDisplay`] travels on the connection's wayland channel, [`ToApp`] on its events channel; both are ordered.
+//! This module knows layouts and bounds only; which message may be sent when is the halves' business.
+//! Invariant: `decode(encode(m)) == m`, and a decoded message is within every bound named here.
+
+use wayferry_proto::wire::{Reader, Writer};
+use wayferry_proto::{Error, UpdateSeq};
+
+use crate::value::{Image, Positioner, RegionOp};
+
+/// Requests in the state of one unit, regions' operations, children: far above what programs do, far below harm.
+pub const MAX_UNIT_STATE: usize = 512;
+/// Synchronised subsurfaces that may be committed with one unit.
+pub const MAX_UNIT_CHILDREN: usize = 256;
+/// How deep units may nest: a tree of subsurfaces deeper than this is refused.
+pub const MAX_UNIT_DEPTH: usize = 16;
+/// Operations that make up one region; a program that needs more is told so.
+pub const MAX_REGION_OPS: usize = 1024;
+/// Arguments of one Wayland message (libwayland allows 20).
+pub const MAX_ARGS: usize = 20;
+/// Bytes of one string or array argument: a whole Wayland message is at most 4096.
+pub const MAX_ARG_BYTES: usize = 4096;
+
+/// Names an object inside one app connection, on the wire between the halves; never reused.
+///
+/// The lowest bit tells who made it: 0 the app side, 1 the display side. 0 itself is "no object".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WireId(pub u64);
+
+impl WireId {
+    /// No object.
+    pub const NULL: Self = Self(0);
+    /// The connection's `wl_display`.
+    pub const DISPLAY: Self = Self(2);
+    /// The first id that the app side gives away after the fixed ones.
+    pub const FIRST_APP: Self = Self(4);
+    /// The first id that the display side gives away.
+    pub const FIRST_DISPLAY: Self = Self(1);
+
+    /// Whether the app side made this id.
+    pub fn is_app(self) -> bool {
+        self.0 & 1 == 0
+    }
+
+    /// The id after this one from the same allocator.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 2)
+    }
+}
+
+/// One argument with connection-wide names in place of local ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WireArg {
+    /// Signed integer.
+    Int(i32),
+    /// Unsigned integer, enum, serial or time.
+    Uint(u32),
+    /// 24.8 fixed point.
+    Fixed(i32),
+    /// String without its NUL.
+    Str(Option<Vec<u8>>),
+    /// An object, or [`WireId::NULL`].
+    Object(WireId),
+    /// An object that this message creates.
+    NewId(WireId),
+    /// Bytes.
+    Array(Vec<u8>),
+    /// Stands for a file descriptor into which the other end writes: pipe channel number, lowest bit = who made it.
+    Pipe(u64),
+    /// Stands for a file descriptor whose content travels aside as a blob.
+    Blob {
+        /// Name of the content.
+        hash: u128,
+        /// Its length in bytes.
+        length: u32,
+    },
+    /// Stands at a `wl_region` argument: the region by value.
+    Region(Vec<RegionOp>),
+    /// Stands at an `xdg_positioner` argument: the positioner by value.
+    Positioner(Positioner),
+    /// Stands at a `wl_buffer` argument outside `wl_surface.attach`.
+    Image(Image),
+}
+
+/// One Wayland request or event with connection-wide names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Whose message it is.
+    pub object: WireId,
+    /// Index among the requests (or events) of the object's interface.
+    pub opcode: u16,
+    /// Arguments in the order of the signature.
+    pub args: Vec<WireArg>,
+}
+
+/// What a unit does to the surface's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitContent {
+    /// Nothing is attached.
+    Keep,
+    /// A null buffer is attached: the surface is unmapped.
+    None,
+    /// The content is that of this update of the surface.
+    Update(UpdateSeq),
+}
+
+/// One `wl_surface.commit`, self-contained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    /// The surface that is committed.
+    pub surface: WireId,
+    /// Position among the units of this surface, from 1.
+    pub number: u64,
+    /// Double-buffered state, to be replayed in this order before the commit.
+    pub state: Vec<Request>,
+    /// The content.
+    pub content: UnitContent,
+    /// Sum of the attach offsets, surface coordinates.
+    pub offset: (i32, i32),
+    /// Whether the program asked when this content was shown.
+    pub feedback: bool,
+    /// Cached commits of synchronised subsurfaces, to be committed before this one in this order.
+    pub children: Vec<Unit>,
+}
+
+/// App side to display side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToDisplay {
+    /// Bind a global of the attached compositor.
+    Bind {
+        /// Registry name in the snapshot.
+        global: u32,
+        /// Interface, as the snapshot names it.
+        interface: String,
+        /// Version that the program asked for; the display side binds the lower of this and the compositor's.
+        version: u32,
+        /// The new object.
+        id: WireId,
+    },
+    /// Any request that is not part of a unit.
+    Request(Request),
+    /// A commit.
+    Unit(Unit),
+    /// The program already has the keymap with this hash; sending it again would be wasted.
+    KeymapTold {
+        /// The `wl_keyboard`.
+        keyboard: WireId,
+        /// Which keymap.
+        hash: u128,
+    },
+    /// Whether the program fails to answer pings.
+    Hang(bool),
+}
+
+/// Display side to app side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToApp {
+    /// An event of the compositor.
+    Event(Request),
+    /// The compositor has forgotten the object; its id may be used again.
+    Deleted(WireId),
+    /// The unit was committed to the compositor.
+    Applied {
+        /// The surface.
+        surface: WireId,
+        /// The unit's number.
+        unit: u64,
+    },
+    /// The unit's content was shown.
+    Presented {
+        /// The surface.
+        surface: WireId,
+        /// The unit's number.
+        unit: u64,
+        /// When, on the display side's `CLOCK_MONOTONIC`, nanoseconds.
+        time_ns: u64,
+        /// Time to the next refresh, nanoseconds; 0 unknown.
+        refresh_ns: u32,
+        /// The output's frame counter.
+        sequence: u64,
+        /// `wp_presentation_feedback.kind` bits.
+        flags: u32,
+    },
+    /// The unit's content was never shown.
+    Discarded {
+        /// The surface.
+        surface: WireId,
+        /// The unit's number.
+        unit: u64,
+    },
+    /// Whether the compositor draws the surface.
+    Visible {
+        /// The surface.
+        surface: WireId,
+        /// False when a frame callback has been unanswered for 1 s.
+        visible: bool,
+    },
+    /// Keys of this keyboard are still held; sent every 100 ms while they are.
+    KeysHeld {
+        /// The `wl_keyboard`.
+        keyboard: WireId,
+    },
+    /// The compositor ended this connection.
+    Fatal {
+        /// `wl_display.error` code, or 0.
+        code: u32,
+        /// What it said.
+        message: String,
+    },
+}
+
+const BIND: u8 = 0;
+const REQUEST: u8 = 1;
+const UNIT: u8 = 2;
+const KEYMAP_TOLD: u8 = 3;
+const HANG: u8 = 4;
+
+const EVENT: u8 = 0;
+const DELETED: u8 = 1;
+const APPLIED: u8 = 2;
+const PRESENTED: u8 = 3;
+const DISCARDED: u8 = 4;
+const VISIBLE: u8 = 5;
+const KEYS_HELD: u8 = 6;
+const FATAL: u8 = 7;
+
+impl ToDisplay {
+    /// The message's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::new();
+        match self {
+            Self::Bind { global, interface, version, id } => {
+                w.u8(BIND);
+                w.varint(u64::from(*global));
+                w.str(interface);
+                w.varint(u64::from(*version));
+                w.varint(id.0);
+            }
+            Self::Request(request) => {
+                w.u8(REQUEST);
+                request.write(&mut w);
+            }
+            Self::Unit(unit) => {
+                w.u8(UNIT);
+                unit.write(&mut w);
+            }
+            Self::KeymapTold { keyboard, hash } => {
+                w.u8(KEYMAP_TOLD);
+                w.varint(keyboard.0);
+                w.u128(*hash);
+            }
+            Self::Hang(hang) => {
+                w.u8(HANG);
+                w.u8(u8::from(*hang));
+            }
+        }
+        w.into_vec()
+    }
+
+    /// Parses one whole message.
+    ///
+    /// # Errors
+    /// What was expected and where, when the bytes are not exactly one message within the bounds.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut r = Reader::new(bytes);
+        let message = match r.u8("a tag")? {
+            BIND => Self::Bind {
+                global: r.varint_u32("global name")?,
+                interface: r.str(64, "an interface")?.to_owned(),
+                version: r.varint_u32("version")?,
+                id: WireId(r.varint("an object")?),
+            },
+            REQUEST => Self::Request(Request::read(&mut r)?),
+            UNIT => Self::Unit(Unit::read(&mut r, 0)?),
+            KEYMAP_TOLD => {
+                Self::KeymapTold { keyboard: WireId(r.varint("an object")?), hash: r.u128("a hash")? }
+            }
+            HANG => Self::Hang(r.bool("a flag")?),
+            _ => return Err(Error::Unknown { expected: "a message of the wayland channel", got: 0 }),
+        };
+        r.finish("one message")?;
+        Ok(message)
+    }
+}
+
+impl ToApp {
+    /// The message's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::new();
+        match self {
+            Self::Event(event) => {
+                w.u8(EVENT);
+                event.write(&mut w);
+            }
+            Self::Deleted(id) => {
+                w.u8(DELETED);
+                w.varint(id.0);
+            }
+            Self::Applied { surface, unit } => write_unit_note(&mut w, APPLIED, *surface, *unit),
+            Self::Discarded { surface, unit } => write_unit_note(&mut w, DISCARDED, *surface, *unit),
+            Self::Presented { surface, unit, time_ns, refresh_ns, sequence, flags } => {
+                write_unit_note(&mut w, PRESENTED, *surface, *unit);
+                w.u64(*time_ns);
+                w.varint(u64::from(*refresh_ns));
+                w.u64(*sequence);
+                w.varint(u64::from(*flags));
+            }
+            Self::Visible { surface, visible } => {
+                w.u8(VISIBLE);
+                w.varint(surface.0);
+                w.u8(u8::from(*visible));
+            }
+            Self::KeysHeld { keyboard } => {
+                w.u8(KEYS_HELD);
+                w.varint(keyboard.0);
+            }
+            Self::Fatal { code, message } => {
+                w.u8(FATAL);
+                w.varint(u64::from(*code));
+                w.str(message);
+            }
+        }
+        w.into_vec()
+    }
+
+    /// Parses one whole message.
+    ///
+    /// # Errors
+    /// What was expected and where, when the bytes are not exactly one message within the bounds.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut r = Reader::new(bytes);
+        let message = match r.u8("a tag")? {
+            EVENT => Self::Event(Request::read(&mut r)?),
+            DELETED => Self::Deleted(WireId(r.varint("an object")?)),
+            APPLIED => {
+                Self::Applied { surface: WireId(r.varint("an object")?), unit: r.varint("a unit's number")? }
+            }
+            PRESENTED => Self::Presented {
+                surface: WireId(r.varint("an object")?),
+                unit: r.varint("a unit's number")?,
+                time_ns: r.u64("a number")?,
+                refresh_ns: r.varint_u32("refresh")?,
+                sequence: r.u64("a number")?,
+                flags: r.varint_u32("flags")?,
+            },
+            DISCARDED => Self::Discarded {
+                surface: WireId(r.varint("an object")?),
+                unit: r.varint("a unit's number")?,
+            },
+            VISIBLE => Self::Visible { surface: WireId(r.varint("an object")?), visible: r.bool("a flag")? },
+            KEYS_HELD => Self::KeysHeld { keyboard: WireId(r.varint("an object")?) },
+            FATAL => Self::Fatal {
+                code: r.varint_u32("error code")?,
+                message: r.str(MAX_ARG_BYTES, "a text")?.to_owned(),
+            },
+            _ => return Err(Error::Unknown { expected: "a message of the events channel", got: 0 }),
+        };
+        r.finish("one message")?;
+        Ok(message)
+    }
+}
+
+fn write_unit_note(w: &mut Writer, kind: u8, surface: WireId, unit: u64) {
+    w.u8(kind);
+    w.varint(surface.0);
+    w.varint(unit);
+}
+
+impl Request {
+    fn write(&self, w: &mut Writer) {
+        w.varint(self.object.0);
+        w.varint(u64::from(self.opcode));
+        w.varint(self.args.len() as u64);
+        for arg in &self.args {
+            arg.write(w);
+        }
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, Error> {
+        let object = WireId(r.varint("an object")?);
+        let opcode = r.varint_max(u64::from(u16::MAX), "an opcode")? as u16;
+        let count = r.count(MAX_ARGS, "a count of arguments")?;
+        let args = (0..count).map(|_| WireArg::read(r)).collect::<Result<_, _>>()?;
+        Ok(Self { object, opcode, args })
+    }
+}
+
+impl WireArg {
+    fn write(&self, w: &mut Writer) {
+        match self {
+            Self::Int(v) => tagged(w, 0, |w| {
+                w.zigzag(i64::from(*v));
+            }),
+            Self::Uint(v) => tagged(w, 1, |w| {
+                w.varint(u64::from(*v));
+            }),
+            Self::Fixed(v) => tagged(w, 2, |w| {
+                w.zigzag(i64::from(*v));
+            }),
+            Self::Str(None) => tagged(w, 3, |_| ()),
+            Self::Str(Some(v)) => tagged(w, 4, |w| {
+                w.bytes(v);
+            }),
+            Self::Object(v) => tagged(w, 5, |w| {
+                w.varint(v.0);
+            }),
+            Self::NewId(v) => tagged(w, 6, |w| {
+                w.varint(v.0);
+            }),
+            Self::Array(v) => tagged(w, 7, |w| {
+                w.bytes(v);
+            }),
+            Self::Pipe(v) => tagged(w, 8, |w| {
+                w.varint(*v);
+            }),
+            Self::Blob { hash, length } => tagged(w, 9, |w| {
+                w.u128(*hash);
+                w.varint(u64::from(*length));
+            }),
+            Self::Region(ops) => tagged(w, 10, |w| {
+                w.varint(ops.len() as u64);
+                ops.iter().for_each(|op| op.write(w));
+            }),
+            Self::Positioner(v) => tagged(w, 11, |w| v.write(w)),
+            Self::Image(v) => tagged(w, 12, |w| v.write(w)),
+        }
+    }
+
+    fn read(r: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(match r.u8("a tag")? {
+            0 => Self::Int(crate::value::int(r, "a signed 32-bit integer")?),
+            1 => Self::Uint(r.varint_u32("an unsigned 32-bit integer")?),
+            2 => Self::Fixed(crate::value::int(r, "a 24.8 fixed-point number")?),
+            3 => Self::Str(None),
+            4 => Self::Str(Some(r.bytes(MAX_ARG_BYTES, "bytes of an argument")?.to_vec())),
+            5 => Self::Object(WireId(r.varint("an object")?)),
+            6 => Self::NewId(WireId(r.varint("an object")?)),
+            7 => Self::Array(r.bytes(MAX_ARG_BYTES, "bytes of an argument")?.to_vec()),
+            8 => Self::Pipe(r.varint("a pipe's number")?),
+            9 => Self::Blob { hash: r.u128("a hash")?, length: r.varint_u32("a blob's length")? },
+            10 => {
+                let count = r.count(MAX_REGION_OPS, "a count of rectangles")?;
+                Self::Region((0..count).map(|_| RegionOp::read(r)).collect::<Result<_, _>>()?)
+            }
+            11 => Self::Positioner(Positioner::read(r)?),
+            12 => Self::Image(Image::read(r)?),
+            _ => return Err(Error::Unknown { expected: "a tag of an argument, 0 to 12", got: 0 }),
+        })
+    }
+}
+
+fn tagged(w: &mut Writer, tag: u8, body: impl FnOnce(&mut Writer)) {
+    w.u8(tag);
+    body(w);
+}
+
+impl Unit {
+    fn write(&self, w: &mut Writer) {
+        w.varint(self.surface.0);
+        w.varint(self.number);
+        match self.content {
+            UnitContent::Keep => tagged(w, 0, |_| ()),
+            UnitContent::None => tagged(w, 1, |_| ()),
+            UnitContent::Update(seq) => tagged(w, 2, |w| {
+                w.varint(seq.0);
+            }),
+        }
+        w.u8(u8::from(self.feedback));
+        w.zigzag(i64::from(self.offset.0));
+        w.zigzag(i64::from(self.offset.1));
+        w.varint(self.state.len() as u64);
+        self.state.iter().for_each(|request| request.write(w));
+        w.varint(self.children.len() as u64);
+        self.children.iter().for_each(|child| child.write(w));
+    }
+
+    fn read(r: &mut Reader<'_>, depth: usize) -> Result<Self, Error> {
+        if depth > MAX_UNIT_DEPTH {
+            return Err(Error::Unknown { expected: "units nested at most 16 deep", got: 0 });
+        }
+        let surface = WireId(r.varint("an object")?);
+        let number = r.varint("a unit's number")?;
+        let content = match r.u8("a tag")? {
+            0 => UnitContent::Keep,
+            1 => UnitContent::None,
+            2 => UnitContent::Update(UpdateSeq(r.varint("an update's number")?)),
+            _ => return Err(Error::Unknown { expected: "a unit's content: keep, none or update", got: 0 }),
+        };
+        let feedback = r.bool("a flag")?;
+        let offset = (crate::value::int(r, "an offset")?, crate::value::int(r, "an offset")?);
+        let count = r.count(MAX_UNIT_STATE, "a count of requests")?;
+        let state = (0..count).map(|_| Request::read(r)).collect::<Result<_, _>>()?;
+        let count = r.count(MAX_UNIT_CHILDREN, "a count of children")?;
+        let children = (0..count).map(|_| Self::read(r, depth + 1)).collect::<Result<_, _>>()?;
+        Ok(Self { surface, number, state, content, offset, feedback, children })
+    }
+}
