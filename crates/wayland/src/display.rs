@@ -1,0 +1,31 @@
+//! The display half: it stands where the program would, in front of the local compositor.
+//!
+//! [`Connection`] serves one program: it replays the program's requests under ids of its own, applies commit units
+//! once their pixels are here, keeps the compositor's buffers, and sends every event back. [`Watcher`] is a
+//! connection of the session itself that describes the compositor to the app side. Both are state machines: the
+//! run loop moves bytes between them, the compositor's socket and the session.
+//!
+//! It keeps nothing that the app side could not rebuild: kill it, start another, attach again.
+//!
+//! Invariant: whatever the app side sends, the compositor sees requests that a well-behaved client could have
+//! sent, or the connection ends with an [`End`](crate::End) that says what was wrong; other connections never notice.
+
+mod buffers;
+mod connection;
+mod cursor;
+mod events;
+mod hold;
+mod keyboard;
+mod meaning;
+mod objects;
+mod ops;
+mod requests;
+mod surface;
+mod units;
+mod watcher;
+
+pub use connection::{Config, Connection};
+pub use watcher::Watcher;
+
+#[cfg(test)]
+mod tests {}

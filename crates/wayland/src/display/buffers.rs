@@ -1,0 +1,194 @@
+//! Shared memory for the compositor: the few buffers of each surface, and what each of them lacks.
+//!
+//! Knows files, rows and regions; Wayland objects are the caller's. Invariant: a buffer that [`Pool::take`] hands
+//! out equals the content byte for byte (converted, if the compositor lacks the format), and is not handed out
+//! again before it was released.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use wayferry_pixels::{Content, Format, Rect, Region, Size, convert};
+
+/// Buffers of one surface that the compositor may hold at once. Two suffice for most; four are for a compositor
+/// that keeps frames for several outputs.
+pub(crate) const MAX_BUSY: usize = 4;
+
+/// Memory that a compositor may map: it cannot shrink under the compositor's feet.
+#[derive(Debug)]
+pub(crate) struct Memory(OwnedFd);
+
+impl Memory {
+    /// `length` zero bytes.
+    pub(crate) fn new(length: usize) -> std::io::Result<Self> {
+        let fd = rustix::fs::memfd_create("wayferry", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&fd, length as u64)?;
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok(Self(fd))
+    }
+
+    /// Another descriptor of the same memory.
+    pub(crate) fn share(&self) -> std::io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    pub(crate) fn write(&self, mut offset: usize, mut bytes: &[u8]) -> std::io::Result<()> {
+        while !bytes.is_empty() {
+            match rustix::io::pwrite(&self.0, bytes, offset as u64) {
+                Ok(0) => return Err(rustix::io::Errno::IO.into()),
+                Ok(written) => {
+                    offset += written;
+                    bytes = &bytes[written..];
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads back what is there.
+    #[cfg(test)]
+    pub(crate) fn read(&self, offset: usize, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let read = rustix::io::pread(&self.0, &mut bytes, offset as u64).expect("memory can be read");
+        bytes.truncate(read);
+        bytes
+    }
+}
+
+/// What a new buffer is to look like.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    /// Pixels.
+    pub(crate) size: Size,
+    /// Pixel format.
+    pub(crate) format: Format,
+    /// Bytes of the whole buffer.
+    pub(crate) length: usize,
+    /// Bytes from row to row.
+    pub(crate) stride: usize,
+    /// The memory, to be given to the compositor.
+    pub(crate) fd: OwnedFd,
+}
+
+/// One buffer of a surface.
+#[derive(Debug)]
+struct Buffer {
+    id: u32,
+    memory: Memory,
+    size: Size,
+    format: Format,
+    /// Where it differs from the content.
+    missing: Region,
+    busy: bool,
+}
+
+/// The buffers of one surface.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    buffers: Vec<Buffer>,
+}
+
+impl Pool {
+    /// The content has changed here.
+    pub(crate) fn changed(&mut self, region: &Region) {
+        for buffer in &mut self.buffers {
+            buffer.missing.union(region);
+        }
+    }
+
+    /// The content begins anew: whatever the buffers hold is void.
+    pub(crate) fn reset(&mut self) {
+        for buffer in &mut self.buffers {
+            buffer.missing = Region::full(buffer.size);
+        }
+    }
+
+    /// Whether [`Self::take`] may be called: the compositor does not hold too many.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.buffers.iter().filter(|buffer| buffer.busy).count() < MAX_BUSY
+    }
+
+    /// Fills a free buffer with the content and hands it out; `make` gives a new one its id. `format` is the
+    /// content's or its [`Format::fallback`]. Returns the id and those of free buffers that are of no use any
+    /// more, which the caller destroys.
+    pub(crate) fn take<E: From<std::io::Error>>(
+        &mut self,
+        content: &Content,
+        format: Format,
+        make: impl FnOnce(Spec) -> Result<u32, E>,
+    ) -> Result<(u32, Vec<u32>), E> {
+        let fits = |buffer: &Buffer| buffer.size == content.size() && buffer.format == format;
+        let mut useless = Vec::new();
+        self.buffers.retain(|buffer| {
+            let keep = buffer.busy || fits(buffer);
+            if !keep {
+                useless.push(buffer.id);
+            }
+            keep
+        });
+        let free = self.buffers.iter_mut().filter(|buffer| !buffer.busy);
+        if let Some(buffer) = free.min_by_key(|buffer| buffer.missing.area()) {
+            fill(buffer, content)?;
+            return Ok((buffer.id, useless));
+        }
+        let stride = content.size().width() as usize * format.bytes_per_pixel();
+        let length = stride * content.size().height() as usize;
+        let memory = Memory::new(length)?;
+        let spec = Spec { size: content.size(), format, length, stride, fd: memory.share()? };
+        let id = make(spec)?;
+        let missing = Region::full(content.size());
+        let mut buffer = Buffer { id, memory, size: content.size(), format, missing, busy: false };
+        fill(&mut buffer, content)?;
+        self.buffers.push(buffer);
+        Ok((id, useless))
+    }
+
+    /// The compositor has released this buffer.
+    pub(crate) fn released(&mut self, id: u32) {
+        if let Some(buffer) = self.buffers.iter_mut().find(|buffer| buffer.id == id) {
+            buffer.busy = false;
+        }
+    }
+
+    /// Forgets all buffers; returns their ids, which the caller destroys.
+    pub(crate) fn clear(&mut self) -> Vec<u32> {
+        self.buffers.drain(..).map(|buffer| buffer.id).collect()
+    }
+}
+
+/// Brings a buffer up to the content and marks it as handed out.
+fn fill(buffer: &mut Buffer, content: &Content) -> std::io::Result<()> {
+    for rect in buffer.missing.clip(content.size()).rects() {
+        write_rect(&buffer.memory, buffer.format, content, *rect)?;
+    }
+    buffer.missing.clear();
+    buffer.busy = true;
+    Ok(())
+}
+
+fn write_rect(memory: &Memory, format: Format, content: &Content, rect: Rect) -> std::io::Result<()> {
+    let width = content.size().width();
+    // A row more to copy is cheaper than a call more: wide rectangles are written as whole rows.
+    let (x, columns) = if rect.width * 4 >= width { (0, width) } else { (rect.x, rect.width) };
+    let pixel = format.bytes_per_pixel();
+    let stride = width as usize * pixel;
+    if columns == width && format == content.format() {
+        let rows = rect.y as usize * stride..rect.bottom() as usize * stride;
+        return memory.write(rows.start, &content.pixels()[rows]);
+    }
+    let mut scratch = Vec::new();
+    for y in rect.y..rect.bottom() {
+        let row = content.row(y, x, columns);
+        let at = y as usize * stride + x as usize * pixel;
+        if format == content.format() {
+            memory.write(at, row)?;
+        } else {
+            scratch.resize(columns as usize * pixel, 0);
+            convert::row(content.format(), row, &mut scratch);
+            memory.write(at, &scratch)?;
+        }
+    }
+    Ok(())
+}

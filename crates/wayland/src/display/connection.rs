@@ -1,0 +1,456 @@
+//! One program's connection to the compositor: start, input, output, end.
+//!
+//! The parts that do the work are in the modules beside this one, as further `impl` blocks: requests, units, events.
+//! Invariant: after [`Connection::end`] has become `Some`, nothing more is sent to either side but what is queued.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::os::fd::OwnedFd;
+
+use bytes::Bytes;
+use wayferry_proto::{Time, UpdateHeader};
+use wayland_backend::protocol::Interface;
+
+use crate::action::{Action, End};
+use crate::message::{ToApp, ToDisplay, WireId};
+use crate::tables;
+use crate::wire::{Arg, InBuffer, OutBuffer};
+
+use super::cursor::Cursors;
+use super::hold::{Holds, Need};
+use super::keyboard::Keyboards;
+use super::objects::{Object, Objects, Own, Presence};
+use super::ops;
+use super::surface::{Surface, Updates};
+use super::units::Waiting;
+
+/// Bytes that may wait for a compositor that does not read.
+const MAX_OUTPUT: usize = 4 << 20;
+
+/// Messages that may arrive before the compositor has listed its globals: a local round trip or two.
+const MAX_BACKLOG: usize = 16_384;
+
+/// Bytes of blobs kept for requests to come; beyond it the oldest are forgotten.
+const MAX_BLOB_BYTES: usize = 16 << 20;
+
+/// What a connection needs to know.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The host's `CLOCK_MONOTONIC` when the run loop started, nanoseconds.
+    pub clock_start_ns: u64,
+    /// Name of the cursor theme for shapes that the compositor cannot draw; default `$XCURSOR_THEME`.
+    pub cursor_theme: String,
+    /// Nominal cursor size in pixels at scale 1; default `$XCURSOR_SIZE`, else 24.
+    pub cursor_size: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let size = std::env::var("XCURSOR_SIZE").ok().and_then(|size| size.parse().ok());
+        Self {
+            clock_start_ns: 0,
+            cursor_theme: std::env::var("XCURSOR_THEME").unwrap_or_else(|_| "default".to_owned()),
+            cursor_size: size.filter(|size| (1..=512).contains(size)).unwrap_or(24),
+        }
+    }
+}
+
+/// A global of the compositor, as this connection's own registry lists it.
+#[derive(Debug, Clone)]
+pub(super) struct Global {
+    pub(super) name: u32,
+    pub(super) interface: String,
+    pub(super) version: u32,
+}
+
+/// How far the connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The registry is being listed.
+    Registry,
+    /// The formats are being listed.
+    Formats,
+    /// Messages of the app side are handled.
+    Running,
+}
+
+/// The globals that the display side uses itself.
+#[derive(Debug, Default)]
+pub(super) struct Helpers {
+    pub(super) registry: u32,
+    pub(super) compositor: u32,
+    pub(super) compositor_version: u32,
+    pub(super) shm: u32,
+    pub(super) presentation: Option<u32>,
+}
+
+/// The display half of one program's connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) config: Config,
+    pub(super) input: InBuffer,
+    pub(super) output: OutBuffer,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) end: Option<End>,
+    pub(super) stage: Stage,
+    pub(super) backlog: VecDeque<ToDisplay>,
+    pub(super) globals: Vec<Global>,
+    pub(super) helpers: Helpers,
+    pub(super) formats: HashSet<u32>,
+    pub(super) objects: Objects,
+    pub(super) holds: Holds<Waiting>,
+    pub(super) surfaces: HashMap<WireId, Surface>,
+    pub(super) updates: Updates,
+    pub(super) blobs: Blobs,
+    pub(super) keyboards: Keyboards,
+    pub(super) cursors: Cursors,
+    /// Buffers that live as long as the object that they were given to.
+    pub(super) images: HashMap<WireId, Vec<u32>>,
+    /// The program does not answer its pings.
+    pub(super) hangs: bool,
+    /// Pings not answered because of that: `xdg_wm_base` id and serial.
+    pub(super) pings: Vec<(u32, u32)>,
+    pub(super) next_pipe: u64,
+}
+
+impl Connection {
+    /// A connection to a compositor that has just been reached.
+    pub fn new(config: Config) -> Self {
+        let cursors = Cursors::new(config.cursor_theme.clone(), config.cursor_size);
+        let mut connection = Self {
+            config,
+            input: InBuffer::new(),
+            output: OutBuffer::new(MAX_OUTPUT),
+            actions: VecDeque::new(),
+            end: None,
+            stage: Stage::Registry,
+            backlog: VecDeque::new(),
+            globals: Vec::new(),
+            helpers: Helpers::default(),
+            formats: HashSet::from([0, 1]),
+            objects: Objects::new(known("wl_display")),
+            holds: Holds::default(),
+            surfaces: HashMap::new(),
+            updates: Updates::default(),
+            blobs: Blobs::default(),
+            keyboards: Keyboards::default(),
+            cursors,
+            images: HashMap::new(),
+            hangs: false,
+            pings: Vec::new(),
+            next_pipe: 1,
+        };
+        if let Err(end) = connection.begin() {
+            connection.finish(end);
+        }
+        connection
+    }
+
+    /// Where the run loop puts what it read from the compositor; call [`Self::process`] then.
+    pub fn input(&mut self) -> &mut InBuffer {
+        &mut self.input
+    }
+
+    /// What the run loop is to write to the compositor.
+    pub fn output(&mut self) -> &mut OutBuffer {
+        &mut self.output
+    }
+
+    /// Handles the messages in the input buffer.
+    pub fn process(&mut self, now: Time) {
+        while self.end.is_none() {
+            let outcome = match self.input.next_message() {
+                Ok(None) => break,
+                Ok(Some(raw)) => self.on_event(now, &raw),
+                Err(error) => Err(End::CompositorError(error.to_string())),
+            };
+            self.settle(outcome);
+        }
+        self.pump(now);
+    }
+
+    /// Handles one message of the app half; a malformed one ends the connection.
+    pub fn on_message(&mut self, now: Time, bytes: &[u8]) {
+        if self.end.is_some() {
+            return;
+        }
+        let outcome = match ToDisplay::decode(bytes) {
+            Err(error) => Err(End::PeerViolation(error.to_string())),
+            Ok(message) if self.stage != Stage::Running => self.defer(message),
+            Ok(message) => self.on_to_display(now, message),
+        };
+        self.settle(outcome);
+        self.pump(now);
+    }
+
+    /// Takes in a complete update of a surface; the surface may not have been made yet, or be gone.
+    pub fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
+        if self.end.is_some() {
+            return;
+        }
+        let outcome = self.updates.add(header, chunks);
+        self.settle(outcome);
+        let updates = &self.updates;
+        self.holds.meet(|need| match need {
+            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
+            _ => false,
+        });
+        self.pump(now);
+    }
+
+    /// Takes in a blob, before or after the message that names it.
+    pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &[u8]) {
+        if self.end.is_some() {
+            return;
+        }
+        self.blobs.add(hash, bytes);
+        self.holds.meet(|need| *need == Need::Blob(hash));
+        self.pump(now);
+    }
+
+    /// The compositor has closed its socket; call after [`Self::process`] has seen the last bytes.
+    pub fn on_hang_up(&mut self) {
+        if self.end.is_none() {
+            let what = "the compositor closed the connection".to_owned();
+            self.tell(&ToApp::Fatal { code: 0, message: what.clone() });
+            self.finish(End::CompositorError(what));
+        }
+    }
+
+    /// When [`Self::on_timeout`] wants to be called.
+    pub fn next_timeout(&self) -> Option<Time> {
+        if self.end.is_some() {
+            return None;
+        }
+        let frames = self.surfaces.values().filter_map(Surface::hidden_at);
+        frames.chain(self.keyboards.next_beat()).min()
+    }
+
+    /// Does what is due.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.end.is_some() {
+            return;
+        }
+        let mut hidden: Vec<WireId> = Vec::new();
+        for (wire, surface) in &mut self.surfaces {
+            if surface.hide_if_due(now) {
+                hidden.push(*wire);
+            }
+        }
+        hidden.sort_unstable();
+        for surface in hidden {
+            self.tell(&ToApp::Visible { surface, visible: false });
+        }
+        for keyboard in self.keyboards.beats(now) {
+            self.tell(&ToApp::KeysHeld { keyboard });
+        }
+        self.pump(now);
+    }
+
+    /// The next thing that the run loop is to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Why the connection is over, once it is: write what is queued, perform the actions, then close everything.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    fn begin(&mut self) -> Result<(), End> {
+        let registry = self.objects.own(known("wl_registry"), 1, Own::Registry)?;
+        self.helpers.registry = registry;
+        self.send(1, ops::DISPLAY_GET_REGISTRY, vec![Arg::NewId(registry)])?;
+        self.sync_start()
+    }
+
+    fn sync_start(&mut self) -> Result<(), End> {
+        let callback = self.objects.own(known("wl_callback"), 1, Own::Start)?;
+        self.send(1, ops::DISPLAY_SYNC, vec![Arg::NewId(callback)])
+    }
+
+    /// A step of the start is over.
+    pub(super) fn on_start(&mut self, now: Time) -> Result<(), End> {
+        match self.stage {
+            Stage::Registry => {
+                self.bind_helpers()?;
+                self.stage = Stage::Formats;
+                self.sync_start()
+            }
+            Stage::Formats => {
+                self.stage = Stage::Running;
+                while let Some(message) = self.backlog.pop_front() {
+                    self.on_to_display(now, message)?;
+                }
+                Ok(())
+            }
+            Stage::Running => Ok(()),
+        }
+    }
+
+    fn bind_helpers(&mut self) -> Result<(), End> {
+        let lacks = |name: &str| End::CompositorError(format!("it has no {name}"));
+        let compositor = self.bind_own("wl_compositor", 4, Own::Helper)?;
+        (self.helpers.compositor, self.helpers.compositor_version) =
+            compositor.ok_or_else(|| lacks("wl_compositor"))?;
+        (self.helpers.shm, _) = self.bind_own("wl_shm", 1, Own::Shm)?.ok_or_else(|| lacks("wl_shm"))?;
+        let presentation = self.bind_own("wp_presentation", 1, Own::Helper)?;
+        self.helpers.presentation = presentation.map(|(id, _)| id);
+        Ok(())
+    }
+
+    /// Binds a global for the display side's own use; gives its id and version.
+    fn bind_own(&mut self, name: &str, cap: u32, own: Own) -> Result<Option<(u32, u32)>, End> {
+        let Some(global) = self.globals.iter().find(|global| global.interface == name).cloned() else {
+            return Ok(None);
+        };
+        let version = cap.min(global.version);
+        let id = self.objects.own(known(name), version, own)?;
+        self.send_bind(&global, version, id)?;
+        Ok(Some((id, version)))
+    }
+
+    fn send_bind(&mut self, global: &Global, version: u32, id: u32) -> Result<(), End> {
+        let interface = global.interface.clone().into_bytes();
+        let args = vec![Arg::Uint(global.name), Arg::NewIdBind { interface, version, id }];
+        self.send(self.helpers.registry, ops::REGISTRY_BIND, args)
+    }
+
+    fn defer(&mut self, message: ToDisplay) -> Result<(), End> {
+        if self.backlog.len() >= MAX_BACKLOG {
+            return Err(End::TooMuch("messages before the compositor has answered"));
+        }
+        self.backlog.push_back(message);
+        Ok(())
+    }
+
+    fn on_to_display(&mut self, now: Time, message: ToDisplay) -> Result<(), End> {
+        match message {
+            ToDisplay::Bind { global, interface, version, id } => self.bind(global, &interface, version, id),
+            ToDisplay::Request(request) => self.accept_request(now, request),
+            ToDisplay::Unit(unit) => self.accept_unit(now, unit),
+            ToDisplay::KeymapTold { keyboard, hash } => self.on_keymap_told(keyboard, hash),
+            ToDisplay::Hang(hangs) => self.on_hang(hangs),
+        }
+    }
+
+    fn bind(&mut self, name: u32, interface: &str, version: u32, id: WireId) -> Result<(), End> {
+        let Some(table) = tables::global(interface).map(tables::Global::interface) else {
+            return Err(End::PeerViolation(format!("`{}` is no known global", printable(interface))));
+        };
+        let mut object = Object {
+            interface: table,
+            version,
+            presence: Presence::Inert,
+            doomed: false,
+            origin: Vec::new(),
+        };
+        let found = self.globals.iter().find(|global| global.name == name && global.interface == interface);
+        let Some(global) = found.cloned() else { return self.objects.declare(id, object) };
+        object.version = version.clamp(1, global.version.min(table.version));
+        object.presence = Presence::Awaited;
+        let version = object.version;
+        self.objects.declare(id, object)?;
+        let local = self.objects.place(id)?;
+        self.send_bind(&global, version, local)
+    }
+
+    fn on_keymap_told(&mut self, keyboard: WireId, hash: u128) -> Result<(), End> {
+        match self.objects.usable(keyboard) {
+            Some(object) if object.interface.name == "wl_keyboard" => {
+                self.keyboards.told(keyboard, hash);
+                Ok(())
+            }
+            _ => Err(End::PeerViolation(format!("object {} is no wl_keyboard", keyboard.0))),
+        }
+    }
+
+    fn on_hang(&mut self, hangs: bool) -> Result<(), End> {
+        self.hangs = hangs;
+        if !hangs {
+            for (id, serial) in std::mem::take(&mut self.pings) {
+                if self.objects.local(id).is_some_and(|local| !local.gone) {
+                    self.send(id, ops::WM_BASE_PONG, vec![Arg::Uint(serial)])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues a request for the compositor.
+    pub(super) fn send(&mut self, id: u32, opcode: u16, args: Vec<Arg>) -> Result<(), End> {
+        use crate::wire::Error;
+        self.output.encode(id, opcode, args).map_err(|error| match error {
+            Error::QueueFull { .. } => End::TooMuch("bytes that wait for the compositor"),
+            error => End::PeerViolation(error.to_string()),
+        })
+    }
+
+    /// Queues a message for the app half.
+    pub(super) fn tell(&mut self, message: &ToApp) {
+        self.actions.push_back(Action::Message(message.encode()));
+    }
+
+    /// A new pipe's number.
+    pub(super) fn allocate_pipe(&mut self) -> u64 {
+        let pipe = self.next_pipe;
+        self.next_pipe += 2;
+        pipe
+    }
+
+    /// Has what comes out of `fd` sent to the app side.
+    pub(super) fn pipe_out(&mut self, pipe: u64, fd: OwnedFd) {
+        self.actions.push_back(Action::PipeOut { pipe, fd });
+    }
+
+    pub(super) fn settle(&mut self, outcome: Result<(), End>) {
+        if let Err(end) = outcome {
+            self.finish(end);
+        }
+    }
+
+    pub(super) fn finish(&mut self, end: End) {
+        if self.end.is_none() {
+            self.end = Some(end);
+        }
+    }
+}
+
+/// The tables of an interface that the display side itself uses.
+///
+/// # Panics
+/// Never for the names in this crate; the test of [`ops`] covers them.
+pub(super) fn known(name: &str) -> &'static Interface {
+    tables::interface(name).unwrap_or_else(|| panic!("{name} is in the tables"))
+}
+
+/// Text of the peer, fit for a message to people.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
+/// Blobs that requests may name.
+#[derive(Debug, Default)]
+pub(super) struct Blobs {
+    by_hash: HashMap<u128, Vec<u8>>,
+    order: VecDeque<u128>,
+    bytes: usize,
+}
+
+impl Blobs {
+    pub(super) fn add(&mut self, hash: u128, bytes: &[u8]) {
+        if bytes.len() > MAX_BLOB_BYTES || self.by_hash.contains_key(&hash) {
+            return;
+        }
+        self.bytes += bytes.len();
+        self.by_hash.insert(hash, bytes.to_vec());
+        self.order.push_back(hash);
+        while self.bytes > MAX_BLOB_BYTES {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.bytes -= self.by_hash.remove(&oldest).map_or(0, |bytes| bytes.len());
+        }
+    }
+
+    pub(super) fn of(&self, hash: u128) -> Option<&[u8]> {
+        self.by_hash.get(&hash).map(Vec::as_slice)
+    }
+}

@@ -1,0 +1,331 @@
+//! Events of the compositor: some are consumed, the others are translated and sent to the app side in order.
+//!
+//! Invariant: every descriptor that comes with an event is handed on or closed, and every object that the compositor
+//! makes is known to the app side or destroyed.
+
+use std::os::fd::OwnedFd;
+
+use wayferry_proto::{MAX_BLOB, Time};
+use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
+
+use crate::action::{Action, End};
+use crate::message::{Request, ToApp, WireArg, WireId};
+use crate::policy::{self, Fd};
+use crate::wire::{self, Arg, RawMessage};
+
+use super::connection::{Connection, Global};
+use super::hold::Need;
+use super::meaning;
+use super::objects::{Local, Own, Role};
+use super::ops;
+
+/// Globals that a compositor may list.
+const MAX_GLOBALS: usize = 1024;
+
+impl Connection {
+    /// Handles one event.
+    pub(super) fn on_event(&mut self, now: Time, raw: &RawMessage) -> Result<(), End> {
+        // The compositor may name an object that it has just forgotten: nothing is known of its arguments.
+        let Some(local) = self.objects.local(raw.object) else { return Ok(()) };
+        let Some(desc) = local.interface.events.get(usize::from(raw.opcode)) else {
+            let what = format!("{} has no event {}", local.interface.name, raw.opcode);
+            return Err(End::CompositorError(what));
+        };
+        let args = wire::decode(desc, local.interface, raw, self.input.fds_mut())
+            .map_err(|error| End::CompositorError(error.to_string()))?;
+        if local.gone {
+            return self.on_late_event(local, desc, &args);
+        }
+        if desc.is_destructor {
+            self.objects.ended(raw.object);
+        }
+        match local.role {
+            Role::Own(own) => self.on_own_event(now, own, raw.object, desc, args),
+            Role::App(wire) => self.on_app_event(now, local, raw, wire, desc, args),
+        }
+    }
+
+    /// An event of an object that is destroyed: what it makes is destroyed as well.
+    fn on_late_event(&mut self, local: Local, desc: &MessageDesc, args: &[Arg]) -> Result<(), End> {
+        let Some(interface) = desc.child_interface else { return Ok(()) };
+        for arg in args {
+            let Arg::NewId(id) = arg else { continue };
+            self.objects.adopt_orphan(*id, interface, local.version.min(interface.version))?;
+            if let Some(destroy) = plain_destructor(interface) {
+                self.send(*id, destroy, vec![])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_own_event(
+        &mut self,
+        now: Time,
+        own: Own,
+        id: u32,
+        desc: &MessageDesc,
+        args: Vec<Arg>,
+    ) -> Result<(), End> {
+        match (own, desc.name) {
+            (Own::Display, "error") => self.on_error(&args),
+            (Own::Display, "delete_id") => {
+                if let [Arg::Uint(id)] = args[..]
+                    && let Some(wire) = self.objects.deleted(id)
+                {
+                    self.tell(&ToApp::Deleted(wire));
+                }
+                Ok(())
+            }
+            (Own::Registry, "global") => self.on_global(args),
+            (Own::Registry, "global_remove") => {
+                if let [Arg::Uint(name)] = args[..] {
+                    self.globals.retain(|global| global.name != name);
+                }
+                Ok(())
+            }
+            (Own::Shm, "format") => {
+                if let [Arg::Uint(format)] = args[..] {
+                    self.formats.insert(format);
+                }
+                Ok(())
+            }
+            (Own::Start, "done") => self.on_start(now),
+            (Own::Frame(surface), "done") => {
+                self.on_frame(now, surface);
+                Ok(())
+            }
+            (Own::Feedback(surface, unit), name) => {
+                self.on_feedback(surface, unit, name, &args);
+                Ok(())
+            }
+            (Own::Buffer(surface), "release") => {
+                if let Some(surface) = self.surfaces.get_mut(&surface) {
+                    surface.pool.released(id);
+                }
+                self.holds.meet(|need| *need == Need::Buffer(surface));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn on_error(&mut self, args: &[Arg]) -> Result<(), End> {
+        let [Arg::Object(object), Arg::Uint(code), Arg::Str(text)] = args else { return Ok(()) };
+        let interface = self.objects.local(*object).map_or("an unknown object", |local| local.interface.name);
+        let text = text.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+        let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_ERROR_CHARS).collect();
+        let message = format!("{interface}: {text}");
+        self.tell(&ToApp::Fatal { code: *code, message: message.clone() });
+        Err(End::CompositorError(message))
+    }
+
+    fn on_global(&mut self, args: Vec<Arg>) -> Result<(), End> {
+        let Ok([Arg::Uint(name), Arg::Str(Some(interface)), Arg::Uint(version)]) = <[Arg; 3]>::try_from(args)
+        else {
+            return Ok(());
+        };
+        if self.globals.len() >= MAX_GLOBALS {
+            return Err(End::TooMuch("globals of the compositor"));
+        }
+        let interface = String::from_utf8_lossy(&interface).into_owned();
+        self.globals.push(Global { name, interface, version });
+        Ok(())
+    }
+
+    fn on_frame(&mut self, now: Time, wire: WireId) {
+        let Some(surface) = self.surfaces.get_mut(&wire) else { return };
+        let appeared = surface.on_frame();
+        let shown = std::mem::take(&mut surface.awaiting);
+        if appeared {
+            self.tell(&ToApp::Visible { surface: wire, visible: true });
+        }
+        let time_ns = self.clock_ns(now);
+        for unit in shown {
+            self.tell(&ToApp::Presented {
+                surface: wire,
+                unit,
+                time_ns,
+                refresh_ns: 0,
+                sequence: 0,
+                flags: 0,
+            });
+        }
+    }
+
+    fn on_feedback(&mut self, surface: WireId, unit: u64, name: &str, args: &[Arg]) {
+        match (name, args) {
+            (
+                "presented",
+                [
+                    Arg::Uint(seconds_high),
+                    Arg::Uint(seconds_low),
+                    Arg::Uint(nanos),
+                    Arg::Uint(refresh_ns),
+                    Arg::Uint(sequence_high),
+                    Arg::Uint(sequence_low),
+                    Arg::Uint(flags),
+                ],
+            ) => {
+                let seconds = wide(*seconds_high, *seconds_low);
+                let time_ns = seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(*nanos));
+                let sequence = wide(*sequence_high, *sequence_low);
+                let (refresh_ns, flags) = (*refresh_ns, *flags);
+                self.tell(&ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags });
+            }
+            ("discarded", _) => self.tell(&ToApp::Discarded { surface, unit }),
+            _ => {}
+        }
+    }
+
+    fn on_app_event(
+        &mut self,
+        now: Time,
+        local: Local,
+        raw: &RawMessage,
+        wire: WireId,
+        desc: &MessageDesc,
+        args: Vec<Arg>,
+    ) -> Result<(), End> {
+        if (local.interface.name, desc.name) == ("xdg_wm_base", "ping") {
+            return self.on_ping(raw.object, &args);
+        }
+        if meaning::is_consumed(local.interface, raw.opcode) {
+            return Ok(());
+        }
+        if local.interface.name == "wl_keyboard" {
+            self.watch_keyboard(now, wire, desc.name, &args);
+        }
+        let names_live = |(kind, arg): (&ArgumentType, &Arg)| match (kind, arg) {
+            (ArgumentType::Object(AllowNull::No), Arg::Object(id)) => self.named(*id) != WireId::NULL,
+            _ => true,
+        };
+        if !desc.signature.iter().zip(&args).all(names_live) {
+            return Ok(());
+        }
+        let rule = policy::event(local.interface.name, raw.opcode);
+        // A blob's size follows its descriptor.
+        let size = args.windows(2).find_map(|pair| match (&rule.fd, pair) {
+            (Some(Fd::Blob), [Arg::Fd(_), Arg::Uint(size)]) => Some(*size),
+            _ => None,
+        });
+        let mut translated = Vec::with_capacity(args.len());
+        for arg in args {
+            match self.translate_event_arg(arg, local, wire, desc, size)? {
+                Some(arg) => translated.push(arg),
+                None => return Ok(()),
+            }
+        }
+        self.tell(&ToApp::Event(Request { object: wire, opcode: raw.opcode, args: translated }));
+        Ok(())
+    }
+
+    /// One argument with its name between the halves; `None` if the event is not news or cannot be read.
+    fn translate_event_arg(
+        &mut self,
+        arg: Arg,
+        local: Local,
+        wire: WireId,
+        desc: &MessageDesc,
+        size: Option<u32>,
+    ) -> Result<Option<WireArg>, End> {
+        Ok(Some(match arg {
+            Arg::Int(value) => WireArg::Int(value),
+            Arg::Uint(value) => WireArg::Uint(value),
+            Arg::Fixed(value) => WireArg::Fixed(value),
+            Arg::Str(text) => WireArg::Str(text),
+            Arg::Array(bytes) => WireArg::Array(bytes),
+            Arg::Object(id) => WireArg::Object(self.named(id)),
+            Arg::NewId(id) => {
+                let Some(interface) = desc.child_interface else { return Ok(None) };
+                let version = local.version.min(interface.version);
+                WireArg::NewId(self.objects.adopt(id, interface, version, wire)?)
+            }
+            Arg::NewIdBind { .. } => return Ok(None),
+            Arg::Fd(fd) => match size {
+                Some(size) => return Ok(self.take_blob(wire, &fd, size)),
+                None => {
+                    let pipe = self.allocate_pipe();
+                    self.actions.push_back(Action::PipeIn { pipe, fd });
+                    WireArg::Pipe(pipe)
+                }
+            },
+        }))
+    }
+
+    /// The name of an object that an event mentions; null if the app side does not know it.
+    fn named(&self, id: u32) -> WireId {
+        let wire = self.objects.wire_of(id).filter(|wire| self.objects.of(*wire).is_some());
+        wire.unwrap_or(WireId::NULL)
+    }
+
+    fn take_blob(&mut self, keyboard: WireId, fd: &OwnedFd, size: u32) -> Option<WireArg> {
+        let bytes = read_blob(fd, size)?;
+        let hash = crate::blob::hash(&bytes);
+        if !self.keyboards.is_news(keyboard, hash) {
+            return None;
+        }
+        self.actions.push_back(Action::Blob { hash, bytes });
+        Some(WireArg::Blob { hash, length: size })
+    }
+
+    fn watch_keyboard(&mut self, now: Time, wire: WireId, event: &str, args: &[Arg]) {
+        match (event, args) {
+            ("key", [_, _, Arg::Uint(key), Arg::Uint(state)]) => {
+                self.keyboards.key(now, wire, *key, *state != 0)
+            }
+            ("enter", [_, _, Arg::Array(keys)]) => self.keyboards.enter(now, wire, keys),
+            ("leave", _) => self.keyboards.leave(now, wire),
+            _ => {}
+        }
+    }
+
+    fn on_ping(&mut self, id: u32, args: &[Arg]) -> Result<(), End> {
+        let [Arg::Uint(serial)] = *args else { return Ok(()) };
+        if !self.hangs {
+            return self.send(id, ops::WM_BASE_PONG, vec![Arg::Uint(serial)]);
+        }
+        // The compositor asks again only once it has been answered: one ping per object.
+        self.pings.retain(|(other, _)| *other != id);
+        self.pings.push((id, serial));
+        Ok(())
+    }
+
+    fn clock_ns(&self, now: Time) -> u64 {
+        let elapsed = u64::try_from(now.since_start().as_nanos()).unwrap_or(u64::MAX);
+        self.config.clock_start_ns.saturating_add(elapsed)
+    }
+}
+
+/// Characters of a compositor's complaint that are passed on.
+const MAX_ERROR_CHARS: usize = 1024;
+
+/// Reads a blob of the compositor; `None` if it is too large or cannot be read in full.
+pub(super) fn read_blob(fd: &OwnedFd, size: u32) -> Option<Vec<u8>> {
+    if size > MAX_BLOB {
+        return None;
+    }
+    let mut bytes = vec![0; size as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::io::pread(fd, &mut bytes[filled..], filled as u64) {
+            Ok(0) => return None,
+            Ok(read) => filled += read,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(bytes)
+}
+
+/// The request that destroys an object and takes no arguments.
+fn plain_destructor(interface: &Interface) -> Option<u16> {
+    let index = interface
+        .requests
+        .iter()
+        .position(|desc| desc.is_destructor && desc.signature.is_empty() && desc.since == 1)?;
+    u16::try_from(index).ok()
+}
+
+fn wide(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}

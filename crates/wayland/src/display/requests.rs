@@ -1,0 +1,532 @@
+//! Requests of the program: checked on arrival, perhaps held, then sent under ids of the compositor.
+//!
+//! Nothing here knows single protocols but by the tables and by [`super::meaning`]; what needs code of its own is in
+//! [`Connection::after`] and in the modules that it calls. Invariant: a request is checked in full when it arrives;
+//! what a check has accepted can be sent later, because destructors wait for whatever is held before them.
+
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::PipeFlags;
+use wayferry_pixels::{Format, Size, convert};
+use wayferry_proto::Time;
+use wayland_backend::protocol::{AllowNull, ArgumentType, MessageDesc};
+
+use crate::action::End;
+use crate::message::{Request, ToApp, WireArg, WireId};
+use crate::policy::{self, Class, Subject};
+use crate::value::{Image, Positioner, RegionOp};
+use crate::wire::Arg;
+
+use super::buffers::Memory;
+use super::connection::{Connection, known};
+use super::hold::{Claim, Key, Need};
+use super::meaning;
+use super::objects::{Object, Own, Presence};
+use super::ops;
+use super::surface::Surface;
+use super::units::Waiting;
+
+/// How far an object's origins are followed: no protocol nests deeper.
+const MAX_ORIGIN_DEPTH: usize = 8;
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On its own in the channel.
+    Channel,
+    /// In the state of a unit.
+    Unit,
+}
+
+impl Connection {
+    /// Takes in one request: checks it, declares what it makes, then sends or holds it.
+    pub(super) fn accept_request(&mut self, now: Time, request: Request) -> Result<(), End> {
+        let desc = self.check_request(&request, Place::Channel)?;
+        self.declare_new(&request, desc)?;
+        if desc.is_destructor {
+            self.objects.doom(request.object);
+            if self.surfaces.contains_key(&request.object) {
+                self.cancel_units(request.object);
+            }
+        }
+        let claim = self.claim_request(&request, desc);
+        if self.holds.must_wait(&claim) {
+            return self.hold(claim, Waiting::Request(request));
+        }
+        self.perform(now, &request)
+    }
+
+    /// Whether a request may be sent at all, at this place.
+    pub(super) fn check_request(&self, request: &Request, place: Place) -> Result<&'static MessageDesc, End> {
+        let Some(object) = self.objects.usable(request.object) else {
+            return Err(wrong(format!(
+                "request {} to object {}, which does not exist",
+                request.opcode, request.object.0
+            )));
+        };
+        let interface = object.interface;
+        let Some(desc) = interface.requests.get(usize::from(request.opcode)) else {
+            return Err(wrong(format!("{} has no request {}", interface.name, request.opcode)));
+        };
+        let fault = |what: String| wrong(format!("{}.{}: {what}", interface.name, desc.name));
+        if !meaning::crosses(interface, request.opcode, place) {
+            let place = if place == Place::Unit { "in a unit's state" } else { "outside a unit" };
+            return Err(fault(format!("is not sent {place}")));
+        }
+        if request.args.len() != desc.signature.len() {
+            return Err(fault(format!(
+                "{} arguments, expected {}",
+                request.args.len(),
+                desc.signature.len()
+            )));
+        }
+        let mut interfaces = desc.arg_interfaces.iter();
+        for (index, (kind, arg)) in desc.signature.iter().zip(&request.args).enumerate() {
+            let expected = match kind {
+                ArgumentType::Object(_) => interfaces.next().map(|interface| interface.name),
+                _ => None,
+            };
+            self.check_arg(*kind, expected, arg)
+                .map_err(|what| fault(format!("argument {index}: {what}")))?;
+        }
+        Ok(desc)
+    }
+
+    fn check_arg(&self, kind: ArgumentType, expected: Option<&str>, arg: &WireArg) -> Result<(), String> {
+        match (kind, arg) {
+            (ArgumentType::Int, WireArg::Int(_))
+            | (ArgumentType::Uint, WireArg::Uint(_))
+            | (ArgumentType::Fixed, WireArg::Fixed(_))
+            | (ArgumentType::Str(AllowNull::Yes), WireArg::Str(None))
+            | (ArgumentType::Array, WireArg::Array(_))
+            | (ArgumentType::NewId, WireArg::NewId(_))
+            | (ArgumentType::Object(AllowNull::Yes), WireArg::Object(WireId::NULL))
+            | (ArgumentType::Fd, WireArg::Blob { .. }) => Ok(()),
+            (ArgumentType::Str(_), WireArg::Str(Some(text))) if !text.contains(&0) => Ok(()),
+            (ArgumentType::Fd, WireArg::Pipe(pipe)) if pipe & 1 == 0 => Ok(()),
+            (ArgumentType::Object(_), WireArg::Region(_)) if expected == Some("wl_region") => Ok(()),
+            (ArgumentType::Object(_), WireArg::Positioner(_)) if expected == Some("xdg_positioner") => Ok(()),
+            (ArgumentType::Object(_), WireArg::Image(image)) if expected == Some("wl_buffer") => {
+                Size::new(image.width, image.height).map_err(|error| error.to_string())?;
+                Format::from_wl_shm(image.format).ok_or("an unknown pixel format")?;
+                Ok(())
+            }
+            (ArgumentType::Object(_), WireArg::Object(id)) => match self.objects.usable(*id) {
+                Some(object)
+                    if expected.is_none_or(|name| name == object.interface.name || name == "<anonymous>") =>
+                {
+                    Ok(())
+                }
+                Some(object) => {
+                    Err(format!("a {}, expected a {}", object.interface.name, expected.unwrap_or_default()))
+                }
+                None => Err(format!("object {}, which does not exist", id.0)),
+            },
+            _ => Err(format!("expected {kind:?}")),
+        }
+    }
+
+    fn declare_new(&mut self, request: &Request, desc: &MessageDesc) -> Result<(), End> {
+        let Some(interface) = desc.child_interface else { return Ok(()) };
+        let Some(object) = self.objects.usable(request.object) else { return Ok(()) };
+        let version = object.version.min(interface.version);
+        let presence = if self.is_swallowed(request, desc) { Presence::Inert } else { Presence::Awaited };
+        let origin: Vec<WireId> = std::iter::once(request.object).chain(objects_in(request)).collect();
+        for arg in &request.args {
+            if let WireArg::NewId(id) = arg {
+                let origin = origin.clone();
+                self.objects.declare(*id, Object { interface, version, presence, doomed: false, origin })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the compositor cannot be asked this: it lacks the object, something that the request needs, or the
+    /// request itself.
+    fn is_swallowed(&self, request: &Request, desc: &MessageDesc) -> bool {
+        let inert = |id| self.objects.of(id).is_none_or(|object| object.presence == Presence::Inert);
+        let Some(object) = self.objects.of(request.object) else { return true };
+        if object.presence == Presence::Inert || desc.since > object.version {
+            return true;
+        }
+        desc.signature.iter().zip(&request.args).any(|(kind, arg)| match (kind, arg) {
+            (ArgumentType::Object(AllowNull::No), WireArg::Object(id)) => inert(*id),
+            _ => false,
+        })
+    }
+
+    /// How a request relates to what is held.
+    fn claim_request(&self, request: &Request, desc: &MessageDesc) -> Claim {
+        let needs = request.args.iter().filter_map(|arg| self.blob_need(arg)).collect();
+        let mut claim = Claim { needs, ..Claim::default() };
+        if self.holds.is_empty() && claim.needs.is_empty() {
+            return claim;
+        }
+        let Some(object) = self.objects.of(request.object) else { return claim };
+        let named: Vec<WireId> = std::iter::once(request.object).chain(objects_in(request)).collect();
+        claim.waits.push(Key::Order(request.object));
+        claim.waits.extend(named.iter().map(|id| Key::Make(*id)));
+        claim.keeps.push(Key::Order(request.object));
+        claim.keeps.extend(named.iter().map(|id| Key::Use(*id)));
+        for arg in &request.args {
+            if let WireArg::NewId(id) = arg {
+                claim.keeps.extend([Key::Make(*id), Key::Reply]);
+            }
+        }
+        let rule = policy::request(object.interface.name, request.opcode);
+        let own_surface = self.surface_of(request.object);
+        let after: Vec<WireId> =
+            rule.after.iter().filter_map(|s| self.subject_surface(request, *s)).collect();
+        claim.waits.extend(after.iter().map(|id| Key::Order(*id)));
+        if desc.is_destructor {
+            claim.waits.push(Key::Use(request.object));
+            claim.keeps.extend(object.origin.iter().map(|id| Key::Use(*id)));
+        }
+        if !after.is_empty() {
+            // The surface whose role, mode or parent this is must not be committed before it.
+            let made = rule.surface.and_then(|subject| self.subject_surface(request, subject));
+            claim.keeps.extend(made.or(own_surface).map(Key::Order));
+        }
+        if rule.class == Class::Reply {
+            claim.keeps.push(Key::Reply);
+        }
+        if object.interface.name == "wp_cursor_shape_device_v1" {
+            let pointers = object.origin.iter().map(|id| Key::Order(*id));
+            claim.waits.extend(pointers.clone());
+            claim.keeps.extend(pointers);
+        }
+        if request.object == WireId::DISPLAY {
+            claim.waits = vec![Key::Reply];
+        }
+        claim
+    }
+
+    fn subject_surface(&self, request: &Request, subject: Subject) -> Option<WireId> {
+        let object = match subject {
+            Subject::This => request.object,
+            Subject::Arg(index) => match request.args.get(usize::from(index))? {
+                WireArg::Object(id) => *id,
+                _ => return None,
+            },
+        };
+        self.surface_of(object)
+    }
+
+    fn blob_need(&self, arg: &WireArg) -> Option<Need> {
+        let hash = match arg {
+            WireArg::Blob { hash, .. } => *hash,
+            WireArg::Image(image) => image.hash,
+            _ => return None,
+        };
+        self.blobs.of(hash).is_none().then_some(Need::Blob(hash))
+    }
+
+    /// The `wl_surface` that an object is, or belongs to by the request that made it.
+    pub(super) fn surface_of(&self, object: WireId) -> Option<WireId> {
+        self.surface_within(object, MAX_ORIGIN_DEPTH)
+    }
+
+    fn surface_within(&self, id: WireId, depth: usize) -> Option<WireId> {
+        let object = self.objects.of(id)?;
+        if object.interface.name == "wl_surface" {
+            return Some(id);
+        }
+        let depth = depth.checked_sub(1)?;
+        object.origin.iter().find_map(|origin| self.surface_within(*origin, depth))
+    }
+
+    /// Sends a checked request, with everything that belongs to it.
+    pub(super) fn perform(&mut self, now: Time, request: &Request) -> Result<(), End> {
+        let Some(object) = self.objects.of(request.object) else { return Ok(()) };
+        let interface = object.interface;
+        let Some(desc) = interface.requests.get(usize::from(request.opcode)) else { return Ok(()) };
+        let (Some(id), false) = (self.objects.live(request.object), self.is_swallowed(request, desc)) else {
+            return self.swallow(request, desc);
+        };
+        let mut temporary = Vec::new();
+        let mut args = Vec::with_capacity(request.args.len());
+        for arg in &request.args {
+            args.push(self.translate(request, arg, &mut temporary)?);
+        }
+        self.send(id, request.opcode, args)?;
+        for (id, destroy) in temporary {
+            self.send(id, destroy, vec![])?;
+            self.objects.own_destroyed(id);
+        }
+        self.after(now, request, desc)
+    }
+
+    /// One argument as the compositor is to see it; objects that stand for values are made first.
+    fn translate(
+        &mut self,
+        request: &Request,
+        arg: &WireArg,
+        temporary: &mut Vec<(u32, u16)>,
+    ) -> Result<Arg, End> {
+        Ok(match arg {
+            WireArg::Int(value) => Arg::Int(*value),
+            WireArg::Uint(value) => Arg::Uint(*value),
+            WireArg::Fixed(value) => Arg::Fixed(*value),
+            WireArg::Str(text) => Arg::Str(text.clone()),
+            WireArg::Array(bytes) => Arg::Array(bytes.clone()),
+            // An inert or vanished object is no object; where there must be one, the request was swallowed.
+            WireArg::Object(id) => Arg::Object(self.objects.live(*id).unwrap_or(0)),
+            WireArg::NewId(id) => Arg::NewId(self.objects.place(*id)?),
+            WireArg::Pipe(pipe) => Arg::Fd(self.open_pipe(*pipe)?),
+            WireArg::Blob { hash, .. } => Arg::Fd(self.blob_fd(*hash)?),
+            WireArg::Region(region) => {
+                let id = self.make_region(region)?;
+                temporary.push((id, ops::REGION_DESTROY));
+                Arg::Object(id)
+            }
+            WireArg::Positioner(positioner) => {
+                let id = self.make_positioner(request.object, positioner)?;
+                temporary.push((id, ops::POSITIONER_DESTROY));
+                Arg::Object(id)
+            }
+            WireArg::Image(image) => {
+                let id = self.make_image(image)?;
+                self.images.entry(request.object).or_default().push(id);
+                Arg::Object(id)
+            }
+        })
+    }
+
+    /// What follows a request that was sent.
+    fn after(&mut self, now: Time, request: &Request, desc: &MessageDesc) -> Result<(), End> {
+        for arg in &request.args {
+            let WireArg::NewId(id) = arg else { continue };
+            let Some(object) = self.objects.of(*id) else { continue };
+            match object.interface.name {
+                "wl_surface" => {
+                    self.updates.create(*id)?;
+                    self.surfaces.insert(*id, Surface::new(object.version));
+                }
+                "wl_keyboard" => self.keyboards.add(*id),
+                _ => {}
+            }
+        }
+        if desc.is_destructor { self.after_destructor(request.object) } else { Ok(()) }
+    }
+
+    fn after_destructor(&mut self, object: WireId) -> Result<(), End> {
+        if let Some(mut surface) = self.surfaces.remove(&object) {
+            self.updates.destroy(object);
+            for buffer in surface.pool.clear() {
+                self.destroy_buffer(buffer)?;
+            }
+        }
+        for buffer in self.images.remove(&object).unwrap_or_default() {
+            self.destroy_buffer(buffer)?;
+        }
+        self.keyboards.remove(object);
+        self.cursors_forget(object)?;
+        if self.objects.destroyed(object) {
+            self.tell(&ToApp::Deleted(object));
+        }
+        Ok(())
+    }
+
+    /// Does what a request owes although the compositor never sees it.
+    fn swallow(&mut self, request: &Request, desc: &MessageDesc) -> Result<(), End> {
+        for arg in &request.args {
+            match arg {
+                WireArg::NewId(id) => self.objects.make_inert(*id),
+                // The program waits for the end of what nobody will write.
+                WireArg::Pipe(pipe) => drop(self.open_pipe(*pipe)?),
+                _ => {}
+            }
+        }
+        if desc.is_destructor {
+            self.cursors_forget(request.object)?;
+            self.keyboards.remove(request.object);
+            self.objects.abandon(request.object);
+            self.tell(&ToApp::Deleted(request.object));
+            return Ok(());
+        }
+        self.emulate(request, desc)
+    }
+
+    pub(super) fn destroy_buffer(&mut self, id: u32) -> Result<(), End> {
+        self.send(id, ops::BUFFER_DESTROY, vec![])?;
+        self.objects.own_destroyed(id);
+        Ok(())
+    }
+
+    /// A pipe whose reading end feeds the app side; gives the writing end.
+    fn open_pipe(&mut self, pipe: u64) -> Result<OwnedFd, End> {
+        let (read, write) =
+            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|_| End::TooMuch("open file descriptors"))?;
+        self.pipe_out(pipe, read);
+        Ok(write)
+    }
+
+    fn blob_fd(&self, hash: u128) -> Result<OwnedFd, End> {
+        let bytes = self.blobs.of(hash).ok_or(End::TooMuch("bytes of blobs"))?;
+        let filled = Memory::new(bytes.len()).and_then(|memory| {
+            memory.write(0, bytes)?;
+            memory.share()
+        });
+        filled.map_err(no_memory)
+    }
+
+    fn make_region(&mut self, region: &[RegionOp]) -> Result<u32, End> {
+        let version = self.helpers.compositor_version.min(1);
+        let id = self.objects.own(known("wl_region"), version, Own::Helper)?;
+        self.send(self.helpers.compositor, ops::COMPOSITOR_CREATE_REGION, vec![Arg::NewId(id)])?;
+        for op in region {
+            let (opcode, x, y, width, height) = match *op {
+                RegionOp::Add(x, y, width, height) => (ops::REGION_ADD, x, y, width, height),
+                RegionOp::Subtract(x, y, width, height) => (ops::REGION_SUBTRACT, x, y, width, height),
+            };
+            self.send(id, opcode, ints(&[x, y, width, height]))?;
+        }
+        Ok(id)
+    }
+
+    /// Makes a positioner by the `xdg_wm_base` that the user's object comes from.
+    fn make_positioner(&mut self, user: WireId, positioner: &Positioner) -> Result<u32, End> {
+        let shell = self.origin_named(user, "xdg_wm_base", MAX_ORIGIN_DEPTH);
+        let found =
+            shell.and_then(|shell| Some((self.objects.live(shell)?, self.objects.of(shell)?.version)));
+        let Some((shell, version)) = found else {
+            return Err(wrong("a positioner without an xdg_wm_base".to_owned()));
+        };
+        let id = self.objects.own(known("xdg_positioner"), version, Own::Helper)?;
+        self.send(shell, ops::WM_BASE_CREATE_POSITIONER, vec![Arg::NewId(id)])?;
+        let Positioner { size, anchor_rect, anchor, gravity, constraint_adjustment, offset, .. } =
+            *positioner;
+        if let Some((width, height)) = size {
+            self.send(id, ops::POSITIONER_SET_SIZE, ints(&[width, height]))?;
+        }
+        if let Some((x, y, width, height)) = anchor_rect {
+            self.send(id, ops::POSITIONER_SET_ANCHOR_RECT, ints(&[x, y, width, height]))?;
+        }
+        let values = [
+            (ops::POSITIONER_SET_ANCHOR, anchor),
+            (ops::POSITIONER_SET_GRAVITY, gravity),
+            (ops::POSITIONER_SET_CONSTRAINT_ADJUSTMENT, constraint_adjustment),
+        ];
+        for (opcode, value) in values {
+            if let Some(value) = value {
+                self.send(id, opcode, vec![Arg::Uint(value)])?;
+            }
+        }
+        if let Some((x, y)) = offset {
+            self.send(id, ops::POSITIONER_SET_OFFSET, ints(&[x, y]))?;
+        }
+        // xdg-shell, version 3
+        if version >= 3 {
+            self.set_positioner_3(id, positioner)?;
+        }
+        Ok(id)
+    }
+
+    fn set_positioner_3(&mut self, id: u32, positioner: &Positioner) -> Result<(), End> {
+        if positioner.reactive {
+            self.send(id, ops::POSITIONER_SET_REACTIVE, vec![])?;
+        }
+        if let Some((width, height)) = positioner.parent_size {
+            self.send(id, ops::POSITIONER_SET_PARENT_SIZE, ints(&[width, height]))?;
+        }
+        if let Some(serial) = positioner.parent_configure {
+            self.send(id, ops::POSITIONER_SET_PARENT_CONFIGURE, vec![Arg::Uint(serial)])?;
+        }
+        Ok(())
+    }
+
+    fn origin_named(&self, id: WireId, interface: &str, depth: usize) -> Option<WireId> {
+        let object = self.objects.of(id)?;
+        if object.interface.name == interface {
+            return Some(id);
+        }
+        let depth = depth.checked_sub(1)?;
+        object.origin.iter().find_map(|origin| self.origin_named(*origin, interface, depth))
+    }
+
+    /// A buffer with the pixels of a blob.
+    fn make_image(&mut self, image: &Image) -> Result<u32, End> {
+        let size = Size::new(image.width, image.height).map_err(|error| wrong(error.to_string()))?;
+        let Some(format) = Format::from_wl_shm(image.format) else {
+            return Err(wrong(format!("pixel format {:#x} is unknown", image.format)));
+        };
+        let pixels = self.blobs.of(image.hash).ok_or(End::TooMuch("bytes of blobs"))?;
+        let row = size.width() as usize * format.bytes_per_pixel();
+        let expected = row * size.height() as usize;
+        if pixels.len() != expected {
+            return Err(wrong(format!("an image of {} bytes, expected {expected}", pixels.len())));
+        }
+        let shown = self.shown_format(format);
+        let pixels = if shown == format {
+            pixels.to_vec()
+        } else {
+            let mut converted = vec![0; size.width() as usize * size.height() as usize * 4];
+            convert::row(format, pixels, &mut converted);
+            converted
+        };
+        self.make_static_buffer(size, shown, &pixels)
+    }
+
+    /// A buffer whose pixels never change.
+    pub(super) fn make_static_buffer(
+        &mut self,
+        size: Size,
+        format: Format,
+        pixels: &[u8],
+    ) -> Result<u32, End> {
+        let memory = Memory::new(pixels.len()).map_err(no_memory)?;
+        memory.write(0, pixels).map_err(no_memory)?;
+        let fd = memory.share().map_err(no_memory)?;
+        let stride = size.width() as usize * format.bytes_per_pixel();
+        self.make_buffer(Own::Helper, size, format, stride, pixels.len(), fd)
+    }
+
+    /// A `wl_buffer` over a whole memory.
+    pub(super) fn make_buffer(
+        &mut self,
+        own: Own,
+        size: Size,
+        format: Format,
+        stride: usize,
+        length: usize,
+        fd: OwnedFd,
+    ) -> Result<u32, End> {
+        let pool = self.objects.own(known("wl_shm_pool"), 1, Own::Helper)?;
+        let id = self.objects.own(known("wl_buffer"), 1, own)?;
+        // At most 2²⁶ pixels of 4 bytes: everything fits.
+        let args = vec![Arg::NewId(pool), Arg::Fd(fd), Arg::Int(length as i32)];
+        self.send(self.helpers.shm, ops::SHM_CREATE_POOL, args)?;
+        let mut args = vec![Arg::NewId(id)];
+        args.extend(ints(&[0, size.width() as i32, size.height() as i32, stride as i32]));
+        args.push(Arg::Uint(format.to_wl_shm()));
+        self.send(pool, ops::SHM_POOL_CREATE_BUFFER, args)?;
+        self.send(pool, ops::SHM_POOL_DESTROY, vec![])?;
+        self.objects.own_destroyed(pool);
+        Ok(id)
+    }
+
+    /// The format in which the compositor is given such content.
+    pub(super) fn shown_format(&self, format: Format) -> Format {
+        if self.formats.contains(&format.to_wl_shm()) { format } else { format.fallback() }
+    }
+}
+
+/// The objects among a request's arguments.
+pub(super) fn objects_in(request: &Request) -> impl Iterator<Item = WireId> {
+    request.args.iter().filter_map(|arg| match arg {
+        WireArg::Object(id) if *id != WireId::NULL => Some(*id),
+        _ => None,
+    })
+}
+
+pub(super) fn ints(values: &[i32]) -> Vec<Arg> {
+    values.iter().map(|value| Arg::Int(*value)).collect()
+}
+
+pub(super) fn wrong(what: String) -> End {
+    End::PeerViolation(what)
+}
+
+pub(super) fn no_memory(_: std::io::Error) -> End {
+    End::TooMuch("shared memory for buffers")
+}

@@ -1,0 +1,196 @@
+//! What the display side keeps of a surface: its pixels, its buffers, the updates that wait for their unit.
+//!
+//! Knows pixels and times, no Wayland messages. Invariant: a surface's content is that of the last update applied to
+//! it, and updates are applied in sequence, each once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use bytes::Bytes;
+use wayferry_pixels::{Content, Decoder, Format, Region, Size};
+use wayferry_proto::{SurfaceId, Time, UpdateHeader, UpdateSeq, fence};
+
+use crate::action::End;
+use crate::message::WireId;
+
+use super::buffers::Pool;
+
+/// A surface counts as hidden when the compositor has not asked for a frame for so long.
+const HIDDEN_AFTER: Duration = Duration::from_secs(1);
+
+/// Bytes of updates that may wait for their units in one app connection.
+const MAX_UPDATE_BYTES: usize = 256 << 20;
+
+/// Bytes of pixels that the surfaces of one app connection may have.
+const MAX_CONTENT_BYTES: usize = 1 << 30;
+
+/// One surface.
+#[derive(Debug)]
+pub(super) struct Surface {
+    /// Version that it is bound at.
+    pub(super) version: u32,
+    /// The pixels; none before the first update and after an empty attach.
+    pub(super) content: Option<Content>,
+    /// The compositor's copies.
+    pub(super) pool: Pool,
+    /// The number of the last unit accepted.
+    pub(super) last_unit: u64,
+    /// Units whose content is to be reported as shown with the next frame.
+    pub(super) awaiting: Vec<u64>,
+    /// Since when a frame callback is unanswered.
+    asked: Option<Time>,
+    visible: bool,
+}
+
+impl Surface {
+    pub(super) fn new(version: u32) -> Self {
+        Self {
+            version,
+            content: None,
+            pool: Pool::default(),
+            last_unit: 0,
+            awaiting: Vec::new(),
+            asked: None,
+            visible: true,
+        }
+    }
+
+    /// Whether a frame callback should go with the next commit; it counts as sent.
+    pub(super) fn ask_frame(&mut self, now: Time) -> bool {
+        let ask = self.asked.is_none() && self.content.is_some();
+        if ask {
+            self.asked = Some(now);
+        }
+        ask
+    }
+
+    /// The compositor has answered a frame callback. Returns whether that makes the surface visible again.
+    pub(super) fn on_frame(&mut self) -> bool {
+        self.asked = None;
+        !std::mem::replace(&mut self.visible, true)
+    }
+
+    /// When the surface will count as hidden, unless a frame comes before.
+    pub(super) fn hidden_at(&self) -> Option<Time> {
+        self.asked.filter(|_| self.visible).map(|asked| asked + HIDDEN_AFTER)
+    }
+
+    /// Whether the surface counts as hidden from now on.
+    pub(super) fn hide_if_due(&mut self, now: Time) -> bool {
+        let due = self.hidden_at().is_some_and(|at| at <= now);
+        if due {
+            self.visible = false;
+        }
+        due
+    }
+
+    /// Drops the content.
+    pub(super) fn unmap(&mut self) {
+        self.content = None;
+        self.pool.reset();
+        self.asked = None;
+    }
+
+    fn content_bytes(&self) -> usize {
+        self.content.as_ref().map_or(0, |content| content.pixels().len())
+    }
+}
+
+/// Complete updates on their way to the units that name them.
+#[derive(Debug, Default)]
+pub(super) struct Updates {
+    book: fence::Updates,
+    stored: HashMap<WireId, BTreeMap<u64, Stored>>,
+    bytes: usize,
+    decoder: Decoder,
+}
+
+#[derive(Debug)]
+struct Stored {
+    size: Size,
+    format: Format,
+    fresh: bool,
+    chunks: Vec<Bytes>,
+}
+
+impl Stored {
+    fn bytes(&self) -> usize {
+        self.chunks.iter().map(Bytes::len).sum()
+    }
+}
+
+impl Updates {
+    /// A surface has been made.
+    pub(super) fn create(&mut self, surface: WireId) -> Result<(), End> {
+        self.book.create(SurfaceId(surface.0)).map_err(|error| End::PeerViolation(error.to_string()))
+    }
+
+    /// A surface is gone.
+    pub(super) fn destroy(&mut self, surface: WireId) {
+        self.book.destroy(SurfaceId(surface.0));
+        for stored in self.stored.remove(&surface).into_iter().flatten() {
+            self.bytes -= stored.1.bytes();
+        }
+    }
+
+    /// All chunks of an update are here.
+    pub(super) fn add(&mut self, header: &UpdateHeader, chunks: Vec<Bytes>) -> Result<(), End> {
+        let (width, height) = header.size;
+        let size = Size::new(width, height).map_err(|error| End::PeerViolation(error.to_string()))?;
+        let Some(format) = Format::from_code(header.format) else {
+            return Err(End::PeerViolation(format!("an update in pixel format {}", header.format)));
+        };
+        let wanted = self.book.complete(header.surface, header.seq);
+        if !wanted.map_err(|error| End::PeerViolation(error.to_string()))? {
+            return Ok(());
+        }
+        let stored = Stored { size, format, fresh: header.fresh, chunks };
+        self.bytes += stored.bytes();
+        if self.bytes > MAX_UPDATE_BYTES {
+            return Err(End::TooMuch("bytes of updates that wait for their units"));
+        }
+        self.stored.entry(WireId(header.surface.0)).or_default().insert(header.seq.0, stored);
+        Ok(())
+    }
+
+    /// Whether everything up to this update is here (or the surface is gone).
+    pub(super) fn is_complete(&self, surface: WireId, seq: u64) -> bool {
+        self.book.reached(SurfaceId(surface.0)) >= Some(UpdateSeq(seq))
+    }
+
+    /// Brings a surface's content up to an update; gives what changed.
+    pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Region, End> {
+        let mut changed = Region::new();
+        let Some(stored) = self.stored.get_mut(&wire) else { return Ok(changed) };
+        let later = stored.split_off(&seq.saturating_add(1));
+        for (seq, update) in std::mem::replace(stored, later) {
+            self.bytes -= update.bytes();
+            let fault =
+                |what: String| End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0));
+            let fits = |content: &Content| content.size() == update.size && content.format() == update.format;
+            if update.fresh {
+                surface.pool.reset();
+                surface.content = Some(Content::new(update.size, update.format));
+                changed = Region::full(update.size);
+            } else if !surface.content.as_ref().is_some_and(fits) {
+                return Err(fault("it builds on content of another size or format".to_owned()));
+            }
+            let Some(content) = &mut surface.content else { continue };
+            for chunk in &update.chunks {
+                let region = self.decoder.apply(content, chunk).map_err(|error| fault(error.to_string()))?;
+                surface.pool.changed(&region);
+                changed.union(&region);
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// Whether the surfaces together stay within the bounds.
+pub(super) fn check_memory<'a>(surfaces: impl Iterator<Item = &'a Surface>) -> Result<(), End> {
+    let bytes: usize = surfaces.map(Surface::content_bytes).sum();
+    if bytes > MAX_CONTENT_BYTES {
+        return Err(End::TooMuch("bytes of pixels of one program"));
+    }
+    Ok(())
+}

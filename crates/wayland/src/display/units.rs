@@ -1,0 +1,295 @@
+//! Commit units: checked on arrival, held until their pixels are here, then committed in one go.
+//!
+//! Invariant: when a surface is committed, everything that its unit names has been sent before in the same turn, and
+//! the attached buffer holds exactly the content of the unit's update.
+
+use wayferry_proto::Time;
+
+use crate::action::End;
+use crate::message::{Request, ToApp, Unit, UnitContent, WireId};
+use crate::wire::Arg;
+
+use super::connection::{Connection, known};
+use super::hold::{Claim, Full, Key, Need};
+use super::objects::Own;
+use super::ops;
+use super::requests::{Place, ints, no_memory, objects_in, wrong};
+use super::surface::check_memory;
+
+/// Something that is held.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// A request.
+    Request(Request),
+    /// A unit with its children.
+    Unit(Unit),
+}
+
+impl Connection {
+    /// Takes in one unit: checks it with its children, then applies or holds it.
+    pub(super) fn accept_unit(&mut self, now: Time, unit: Unit) -> Result<(), End> {
+        self.check_unit(&unit)?;
+        let mut claim = self.claim_unit(&unit);
+        if !self.holds.must_wait(&claim) {
+            let Some(surface) = self.lacks_buffer(&unit) else { return self.apply(now, &unit) };
+            claim.needs.push(Need::Buffer(surface));
+        }
+        self.hold(claim, Waiting::Unit(unit))
+    }
+
+    /// Sends whatever need not be held any longer.
+    pub(super) fn pump(&mut self, now: Time) {
+        while self.end.is_none() {
+            let Some(held) = self.holds.next() else { break };
+            let outcome = match &held.item {
+                Waiting::Request(request) => self.perform(now, request),
+                Waiting::Unit(unit) => match self.lacks_buffer(unit) {
+                    None => self.apply(now, unit),
+                    Some(surface) => {
+                        self.holds.hold_again(held, Need::Buffer(surface));
+                        continue;
+                    }
+                },
+            };
+            self.settle(outcome);
+        }
+    }
+
+    pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) -> Result<(), End> {
+        self.holds.push(claim, waiting).map_err(|Full| End::TooMuch("held units and requests"))
+    }
+
+    /// Drops the held commits of a surface that is being destroyed; its children's stay, on their own.
+    pub(super) fn cancel_units(&mut self, surface: WireId) {
+        let mut dropped = Vec::new();
+        let mut kept = Vec::new();
+        self.holds.rewrite(|claim, waiting| match waiting {
+            Waiting::Unit(unit) if mentions(&unit, surface) => {
+                let first = kept.len();
+                prune(unit, surface, &mut kept, &mut dropped);
+                kept.drain(first..).map(|unit| (claim_shape(&unit), Waiting::Unit(unit))).collect()
+            }
+            waiting => vec![(claim, waiting)],
+        });
+        let updates = &self.updates;
+        self.holds.meet(|need| match need {
+            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
+            _ => false,
+        });
+        for unit in dropped {
+            self.tell(&ToApp::Discarded { surface, unit });
+        }
+    }
+
+    fn check_unit(&mut self, unit: &Unit) -> Result<(), End> {
+        for child in &unit.children {
+            self.check_unit(child)?;
+        }
+        let is_surface =
+            |id| self.objects.usable(id).is_some_and(|object| object.interface.name == "wl_surface");
+        if !is_surface(unit.surface) {
+            return Err(wrong(format!("a unit of object {}, which is no wl_surface", unit.surface.0)));
+        }
+        for request in &unit.state {
+            self.check_request(request, Place::Unit)?;
+        }
+        if let Some(surface) = self.surfaces.get_mut(&unit.surface) {
+            if unit.number <= surface.last_unit {
+                let (got, last) = (unit.number, surface.last_unit);
+                return Err(wrong(format!("unit {got} of surface {} comes after {last}", unit.surface.0)));
+            }
+            surface.last_unit = unit.number;
+        }
+        Ok(())
+    }
+
+    /// How a unit relates to what is held.
+    fn claim_unit(&self, unit: &Unit) -> Claim {
+        let mut claim = claim_shape(unit);
+        claim.needs.retain(|need| match need {
+            Need::Update { surface, seq } => !self.updates.is_complete(*surface, *seq),
+            _ => true,
+        });
+        claim
+    }
+
+    /// A surface of the unit of which the compositor holds every buffer that there may be.
+    fn lacks_buffer(&self, unit: &Unit) -> Option<WireId> {
+        if let Some(lacking) = unit.children.iter().find_map(|child| self.lacks_buffer(child)) {
+            return Some(lacking);
+        }
+        let surface = self.surfaces.get(&unit.surface)?;
+        let attaches = match unit.content {
+            UnitContent::Update(_) => true,
+            UnitContent::Keep => moves_by_attach(unit, surface.version) && surface.content.is_some(),
+            UnitContent::None => false,
+        };
+        (attaches && !surface.pool.is_ready()).then_some(unit.surface)
+    }
+
+    fn apply(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
+        for child in &unit.children {
+            self.apply(now, child)?;
+        }
+        for request in &unit.state {
+            self.perform(now, request)?;
+        }
+        let Some(id) = self.objects.live(unit.surface) else { return Ok(()) };
+        self.attach(id, unit)?;
+        let Some(surface) = self.surfaces.get_mut(&unit.surface) else { return Ok(()) };
+        if surface.ask_frame(now) {
+            let callback = self.objects.own(known("wl_callback"), 1, Own::Frame(unit.surface))?;
+            self.send(id, ops::SURFACE_FRAME, vec![Arg::NewId(callback)])?;
+        }
+        if unit.feedback {
+            self.ask_feedback(id, unit)?;
+        }
+        self.send(id, ops::SURFACE_COMMIT, vec![])?;
+        self.tell(&ToApp::Applied { surface: unit.surface, unit: unit.number });
+        Ok(())
+    }
+
+    /// Brings the content of the unit to the compositor.
+    fn attach(&mut self, id: u32, unit: &Unit) -> Result<(), End> {
+        let Some(mut surface) = self.surfaces.remove(&unit.surface) else { return Ok(()) };
+        let outcome = self.attach_to(id, unit, &mut surface);
+        self.surfaces.insert(unit.surface, surface);
+        outcome
+    }
+
+    fn attach_to(&mut self, id: u32, unit: &Unit, surface: &mut super::surface::Surface) -> Result<(), End> {
+        let (x, y) = unit.offset;
+        // wl_surface, version 5: the offset has a request of its own, and attach must not carry it.
+        let attach_offset = if surface.version >= 5 { (0, 0) } else { (x, y) };
+        if surface.version >= 5 && (x, y) != (0, 0) {
+            self.send(id, ops::SURFACE_OFFSET, ints(&[x, y]))?;
+        }
+        let place = |buffer| vec![Arg::Object(buffer), Arg::Int(attach_offset.0), Arg::Int(attach_offset.1)];
+        let changed = match unit.content {
+            UnitContent::None => {
+                surface.unmap();
+                return self.send(id, ops::SURFACE_ATTACH, place(0));
+            }
+            UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(()),
+            UnitContent::Keep => Default::default(),
+            UnitContent::Update(seq) => {
+                let changed = self.updates.apply(unit.surface, surface, seq.0)?;
+                check_memory(self.surfaces.values().chain([&*surface]))?;
+                changed
+            }
+        };
+        let Some(content) = &surface.content else { return Ok(()) };
+        let format = self.shown_format(content.format());
+        let (buffer, useless) = surface.pool.take(content, format, |spec| {
+            let own = Own::Buffer(unit.surface);
+            self.make_buffer(own, spec.size, spec.format, spec.stride, spec.length, spec.fd)
+                .map_err(Fault::End)
+        })?;
+        for buffer in useless {
+            self.destroy_buffer(buffer)?;
+        }
+        self.send(id, ops::SURFACE_ATTACH, place(buffer))?;
+        if surface.version < 4 && !changed.is_empty() {
+            return self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX]));
+        }
+        for rect in changed.rects() {
+            // Sides are at most 2¹⁴.
+            let rect = [rect.x, rect.y, rect.width, rect.height].map(|value| value as i32);
+            self.send(id, ops::SURFACE_DAMAGE_BUFFER, ints(&rect))?;
+        }
+        Ok(())
+    }
+
+    fn ask_feedback(&mut self, id: u32, unit: &Unit) -> Result<(), End> {
+        let Some(presentation) = self.helpers.presentation else {
+            if let Some(surface) = self.surfaces.get_mut(&unit.surface) {
+                surface.awaiting.push(unit.number);
+            }
+            return Ok(());
+        };
+        let own = Own::Feedback(unit.surface, unit.number);
+        let feedback = self.objects.own(known("wp_presentation_feedback"), 1, own)?;
+        self.send(presentation, ops::PRESENTATION_FEEDBACK, vec![Arg::Object(id), Arg::NewId(feedback)])
+    }
+}
+
+/// What can go wrong while a buffer is filled.
+enum Fault {
+    Io(std::io::Error),
+    End(End),
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Io(error) => no_memory(error),
+            Fault::End(end) => end,
+        }
+    }
+}
+
+/// Whether the unit moves its content by an attach of the same content.
+fn moves_by_attach(unit: &Unit, version: u32) -> bool {
+    unit.offset != (0, 0) && version < 5
+}
+
+/// The claim of a unit, with a need for every update, there or not.
+fn claim_shape(unit: &Unit) -> Claim {
+    let mut claim = Claim::default();
+    if !names_update(unit) {
+        // Perhaps an initial commit, which the compositor answers by a configure.
+        claim.keeps.push(Key::Reply);
+    }
+    add_claim(&mut claim, unit);
+    claim
+}
+
+fn add_claim(claim: &mut Claim, unit: &Unit) {
+    claim.waits.extend([Key::Order(unit.surface), Key::Make(unit.surface)]);
+    claim.keeps.extend([Key::Order(unit.surface), Key::Use(unit.surface)]);
+    for request in &unit.state {
+        for id in std::iter::once(request.object).chain(objects_in(request)) {
+            claim.waits.push(Key::Make(id));
+            claim.keeps.push(Key::Use(id));
+        }
+    }
+    if let UnitContent::Update(seq) = unit.content {
+        claim.needs.push(Need::Update { surface: unit.surface, seq: seq.0 });
+    }
+    for child in &unit.children {
+        add_claim(claim, child);
+    }
+}
+
+fn names_update(unit: &Unit) -> bool {
+    matches!(unit.content, UnitContent::Update(_)) || unit.children.iter().any(names_update)
+}
+
+fn mentions(unit: &Unit, surface: WireId) -> bool {
+    unit.surface == surface || unit.children.iter().any(|child| mentions(child, surface))
+}
+
+/// Takes the commits of `surface` out of a unit: what is left, as units of their own where the parent is gone, goes to
+/// `kept`, the numbers of what was taken out to `dropped`.
+fn prune(mut unit: Unit, surface: WireId, kept: &mut Vec<Unit>, dropped: &mut Vec<u64>) {
+    if unit.surface == surface {
+        if unit.feedback {
+            dropped.push(unit.number);
+        }
+        for child in unit.children {
+            prune(child, surface, kept, dropped);
+        }
+        return;
+    }
+    let children = std::mem::take(&mut unit.children);
+    for child in children {
+        prune(child, surface, &mut unit.children, dropped);
+    }
+    kept.push(unit);
+}
