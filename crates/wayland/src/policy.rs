@@ -108,11 +108,8 @@ pub enum Time {
 pub enum Fd {
     /// The receiver of the message writes to it: bytes flow against the message, through a pipe channel.
     Pipe,
-    /// Content: it crosses once and becomes a sealed memory file.
-    Blob {
-        /// The argument that holds its size in bytes.
-        size: u8,
-    },
+    /// Content, of as many bytes as the next argument says: it crosses once and becomes a sealed memory file.
+    Blob,
     /// It stays where it is.
     Kept,
 }

@@ -343,7 +343,7 @@ pub const TABLE: &[Block] = &[
         &[destructor("release")],
         &[
             // The first keymap and repeat rate come from the snapshot; the same once more is swallowed.
-            forward("keymap").fd(Fd::Blob { size: 2 }),
+            forward("keymap").fd(Fd::Blob),
             forward("enter").serial(0),
             forward("leave").serial(0),
             forward("key").serial(0).millis(1),
@@ -627,7 +627,7 @@ pub const TABLE: &[Block] = &[
     both(
         "zwp_virtual_keyboard_v1",
         &[
-            forward("keymap").fd(Fd::Blob { size: 2 }),
+            forward("keymap").fd(Fd::Blob),
             forward("key").millis(0),
             forward("modifiers"),
             destructor("destroy"),
