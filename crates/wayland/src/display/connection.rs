@@ -326,7 +326,7 @@ impl Connection {
     fn on_to_display(&mut self, now: Time, message: ToDisplay) -> Result<(), End> {
         match message {
             ToDisplay::Bind { global, interface, version, id } => self.bind(global, &interface, version, id),
-            ToDisplay::Request(request) => self.accept_request(now, request),
+            ToDisplay::Request(request) => self.accept_request(request),
             ToDisplay::Unit(unit) => self.accept_unit(now, unit),
             ToDisplay::KeymapTold { keyboard, hash } => self.on_keymap_told(keyboard, hash),
             ToDisplay::Hang(hangs) => self.on_hang(hangs),

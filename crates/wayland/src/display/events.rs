@@ -205,7 +205,7 @@ impl Connection {
         let rule = policy::event(local.interface.name, raw.opcode);
         // A blob's size follows its descriptor.
         let size = args.windows(2).find_map(|pair| match (&rule.fd, pair) {
-            (Some(Fd::Blob), [Arg::Fd(_), Arg::Uint(size)]) => Some(*size),
+            (Some(Fd::Blob { .. }), [Arg::Fd(_), Arg::Uint(size)]) => Some(*size),
             _ => None,
         });
         let mut translated = Vec::with_capacity(args.len());

@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 
 use rustix::pipe::PipeFlags;
 use wayferry_pixels::{Format, Size, convert};
-use wayferry_proto::Time;
 use wayland_backend::protocol::{AllowNull, ArgumentType, MessageDesc};
 
 use crate::action::End;
@@ -40,7 +39,7 @@ pub(super) enum Place {
 
 impl Connection {
     /// Takes in one request: checks it, declares what it makes, then sends or holds it.
-    pub(super) fn accept_request(&mut self, now: Time, request: Request) -> Result<(), End> {
+    pub(super) fn accept_request(&mut self, request: Request) -> Result<(), End> {
         let desc = self.check_request(&request, Place::Channel)?;
         self.declare_new(&request, desc)?;
         if desc.is_destructor {
@@ -53,7 +52,7 @@ impl Connection {
         if self.holds.must_wait(&claim) {
             return self.hold(claim, Waiting::Request(request));
         }
-        self.perform(now, &request)
+        self.perform(&request)
     }
 
     /// Whether a request may be sent at all, at this place.
@@ -236,7 +235,7 @@ impl Connection {
     }
 
     /// Sends a checked request, with everything that belongs to it.
-    pub(super) fn perform(&mut self, now: Time, request: &Request) -> Result<(), End> {
+    pub(super) fn perform(&mut self, request: &Request) -> Result<(), End> {
         let Some(object) = self.objects.of(request.object) else { return Ok(()) };
         let interface = object.interface;
         let Some(desc) = interface.requests.get(usize::from(request.opcode)) else { return Ok(()) };
@@ -253,7 +252,7 @@ impl Connection {
             self.send(id, destroy, vec![])?;
             self.objects.own_destroyed(id);
         }
-        self.after(now, request, desc)
+        self.after(request, desc)
     }
 
     /// One argument as the compositor is to see it; objects that stand for values are made first.
@@ -293,7 +292,7 @@ impl Connection {
     }
 
     /// What follows a request that was sent.
-    fn after(&mut self, now: Time, request: &Request, desc: &MessageDesc) -> Result<(), End> {
+    fn after(&mut self, request: &Request, desc: &MessageDesc) -> Result<(), End> {
         for arg in &request.args {
             let WireArg::NewId(id) = arg else { continue };
             let Some(object) = self.objects.of(*id) else { continue };

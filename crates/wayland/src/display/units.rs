@@ -42,7 +42,7 @@ impl Connection {
         while self.end.is_none() {
             let Some(held) = self.holds.next() else { break };
             let outcome = match &held.item {
-                Waiting::Request(request) => self.perform(now, request),
+                Waiting::Request(request) => self.perform(request),
                 Waiting::Unit(unit) => match self.lacks_buffer(unit) {
                     None => self.apply(now, unit),
                     Some(surface) => {
@@ -132,7 +132,7 @@ impl Connection {
             self.apply(now, child)?;
         }
         for request in &unit.state {
-            self.perform(now, request)?;
+            self.perform(request)?;
         }
         let Some(id) = self.objects.live(unit.surface) else { return Ok(()) };
         self.attach(id, unit)?;

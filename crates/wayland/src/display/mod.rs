@@ -28,4 +28,4 @@ pub use connection::{Config, Connection};
 pub use watcher::Watcher;
 
 #[cfg(test)]
-mod tests {}
+mod tests;
