@@ -1,6 +1,6 @@
 //! The rig without Wayferry: what the other tests compare with, and proof that the tools see what they claim to see.
 
-use crate::rig::{Compositor, Sshd, Sway, Weston, until};
+use crate::rig::{Compositor, Network, Sshd, Sway, Weston, until};
 
 #[test]
 fn foot_draws_and_hears_the_keyboard() {
@@ -55,10 +55,26 @@ fn weston_shows_simple_shm() {
 
 #[test]
 fn the_ssh_server_runs_commands() {
-    let sshd = Sshd::start("");
-    let arguments = sshd.arguments();
-    let ssh = sshd.home().launch("ssh").privileged().args(arguments.iter().map(String::as_str));
-    assert_eq!(ssh.args(["echo", "answer"]).run(), b"answer\n");
+    for network in [Network::Plain, Network::NoUdp] {
+        let sshd = Sshd::start_with(network, "");
+        let arguments = sshd.arguments();
+        let ssh = sshd.home().launch("ssh").privileged().args(arguments.iter().map(String::as_str));
+        assert_eq!(sshd.near(ssh.args(["echo", "answer"])).run(), b"answer\n");
+    }
+}
+
+#[test]
+fn udp_is_lost_without_a_word_where_it_should_be() {
+    let sshd = Sshd::start_with(Network::NoUdp, "");
+    let talk = "import socket; a, b = (socket.socket(type=socket.SOCK_DGRAM) for _ in 'ab'); a.bind(('127.0.0.1', 0)); \
+        b.sendto(b'x', a.getsockname()); a.settimeout(0.2); print(a.recv(1))";
+    let mut program = sshd.near(sshd.home().launch("python3").privileged().args(["-c", talk])).start();
+    program.ended();
+    assert!(
+        program.stderr().contains("TimeoutError") || program.stderr().contains("timed out"),
+        "{}",
+        program.stderr()
+    );
 }
 
 /// A shell script that turns the terminal's mouse reports on and keeps what comes.

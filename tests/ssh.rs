@@ -1,10 +1,10 @@
 //! `wayferry ssh` against a real ssh server on the loopback device.
 
-use crate::rig::{Compositor, Home, Launch, Sshd, Sway};
+use crate::rig::{Compositor, Home, Launch, Network, Sshd, Sway};
 
 #[test]
 fn a_window_comes_over_and_the_status_goes_back() {
-    let (sway, sshd) = (Sway::start(), Sshd::start(""));
+    let (sway, sshd) = (Sway::start(), Sshd::start());
     let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", "'read line; exit 7'"]).start();
     sway.window("foot", |window| window.app_id == "foot" && window.focused);
     sway.settled();
@@ -15,8 +15,22 @@ fn a_window_comes_over_and_the_status_goes_back() {
 }
 
 #[test]
+fn where_udp_is_blocked_ssh_carries_it() {
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::NoUdp, ""));
+    let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", "'head -n 1 > heard; exit 9'"]).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.type_text("carried");
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(wayferry.ended().code(), Some(9), "{}", wayferry.stderr());
+    // Said once, and not as an error.
+    let said = wayferry.stderr();
+    assert!(said.to_lowercase().matches("udp").count() == 1 && !said.contains("error:"), "{said}");
+}
+
+#[test]
 fn without_a_command_the_shell_runs() {
-    let (sway, sshd) = (Sway::start(), Sshd::start(""));
+    let (sway, sshd) = (Sway::start(), Sshd::start());
     let input = sway.home().write("input", "echo display=$WAYLAND_DISPLAY\nexit 5\n");
     let mut wayferry = ferry(&sway, &sshd, &[], &[]).stdin(input).start();
     assert_eq!(wayferry.ended().code(), Some(5), "{}", wayferry.stderr());
@@ -27,7 +41,7 @@ fn without_a_command_the_shell_runs() {
 
 #[test]
 fn a_missing_remote_binary_is_named() {
-    let (sway, sshd) = (Sway::start(), Sshd::start(""));
+    let (sway, sshd) = (Sway::start(), Sshd::start());
     let launch = sshd.wayferry(sway.home(), &["--remote-bin", "/no/such/wayferry"], &["true"]);
     let mut wayferry = on(&sway, launch).start();
     assert_eq!(wayferry.ended().code(), Some(72), "{}", wayferry.stderr());
@@ -36,7 +50,7 @@ fn a_missing_remote_binary_is_named() {
 
 #[test]
 fn a_refused_login_is_sshs_own_failure() {
-    let (sway, sshd) = (Sway::start(), Sshd::start("AllowUsers nobody-at-all"));
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Plain, "AllowUsers nobody-at-all"));
     let mut wayferry = ferry(&sway, &sshd, &[], &["true"]).start();
     assert_eq!(wayferry.ended().code(), Some(255), "{}", wayferry.stderr());
 }

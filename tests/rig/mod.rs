@@ -20,7 +20,7 @@ pub(crate) use home::Home;
 pub(crate) use picture::Picture;
 pub(crate) use pointer::Pointer;
 pub(crate) use program::{Launch, Program};
-pub(crate) use sshd::Sshd;
+pub(crate) use sshd::{Network, Sshd};
 pub(crate) use sway::Sway;
 pub(crate) use weston::Weston;
 

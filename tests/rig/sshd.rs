@@ -1,7 +1,7 @@
 //! A real ssh server on the loopback device, with keys made for one test, and the client's side of it.
 
 use std::fs::{self, Permissions};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -15,12 +15,26 @@ pub(crate) struct Sshd {
     // Dropped in this order: the server, then the directory with its keys.
     process: Program,
     home: Home,
-    port: u16,
+    network: Network,
+}
+
+/// What lies between server and client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// The machine's loopback device.
+    Plain,
+    /// A loopback device of its own that loses every UDP packet without a word, as many firewalls do.
+    NoUdp,
 }
 
 impl Sshd {
-    /// Starts a server; these lines are added to its configuration.
-    pub(crate) fn start(extra: &str) -> Self {
+    /// Starts a server.
+    pub(crate) fn start() -> Self {
+        Self::start_with(Network::Plain, "")
+    }
+
+    /// Starts a server in a network; these lines are added to its configuration.
+    pub(crate) fn start_with(network: Network, extra: &str) -> Self {
         let home = Home::new();
         for key in ["host-key", "user-key"] {
             let path = home.file(key).display().to_string();
@@ -34,17 +48,16 @@ impl Sshd {
         }
         let port = free_port();
         let config = home.write("sshd_config", server_config(home.path(), port, extra));
-        let process = home.launch("/usr/sbin/sshd").privileged().args([
-            "-D",
-            "-e",
-            "-f",
-            &config.display().to_string(),
-        ]);
-        let mut sshd = Self { process: process.start(), home, port };
-        sshd.write_client_config();
+        let mut server = home.launch("/usr/sbin/sshd").privileged();
+        server = server.args(["-D", "-e", "-f", &config.display().to_string()]);
+        if network == Network::NoUdp {
+            server = server.under(&["unshare", "--net", "sh", "-c", NO_UDP, "sh"]);
+        }
+        let mut sshd = Self { process: server.start(), home, network };
+        sshd.write_client_config(port);
         until("the ssh server", || {
             sshd.process.must_run();
-            TcpStream::connect(("127.0.0.1", port)).ok()
+            sshd.process.stderr().contains("Server listening").then_some(())
         });
         sshd
     }
@@ -63,11 +76,21 @@ impl Sshd {
     pub(crate) fn wayferry(&self, client: &Home, options: &[&str], command: &[&str]) -> Launch {
         let launch = client.wayferry().privileged().args(options.iter().copied()).arg("ssh");
         let arguments = self.arguments();
-        launch.args(arguments.iter().map(String::as_str)).args(command.iter().copied())
+        self.near(launch.args(arguments.iter().map(String::as_str)).args(command.iter().copied()))
     }
 
-    fn write_client_config(&self) {
-        let (home, port) = (self.home.path().display(), self.port);
+    /// Puts a program into the server's network.
+    pub(crate) fn near(&self, launch: Launch) -> Launch {
+        match self.network {
+            Network::Plain => launch,
+            Network::NoUdp => {
+                launch.under(&["nsenter", &format!("--net=/proc/{}/ns/net", self.process.pid())])
+            }
+        }
+    }
+
+    fn write_client_config(&self, port: u16) {
+        let home = self.home.path().display();
         self.home.write(
             "ssh_config",
             format!(
@@ -82,7 +105,7 @@ fn server_config(home: &Path, port: u16, extra: &str) -> String {
     let home = home.display();
     format!(
         "ListenAddress 127.0.0.1\nPort {port}\nHostKey {home}/host-key\nAuthorizedKeysFile {home}/authorized_keys\n\
-         PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\nLogLevel ERROR\n\
+         PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\nLogLevel INFO\n\
          SetEnv {MARK}={home}\n{extra}\n"
     )
 }
@@ -91,5 +114,9 @@ fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("its number").port()
 }
+
+/// Makes the network of [`Network::NoUdp`], then runs what follows.
+const NO_UDP: &str = "ip link set lo up && nft 'table inet wall { chain in { type filter hook input priority 0; \
+    meta l4proto udp drop; }; }' && exec \"$@\"";
 
 const EMPTY: &str = "/run/sshd";

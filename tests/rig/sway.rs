@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{Compositor, Home, Launch, Picture, Pointer, Program, until};
+use super::{Compositor, Home, Picture, Pointer, Program, until};
 
 /// See the module.
 pub(crate) struct Sway {
