@@ -1,6 +1,7 @@
 //! A miniature compositor, a scripted client and a link emulator, for tests, the demo and benches.
 //!
 //! - [`Stage`]: a Wayland compositor without screen or GPU that can be looked at, typed at and waited for.
+//! - [`Link`]: a UDP relay with delay, loss and the rest; [`Lane`] is its sans-IO core.
 //! - [`Image`]: a picture, its comparison with another, its PNG. [`Strip`]: numbers drawn into a picture.
 //!
 //! Nothing here is part of what Wayferry ships to do its work, and nothing here knows Wayferry.
@@ -8,6 +9,8 @@
 mod clock;
 mod compositor;
 mod image;
+mod link;
+mod random;
 mod strip;
 
 pub use clock::now;
@@ -16,4 +19,5 @@ pub use compositor::{
     Stamped, SurfaceId, Watch, Window,
 };
 pub use image::{Difference, Image};
+pub use link::{Lane, LaneStats, Link, LinkConfig, LinkStats, Loss, Outage, Reorder, Trace, TraceError};
 pub use strip::Strip;
