@@ -1,0 +1,60 @@
+//! `wayferry demo` and what the command line says of itself.
+
+use crate::rig::{Compositor, Home, Picture, Sway};
+
+#[test]
+fn the_demo_needs_no_compositor() {
+    let home = Home::new();
+    let picture = home.file("demo.png");
+    let words = ["demo", "--duration", "2", "--rtt", "20", "--png", &picture.display().to_string()];
+    let summary = String::from_utf8(home.wayferry().args(words).run()).expect("text");
+    for figure in ["fps", "p50", "p95", "bytes"] {
+        assert!(summary.contains(figure), "`{figure}` is missing: {summary}");
+    }
+    let shown = Picture::from_png(&picture).expect("a picture");
+    assert!(shown.colours() > 10, "an empty picture");
+}
+
+#[test]
+fn the_demo_shows_a_program_on_the_compositor_that_is_there() {
+    let sway = Sway::start();
+    let picture = sway.home().file("demo.png").display().to_string();
+    let script = "head -n 1 > heard";
+    let mut demo = sway
+        .home()
+        .wayferry()
+        .env("WAYLAND_DISPLAY", sway.display())
+        .args(["demo", "--rtt", "60", "--loss", "2", "--png", &picture, "--", "foot", "sh", "-c", script])
+        .start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.type_text("demo");
+    sway.keys(&["-k", "Return"]);
+    assert!(demo.ended().success(), "{}", demo.stderr());
+    assert_eq!(sway.home().read_when("heard", |_| true), b"demo\n");
+    sway.empty();
+}
+
+#[test]
+fn wrong_use_is_told_in_two_lines() {
+    let home = Home::new();
+    for words in
+        [&["--no-such-option"][..], &["no-such-command"], &["host", "--listen", "nonsense"], &["attach"]]
+    {
+        let mut program = home.wayferry().args(words.iter().copied()).start();
+        assert_eq!(program.ended().code(), Some(64), "{words:?}: {}", program.stderr());
+        let messages = program.stderr();
+        assert!(messages.starts_with("error: ") && messages.contains("\nhint: "), "{words:?}: {messages}");
+    }
+}
+
+#[test]
+fn help_names_every_command() {
+    let help = String::from_utf8(Home::new().wayferry().arg("--help").run()).expect("text");
+    for command in ["ssh", "host", "attach", "demo", "bench"] {
+        assert!(
+            help.lines().any(|line| line.trim_start().starts_with(command)),
+            "`{command}` is missing: {help}"
+        );
+    }
+}
