@@ -1,3 +1,45 @@
-//! The `wayferry` program.
+//! The `wayferry` program: remote Wayland windows over QUIC.
+//!
+//! Raw flags become checked values in [`flags`], each command lives in a module of its own, and every way to fail is a
+//! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
-fn main() {}
+// TMP mod attach;
+// TMP mod bootstrap;
+mod conn;
+mod error;
+mod flags;
+mod generate;
+// TMP mod host;
+mod inherit;
+mod notice;
+mod run;
+mod sanitize;
+mod session;
+// TMP mod ssh;
+
+use std::process::ExitCode;
+
+use crate::error::Error;
+use crate::flags::{Command, Flags};
+
+fn main() -> ExitCode {
+    match Flags::parse(std::env::args_os()).and_then(run_command) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => ExitCode::from(error::report(&error)),
+    }
+}
+
+/// Runs the command; gives the exit code.
+fn run_command(flags: Flags) -> Result<u8, Error> {
+    let own = flags.own;
+    match flags.command {
+        Command::Conn { role } => conn::run(&own, role),
+        Command::Host(_)
+        | Command::Attach(_)
+        | Command::Ssh { .. }
+        | Command::Demo(_)
+        | Command::Bench(_) => Err(Error::Usage("not built yet".into())),
+        Command::Man => generate::man(),
+        Command::Completions { shell } => generate::completions(shell),
+    }
+}

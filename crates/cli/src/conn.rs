@@ -1,0 +1,92 @@
+//! `wayferry conn`: one side of a session with inherited sockets, for tests and for programs that bring their own link.
+//!
+//! `--role app` serves the program whose Wayland socket is the descriptor WAYFERRY_APP_FD; `--role display` shows it on
+//! the compositor behind WAYLAND_SOCKET (one connection for everything) or else WAYLAND_DISPLAY. The link is the descriptor
+//! WAYFERRY_LINK_FD, carried as a byte stream without any secret: whoever made the descriptors is trusted. Invariant: both
+//! end with 0 when their peer closes.
+
+use std::os::fd::OwnedFd;
+
+use wayferry_net::ByteStream;
+use wayferry_proto::{Session, Side};
+use wayferry_wayland::End;
+
+use crate::error::Error;
+use crate::flags::{OwnFlags, Role};
+use crate::inherit::take_fds;
+use crate::run::Clock;
+use crate::run::app_side::{AppSide, AppSideConfig, Outcome as AppOutcome};
+use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
+use crate::run::link::Link;
+use crate::run::signals::Signals;
+use crate::session::{app_core, session_config};
+
+/// Runs one side until its peer closes; gives the exit code.
+pub(crate) fn run(own: &OwnFlags, role: Role) -> Result<u8, Error> {
+    // The inherited descriptors first: see `take_fds`.
+    let clean = match role {
+        Role::App => {
+            let [link, program] = take_fds(["WAYFERRY_LINK_FD", "WAYFERRY_APP_FD"])?;
+            app(own, link, program)
+        }
+        Role::Display if std::env::var_os("WAYLAND_SOCKET").is_some() => {
+            let [link, socket] = take_fds(["WAYFERRY_LINK_FD", "WAYLAND_SOCKET"])?;
+            display(own, link, Compositor::Only(socket))
+        }
+        Role::Display => {
+            let [link] = take_fds(["WAYFERRY_LINK_FD"])?;
+            display(own, link, Compositor::from_environment()?)
+        }
+    };
+    match clean {
+        // A link that just ends is how the other side closes here.
+        Err(Error::Lost(_)) => Ok(0),
+        other => other,
+    }
+}
+
+fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let clock = Clock::start();
+    let config = AppSideConfig {
+        core: app_core(own, &clock),
+        compress: own.compress.unwrap_or_default(),
+        oneshot: true,
+        stats: own.stats,
+    };
+    let session = Session::new(session_config(Side::App, own, &clock));
+    let link = Link::new(session, byte_stream(link)?);
+    match AppSide::new(config, clock, link).with_signals(&signals).with_connection(program).run()? {
+        AppOutcome::Exit(code) => Ok(code),
+        AppOutcome::DisplayLeft => Ok(0),
+        AppOutcome::ConnectionEnded(end) => ended(end),
+    }
+}
+
+fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let clock = Clock::start();
+    let watched = Watched::new(compositor, clock, Some(&signals))?;
+    let session = Session::new(session_config(Side::Display, own, &clock));
+    let link = Link::new(session, byte_stream(link)?);
+    match DisplaySide::new(watched, clock, link, own.stats).with_signals(&signals).run()? {
+        DisplayOutcome::Exit(code) => Ok(code),
+        DisplayOutcome::HostLeft | DisplayOutcome::Stopped => Ok(0),
+        DisplayOutcome::ConnectionEnded(end) => ended(end),
+    }
+}
+
+fn ended(end: End) -> Result<u8, Error> {
+    match end {
+        End::Closed => Ok(0),
+        End::AppViolation(what) => Err(Error::AppViolation(what)),
+        End::CompositorError(what) => Err(Error::Compositor(what)),
+        End::PeerViolation(what) => Err(Error::PeerViolation(what)),
+        End::TooMuch(limit) => Err(Error::AppViolation(format!("limit exceeded: {limit}"))),
+    }
+}
+
+fn byte_stream(link: OwnedFd) -> Result<Box<dyn wayferry_net::Carrier>, Error> {
+    let fail = |source| Error::System { doing: "starting the link", source };
+    ByteStream::spawn_on_socket(link).map_err(fail)
+}

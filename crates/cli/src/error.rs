@@ -1,0 +1,340 @@
+//! Everything that can end `wayferry`, as data, and what a user is told about it.
+//!
+//! One variant per kind of trouble; [`Error::code`] gives the exit code, `Display` the `error:` line and
+//! [`Error::hint`] the `hint:` line. It prints nothing but in [`report`]. Invariant: every code is a row of
+//! [`CODES`], which is also the table of `docs/exit-codes.md`; a test compares the two.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::sanitize::sanitize;
+
+/// Why `wayferry` cannot go on.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The command line is wrong; clap's or our own words.
+    Usage(String),
+    /// A ticket does not parse.
+    Ticket(String),
+    /// There is no compositor to show windows on.
+    NoCompositor { tried: String, source: Option<io::Error> },
+    /// The compositor does not offer what windows need.
+    MissingGlobals(String),
+    /// The compositor ended a connection that the session needs.
+    Compositor(String),
+    /// The compositor's keymap cannot be read.
+    Keymap(String),
+    /// Nothing answered at any address.
+    NothingAnswered { tried: Vec<SocketAddr>, waited: Duration },
+    /// The other side showed another certificate than the ticket names.
+    Fingerprint(String),
+    /// Any other failure of TLS.
+    Tls(String),
+    /// The secret of the ticket was refused.
+    Secret(String),
+    /// The two builds cannot work together.
+    Incompatible(String),
+    /// The other side broke the session protocol.
+    PeerViolation(String),
+    /// The connection was there and is gone.
+    Lost(String),
+    /// A UDP address cannot be listened on.
+    Bind { address: String, source: io::Error },
+    /// The Wayland socket's name is taken or cannot be made.
+    Display { name: String, source: io::Error },
+    /// The program broke the Wayland protocol (only where one program is all there is).
+    AppViolation(String),
+    /// A program cannot be started.
+    Program { program: String, source: io::Error },
+    /// `wayferry` is missing on the other machine.
+    RemoteMissing { binary: String, destination: String },
+    /// ssh ended before the session began; it has said why.
+    Ssh { status: u8 },
+    /// ssh came up but the two sides could not meet through it.
+    Bootstrap(String),
+    /// A file or directory cannot be used.
+    File { path: PathBuf, source: io::Error },
+    /// A system call failed where none should.
+    System { doing: &'static str, source: io::Error },
+    /// Any of the above, after the program had been started.
+    AfterStart(Box<Error>),
+    /// Asked to end by a signal.
+    Signal(i32),
+}
+
+/// Exit codes with what they mean: the rows of `docs/exit-codes.md`.
+pub(crate) const CODES: &[(u8, &str)] = &[
+    (0, "the session ended as asked, and the program, if there was one, returned 0"),
+    (16, "TLS failed in a way that no other row names"),
+    (18, "nothing answered: timeout while connecting"),
+    (19, "verification failed: the other side showed another certificate than the ticket names"),
+    (28, "authentication failed: the ticket's secret is wrong, expired or already used"),
+    (29, "the connection was lost"),
+    (64, "wrong use of the command line"),
+    (65, "the ticket is malformed"),
+    (69, "no compositor to show windows on"),
+    (70, "the compositor lacks a global that windows need"),
+    (71, "the compositor ended the connection"),
+    (72, "`wayferry` was not found on the other machine"),
+    (73, "the UDP address or port cannot be listened on"),
+    (74, "a file or directory cannot be used"),
+    (75, "the two sides cannot work together: no common version"),
+    (76, "the other side broke the session protocol"),
+    (77, "the name of the Wayland display is taken or cannot be made"),
+    (78, "ssh came up, but the two sides could not meet through it"),
+    (79, "the compositor's keymap cannot be read"),
+    (
+        80,
+        "the program broke the Wayland protocol (`wayferry conn` only; elsewhere only its own connection ends)",
+    ),
+    (126, "the program was found but cannot be run"),
+    (127, "the program was not found"),
+    (130, "interrupted by SIGINT"),
+    (143, "ended by SIGTERM or SIGHUP"),
+    (255, "ssh failed, or Wayferry itself failed after the program had been started"),
+];
+
+impl Error {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Tls(_) => 16,
+            Self::NothingAnswered { .. } => 18,
+            Self::Fingerprint(_) => 19,
+            Self::Secret(_) => 28,
+            Self::Lost(_) => 29,
+            Self::Usage(_) => 64,
+            Self::Ticket(_) => 65,
+            Self::NoCompositor { .. } => 69,
+            Self::MissingGlobals(_) => 70,
+            Self::Compositor(_) => 71,
+            Self::RemoteMissing { .. } => 72,
+            Self::Bind { .. } => 73,
+            Self::File { .. } => 74,
+            Self::Incompatible(_) => 75,
+            Self::PeerViolation(_) => 76,
+            Self::Display { .. } => 77,
+            Self::Bootstrap(_) => 78,
+            Self::Keymap(_) => 79,
+            Self::AppViolation(_) => 80,
+            Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::Program { .. } => 126,
+            Self::Signal(2) => 130,
+            Self::Signal(_) => 143,
+            Self::System { .. } | Self::Ssh { .. } => 255,
+            // What the link did keeps its own code: scripts tell it from a failure of ours.
+            Self::AfterStart(inner) => match **inner {
+                Self::Lost(_) | Self::Signal(_) | Self::Secret(_) | Self::Fingerprint(_) => inner.code(),
+                _ => 255,
+            },
+        }
+    }
+
+    /// What the user can do about it.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            Self::Usage(_) => "`wayferry --help` lists the commands and options",
+            Self::Ticket(_) => "copy the whole line that `wayferry host` printed, from `wf1:` to its end",
+            Self::NoCompositor { .. } => {
+                "run this inside a Wayland session, or set WAYLAND_DISPLAY and XDG_RUNTIME_DIR"
+            }
+            Self::MissingGlobals(_) => {
+                "use a compositor with wl_compositor 4, wl_shm and xdg_wm_base (sway 1.7, weston 10 or newer)"
+            }
+            Self::Compositor(_) => "the compositor's own log tells more; run the command again",
+            Self::Keymap(_) => "set another keyboard layout in the compositor and run the command again",
+            Self::NothingAnswered { .. } => {
+                "check that the host still runs and that no firewall drops UDP to that port"
+            }
+            Self::Fingerprint(_) => {
+                "use the ticket of this very run of `wayferry host`; if it is, somebody may be in between"
+            }
+            Self::Tls(_) => "check that both sides run the same version of wayferry",
+            Self::Secret(_) => "a ticket works once: start `wayferry host` again and use the new ticket",
+            Self::Incompatible(_) | Self::PeerViolation(_) => {
+                "install the same version of wayferry on both machines"
+            }
+            Self::Lost(_) => "check the network, then start the session again",
+            Self::Bind { .. } => "choose another port, or a range such as `--port 60000-61000`",
+            Self::Display { .. } => "choose another name with `--display`, or end the program that uses it",
+            Self::AppViolation(_) => {
+                "this is a bug of the program or of wayferry; WAYLAND_DEBUG=1 shows its messages"
+            }
+            Self::Program { .. } => {
+                "check the name and the PATH of the machine on which the program should run"
+            }
+            Self::RemoteMissing { .. } => {
+                "install wayferry there, or say where it is with `--remote-bin PATH` before the word ssh"
+            }
+            Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",
+            Self::Bootstrap(_) => {
+                "the server must allow the forwarding of Unix sockets (AllowStreamLocalForwarding yes)"
+            }
+            Self::File { .. } => "check that the path exists and may be used by you",
+            Self::System { .. } => "see the system's limits (`ulimit -a`) and free memory",
+            Self::AfterStart(inner) => return inner.hint(),
+            Self::Signal(_) => "",
+        }
+        .to_owned()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(what) => f.write_str(what),
+            Self::Ticket(what) => write!(f, "malformed ticket: {}", sanitize(what)),
+            Self::NoCompositor { tried, source: None } => write!(f, "no compositor: {tried}"),
+            Self::NoCompositor { tried, source: Some(source) } => {
+                write!(f, "no compositor: cannot connect to `{tried}`: {source}")
+            }
+            Self::MissingGlobals(what) => write!(f, "the compositor lacks {}", sanitize(what)),
+            Self::Compositor(what) => write!(f, "the compositor ended the connection: {}", sanitize(what)),
+            Self::Keymap(what) => write!(f, "cannot use the compositor's keymap: {}", sanitize(what)),
+            Self::NothingAnswered { tried, waited } => {
+                let list: Vec<String> = tried.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "connection timed out: no answer from `{}` within {} s",
+                    list.join("`, `"),
+                    waited.as_secs()
+                )
+            }
+            Self::Fingerprint(what) => write!(f, "verification failed: {}", sanitize(what)),
+            Self::Tls(what) if what.is_empty() => f.write_str("TLS handshake failed"),
+            Self::Tls(what) => write!(f, "TLS handshake failed: {}", sanitize(what)),
+            Self::Secret(what) => write!(f, "authentication failed: {}", sanitize(what)),
+            Self::Incompatible(what) => write!(f, "the two sides cannot work together: {}", sanitize(what)),
+            Self::PeerViolation(what) => {
+                write!(f, "the other side broke the session protocol: {}", sanitize(what))
+            }
+            Self::Lost(what) => write!(f, "connection lost: {}", sanitize(what)),
+            Self::Bind { address, source } => write!(f, "cannot listen on `{address}`: {source}"),
+            Self::Display { name, source } => write!(f, "cannot make the Wayland display `{name}`: {source}"),
+            Self::AppViolation(what) => {
+                write!(f, "the program broke the Wayland protocol: {}", sanitize(what))
+            }
+            Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
+            Self::RemoteMissing { binary, destination } => {
+                write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
+            }
+            Self::Ssh { status } => write!(f, "ssh ended with status {status} before the session began"),
+            Self::Bootstrap(what) => write!(f, "cannot meet the other side through ssh: {}", sanitize(what)),
+            Self::File { path, source } => write!(f, "cannot use `{}`: {source}", path.display()),
+            Self::System { doing, source } => write!(f, "{doing} failed: {source}"),
+            Self::AfterStart(inner) => inner.fmt(f),
+            Self::Signal(number) => write!(f, "ended by signal {number}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::NoCompositor { source, .. } => source.as_ref().map(|source| source as _),
+            Self::Bind { source, .. }
+            | Self::Display { source, .. }
+            | Self::Program { source, .. }
+            | Self::File { source, .. }
+            | Self::System { source, .. } => Some(source),
+            Self::AfterStart(inner) => Some(inner),
+            _ => None,
+        }
+    }
+}
+
+/// Tells the user, on stderr, and returns the exit code. A signal needs no words: the user sent it.
+pub(crate) fn report(error: &Error) -> u8 {
+    if !matches!(error, Error::Signal(_)) {
+        // One write, so that the lines of two processes on one terminal do not mix.
+        eprint!("{}", text(error));
+    }
+    error.code()
+}
+
+fn text(error: &Error) -> String {
+    let one_line = error.to_string().replace('\n', " ");
+    format!("error: {one_line}\nhint: {}\n", error.hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Error> {
+        let io = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let text = || "x\u{1b}[31m".to_owned();
+        vec![
+            Error::Usage("unexpected argument".into()),
+            Error::Ticket(text()),
+            Error::NoCompositor { tried: "wayland-0".into(), source: Some(io()) },
+            Error::MissingGlobals(text()),
+            Error::Compositor(text()),
+            Error::Keymap(text()),
+            Error::NothingAnswered {
+                tried: vec![([127, 0, 0, 1], 9).into()],
+                waited: Duration::from_secs(3),
+            },
+            Error::Fingerprint(text()),
+            Error::Tls(String::new()),
+            Error::Secret(text()),
+            Error::Incompatible(text()),
+            Error::PeerViolation(text()),
+            Error::Lost(text()),
+            Error::Bind { address: "0.0.0.0:1".into(), source: io() },
+            Error::Display { name: "wayland-1".into(), source: io() },
+            Error::AppViolation(text()),
+            Error::Program { program: "foot".into(), source: io() },
+            Error::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
+            Error::RemoteMissing { binary: text(), destination: text() },
+            Error::Bootstrap(text()),
+            Error::File { path: "/x".into(), source: io() },
+            Error::System { doing: "poll", source: io() },
+            Error::Signal(2),
+            Error::Signal(15),
+        ]
+    }
+
+    #[test]
+    fn the_codes_are_distinct_and_documented() {
+        let mut seen = std::collections::BTreeMap::new();
+        for error in samples() {
+            assert!(CODES.iter().any(|(code, _)| *code == error.code()), "{error:?}");
+            if let Some(other) = seen.insert(error.code(), format!("{error:?}")) {
+                panic!("{error:?} and {other} share a code");
+            }
+        }
+        let documented: Vec<u8> = CODES.iter().map(|(code, _)| *code).filter(|code| *code != 0).collect();
+        assert_eq!(documented, seen.into_keys().collect::<Vec<_>>(), "a documented code is never given");
+    }
+
+    #[test]
+    fn docs_exit_codes_is_the_table() {
+        let page = include_str!("../../../docs/exit-codes.md");
+        let rows: Vec<&str> =
+            page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| code")).collect();
+        let expected: Vec<String> =
+            CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |")).collect();
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn every_error_is_two_clean_lines() {
+        for error in samples() {
+            let text = text(&error);
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(lines.len(), 2, "{text}");
+            assert!(lines[0].starts_with("error: ") && lines[1].starts_with("hint: "), "{text}");
+            assert!(!text.contains('\u{1b}'), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn after_the_start_only_the_link_keeps_its_code() {
+        assert_eq!(Error::AfterStart(Box::new(Error::Lost("x".into()))).code(), 29);
+        assert_eq!(Error::AfterStart(Box::new(Error::Compositor("x".into()))).code(), 255);
+    }
+}

@@ -1,0 +1,376 @@
+//! The command line: raw flags as clap reads them, then checked values.
+//!
+//! Flags are defined and documented here and nowhere else; the manual page and the completions are made from these
+//! definitions. This module starts nothing. Invariant: everything after the word `ssh` reaches us byte for byte, clap
+//! never sees it.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::error::Error;
+
+/// Shows remote Wayland programs here, over QUIC.
+///
+/// `wayferry ssh user@host foot` runs foot on host and shows its window as a window of this desktop. Own options
+/// stand before the word `ssh`; all after it is ssh's.
+#[derive(Debug, Parser)]
+#[command(name = "wayferry", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    pub(crate) own: OwnFlags,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that mean the same for every command that has use for them.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct OwnFlags {
+    /// Put TEXT in front of every window title.
+    #[arg(long, value_name = "TEXT", global = true)]
+    pub(crate) title_prefix: Option<String>,
+    /// Name of the Wayland display that programs connect to [default: a random one].
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) display: Option<String>,
+    /// Serve one program's connection, and end when it closes.
+    #[arg(long, global = true)]
+    pub(crate) oneshot: bool,
+    /// Where no command is given, make the shell a login shell (with `ssh` it always is).
+    #[arg(long, global = true)]
+    pub(crate) login_shell: bool,
+    /// Offer a protocol to programs that is refused by default, such as zwlr_screencopy_manager_v1.
+    #[arg(long, value_name = "PROTOCOL", global = true)]
+    pub(crate) allow: Vec<String>,
+    /// Do not offer a protocol to programs.
+    #[arg(long, value_name = "PROTOCOL", global = true)]
+    pub(crate) deny: Vec<String>,
+    /// How pixels are compressed: none, lz4, zstd or zstd=LEVEL (1 to 19) [default: zstd=1].
+    #[arg(long, value_name = "METHOD", global = true)]
+    pub(crate) compress: Option<Compress>,
+    /// UDP port, or range LOW-HIGH of which the first free one is taken [default: any].
+    #[arg(long, value_name = "RANGE", global = true, value_parser = parse_ports)]
+    pub(crate) port: Option<RangeInclusive<u16>>,
+    /// The wayferry binary on the other machine [default: the one in its PATH].
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) remote_bin: Option<String>,
+    /// The ssh program to run.
+    #[arg(long, value_name = "PATH", global = true, default_value = "ssh")]
+    pub(crate) ssh_bin: OsString,
+    /// Show X11 programs too, through xwayland-satellite.
+    #[arg(long, global = true)]
+    pub(crate) xwayland: bool,
+    /// Write a qlog file for the connection to DIR.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Print a line of statistics to stderr every second.
+    #[arg(long, global = true)]
+    pub(crate) stats: bool,
+    /// Write what the programs send, without their pixels, to DIR, as a corpus for tests.
+    #[arg(long, value_name = "DIR", global = true, hide = true)]
+    pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program on another machine through ssh and show its windows here.
+    #[command(override_usage = "wayferry [OPTIONS] ssh [SSH OPTIONS] DESTINATION [COMMAND ...]")]
+    Ssh {
+        /// ssh's options, the destination and the command, as for ssh(1).
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SSH ARGUMENTS")]
+        words: Vec<OsString>,
+    },
+    /// Run programs here for a display elsewhere; the first line on stdout is the ticket for `attach`.
+    Host(HostFlags),
+    /// Show the windows of a host here.
+    Attach(AttachFlags),
+    /// Both sides on this machine with an emulated link between them.
+    Demo(DemoFlags),
+    /// Measure.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// One side with inherited sockets.
+    #[command(hide = true)]
+    Conn {
+        /// Which side.
+        #[arg(long)]
+        role: Role,
+    },
+    /// Print the manual page.
+    #[command(hide = true)]
+    Man,
+    /// Print completions for a shell.
+    #[command(hide = true)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which half of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// Beside the program.
+    App,
+    /// Beside the compositor.
+    Display,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostFlags {
+    /// Address and UDP port to listen on; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "bootstrap")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A name for the session, shown on the other side.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How long to wait for a display, in seconds [default: for ever].
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) expire: Option<Duration>,
+    /// Meet the display side at this Unix socket instead of printing a ticket.
+    #[arg(long, hide = true)]
+    pub(crate) bootstrap: Option<PathBuf>,
+    /// Give this line to the user's shell instead of a command.
+    #[arg(long, hide = true, conflicts_with = "command")]
+    pub(crate) shell_line: Option<String>,
+    /// The program and its arguments [default: the user's shell].
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachFlags {
+    /// The line that `wayferry host` printed.
+    pub(crate) ticket: String,
+    /// Connect to this address instead of the ticket's.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) via: Option<String>,
+    /// How long to wait for an answer, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DemoFlags {
+    /// Round-trip time of the link, milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 100)]
+    pub(crate) rtt: u32,
+    /// Packets that the link loses, per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) loss: f64,
+    /// Rate of the link, Mbit/s.
+    #[arg(long, value_name = "MBITS", default_value_t = 20.0)]
+    pub(crate) rate: f64,
+    /// Seed of the link's randomness.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// End after this many seconds [default: with the program; 10 with the scripted one].
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) duration: Option<Duration>,
+    /// Where to write the picture of what the display shows.
+    #[arg(long, value_name = "FILE", default_value = "wayferry-demo.png")]
+    pub(crate) png: PathBuf,
+    /// Use the built-in stage even if there is a compositor.
+    #[arg(long)]
+    pub(crate) stage: bool,
+    /// The program to show [default: a scripted one].
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Window mode on the stage: frame rates, bytes, latencies.
+    Windows(BenchFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchFlags {
+    /// Write the results to FILE as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Run only cases whose name contains TEXT.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Shorter measurements, for a smoke test.
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// How pixels are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compress {
+    /// Not at all.
+    None,
+    /// LZ4.
+    Lz4,
+    /// Zstandard at this level.
+    Zstd(i32),
+}
+
+impl Default for Compress {
+    /// The level that costs less time than a link of 100 Mbit/s gains by it.
+    fn default() -> Self {
+        Self::Zstd(1)
+    }
+}
+
+impl std::str::FromStr for Compress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "none" => Ok(Self::None),
+            None if text == "lz4" => Ok(Self::Lz4),
+            None if text == "zstd" => Ok(Self::Zstd(1)),
+            Some(("zstd", level)) => match level.parse() {
+                Ok(level @ 1..=19) => Ok(Self::Zstd(level)),
+                _ => Err(format!("expected a level from 1 to 19, got `{level}`")),
+            },
+            _ => Err("expected none, lz4, zstd or zstd=LEVEL".into()),
+        }
+    }
+}
+
+impl Flags {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// [`Error::Usage`]. `--help` and `--version` print and end the process.
+    pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
+        let (ours, sshs) = split_at_ssh(words.into_iter().collect());
+        let mut flags = match Self::try_parse_from(ours) {
+            Ok(flags) => flags,
+            Err(error) if !error.use_stderr() => error.exit(),
+            Err(error) => return Err(Error::Usage(first_line(&error))),
+        };
+        if let (Command::Ssh { words }, Some(sshs)) = (&mut flags.command, sshs) {
+            *words = sshs;
+        }
+        Ok(flags)
+    }
+}
+
+/// Cuts the command line behind the word `ssh` where it stands as the command.
+fn split_at_ssh(words: Vec<OsString>) -> (Vec<OsString>, Option<Vec<OsString>>) {
+    let command = Flags::command();
+    let takes_value =
+        |word: &str| command.get_opts().any(|option| option.get_long() == word.strip_prefix("--"));
+    let mut index = 1;
+    while let Some(word) = words.get(index) {
+        match word.to_str() {
+            Some("ssh") => {
+                let rest = words[index + 1..].to_vec();
+                // `wayferry ssh --help` alone is a question to us: ssh has no long options.
+                if rest.first().is_some_and(|word| word == "--help") {
+                    return (words, None);
+                }
+                return (words[..=index].to_vec(), Some(rest));
+            }
+            Some(word) if word.starts_with("--") && takes_value(word) => index += 2,
+            Some(word) if word.starts_with('-') => index += 1,
+            _ => break,
+        }
+    }
+    (words, None)
+}
+
+/// What clap has to say, without its usage text: one line is our style.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("wrong use").trim_start_matches("error: ").to_owned();
+    match error.kind() {
+        clap::error::ErrorKind::MissingRequiredArgument => {
+            format!("{first} {}", lines.next().unwrap_or_default()).trim_end().to_owned()
+        }
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "no command given".into(),
+        _ => first,
+    }
+}
+
+fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
+    match (low.parse::<u16>(), high.parse::<u16>()) {
+        (Ok(low), Ok(high)) if low <= high && (low > 0 || high == 0) => Ok(low..=high),
+        _ => Err("expected a port or LOW-HIGH".into()),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e9 => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected a positive number of seconds".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Flags, Error> {
+        Flags::parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Flags::command().debug_assert();
+    }
+
+    #[test]
+    fn everything_after_ssh_is_sshs() {
+        let flags =
+            parse("wayferry --compress lz4 --display ssh ssh -p 22 --help host foot --compress zstd -h")
+                .expect("parses");
+        assert_eq!(flags.own.compress, Some(Compress::Lz4));
+        assert_eq!(flags.own.display.as_deref(), Some("ssh"));
+        let Command::Ssh { words } = flags.command else { panic!("not ssh") };
+        assert_eq!(words.join(std::ffi::OsStr::new(" ")), "-p 22 --help host foot --compress zstd -h");
+    }
+
+    #[test]
+    fn own_options_stand_on_either_side_of_the_other_commands() {
+        for line in ["wayferry --title-prefix X: attach wf1:", "wayferry attach --title-prefix X: wf1:"] {
+            assert_eq!(parse(line).expect(line).own.title_prefix.as_deref(), Some("X:"));
+        }
+    }
+
+    #[test]
+    fn host_takes_a_command_after_two_dashes() {
+        let flags =
+            parse("wayferry host --listen 127.0.0.1:0 --port 60000-61000 -- foot --server").expect("parses");
+        assert_eq!(flags.own.port, Some(60000..=61000));
+        let Command::Host(host) = flags.command else { panic!("not host") };
+        assert_eq!(host.command, ["foot", "--server"]);
+    }
+
+    #[test]
+    fn wrong_use_is_one_line_and_code_64() {
+        for line in [
+            "wayferry",
+            "wayferry frobnicate",
+            "wayferry --nope ssh host",
+            "wayferry host -- foot",
+            "wayferry host --listen nonsense",
+            "wayferry --compress zstd=99 ssh host",
+            "wayferry --port 9-1 ssh host",
+            "wayferry conn --role both",
+            "wayferry attach",
+        ] {
+            let error = parse(line).expect_err(line);
+            assert_eq!(error.code(), 64, "{line}");
+            assert!(!error.to_string().contains('\n') && !error.to_string().is_empty(), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn compression_methods() {
+        assert_eq!("none".parse(), Ok(Compress::None));
+        assert_eq!("zstd".parse(), Ok(Compress::Zstd(1)));
+        assert_eq!("zstd=7".parse(), Ok(Compress::Zstd(7)));
+        assert!("lz4=1".parse::<Compress>().is_err());
+    }
+}

@@ -1,0 +1,47 @@
+//! The manual page and shell completions, made from the definitions of the flags.
+
+use std::io::Write;
+
+use clap::CommandFactory;
+
+use crate::error::Error;
+use crate::flags::Flags;
+
+/// Writes the manual page to stdout.
+pub(crate) fn man() -> Result<u8, Error> {
+    let mut page = Vec::new();
+    let mut render = || -> std::io::Result<()> {
+        let command = Flags::command();
+        clap_mangen::Man::new(command.clone()).render(&mut page)?;
+        writeln!(page, ".SH \"EXIT STATUS\"")?;
+        for (code, meaning) in crate::error::CODES {
+            writeln!(page, ".TP\n{code}\n{}", meaning.replace('\\', "\\\\"))?;
+        }
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let sub = sub.clone().bin_name(format!("wayferry {}", sub.get_name()));
+            writeln!(page, ".SH \"COMMAND {}\"", sub.get_name().to_uppercase())?;
+            let man = clap_mangen::Man::new(sub);
+            man.render_synopsis_section(&mut page)?;
+            man.render_description_section(&mut page)?;
+            man.render_options_section(&mut page)?;
+        }
+        Ok(())
+    };
+    render().map_err(|source| Error::System { doing: "making the manual page", source })?;
+    write_out(&page)
+}
+
+/// Writes completions for `shell` to stdout.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Flags::command(), "wayferry", &mut script);
+    write_out(&script)
+}
+
+fn write_out(bytes: &[u8]) -> Result<u8, Error> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(|source| Error::System { doing: "writing to stdout", source })?;
+    Ok(0)
+}

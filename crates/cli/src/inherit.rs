@@ -1,0 +1,47 @@
+//! Descriptors that another process left open for us, named by number in the environment.
+//!
+//! Invariant: each is taken once, and is closed on exec afterwards, so that no program inherits it.
+
+#![allow(unsafe_code)]
+
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use rustix::io::FdFlags;
+
+use crate::error::Error;
+
+/// The descriptors whose numbers stand in these environment variables. To be called before this process opens any
+/// descriptor of its own.
+///
+/// # Errors
+/// [`Error::Usage`] when a variable is not set, its value is not the number of an open descriptor, or two name the same.
+pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[OwnedFd; N], Error> {
+    let mut numbers = [0; N];
+    for (index, name) in names.iter().enumerate() {
+        let number = number(name)?;
+        if numbers[..index].contains(&number) {
+            return Err(Error::Usage(format!("{name} names a descriptor that is in use for something else")));
+        }
+        numbers[index] = number;
+    }
+    let fds = numbers.map(|number| {
+        // SAFETY: the descriptor is open, as just seen, and nobody else here owns it: it is none of the standard three,
+        // the numbers differ, and this process has not opened any yet.
+        unsafe { OwnedFd::from_raw_fd(number) }
+    });
+    for fd in &fds {
+        rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)
+            .map_err(|error| Error::System { doing: "fcntl", source: error.into() })?;
+    }
+    Ok(fds)
+}
+
+fn number(name: &str) -> Result<i32, Error> {
+    let usage = |what: &str| Error::Usage(format!("{name} {what}"));
+    let value = std::env::var(name).map_err(|_| usage("is not set"))?;
+    let number: i32 = value.parse().map_err(|_| usage("is not a number"))?;
+    if number < 3 || !std::path::Path::new(&format!("/proc/self/fd/{number}")).exists() {
+        return Err(usage("is not the number of an open descriptor"));
+    }
+    Ok(number)
+}

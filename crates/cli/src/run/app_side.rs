@@ -1,0 +1,709 @@
+//! The run loop beside the programs.
+//!
+//! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves what these
+//! want to the session and back. The session's programs start when the display has told what it looks like, and the
+//! session ends with them. It decides nothing about Wayland. Invariant: whatever one program does ends at most its own
+//! connection.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::event::PollFlags;
+use wayferry_proto::{
+    ChannelId, CloseReason, ConnectionId, Control, Event, Header, Session, SurfaceId, Time, UpdateHeader,
+};
+use wayferry_wayland::app::{Config, Connection, Desk};
+use wayferry_wayland::snapshot::Snapshot;
+use wayferry_wayland::wire::{ReadState, Socket};
+use wayferry_wayland::{Action, End, Update};
+
+use super::link::{CleanEnd, Link, closed};
+use super::pipes::{PipeToken, Pipes};
+use super::programs::{Environment, Launch, Place, Program, exit_code};
+use super::signals::Signals;
+use super::socket::Listener;
+use super::stats::{Counters, StatsLine};
+use super::wait::Interests;
+use super::{Clock, Handle, earlier};
+use crate::error::Error;
+use crate::flags::Compress;
+use crate::notice::{notice, trouble};
+
+/// What an app side is told once.
+#[derive(Debug, Clone)]
+pub(crate) struct AppSideConfig {
+    /// For each program's connection; the compression is filled in here.
+    pub(crate) core: Config,
+    /// How pixels may be compressed; the display must understand it.
+    pub(crate) compress: Compress,
+    /// Serve one connection and end with it.
+    pub(crate) oneshot: bool,
+    /// Print a line of statistics every second.
+    pub(crate) stats: bool,
+}
+
+/// A program to start when the display is there.
+#[derive(Debug, Clone)]
+pub(crate) struct Start {
+    pub(crate) launch: Launch,
+    pub(crate) environment: Environment,
+    pub(crate) place: Place,
+}
+
+/// The app side of a running session.
+pub(crate) struct AppSide<'a> {
+    config: AppSideConfig,
+    clock: Clock,
+    signals: Option<&'a Signals>,
+    handle: Option<Handle>,
+    link: Link,
+    listener: Option<Listener>,
+    start: Option<Start>,
+    program: Option<Program>,
+    /// Programs whose end does not end the session, such as the X11 bridge.
+    helpers: Vec<Program>,
+    connections: BTreeMap<ConnectionId, Served>,
+    /// Sockets that came before the display was known.
+    early: Vec<OwnedFd>,
+    next_connection: u32,
+    /// Which connection's content goes first, so that none is always last.
+    turn: usize,
+    pipes: Pipes,
+    desk: Option<Rc<Desk>>,
+    blobs: BlobStore,
+    sent_blobs: HashSet<u128>,
+    counters: Counters,
+    stats: Option<StatsLine>,
+    accept_after: Time,
+    phase: Phase,
+    last_end: Option<End>,
+    next_refresh: Time,
+}
+
+/// One program's connection.
+struct Served {
+    socket: Socket,
+    core: Connection,
+    channel: ChannelId,
+}
+
+enum Phase {
+    Running,
+    /// The display was told the exit code and answers by closing.
+    Exiting {
+        code: u8,
+        deadline: Time,
+    },
+}
+
+/// Content that connections may name, kept for those that come later.
+#[derive(Default)]
+struct BlobStore {
+    blobs: HashMap<u128, Rc<[u8]>>,
+    bytes: usize,
+}
+
+/// How a session ended on this side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The program ended; the display was told.
+    Exit(u8),
+    /// The display ended the session.
+    DisplayLeft,
+    /// The one connection ended (`oneshot`), and how.
+    ConnectionEnded(End),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Token {
+    Link,
+    Signal,
+    Handle,
+    Listener,
+    Program,
+    Connection(ConnectionId),
+    Pipe(PipeToken),
+}
+
+impl<'a> AppSide<'a> {
+    /// An app side over a link whose session has been started with [`wayferry_proto::Side::App`].
+    pub(crate) fn new(config: AppSideConfig, clock: Clock, link: Link) -> Self {
+        Self {
+            stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
+            config,
+            clock,
+            signals: None,
+            handle: None,
+            link,
+            listener: None,
+            start: None,
+            program: None,
+            helpers: Vec::new(),
+            connections: BTreeMap::new(),
+            early: Vec::new(),
+            next_connection: 1,
+            turn: 0,
+            pipes: Pipes::default(),
+            desk: None,
+            blobs: BlobStore::default(),
+            sent_blobs: HashSet::new(),
+            counters: Counters::default(),
+            accept_after: Time::ZERO,
+            phase: Phase::Running,
+            last_end: None,
+            next_refresh: Time::ZERO,
+        }
+    }
+
+    /// Ends with an error when one of these signals comes.
+    #[must_use]
+    pub(crate) fn with_signals(mut self, signals: &'a Signals) -> Self {
+        self.signals = Some(signals);
+        self
+    }
+
+    /// Can be asked to end, and asked for its counters, from another thread.
+    #[must_use]
+    pub(crate) fn with_handle(mut self, handle: Handle) -> Self {
+        self.handle = Some(handle);
+        self
+    }
+
+    /// Accepts programs here.
+    #[must_use]
+    pub(crate) fn with_listener(mut self, listener: Listener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// Starts this program when the display is there, and ends with it.
+    #[must_use]
+    pub(crate) fn with_program(mut self, start: Start) -> Self {
+        self.start = Some(start);
+        self
+    }
+
+    /// Looks after a helper: it is ended with the session.
+    #[must_use]
+    pub(crate) fn with_helper(mut self, helper: Option<Program>) -> Self {
+        self.helpers.extend(helper);
+        self
+    }
+
+    /// Serves a program whose connection exists already.
+    #[must_use]
+    pub(crate) fn with_connection(mut self, fd: OwnedFd) -> Self {
+        self.early.push(fd);
+        self
+    }
+
+    /// Runs until the session is over.
+    ///
+    /// # Errors
+    /// What the link did, a signal, a failing system call; [`Error::AfterStart`] around it once the program runs.
+    pub(crate) fn run(mut self) -> Result<Outcome, Error> {
+        let result = self.turns();
+        if result.is_err() {
+            // The display should not have to find out by silence.
+            self.link.session.close(CloseReason::Done);
+            self.link.transmit();
+        }
+        match (result, self.program.is_some()) {
+            (Err(error), true) => Err(Error::AfterStart(Box::new(error))),
+            (result, _) => result,
+        }
+    }
+
+    fn turns(&mut self) -> Result<Outcome, Error> {
+        let mut ready = Vec::new();
+        loop {
+            let now = self.clock.now();
+            if let Some(signals) = self.signals {
+                signals.check()?;
+            }
+            self.link.receive(now);
+            while let Some(event) = self.link.poll_event() {
+                if let Some(outcome) = self.on_event(now, event)? {
+                    return Ok(outcome);
+                }
+            }
+            // Input first: it must not wait for the pixels below.
+            self.flush_sockets(now);
+            self.on_ready(now, &ready);
+            self.on_timeouts(now);
+            self.flush_content(now);
+            self.perform_actions();
+            self.link.transmit();
+            self.flush_sockets(now);
+            self.remove_ended(now);
+            self.link.transmit();
+            if let Some(outcome) = self.outcome(now) {
+                return Ok(outcome);
+            }
+            ready = self.wait(now)?;
+        }
+    }
+
+    /// Takes one event of the session; gives an outcome when it was the last.
+    fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
+        match event {
+            Event::Ready { .. } => {}
+            Event::Control(Control::Snapshot(bytes)) => self.on_snapshot(now, &bytes)?,
+            Event::Control(Control::AppClosed { error: Some(text), .. }) => {
+                notice(&format!("the display ended a program's connection: {text}"));
+            }
+            Event::Control(_) => {}
+            Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
+                self.pipes.on_opened(&mut self.link.session, channel, (connection, pipe));
+            }
+            Event::Opened { channel, header: Header::Events { connection } } => {
+                if !self.connections.contains_key(&connection) {
+                    self.link.session.stop(channel, STOP_UNKNOWN);
+                }
+            }
+            Event::Message { header: Header::Events { connection }, bytes, .. } => {
+                self.counters.messages += 1;
+                if let Some(served) = self.connections.get_mut(&connection) {
+                    served.core.on_message(now, &bytes);
+                }
+            }
+            Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
+                self.pipes.on_data(&mut self.link.session, (connection, pipe), bytes);
+            }
+            Event::Finished { header, .. } => self.on_channel_end(header, None),
+            Event::Reset { header, code, .. } => self.on_channel_end(header, Some(code)),
+            Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
+                self.pipes.on_stopped((connection, pipe));
+            }
+            Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
+            Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
+            Event::Warning(text) => notice(&text),
+            Event::Closed { reason, by } => {
+                let end = closed(reason, by);
+                return match (&self.phase, end) {
+                    (Phase::Exiting { code, .. }, _) => Ok(Some(self.exit_outcome(*code))),
+                    (_, Ok(CleanEnd::Peer | CleanEnd::Us)) => Ok(Some(Outcome::DisplayLeft)),
+                    (_, Err(error)) => Err(error),
+                };
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn on_channel_end(&mut self, header: Header, reset: Option<u32>) {
+        match (header, reset) {
+            (Header::Pipe { connection, pipe }, None) => {
+                self.pipes.on_finished(&mut self.link.session, (connection, pipe));
+            }
+            (Header::Pipe { connection, pipe }, Some(_)) => self.pipes.on_reset((connection, pipe)),
+            (Header::Events { connection }, _) => self.hang_up(connection),
+            _ => {}
+        }
+    }
+
+    /// The other half of a connection is gone.
+    fn hang_up(&mut self, connection: ConnectionId) {
+        if let Some(served) = self.connections.get_mut(&connection) {
+            served.core.on_hang_up();
+        }
+    }
+
+    fn on_snapshot(&mut self, now: Time, bytes: &Bytes) -> Result<(), Error> {
+        let snapshot = Snapshot::decode(bytes).map_err(|error| {
+            self.link.session.close(CloseReason::ProtocolViolation(error.to_string()));
+            Error::PeerViolation(error.to_string())
+        })?;
+        let clock = self.link.session.clock().clone();
+        self.set_desk(now, Desk { snapshot, clock });
+        for fd in std::mem::take(&mut self.early) {
+            self.serve(fd);
+        }
+        if let Some(start) = self.start.take() {
+            self.program = Some(Program::start(&start.launch, &start.environment, start.place)?);
+        }
+        Ok(())
+    }
+
+    fn set_desk(&mut self, now: Time, desk: Desk) {
+        let desk = Rc::new(desk);
+        for served in self.connections.values_mut() {
+            served.core.on_desk(now, &desk);
+        }
+        self.desk = Some(desk);
+    }
+
+    fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
+        let blob: Rc<[u8]> = Rc::from(&bytes[..]);
+        self.blobs.insert(hash, Rc::clone(&blob));
+        for served in self.connections.values_mut() {
+            served.core.on_blob(now, hash, &blob);
+        }
+    }
+
+    fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
+        for (token, flags) in ready {
+            match token {
+                Token::Link | Token::Signal | Token::Handle | Token::Program => {}
+                Token::Listener => self.accept(now),
+                Token::Connection(id) => {
+                    if let Some(served) = self.connections.get_mut(id) {
+                        served.read(now);
+                    }
+                }
+                Token::Pipe(token) => self.pipes.on_ready(&mut self.link.session, *token, *flags),
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Time) {
+        for _ in 0..MAX_ACCEPTS {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
+                Ok(Some(fd)) => {
+                    self.serve(fd);
+                    if self.config.oneshot {
+                        self.listener = None;
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    // Most likely no descriptors are left; the program waits in the queue until some are.
+                    notice(&format!("cannot accept a program: {error}"));
+                    self.accept_after = now + Duration::from_secs(1);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Begins to serve a program's socket.
+    fn serve(&mut self, fd: OwnedFd) {
+        let Some(desk) = &self.desk else { return self.early.push(fd) };
+        let socket = match Socket::new(fd) {
+            Ok(socket) => socket,
+            Err(error) => return notice(&format!("cannot serve a program: {error}")),
+        };
+        let id = ConnectionId(self.next_connection);
+        self.next_connection += 1;
+        let mut config = self.config.core.clone();
+        config.compression = pixel_compression(self.config.compress, &self.link.session);
+        let mut core = Connection::new(config, desk);
+        let now = self.clock.now();
+        for (hash, blob) in &self.blobs.blobs {
+            core.on_blob(now, *hash, blob);
+        }
+        let channel = self.link.session.open(Header::Wayland { connection: id });
+        self.connections.insert(id, Served { socket, core, channel });
+    }
+
+    fn on_timeouts(&mut self, now: Time) {
+        for served in self.connections.values_mut() {
+            if served.core.next_timeout().is_some_and(|at| at <= now) {
+                served.core.on_timeout(now);
+            }
+        }
+        if self.pipes.next_timeout().is_some_and(|at| at <= now) {
+            self.pipes.on_timeout(&mut self.link.session, now);
+        }
+        if now >= self.next_refresh {
+            self.next_refresh = now + CLOCK_REFRESH;
+            self.refresh_clock(now);
+        }
+        let link = self.link.state();
+        let line = self
+            .stats
+            .as_mut()
+            .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
+        if let Some(line) = line {
+            notice(&line);
+        }
+        if let Some(handle) = &self.handle {
+            handle.publish(self.counters, link);
+        }
+    }
+
+    /// The estimate of the other host's clock gets better with time; connections follow when it moved.
+    fn refresh_clock(&mut self, now: Time) {
+        let clock = self.link.session.clock();
+        if let Some(desk) = &self.desk
+            && desk.clock.offset_nanos().abs_diff(clock.offset_nanos()) > CLOCK_STEP_NS
+        {
+            let desk = Desk { snapshot: desk.snapshot.clone(), clock: clock.clone() };
+            self.set_desk(now, desk);
+        }
+    }
+
+    /// Lets connections hand over content while the link has room, each first in its turn.
+    fn flush_content(&mut self, now: Time) {
+        let count = self.connections.len();
+        if count == 0 {
+            return;
+        }
+        self.turn = (self.turn + 1) % count;
+        let mut budget = self.link.content_budget();
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
+            let Some(served) = self.connections.get_mut(id) else { continue };
+            served.core.flush(now, &mut budget);
+        }
+    }
+
+    fn perform_actions(&mut self) {
+        let Self { connections, link, pipes, sent_blobs, counters, .. } = self;
+        let session = &mut link.session;
+        for (id, served) in connections {
+            while let Some(action) = served.core.poll_action() {
+                match action {
+                    Action::Message(bytes) => {
+                        counters.messages += 1;
+                        if let Err(error) = session.send(served.channel, &bytes) {
+                            notice(&format!("a message of a program was not sent: {error}"));
+                            served.core.on_hang_up();
+                        }
+                    }
+                    Action::Update(update) => send_update(session, counters, *id, served, update),
+                    Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
+                    Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
+                    Action::Blob { hash, bytes } => send_blob(session, sent_blobs, hash, bytes),
+                }
+            }
+        }
+    }
+
+    fn flush_sockets(&mut self, _now: Time) {
+        for served in self.connections.values_mut() {
+            served.write();
+        }
+    }
+
+    /// Closes the connections that are over.
+    fn remove_ended(&mut self, now: Time) {
+        let ended: Vec<(ConnectionId, End)> = self
+            .connections
+            .iter()
+            .filter_map(|(id, served)| served.core.end().map(|end| (*id, end.clone())))
+            .collect();
+        for (id, end) in ended {
+            let Some(mut served) = self.connections.remove(&id) else { continue };
+            served.write();
+            self.link.session.finish(served.channel);
+            self.pipes.on_connection_end(now, id);
+            let error = match &end {
+                End::Closed => None,
+                End::AppViolation(what) => {
+                    trouble(&Error::AppViolation(what.clone()));
+                    Some(end.to_string())
+                }
+                End::CompositorError(_) | End::PeerViolation(_) | End::TooMuch(_) => {
+                    notice(&format!("a program's connection ended: {end}"));
+                    Some(end.to_string())
+                }
+            };
+            let _ = self.link.session.control(&Control::AppClosed { connection: id, error });
+            self.last_end = Some(end);
+        }
+    }
+
+    /// Whether the session is over from this side, and how.
+    fn outcome(&mut self, now: Time) -> Option<Outcome> {
+        match self.phase {
+            Phase::Exiting { code, deadline } if now >= deadline => {
+                self.link.session.close(CloseReason::Done);
+                self.link.transmit();
+                Some(self.exit_outcome(code))
+            }
+            Phase::Exiting { .. } => None,
+            Phase::Running => {
+                let code = self.ended()?;
+                self.listener = None;
+                // Cannot fail: the message is small and ours to send.
+                let _ = self.link.session.control(&Control::Exit { code: code.into() });
+                self.link.transmit();
+                self.phase = Phase::Exiting { code, deadline: now + EXIT_PATIENCE };
+                None
+            }
+        }
+    }
+
+    /// The exit code, once what the session was started for is over.
+    fn ended(&mut self) -> Option<u8> {
+        if self.handle.as_ref().is_some_and(Handle::stop_asked) {
+            return Some(0);
+        }
+        if let Some(status) = self.program.as_mut().and_then(Program::status) {
+            return Some(exit_code(status));
+        }
+        let served_one = self.config.oneshot && self.next_connection > 1;
+        (served_one && self.connections.is_empty() && self.early.is_empty()).then_some(0)
+    }
+
+    fn exit_outcome(&self, code: u8) -> Outcome {
+        match &self.last_end {
+            Some(end) if self.config.oneshot && self.program.is_none() => {
+                Outcome::ConnectionEnded(end.clone())
+            }
+            _ => Outcome::Exit(code),
+        }
+    }
+
+    fn wait(&mut self, now: Time) -> Result<Vec<(Token, PollFlags)>, Error> {
+        let mut interests = Interests::new();
+        interests.add(self.link.wake_fd(), PollFlags::IN, Token::Link);
+        if let Some(signals) = self.signals {
+            interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
+        }
+        if let Some(handle) = &self.handle {
+            interests.add(handle.as_fd(), PollFlags::IN, Token::Handle);
+        }
+        let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
+        deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
+        if let Some(listener) = &self.listener
+            && self.connections.len() < MAX_CONNECTIONS
+        {
+            if now >= self.accept_after {
+                interests.add(listener.as_fd(), PollFlags::IN, Token::Listener);
+            } else {
+                deadline = earlier(deadline, Some(self.accept_after));
+            }
+        }
+        match &self.phase {
+            Phase::Exiting { deadline: at, .. } => deadline = earlier(deadline, Some(*at)),
+            Phase::Running => {
+                if let Some(program) = &self.program {
+                    interests.add(program.as_fd(), PollFlags::IN, Token::Program);
+                }
+            }
+        }
+        for (id, served) in &mut self.connections {
+            deadline = earlier(deadline, served.core.next_timeout());
+            let flags = served.interest();
+            let Served { socket, .. } = &*served;
+            interests.add(socket.as_fd(), flags, Token::Connection(*id));
+        }
+        for (fd, flags, token) in self.pipes.interests(&self.link.session) {
+            interests.add(fd, flags, Token::Pipe(token));
+        }
+        if self.link.has_more() {
+            deadline = Some(now);
+        }
+        interests.wait(now, deadline)
+    }
+}
+
+impl Served {
+    /// Reads a bounded amount and handles it.
+    fn read(&mut self, now: Time) {
+        for _ in 0..MAX_READS {
+            let state = self.socket.read_into(self.core.input());
+            self.core.process(now);
+            match state {
+                Ok(ReadState::Progress) => {}
+                Ok(ReadState::WouldBlock) => return,
+                Ok(ReadState::Closed) | Err(_) => return self.core.on_hang_up(),
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        if let Err(error) = self.socket.flush(self.core.output())
+            && error.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            self.core.on_hang_up();
+        }
+    }
+
+    fn interest(&mut self) -> PollFlags {
+        let mut flags = PollFlags::empty();
+        if !self.core.stalled() {
+            flags |= PollFlags::IN;
+        }
+        if !self.core.output().is_empty() {
+            flags |= PollFlags::OUT;
+        }
+        flags
+    }
+}
+
+impl BlobStore {
+    fn insert(&mut self, hash: u128, blob: Rc<[u8]>) {
+        if self.bytes + blob.len() > MAX_BLOB_BYTES {
+            // Connections that need one have it by now; only later ones would have to do without.
+            self.blobs.clear();
+            self.bytes = 0;
+        }
+        self.bytes += blob.len();
+        self.blobs.insert(hash, blob);
+    }
+}
+
+fn send_update(
+    session: &mut Session,
+    counters: &mut Counters,
+    id: ConnectionId,
+    served: &mut Served,
+    update: Update,
+) {
+    let Update { surface, seq, size, format, fresh, chunks } = update;
+    let surface = SurfaceId(surface.0);
+    let header = UpdateHeader {
+        connection: id,
+        surface,
+        seq,
+        size: (size.width(), size.height()),
+        format: format.code(),
+        fresh,
+    };
+    match session.send_update(header, chunks) {
+        Ok(bytes) => {
+            counters.updates += 1;
+            counters.content_bytes += bytes;
+        }
+        Err(error) => {
+            notice(&format!("the content of a window was not sent: {error}"));
+            served.core.on_hang_up();
+        }
+    }
+}
+
+/// Sends a blob once per session.
+pub(super) fn send_blob(session: &mut Session, sent: &mut HashSet<u128>, hash: u128, bytes: Vec<u8>) {
+    let Ok(length) = u32::try_from(bytes.len()) else { return };
+    if length > wayferry_proto::MAX_BLOB || !sent.insert(hash) {
+        return;
+    }
+    let channel = session.open(Header::Blob { hash, length });
+    session.write(channel, bytes.into());
+    session.finish(channel);
+}
+
+/// What the user allowed and the display understands.
+fn pixel_compression(asked: Compress, session: &Session) -> wayferry_pixels::Compression {
+    use wayferry_proto::Compression as Agreed;
+    match (session.compression(), asked) {
+        (Agreed::Zstd, Compress::Zstd(level)) => wayferry_pixels::Compression::Zstd(level),
+        (Agreed::Zstd, _) => wayferry_pixels::Compression::Zstd(1),
+        (Agreed::Lz4, _) => wayferry_pixels::Compression::Lz4,
+        (Agreed::None, _) => wayferry_pixels::Compression::None,
+    }
+}
+
+/// Reads of one socket in one turn: 64 KiB.
+const MAX_READS: usize = 16;
+/// Programs accepted in one turn.
+const MAX_ACCEPTS: usize = 16;
+/// Programs at once; more wait in the socket's queue.
+const MAX_CONNECTIONS: usize = 512;
+/// Bytes of blobs kept for programs that come later.
+const MAX_BLOB_BYTES: usize = 16 << 20;
+/// How long the display may take to answer the end.
+const EXIT_PATIENCE: Duration = Duration::from_secs(3);
+/// How often the clocks' offset is looked at.
+const CLOCK_REFRESH: Duration = Duration::from_secs(1);
+/// A smaller change of the offset is noise.
+const CLOCK_STEP_NS: u64 = 500_000;
+/// Stop code: no such connection.
+const STOP_UNKNOWN: u32 = 3;

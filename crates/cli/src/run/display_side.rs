@@ -1,0 +1,616 @@
+//! The run loop beside the compositor.
+//!
+//! One connection to the compositor belongs to the session itself: the [`Watcher`], which tells the app side what the
+//! desktop looks like. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so that
+//! the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant: when the
+//! loop ends, every connection to the compositor is closed.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::event::PollFlags;
+use wayferry_proto::{
+    ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Time, UpdateHeader,
+};
+use wayferry_wayland::display::{Config, Connection, Watcher};
+use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
+use wayferry_wayland::{Action, End};
+
+use super::app_side::send_blob;
+use super::link::{CleanEnd, Link, closed};
+use super::pipes::{PipeToken, Pipes};
+use super::programs::Program;
+use super::signals::Signals;
+use super::stats::{Counters, StatsLine};
+use super::wait::Interests;
+use super::{Clock, Handle, earlier, socket};
+use crate::error::Error;
+use crate::notice::notice;
+
+/// How to reach the compositor.
+#[derive(Debug)]
+pub(crate) enum Compositor {
+    /// By connecting to this socket, once per program.
+    At(PathBuf),
+    /// Through one inherited connection, which serves one program.
+    Only(OwnedFd),
+}
+
+/// The session's own connection to the compositor, with the first snapshot taken.
+pub(crate) struct Watched {
+    compositor: Compositor,
+    watcher: Option<(Socket, Watcher)>,
+    first: Bytes,
+    blobs: Vec<(u128, Vec<u8>)>,
+}
+
+/// The display side of a running session.
+pub(crate) struct DisplaySide<'a> {
+    clock: Clock,
+    signals: Option<&'a Signals>,
+    handle: Option<Handle>,
+    /// The ssh that carries the session: its end without a word is the end.
+    guard: Option<&'a mut Program>,
+    link: Link,
+    compositor: Compositor,
+    watcher: Option<(Socket, Watcher)>,
+    connections: BTreeMap<ConnectionId, Shown>,
+    pipes: Pipes,
+    blobs: HashMap<u128, Bytes>,
+    blob_bytes: usize,
+    sent_blobs: HashSet<u128>,
+    counters: Counters,
+    stats: Option<StatsLine>,
+    last_end: Option<End>,
+}
+
+/// One program's connection to the compositor.
+struct Shown {
+    socket: Socket,
+    core: Connection,
+    channel: ChannelId,
+    from: RemoteChannelId,
+}
+
+/// How a session ended on this side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The program ended with this status.
+    Exit(u8),
+    /// The app side ended the session without one.
+    HostLeft,
+    /// The one program's connection ended, and how.
+    ConnectionEnded(End),
+    /// This side was asked to end it.
+    Stopped,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Token {
+    Link,
+    Signal,
+    Handle,
+    Guard,
+    Watcher,
+    Connection(ConnectionId),
+    Pipe(PipeToken),
+}
+
+impl Compositor {
+    /// The compositor that WAYLAND_DISPLAY names.
+    pub(crate) fn from_environment() -> Result<Self, Error> {
+        let name = std::env::var_os("WAYLAND_DISPLAY").filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return Err(Error::NoCompositor { tried: "WAYLAND_DISPLAY is not set".into(), source: None });
+        };
+        let path = PathBuf::from(&name);
+        if path.is_absolute() {
+            return Ok(Self::At(path));
+        }
+        match std::env::var_os("XDG_RUNTIME_DIR") {
+            Some(dir) => Ok(Self::At(PathBuf::from(dir).join(path))),
+            None => Err(Error::NoCompositor { tried: "XDG_RUNTIME_DIR is not set".into(), source: None }),
+        }
+    }
+
+    fn connect(&self) -> io::Result<Socket> {
+        match self {
+            Self::At(path) => Socket::new(socket::connect(path)?),
+            Self::Only(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Watched {
+    /// Connects to the compositor and waits for its first snapshot.
+    ///
+    /// # Errors
+    /// No compositor, one that lacks what windows need, or one that does not answer.
+    pub(crate) fn new(
+        compositor: Compositor,
+        clock: Clock,
+        signals: Option<&Signals>,
+    ) -> Result<Self, Error> {
+        let socket = match &compositor {
+            Compositor::Only(fd) => fd.try_clone().and_then(Socket::new),
+            Compositor::At(_) => compositor.connect(),
+        };
+        let socket = socket.map_err(|source| match &compositor {
+            Compositor::At(path) => {
+                Error::NoCompositor { tried: path.display().to_string(), source: Some(source) }
+            }
+            Compositor::Only(_) => {
+                Error::NoCompositor { tried: "WAYLAND_SOCKET".into(), source: Some(source) }
+            }
+        })?;
+        let mut watcher = Watcher::new();
+        let deadline = clock.now() + COMPOSITOR_PATIENCE;
+        let first = loop {
+            if let Some(snapshot) = turn_watcher(&socket, &mut watcher, clock.now())? {
+                break snapshot;
+            }
+            let now = clock.now();
+            if now >= deadline {
+                return Err(Error::NoCompositor { tried: "it does not answer".into(), source: None });
+            }
+            let mut interests = Interests::new();
+            interests.add(socket.as_fd(), interest(watcher.output()), Token::Watcher);
+            if let Some(signals) = signals {
+                interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
+            }
+            interests.wait(now, Some(deadline))?;
+            signals.map_or(Ok(()), Signals::check)?;
+        };
+        let blobs = watcher_blobs(&mut watcher);
+        Ok(Self { compositor, watcher: Some((socket, watcher)), first, blobs })
+    }
+}
+
+impl<'a> DisplaySide<'a> {
+    /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
+    pub(crate) fn new(watched: Watched, clock: Clock, mut link: Link, stats: bool) -> Self {
+        let mut sent_blobs = HashSet::new();
+        for (hash, bytes) in watched.blobs {
+            send_blob(&mut link.session, &mut sent_blobs, hash, bytes);
+        }
+        // Cannot fail: the encoder keeps it below the limit.
+        let _ = link.session.control(&Control::Snapshot(watched.first));
+        Self {
+            clock,
+            signals: None,
+            handle: None,
+            guard: None,
+            link,
+            compositor: watched.compositor,
+            watcher: watched.watcher,
+            connections: BTreeMap::new(),
+            pipes: Pipes::default(),
+            blobs: HashMap::new(),
+            blob_bytes: 0,
+            sent_blobs,
+            counters: Counters::default(),
+            stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
+            last_end: None,
+        }
+    }
+
+    /// Ends with an error when one of these signals comes.
+    #[must_use]
+    pub(crate) fn with_signals(mut self, signals: &'a Signals) -> Self {
+        self.signals = Some(signals);
+        self
+    }
+
+    /// Can be asked to end, and asked for its counters, from another thread.
+    #[must_use]
+    pub(crate) fn with_handle(mut self, handle: Handle) -> Self {
+        self.handle = Some(handle);
+        self
+    }
+
+    /// Ends when this process ends.
+    #[must_use]
+    pub(crate) fn with_guard(mut self, guard: &'a mut Program) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// Runs until the session is over.
+    ///
+    /// # Errors
+    /// What the link or the compositor did, a signal, a failing system call.
+    pub(crate) fn run(mut self) -> Result<Outcome, Error> {
+        let result = self.turns();
+        if !self.link.session.is_closed() {
+            self.link.session.close(CloseReason::Done);
+        }
+        self.link.transmit();
+        result
+    }
+
+    fn turns(&mut self) -> Result<Outcome, Error> {
+        let mut ready = Vec::new();
+        loop {
+            let now = self.clock.now();
+            if let Some(signals) = self.signals {
+                signals.check()?;
+            }
+            // Input first: it must not wait for the pixels that arrived.
+            self.on_ready(now, &ready)?;
+            self.perform_actions();
+            self.link.transmit();
+            self.link.receive(now);
+            while let Some(event) = self.link.poll_event() {
+                if let Some(outcome) = self.on_event(now, event)? {
+                    return Ok(outcome);
+                }
+            }
+            self.on_timeouts(now);
+            self.perform_actions();
+            self.link.transmit();
+            self.flush_sockets();
+            self.remove_ended(now);
+            self.link.transmit();
+            if let Some(outcome) = self.outcome() {
+                return Ok(outcome);
+            }
+            ready = self.wait(now)?;
+        }
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
+        match event {
+            Event::Control(Control::Exit { code }) => {
+                return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
+            }
+            Event::Control(Control::AppClosed { error: Some(text), .. }) => {
+                notice(&format!("a program's connection ended: {text}"));
+            }
+            Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
+                self.pipes.on_opened(&mut self.link.session, channel, (connection, pipe));
+            }
+            Event::Opened { channel, header: Header::Wayland { connection } } => {
+                self.open(connection, channel)
+            }
+            Event::Message { header: Header::Wayland { connection }, bytes, .. } => {
+                self.counters.messages += 1;
+                if let Some(shown) = self.connections.get_mut(&connection) {
+                    shown.core.on_message(now, &bytes);
+                }
+            }
+            Event::Update { header, chunks } => self.on_update(now, &header, chunks),
+            Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
+                self.pipes.on_data(&mut self.link.session, (connection, pipe), bytes);
+            }
+            Event::Finished { header, .. } => self.on_channel_end(now, header, None),
+            Event::Reset { header, code, .. } => self.on_channel_end(now, header, Some(code)),
+            Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
+                self.pipes.on_stopped((connection, pipe));
+            }
+            Event::Blob { hash, bytes } => self.on_blob(now, hash, bytes),
+            Event::Warning(text) => notice(&text),
+            Event::Closed { reason, by } => {
+                return match closed(reason, by)? {
+                    CleanEnd::Us => Ok(Some(Outcome::Stopped)),
+                    CleanEnd::Peer => Ok(Some(Outcome::HostLeft)),
+                };
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn on_channel_end(&mut self, now: Time, header: Header, reset: Option<u32>) {
+        match (header, reset) {
+            (Header::Pipe { connection, pipe }, None) => {
+                self.pipes.on_finished(&mut self.link.session, (connection, pipe));
+            }
+            (Header::Pipe { connection, pipe }, Some(_)) => self.pipes.on_reset((connection, pipe)),
+            (Header::Wayland { connection }, _) => self.close_program(now, connection),
+            _ => {}
+        }
+    }
+
+    /// The program is gone: so is its connection to the compositor, which removes its windows.
+    fn close_program(&mut self, now: Time, connection: ConnectionId) {
+        let Some(mut shown) = self.connections.remove(&connection) else { return };
+        let _ = shown.socket.flush(shown.core.output());
+        self.link.session.finish(shown.channel);
+        self.pipes.on_connection_end(now, connection);
+        self.last_end = Some(End::Closed);
+    }
+
+    /// A program connected: so do we, to the compositor.
+    fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
+        let config = Config { clock_start_ns: self.clock.origin().0, ..Config::default() };
+        let reached = match (&self.compositor, self.watcher.take()) {
+            (Compositor::Only(_), Some((socket, watcher))) => {
+                drop((socket, watcher));
+                Err(io::ErrorKind::Unsupported.into())
+            }
+            (compositor, watcher) => {
+                self.watcher = watcher;
+                compositor.connect().map(|socket| (socket, Connection::new(config)))
+            }
+        };
+        let channel = self.link.session.open(Header::Events { connection });
+        match reached {
+            Ok((socket, mut core)) => {
+                let now = self.clock.now();
+                for (hash, blob) in &self.blobs {
+                    core.on_blob(now, *hash, blob);
+                }
+                self.connections.insert(connection, Shown { socket, core, channel, from });
+            }
+            Err(error) => {
+                notice(&format!("cannot connect a program to the compositor: {error}"));
+                self.link.session.finish(channel);
+                self.link.session.stop(from, STOP_NO_COMPOSITOR);
+                let error = Some("cannot connect to the compositor".to_owned());
+                let _ = self.link.session.control(&Control::AppClosed { connection, error });
+            }
+        }
+    }
+
+    fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
+        self.counters.updates += 1;
+        self.counters.content_bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        if let Some(shown) = self.connections.get_mut(&header.connection) {
+            shown.core.on_update(now, header, chunks);
+        }
+    }
+
+    fn on_blob(&mut self, now: Time, hash: u128, bytes: Bytes) {
+        for shown in self.connections.values_mut() {
+            shown.core.on_blob(now, hash, &bytes);
+        }
+        if self.blob_bytes + bytes.len() > MAX_BLOB_BYTES {
+            // Programs that need one have it by now.
+            self.blobs.clear();
+            self.blob_bytes = 0;
+        }
+        self.blob_bytes += bytes.len();
+        self.blobs.insert(hash, bytes);
+    }
+
+    fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) -> Result<(), Error> {
+        for (token, flags) in ready {
+            match token {
+                Token::Link | Token::Signal | Token::Handle | Token::Guard => {}
+                Token::Watcher => self.turn_watcher(now)?,
+                Token::Connection(id) => {
+                    if let Some(shown) = self.connections.get_mut(id) {
+                        shown.read(now);
+                    }
+                }
+                Token::Pipe(token) => self.pipes.on_ready(&mut self.link.session, *token, *flags),
+            }
+        }
+        Ok(())
+    }
+
+    fn turn_watcher(&mut self, now: Time) -> Result<(), Error> {
+        let Some((socket, watcher)) = &mut self.watcher else { return Ok(()) };
+        let snapshot = turn_watcher(socket, watcher, now)?;
+        for (hash, bytes) in watcher_blobs(watcher) {
+            send_blob(&mut self.link.session, &mut self.sent_blobs, hash, bytes);
+        }
+        if let Some(snapshot) = snapshot {
+            let _ = self.link.session.control(&Control::Snapshot(snapshot));
+        }
+        Ok(())
+    }
+
+    fn on_timeouts(&mut self, now: Time) {
+        for shown in self.connections.values_mut() {
+            if shown.core.next_timeout().is_some_and(|at| at <= now) {
+                shown.core.on_timeout(now);
+            }
+        }
+        if self.pipes.next_timeout().is_some_and(|at| at <= now) {
+            self.pipes.on_timeout(&mut self.link.session, now);
+        }
+        if let Some(text) = self.link.contact_notice(now) {
+            notice(&text);
+        }
+        let link = self.link.state();
+        let line = self
+            .stats
+            .as_mut()
+            .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
+        if let Some(line) = line {
+            notice(&line);
+        }
+        if let Some(handle) = &self.handle {
+            handle.publish(self.counters, link);
+        }
+    }
+
+    fn perform_actions(&mut self) {
+        let Self { connections, link, pipes, sent_blobs, counters, .. } = self;
+        let session = &mut link.session;
+        for (id, shown) in connections {
+            while let Some(action) = shown.core.poll_action() {
+                match action {
+                    Action::Message(bytes) => {
+                        counters.messages += 1;
+                        if let Err(error) = session.send(shown.channel, &bytes) {
+                            notice(&format!("an event for a program was not sent: {error}"));
+                            shown.core.on_hang_up();
+                        }
+                    }
+                    Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
+                    Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
+                    Action::Blob { hash, bytes } => send_blob(session, sent_blobs, hash, bytes),
+                    // Only the app side has content.
+                    Action::Update(_) => {}
+                }
+            }
+        }
+    }
+
+    fn flush_sockets(&mut self) {
+        for shown in self.connections.values_mut() {
+            shown.write();
+        }
+        if let Some((socket, watcher)) = &mut self.watcher {
+            // What went wrong is seen when the socket is read.
+            let _ = socket.flush(watcher.output());
+        }
+    }
+
+    fn remove_ended(&mut self, now: Time) {
+        let ended: Vec<(ConnectionId, End)> = self
+            .connections
+            .iter()
+            .filter_map(|(id, shown)| shown.core.end().map(|end| (*id, end.clone())))
+            .collect();
+        for (id, end) in ended {
+            let Some(mut shown) = self.connections.remove(&id) else { continue };
+            shown.write();
+            self.link.session.finish(shown.channel);
+            self.link.session.stop(shown.from, STOP_ENDED);
+            self.pipes.on_connection_end(now, id);
+            if end != End::Closed {
+                notice(&format!("a program's connection ended: {end}"));
+                let error = Some(end.to_string());
+                let _ = self.link.session.control(&Control::AppClosed { connection: id, error });
+            }
+            self.last_end = Some(end);
+        }
+    }
+
+    fn outcome(&mut self) -> Option<Outcome> {
+        if self.handle.as_ref().is_some_and(Handle::stop_asked) {
+            return Some(Outcome::Stopped);
+        }
+        if self.guard.as_mut().is_some_and(|guard| guard.status().is_some()) {
+            return Some(Outcome::HostLeft);
+        }
+        match (&self.compositor, &self.last_end) {
+            (Compositor::Only(_), Some(end)) if self.connections.is_empty() && *end != End::Closed => {
+                Some(Outcome::ConnectionEnded(end.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    fn wait(&mut self, now: Time) -> Result<Vec<(Token, PollFlags)>, Error> {
+        let mut interests = Interests::new();
+        interests.add(self.link.wake_fd(), PollFlags::IN, Token::Link);
+        if let Some(signals) = self.signals {
+            interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
+        }
+        if let Some(handle) = &self.handle {
+            interests.add(handle.as_fd(), PollFlags::IN, Token::Handle);
+        }
+        if let Some(guard) = &self.guard {
+            interests.add(guard.as_fd(), PollFlags::IN, Token::Guard);
+        }
+        let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
+        deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
+        if let Some((socket, watcher)) = &mut self.watcher {
+            let socket: &Socket = socket;
+            interests.add(socket.as_fd(), interest(watcher.output()), Token::Watcher);
+        }
+        for (id, shown) in &mut self.connections {
+            deadline = earlier(deadline, shown.core.next_timeout());
+            let Shown { socket, core, .. } = shown;
+            let socket: &Socket = socket;
+            interests.add(socket.as_fd(), interest(core.output()), Token::Connection(*id));
+        }
+        for (fd, flags, token) in self.pipes.interests(&self.link.session) {
+            interests.add(fd, flags, Token::Pipe(token));
+        }
+        if self.link.has_more() {
+            deadline = Some(now);
+        }
+        interests.wait(now, deadline)
+    }
+}
+
+impl Shown {
+    /// Reads a bounded amount and handles it.
+    fn read(&mut self, now: Time) {
+        for _ in 0..MAX_READS {
+            let state = self.socket.read_into(self.core.input());
+            self.core.process(now);
+            match state {
+                Ok(ReadState::Progress) => {}
+                Ok(ReadState::WouldBlock) => return,
+                Ok(ReadState::Closed) | Err(_) => return self.core.on_hang_up(),
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        // A compositor that closed its end may have left an error to be read, which says more than this failure.
+        let _ = self.socket.flush(self.core.output());
+    }
+}
+
+/// Moves the watcher's bytes; gives the encoded snapshot when there is a new one.
+fn turn_watcher(socket: &Socket, watcher: &mut Watcher, now: Time) -> Result<Option<Bytes>, Error> {
+    let mut newest = None;
+    for _ in 0..MAX_READS {
+        let state = read(socket, watcher.input());
+        if let Some(snapshot) = watcher.process(now) {
+            newest = Some(snapshot.encode().into());
+        }
+        if let Some(end) = watcher.end() {
+            return Err(watcher_error(end));
+        }
+        match state {
+            ReadState::Progress => {}
+            ReadState::WouldBlock => break,
+            ReadState::Closed => return Err(Error::Compositor("it closed the connection".into())),
+        }
+    }
+    let _ = socket.flush(watcher.output());
+    Ok(newest)
+}
+
+fn read(socket: &Socket, input: &mut InBuffer) -> ReadState {
+    socket.read_into(input).unwrap_or(ReadState::Closed)
+}
+
+fn watcher_blobs(watcher: &mut Watcher) -> Vec<(u128, Vec<u8>)> {
+    let actions = std::iter::from_fn(|| watcher.poll_action());
+    actions
+        .filter_map(|action| match action {
+            Action::Blob { hash, bytes } => Some((hash, bytes)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn interest(output: &OutBuffer) -> PollFlags {
+    if output.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+}
+
+fn watcher_error(end: &End) -> Error {
+    match end {
+        // The watcher's own words for the two things that a user can do something about.
+        End::CompositorError(text) if text.starts_with("it lacks ") => {
+            Error::MissingGlobals(text.trim_start_matches("it lacks ").to_owned())
+        }
+        End::CompositorError(text) if text.starts_with("its keymap ") => Error::Keymap(text.clone()),
+        End::CompositorError(text) => Error::Compositor(text.clone()),
+        end => Error::Compositor(end.to_string()),
+    }
+}
+
+/// Reads of one socket in one turn: 64 KiB.
+const MAX_READS: usize = 16;
+/// Bytes of blobs kept for programs that come later.
+const MAX_BLOB_BYTES: usize = 16 << 20;
+/// How long the compositor may take to tell what it has.
+const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
+/// Stop code: the program's connection to the compositor could not be made.
+const STOP_NO_COMPOSITOR: u32 = 4;
+/// Stop code: the program's connection to the compositor is over.
+const STOP_ENDED: u32 = 5;

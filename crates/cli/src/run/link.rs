@@ -1,0 +1,163 @@
+//! A session and its carrier, as one thing that the run loops pump.
+//!
+//! It moves arrivals into the session and transmits out of it, and turns the end of a session into an [`Error`] or a
+//! clean end. It knows no Wayland. Invariant: a turn takes a bounded number of arrivals, so that sockets get their turn
+//! whatever the peer sends.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use wayferry_net::Carrier;
+use wayferry_proto::{CloseReason, ClosedBy, Event, LinkState, Session, Time};
+
+use crate::error::Error;
+
+/// A session over a carrier.
+pub(crate) struct Link {
+    pub(crate) session: Session,
+    carrier: Box<dyn Carrier>,
+    /// Arrivals may be left in the carrier although its descriptor was cleared.
+    more: bool,
+    contact: Contact,
+}
+
+/// Whether the peer is heard, and whether the user was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contact {
+    Fine,
+    /// Told to the user when it had lasted this long.
+    Missing {
+        told: Duration,
+    },
+}
+
+/// How a session ended when nobody erred.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CleanEnd {
+    /// This side asked for it.
+    Us,
+    /// The peer asked for it.
+    Peer,
+}
+
+impl Link {
+    /// Puts the two together.
+    pub(crate) fn new(session: Session, carrier: Box<dyn Carrier>) -> Self {
+        Self { session, carrier, more: false, contact: Contact::Fine }
+    }
+
+    /// To be polled for input.
+    pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.carrier.wake_fd()
+    }
+
+    /// Whether to poll without waiting, because not everything was taken.
+    pub(crate) fn has_more(&self) -> bool {
+        self.more
+    }
+
+    /// Takes what arrived, up to a bound, and does what is due.
+    pub(crate) fn receive(&mut self, now: Time) {
+        self.carrier.clear_wake();
+        self.more = true;
+        for _ in 0..MAX_ARRIVALS {
+            let Some(arrival) = self.carrier.poll_arrival() else {
+                self.more = false;
+                break;
+            };
+            self.session.receive(now, arrival);
+        }
+        if self.session.next_timeout().is_some_and(|at| at <= now) {
+            self.session.on_timeout(now);
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.session.poll_event()
+    }
+
+    /// Hands everything that the session wants sent to the carrier.
+    pub(crate) fn transmit(&mut self) {
+        while let Some(transmit) = self.session.poll_transmit() {
+            self.carrier.transmit(transmit);
+        }
+    }
+
+    /// How many bytes of content may be handed over now.
+    pub(crate) fn content_budget(&self) -> u64 {
+        self.session.content_budget(&self.carrier.link())
+    }
+
+    /// What the carrier knows of its link.
+    pub(crate) fn state(&self) -> LinkState {
+        self.carrier.link()
+    }
+
+    /// One line to the user when the peer falls silent, every so often while it stays so, and when it is back.
+    pub(crate) fn contact_notice(&mut self, now: Time) -> Option<String> {
+        let age = self.session.contact_age(now);
+        match self.contact {
+            _ if self.session.is_closed() || self.session.peer().is_none() => None,
+            Contact::Fine if age >= SILENCE => {
+                self.contact = Contact::Missing { told: age };
+                Some(format!("no contact since {} s", age.as_secs()))
+            }
+            Contact::Missing { told } if age >= told + SILENCE_STEP => {
+                self.contact = Contact::Missing { told: age };
+                Some(format!("no contact since {} s", age.as_secs()))
+            }
+            Contact::Missing { .. } if age < SILENCE => {
+                self.contact = Contact::Fine;
+                Some("contact again".into())
+            }
+            Contact::Fine | Contact::Missing { .. } => None,
+        }
+    }
+}
+
+/// What the end of a session means to the user.
+pub(crate) fn closed(reason: CloseReason, by: ClosedBy) -> Result<CleanEnd, Error> {
+    match (reason, by) {
+        (CloseReason::Done, ClosedBy::Us) => Ok(CleanEnd::Us),
+        (CloseReason::Done, _) => Ok(CleanEnd::Peer),
+        (CloseReason::BadSecret, ClosedBy::Us) => {
+            Err(Error::Secret("a display came with a wrong secret".into()))
+        }
+        (CloseReason::BadSecret, _) => Err(Error::Secret("the host refused the ticket's secret".into())),
+        (CloseReason::Gone, _) => Err(Error::Secret("the ticket's session is not here any more".into())),
+        (CloseReason::TlsRefused(text), _) => Err(Error::Fingerprint(text)),
+        (reason @ CloseReason::Incompatible { .. }, _) => Err(Error::Incompatible(reason.to_string())),
+        (CloseReason::Timeout, _) => Err(Error::Lost("nothing was heard for too long".into())),
+        (CloseReason::LinkLost(text), _) => Err(Error::Lost(text)),
+        (CloseReason::ProtocolViolation(text) | CloseReason::TooMuch(text), ClosedBy::Us) => {
+            Err(Error::PeerViolation(text))
+        }
+        (reason, _) => Err(Error::PeerViolation(format!("it ended the session: {reason}"))),
+    }
+}
+
+/// Arrivals taken in one turn: about a millisecond of work.
+const MAX_ARRIVALS: usize = 512;
+/// Silence after which the user is told; two pings are missing then.
+const SILENCE: Duration = Duration::from_secs(3);
+/// How often the user is told again.
+const SILENCE_STEP: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_has_its_exit_code() {
+        let code = |reason, by| closed(reason, by).expect_err("an error").code();
+        assert_eq!(closed(CloseReason::Done, ClosedBy::Peer).expect("clean"), CleanEnd::Peer);
+        assert_eq!(code(CloseReason::BadSecret, ClosedBy::Peer), 28);
+        assert_eq!(code(CloseReason::Gone, ClosedBy::Peer), 28);
+        assert_eq!(code(CloseReason::TlsRefused("x".into()), ClosedBy::Link), 19);
+        assert_eq!(code(CloseReason::LinkLost("x".into()), ClosedBy::Link), 29);
+        assert_eq!(code(CloseReason::Timeout, ClosedBy::Us), 29);
+        assert_eq!(code(CloseReason::ProtocolViolation("x".into()), ClosedBy::Us), 76);
+        assert_eq!(code(CloseReason::TooMuch("x".into()), ClosedBy::Peer), 76);
+    }
+}

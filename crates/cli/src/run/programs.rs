@@ -1,0 +1,231 @@
+//! The programs of a session: started with the session's Wayland display, watched, ended, reaped.
+//!
+//! Each program is watched by a pidfd, so poll(2) sees its end and only that program is ever signalled or reaped.
+//! It does not know sockets or sessions. Invariant: a started program is reaped before the value is gone.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::error::Error;
+
+/// What to start, and how.
+#[derive(Debug, Clone)]
+pub(crate) enum Launch {
+    /// A program with its arguments.
+    Command(Vec<OsString>),
+    /// A line for the user's own shell, as ssh passes it on.
+    ShellLine(String),
+    /// The user's own shell, as a login shell if asked.
+    Shell { login: bool },
+}
+
+/// Whose terminal and process group a program gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Ours: it may read the terminal, as a program run by ssh does.
+    Foreground,
+    /// A process group of its own, so that its descendants are ended with it; it cannot read the terminal.
+    OwnGroup,
+}
+
+/// What a program finds in its environment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    /// Set these.
+    pub(crate) set: Vec<(OsString, OsString)>,
+    /// Unset these.
+    pub(crate) unset: Vec<&'static str>,
+}
+
+/// A running program.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    pidfd: OwnedFd,
+    place: Place,
+    status: Option<ExitStatus>,
+}
+
+impl Launch {
+    /// The command to run.
+    fn command(&self) -> (Command, String) {
+        match self {
+            Self::Command(words) => {
+                let program = words.first().cloned().unwrap_or_default();
+                let mut command = Command::new(&program);
+                command.args(&words[1.min(words.len())..]);
+                (command, program.to_string_lossy().into_owned())
+            }
+            Self::ShellLine(line) => {
+                let mut command = Command::new(shell());
+                command.arg("-c").arg(line);
+                (command, shell().to_string_lossy().into_owned())
+            }
+            Self::Shell { login } => {
+                let shell = shell();
+                let mut command = Command::new(&shell);
+                if *login {
+                    // A leading dash in its own name is how login(1) and sshd(8) ask for a login shell.
+                    let name = shell.to_string_lossy();
+                    command.arg0(format!("-{}", name.rsplit('/').next().unwrap_or("sh")));
+                }
+                (command, shell.to_string_lossy().into_owned())
+            }
+        }
+    }
+}
+
+impl Program {
+    /// Starts `launch`.
+    pub(crate) fn start(launch: &Launch, environment: &Environment, place: Place) -> Result<Self, Error> {
+        let (mut command, program) = launch.command();
+        command.envs(environment.set.iter().map(|(name, value)| (name, value)));
+        for name in &environment.unset {
+            command.env_remove(name);
+        }
+        if place == Place::OwnGroup {
+            command.process_group(0);
+            if io::IsTerminal::is_terminal(&io::stdin()) {
+                // Reading the terminal from a background group would stop it.
+                command.stdin(Stdio::null());
+            }
+        }
+        let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+        Self::watch(child, place)
+    }
+
+    /// Watches a child that somebody else started.
+    pub(crate) fn watch(mut child: Child, place: Place) -> Result<Self, Error> {
+        match rustix::process::pidfd_open(pid(&child), PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Self { child, pidfd, place, status: None }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Error::System { doing: "watching a program", source: error.into() })
+            }
+        }
+    }
+
+    /// Its exit status, once it has ended.
+    pub(crate) fn status(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            // An error means that there is nothing to wait for any more; it cannot be, as nobody else reaps it.
+            self.status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::from_raw(0)));
+        }
+        self.status
+    }
+
+    /// Ends it: asks, waits up to `patience`, then insists. Descendants in its own group are ended too.
+    pub(crate) fn end(&mut self, patience: Duration) {
+        if self.status().is_none() {
+            self.signal(Signal::TERM);
+            let mut set = [rustix::event::PollFd::new(&self.pidfd, rustix::event::PollFlags::IN)];
+            let _ = super::poll(&mut set, Some(patience));
+        }
+        if self.status().is_none() {
+            self.signal(Signal::KILL);
+            self.status = self.child.wait().ok();
+        }
+        if self.place == Place::OwnGroup {
+            // The group outlives its leader when descendants are left; without any this is ESRCH.
+            let _ = rustix::process::kill_process_group(pid(&self.child), Signal::TERM);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = match self.place {
+            Place::Foreground => rustix::process::pidfd_send_signal(&self.pidfd, signal),
+            Place::OwnGroup => rustix::process::kill_process_group(pid(&self.child), signal),
+        };
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.end(PATIENCE);
+    }
+}
+
+/// The status as a shell would give it: the program's own, or 128 + the signal that ended it.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code & 0xFF).ok()).unwrap_or(255)
+}
+
+/// The user's shell.
+fn shell() -> OsString {
+    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// How long a program may take to end after SIGTERM: a browser saves its session in less.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(program: &mut Program) -> ExitStatus {
+        let mut set = [rustix::event::PollFd::new(&program.pidfd, rustix::event::PollFlags::IN)];
+        super::super::poll(&mut set, Some(Duration::from_secs(30))).expect("poll");
+        program.status().expect("ended")
+    }
+
+    fn sh(line: &str, place: Place) -> Program {
+        let launch = Launch::Command(vec!["/bin/sh".into(), "-c".into(), line.into()]);
+        let environment =
+            Environment { set: vec![("WAYLAND_DISPLAY".into(), "w".into())], unset: vec!["DISPLAY"] };
+        Program::start(&launch, &environment, place).expect("sh")
+    }
+
+    #[test]
+    fn the_status_is_passed_on() {
+        assert_eq!(exit_code(wait(&mut sh("exit 7", Place::OwnGroup))), 7);
+        assert_eq!(exit_code(wait(&mut sh("kill -9 $$", Place::OwnGroup))), 137);
+    }
+
+    #[test]
+    fn the_environment_is_as_asked() {
+        let mut program = sh("test \"$WAYLAND_DISPLAY\" = w && test -z \"$DISPLAY\"", Place::Foreground);
+        assert_eq!(exit_code(wait(&mut program)), 0);
+    }
+
+    #[test]
+    fn a_missing_program_is_127_and_a_directory_126() {
+        let start = |name: &str| {
+            Program::start(&Launch::Command(vec![name.into()]), &Environment::default(), Place::OwnGroup)
+                .expect_err("no such program")
+                .code()
+        };
+        assert_eq!(start("wayferry-no-such-program"), 127);
+        assert_eq!(start("/"), 126);
+    }
+
+    #[test]
+    fn descendants_end_with_the_program() {
+        // The descendant holds the write end of its stdout; end of file here proves that it is gone.
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 1000 & echo started; wait"]).process_group(0).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("sh");
+        let mut stdout = child.stdout.take().expect("piped");
+        let mut line = [0; 8];
+        io::Read::read_exact(&mut stdout, &mut line).expect("started");
+        drop(Program::watch(child, Place::OwnGroup).expect("watch"));
+        assert_eq!(io::Read::read(&mut stdout, &mut line).expect("end of file"), 0);
+    }
+}

@@ -1,0 +1,91 @@
+//! Live statistics of a session: one line per second on request, and totals for the end.
+//!
+//! Counters are plain numbers that the run loop adds to; nothing here measures. Invariant: a line covers exactly the
+//! time since the line before.
+
+use std::time::Duration;
+
+use wayferry_proto::{LinkState, Time};
+
+/// What a run loop counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Updates sent or received.
+    pub(crate) updates: u64,
+    /// Bytes of their chunks.
+    pub(crate) content_bytes: u64,
+    /// Messages of Wayland channels, both ways.
+    pub(crate) messages: u64,
+}
+
+/// Makes the lines.
+#[derive(Debug)]
+pub(crate) struct StatsLine {
+    period: Duration,
+    next: Time,
+    last_counters: Counters,
+    last_link: LinkState,
+}
+
+impl StatsLine {
+    /// The first line is due one `period` after the start.
+    pub(crate) fn new(period: Duration) -> Self {
+        Self {
+            period,
+            next: Time::ZERO + period,
+            last_counters: Counters::default(),
+            last_link: LinkState::default(),
+        }
+    }
+
+    /// When the next line is due.
+    pub(crate) fn next_timeout(&self) -> Time {
+        self.next
+    }
+
+    /// The line, if it is due.
+    pub(crate) fn poll(
+        &mut self,
+        now: Time,
+        counters: Counters,
+        link: LinkState,
+        windows: usize,
+    ) -> Option<String> {
+        if now < self.next {
+            return None;
+        }
+        let seconds = (now - (self.next - self.period)).as_secs_f64().max(0.001);
+        let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / seconds;
+        let sent = rate(link.sent_bytes, self.last_link.sent_bytes) * 8.0 / 1e6;
+        let received = rate(link.received_bytes, self.last_link.received_bytes) * 8.0 / 1e6;
+        let packets = link.sent_packets.saturating_sub(self.last_link.sent_packets);
+        let lost = link.lost_packets.saturating_sub(self.last_link.lost_packets);
+        let loss = if packets == 0 { 0.0 } else { 100.0 * lost as f64 / packets as f64 };
+        let line = format!(
+            "rtt {:.1} ms, loss {loss:.1} %, out {sent:.2} Mbit/s, in {received:.2} Mbit/s, {:.1} updates/s, {windows} programs",
+            link.rtt.as_secs_f64() * 1e3,
+            rate(counters.updates, self.last_counters.updates),
+        );
+        self.last_counters = counters;
+        self.last_link = link;
+        self.next = now + self.period;
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_covers_the_time_since_the_one_before() {
+        let mut line = StatsLine::new(Duration::from_secs(1));
+        let link = LinkState { rtt: Duration::from_millis(20), ..LinkState::default() };
+        assert_eq!(line.poll(Time::from_millis(999), Counters::default(), link, 0), None);
+        let counters = Counters { updates: 60, ..Counters::default() };
+        let first = line.poll(Time::from_millis(1000), counters, link, 1).expect("due");
+        assert!(first.contains("60.0 updates/s") && first.contains("rtt 20.0 ms"), "{first}");
+        let second = line.poll(Time::from_millis(2000), counters, link, 1).expect("due");
+        assert!(second.contains("0.0 updates/s"), "{second}");
+    }
+}

@@ -1,0 +1,30 @@
+//! From flags to what sessions and Wayland halves are told; shared by all commands that make a session.
+
+use wayferry_proto::{Compression, Config, Side};
+
+use crate::flags::{Compress, OwnFlags};
+use crate::run::Clock;
+
+/// What a session of ours starts with; secrets and ids are added by the caller.
+pub(crate) fn session_config(side: Side, own: &OwnFlags, clock: &Clock) -> Config {
+    let mut config = Config::new(side);
+    config.start = clock.now();
+    config.clock_origin = clock.origin();
+    config.compression = match own.compress.unwrap_or_default() {
+        Compress::None => vec![Compression::None],
+        Compress::Lz4 => vec![Compression::Lz4, Compression::None],
+        Compress::Zstd(_) => vec![Compression::Zstd, Compression::Lz4, Compression::None],
+    };
+    config
+}
+
+/// What each program's connection is told.
+pub(crate) fn app_core(own: &OwnFlags, clock: &Clock) -> wayferry_wayland::app::Config {
+    wayferry_wayland::app::Config {
+        allow: own.allow.clone(),
+        deny: own.deny.clone(),
+        title_prefix: own.title_prefix.clone().unwrap_or_default(),
+        clock_start: clock.origin(),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,338 @@
+//! `wayferry ssh`: a remote program's windows here, with ssh as the bootstrap.
+//!
+//! ssh runs `wayferry host --bootstrap` on the other machine with the user's command behind it and keeps its stdio and
+//! terminal for that command; how the two sides meet is in [`crate::bootstrap`]. Then QUIC is raced to the addresses that
+//! ssh itself used, and if nothing answers, the session goes through ssh. Invariant: ssh is reaped, and no socket of ours
+//! is left, before this returns.
+
+mod args;
+mod quote;
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use wayferry_net::Carrier;
+use wayferry_net::identity::Identity;
+use wayferry_net::ticket::Ticket;
+use wayferry_proto::{Session, Side};
+
+use crate::bootstrap::{Choice, Line, hear, say};
+use crate::error::Error;
+use crate::flags::{Compress, OwnFlags};
+use crate::notice::notice;
+use crate::quic;
+use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
+use crate::run::link::Link;
+use crate::run::programs::{Place, Program, exit_code};
+use crate::run::signals::Signals;
+use crate::run::socket::{Listener, RuntimeDir, random_name};
+use crate::run::Clock;
+use crate::session::session_config;
+
+use args::SshArgs;
+use quote::quote;
+
+/// Runs `wayferry ssh` with the words after `ssh`; gives the exit code.
+pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
+    let args = SshArgs::parse(words)?;
+    let signals = Signals::new()?;
+    let clock = Clock::start();
+    // The compositor first: without one there is no reason to ask for a password.
+    let watched = Watched::new(Compositor::from_environment()?, clock, Some(&signals))?;
+    let dir = RuntimeDir::private()?;
+    let door = Listener::unlocked(dir.path().join("ssh"))?;
+    let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
+    let mut ssh = start_ssh(own, &args, &door, &remote_socket)?;
+    let result = meet(own, &args, &mut ssh, &door, &clock, &signals).and_then(|met| match met {
+        Met::Socket(socket) => session(own, &args, watched, &mut ssh, socket, clock, &signals),
+        Met::SshEnded(status) => before_meeting(own, &args, status),
+    });
+    match result {
+        Ok(None) => wait(&mut ssh, &signals),
+        Ok(Some(code)) => Ok(code),
+        Err(error) => {
+            ssh.end(SSH_PATIENCE);
+            Err(error)
+        }
+    }
+}
+
+/// How the wait for the other side ended.
+enum Met {
+    /// It is there, behind this socket.
+    Socket(OwnedFd),
+    /// ssh ended instead, with this status.
+    SshEnded(u8),
+}
+
+fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &str) -> Result<Program, Error> {
+    let mut command = Command::new(&own.ssh_bin);
+    let mut forward = OsString::from(format!("{remote_socket}:"));
+    forward.push(door.path());
+    command.args(&args.options).arg("-R").arg(forward);
+    let shell = args.command.is_empty();
+    if shell && args.force_tty == 0 && !args.no_tty && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        // ssh gives a shell a terminal by itself, but for ssh we are a command.
+        command.arg("-t");
+    }
+    command.arg("--").arg(&args.destination).arg(remote_command(own, args, remote_socket));
+    let program = own.ssh_bin.to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+    Program::watch(child, Place::Foreground)
+}
+
+/// What ssh runs on the other machine. It is read by the user's shell there, whichever that is, so all of it is quoted
+/// for `sh`, which looks for wayferry and tidies the socket up if it is not there.
+fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: &str) -> String {
+    const SCRIPT: &str = "b=$1; s=$2; shift 2; if command -v \"$b\" >/dev/null 2>&1; \
+                          then exec \"$b\" host --bootstrap \"$s\" \"$@\"; fi; rm -f \"$s\"; exit 127";
+    let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
+    let mut words = vec!["sh".to_owned(), "-c".into(), SCRIPT.into(), "wayferry".into(), binary.into()];
+    words.push(remote_socket.to_owned());
+    words.extend(remote_options(own));
+    match args.command_line() {
+        Some(line) => words.push(format!("--shell-line={line}")),
+        None => words.push("--login-shell".into()),
+    }
+    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The own options that concern the other side.
+fn remote_options(own: &OwnFlags) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(prefix) = &own.title_prefix {
+        words.push(format!("--title-prefix={prefix}"));
+    }
+    if let Some(display) = &own.display {
+        words.push(format!("--display={display}"));
+    }
+    words.extend(own.allow.iter().map(|name| format!("--allow={name}")));
+    words.extend(own.deny.iter().map(|name| format!("--deny={name}")));
+    match own.compress {
+        Some(Compress::None) => words.push("--compress=none".into()),
+        Some(Compress::Lz4) => words.push("--compress=lz4".into()),
+        Some(Compress::Zstd(level)) => words.push(format!("--compress=zstd={level}")),
+        None => {}
+    }
+    if let Some(ports) = &own.port {
+        words.push(format!("--port={}-{}", ports.start(), ports.end()));
+    }
+    if own.oneshot {
+        words.push("--oneshot".into());
+    }
+    if own.xwayland {
+        words.push("--xwayland".into());
+    }
+    words
+}
+
+/// Waits until the other side has come through ssh, as long as ssh takes: it may be asking for a password.
+fn meet(
+    _own: &OwnFlags,
+    _args: &SshArgs,
+    ssh: &mut Program,
+    door: &Listener,
+    _clock: &Clock,
+    signals: &Signals,
+) -> Result<Met, Error> {
+    loop {
+        let accepted = door.accept().map_err(|source| Error::System { doing: "accepting ssh's connection", source })?;
+        if let Some(socket) = accepted {
+            return Ok(Met::Socket(socket));
+        }
+        if let Some(status) = ssh.status() {
+            return Ok(Met::SshEnded(exit_code(status)));
+        }
+        signals.wait_readable(&[door.as_fd(), ssh.as_fd()], None)?;
+    }
+}
+
+/// ssh ended before the two sides met.
+fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<Option<u8>, Error> {
+    match status {
+        127 => Err(Error::RemoteMissing {
+            binary: own.remote_bin.clone().unwrap_or_else(|| "wayferry".into()),
+            destination: args.destination.to_string_lossy().into_owned(),
+        }),
+        // The other wayferry has said on stderr what is wrong.
+        65..=126 => Ok(Some(status)),
+        status => Err(Error::Ssh { status }),
+    }
+}
+
+/// The session itself. `None`: wait for ssh, whose status is the answer.
+fn session(
+    own: &OwnFlags,
+    args: &SshArgs,
+    watched: Watched,
+    ssh: &mut Program,
+    socket: OwnedFd,
+    clock: Clock,
+    signals: &Signals,
+) -> Result<Option<u8>, Error> {
+    let identity = quic::identity()?;
+    let deadline = clock.now() + MEET_PATIENCE;
+    say(&socket, &Line::Greeting(identity.fingerprint().to_string()))?;
+    let ticket = match hear(&socket, &clock, deadline, signals) {
+        Ok(Line::Ticket(ticket)) => ticket.parse::<Ticket>().map_err(|error| Error::Bootstrap(error.to_string()))?,
+        Ok(other) => return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end()))),
+        Err(error) => {
+            // Most likely the other wayferry failed and has said why on stderr, which ssh has passed on.
+            return match ended_soon(ssh, signals)? {
+                Some(status) if status != 255 => Ok(Some(status)),
+                _ => Err(error),
+            };
+        }
+    };
+    let mut config = session_config(Side::Display, own, &clock);
+    config.secret = Some(ticket.secret);
+    config.session = ticket.session;
+    let carrier = carrier(own, args, &ticket, &identity, &socket, signals)?;
+    let link = Link::new(Session::new(config), carrier);
+    let outcome =
+        DisplaySide::new(watched, clock, link, own.stats).with_signals(signals).with_guard(ssh).run()?;
+    drop(socket);
+    match outcome {
+        Outcome::Exit(_) | Outcome::HostLeft | Outcome::Stopped => Ok(None),
+        Outcome::ConnectionEnded(end) => Err(Error::Compositor(end.to_string())),
+    }
+}
+
+/// QUIC if it answers, else the socket through ssh.
+fn carrier(
+    own: &OwnFlags,
+    args: &SshArgs,
+    ticket: &Ticket,
+    identity: &Identity,
+    socket: &OwnedFd,
+    signals: &Signals,
+) -> Result<Box<dyn Carrier>, Error> {
+    let addresses = addresses(own, args, ticket);
+    match quic::connect(own, &addresses, identity, ticket.fingerprint, QUIC_PATIENCE, signals) {
+        Ok(carrier) => {
+            say(socket, &Line::Choice(Choice::Quic))?;
+            Ok(carrier)
+        }
+        Err(error @ (Error::Signal(_) | Error::Fingerprint(_))) => Err(error),
+        Err(error) => {
+            let port = ticket.addresses.first().map_or(0, SocketAddr::port);
+            notice(&format!(
+                "no QUIC to UDP port {port} ({error}); going through ssh, which is slower on a bad network"
+            ));
+            say(socket, &Line::Choice(Choice::Stream))?;
+            let socket = socket.try_clone().map_err(|source| Error::System { doing: "dup", source })?;
+            quic::byte_stream(socket)
+        }
+    }
+}
+
+/// Where the host may be reached: as it sees itself, and as ssh resolved its name, at the port that it listens on.
+fn addresses(own: &OwnFlags, args: &SshArgs, ticket: &Ticket) -> Vec<SocketAddr> {
+    let mut addresses = ticket.addresses.clone();
+    let Some(port) = addresses.first().map(SocketAddr::port) else { return addresses };
+    for name in ssh_host_name(own, args) {
+        for mut address in (name.as_str(), port).to_socket_addrs().into_iter().flatten() {
+            address.set_port(port);
+            if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
+                addresses.push(address);
+            }
+        }
+    }
+    addresses
+}
+
+/// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy, whose
+/// far end our UDP cannot use.
+fn ssh_host_name(own: &OwnFlags, args: &SshArgs) -> Option<String> {
+    let output = Command::new(&own.ssh_bin)
+        .arg("-G")
+        .args(&args.options)
+        .arg("--")
+        .arg(&args.destination)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    host_name(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn host_name(configuration: &str) -> Option<String> {
+    let value = |key: &str| {
+        configuration.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')).map(str::trim)
+    };
+    let direct = |key: &str| value(key).is_none_or(|value| value == "none");
+    (direct("proxyjump") && direct("proxycommand")).then(|| value("hostname").map(str::to_owned))?
+}
+
+/// ssh's status if it ends within a moment.
+fn ended_soon(ssh: &mut Program, signals: &Signals) -> Result<Option<u8>, Error> {
+    signals.wait_readable(&[ssh.as_fd()], Some(SSH_PATIENCE))?;
+    Ok(ssh.status().map(exit_code))
+}
+
+/// Waits for ssh and gives its status, which is that of the remote program.
+fn wait(ssh: &mut Program, signals: &Signals) -> Result<u8, Error> {
+    loop {
+        if let Some(status) = ssh.status() {
+            return Ok(exit_code(status));
+        }
+        if let Err(error) = signals.wait_readable(&[ssh.as_fd()], None) {
+            ssh.end(SSH_PATIENCE);
+            return Err(error);
+        }
+    }
+}
+
+/// How long QUIC may take to answer before the session goes through ssh.
+const QUIC_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the other side may take for its line, once it is there.
+const MEET_PATIENCE: Duration = Duration::from_secs(20);
+/// How long ssh may take to end when it has no more to do.
+const SSH_PATIENCE: Duration = Duration::from_secs(2);
+/// Addresses to race: the host's own and those of its name.
+const MAX_ADDRESSES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_name_is_ssh_s_unless_there_is_a_proxy() {
+        assert_eq!(host_name("user u\nhostname h.example\nport 22\n").as_deref(), Some("h.example"));
+        assert_eq!(host_name("hostname h\nproxyjump none\n").as_deref(), Some("h"));
+        assert_eq!(host_name("hostname h\nproxyjump gate\n"), None);
+        assert_eq!(host_name("hostname h\nproxycommand nc %h %p\n"), None);
+        assert_eq!(host_name(""), None);
+    }
+
+    #[test]
+    fn the_remote_command_survives_the_remote_shell() {
+        let own = OwnFlags { title_prefix: Some("it's: ".into()), remote_bin: Some("printf".into()), ..OwnFlags::default() };
+        let words: Vec<OsString> = ["host", "foot", "-e", "'a b'"].map(OsString::from).into();
+        let args = SshArgs::parse(&words).expect("parses");
+        // `printf` stands in for wayferry: `printf host --bootstrap …` prints its first argument.
+        let line = remote_command(&own, &args, "/tmp/s");
+        let shown = line.replacen(" printf ", " echo ", 1);
+        let output = Command::new("/bin/sh").arg("-c").arg(&shown).output().expect("sh");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "host --bootstrap /tmp/s --title-prefix=it's:  --shell-line=foot -e 'a b'\n"
+        );
+    }
+
+    #[test]
+    fn a_missing_remote_binary_is_127_and_leaves_no_socket() {
+        let dir = RuntimeDir::private().expect("dir");
+        let socket = dir.path().join("s");
+        std::fs::write(&socket, "").expect("file");
+        let own = OwnFlags { remote_bin: Some("wayferry-no-such-binary".into()), ..OwnFlags::default() };
+        let args = SshArgs::parse(&["host".into()]).expect("parses");
+        let line = remote_command(&own, &args, socket.to_str().expect("UTF-8"));
+        let status = Command::new("/bin/sh").arg("-c").arg(line).status().expect("sh");
+        assert_eq!((status.code(), socket.exists()), (Some(127), false));
+        assert_eq!(before_meeting(&own, &args, 127).expect_err("missing").code(), 72);
+    }
+}
