@@ -112,18 +112,16 @@ impl Content {
         let pixel = self.format.bytes_per_pixel();
         let length = rect.width as usize * pixel;
         let rows_at_once = layout.rows_at_once(length);
+        let step = layout.stride as usize;
+        let left = layout.offset + u64::from(rect.x) * pixel as u64;
         let mut y = rect.y;
         while y < rect.bottom() {
             let rows = rows_at_once.min(rect.bottom() - y);
-            let step = layout.stride as usize;
-            let band = if rows == 1 { length } else { (rows as usize - 1) * step + length };
+            let band = (rows as usize - 1) * step + length;
             if scratch.len() < band {
                 scratch.resize(band, 0);
             }
-            read(
-                layout.offset + u64::from(y) * layout.stride + rect.x as u64 * pixel as u64,
-                &mut scratch[..band],
-            )?;
+            read(left + u64::from(y) * layout.stride, &mut scratch[..band])?;
             for row in 0..rows {
                 let start = row as usize * step;
                 self.absorb_row(y + row, rect, &scratch[start..start + length], tightener);

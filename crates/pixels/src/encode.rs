@@ -127,7 +127,7 @@ impl Encoder {
             Some((codec, length)) => (codec, &self.packed[..length]),
             None => (Codec::Raw, &self.raw[..]),
         };
-        let mut chunk = Vec::with_capacity(HEADER_ROOM.min(3 + 8 * group.len()) + bytes.len());
+        let mut chunk = Vec::with_capacity(3 + 8 * group.len() + bytes.len());
         write_header(&mut chunk, codec, group);
         chunk.extend_from_slice(bytes);
         (chunk.len() <= MAX_CHUNK).then_some(chunk)

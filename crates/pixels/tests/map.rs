@@ -62,9 +62,9 @@ fn shown(mapping: &Mapping) -> Shown {
 /// The turned buffer pixels that a surface pixel may show along an axis.
 fn touched(shown: &Shown, axis: usize, pixel: i32, limit: u32) -> Vec<u32> {
     let mut taps = Vec::new();
-    for part in 0..8 {
-        // sample centres of an output at eight times the surface's resolution
-        let position = f64::from(pixel) + (f64::from(part) + 0.5) / 8.0;
+    // an output may have any resolution: samples lie all over the pixel, and close to its edges
+    for part in [0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999] {
+        let position = f64::from(pixel) + part;
         let at = shown.start[axis] + position * shown.source[axis] / shown.surface[axis];
         let spread = if shown.exact[axis] { 0.0 } else { 0.5 };
         for tap in [at - spread, at + spread] {
