@@ -217,3 +217,133 @@ impl Sequence {
         Some(next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const A: SurfaceId = SurfaceId(2);
+    const B: SurfaceId = SurfaceId(4);
+
+    fn fence(blockers: &[(SurfaceId, u64)]) -> Fence {
+        Fence::new(blockers.iter().map(|(surface, seq)| (*surface, UpdateSeq(*seq))).collect()).unwrap()
+    }
+
+    fn created() -> Updates {
+        let mut updates = Updates::new();
+        updates.create(A).unwrap();
+        updates.create(B).unwrap();
+        updates
+    }
+
+    #[test]
+    fn updates_count_in_sequence() {
+        let mut updates = created();
+        let fences = [fence(&[]), fence(&[(A, 1)]), fence(&[(A, 2)]), fence(&[(A, 2), (B, 1)])];
+        let released = |updates: &Updates| -> Vec<_> {
+            fences.iter().map(|fence| updates.state(fence) == FenceState::Released).collect()
+        };
+        assert_eq!(released(&updates), [true, false, false, false]);
+        assert_eq!(updates.complete(A, UpdateSeq(2)), Ok(true));
+        assert_eq!(released(&updates), [true, false, false, false], "update 1 is missing");
+        updates.complete(A, UpdateSeq(1)).unwrap();
+        assert_eq!(released(&updates), [true, true, true, false]);
+        assert_eq!(updates.reached(A), Some(UpdateSeq(2)));
+        updates.complete(B, UpdateSeq(1)).unwrap();
+        assert_eq!(released(&updates), [true; 4]);
+    }
+
+    #[test]
+    fn a_fence_on_a_superseded_update_is_met_by_its_successor() {
+        let mut updates = created();
+        updates.complete(A, UpdateSeq(1)).unwrap();
+        updates.supersede(A, UpdateSeq(2), UpdateSeq(4)).unwrap();
+        updates.supersede(A, UpdateSeq(4), UpdateSeq(5)).unwrap();
+        assert_eq!(updates.state(&fence(&[(A, 2)])), FenceState::Pending);
+        updates.complete(A, UpdateSeq(5)).unwrap();
+        assert_eq!(updates.state(&fence(&[(A, 2)])), FenceState::Released);
+        assert_eq!(updates.reached(A), Some(UpdateSeq(5)));
+        assert!(updates.supersede(A, UpdateSeq(7), UpdateSeq(7)).is_err());
+    }
+
+    #[test]
+    fn destroying_a_surface_cancels_what_waits_for_it_alone() {
+        let mut updates = created();
+        let (alone, both) = (fence(&[(A, 1)]), fence(&[(A, 1), (B, 1)]));
+        updates.destroy(A);
+        assert_eq!(updates.state(&alone), FenceState::Cancelled);
+        assert_eq!(updates.state(&both), FenceState::Pending);
+        assert_eq!(updates.complete(A, UpdateSeq(1)), Ok(false), "its late updates are dropped");
+        updates.complete(B, UpdateSeq(1)).unwrap();
+        assert_eq!(updates.state(&both), FenceState::Released);
+        assert_eq!(updates.state(&fence(&[])), FenceState::Released);
+        assert!(updates.create(A).is_err(), "ids are never used twice");
+    }
+
+    #[test]
+    fn updates_may_come_before_their_surface() {
+        let mut updates = Updates::new();
+        assert_eq!(updates.complete(B, UpdateSeq(1)), Ok(true));
+        updates.create(A).unwrap();
+        assert_eq!(updates.state(&fence(&[(A, 1)])), FenceState::Pending);
+        updates.create(B).unwrap();
+        assert_eq!(updates.state(&fence(&[(B, 1)])), FenceState::Released);
+        // An id that was passed over belongs to no surface.
+        updates.complete(SurfaceId(6), UpdateSeq(1)).unwrap();
+        updates.create(SurfaceId(8)).unwrap();
+        assert_eq!(updates.complete(SurfaceId(6), UpdateSeq(2)), Ok(false));
+        assert_eq!(updates.surfaces.len(), 3);
+    }
+
+    #[test]
+    fn hostile_numbers_are_bounded() {
+        let mut updates = created();
+        assert!(matches!(updates.complete(A, UpdateSeq(MAX_AHEAD + 1)), Err(Error::TooMuch { .. })));
+        assert!(updates.supersede(A, UpdateSeq(1), UpdateSeq(u64::MAX)).is_err());
+        updates.complete(A, UpdateSeq(3)).unwrap();
+        assert!(updates.complete(A, UpdateSeq(3)).is_err());
+        for id in 0..MAX_EARLY_SURFACES as u64 {
+            updates.complete(SurfaceId(100 + id), UpdateSeq(1)).unwrap();
+        }
+        assert!(matches!(updates.complete(SurfaceId(50), UpdateSeq(1)), Err(Error::TooMuch { .. })));
+        updates.complete(SurfaceId(100), UpdateSeq(2)).unwrap();
+        assert!(Fence::new(vec![(A, UpdateSeq(1)); MAX_BLOCKERS + 1]).is_err());
+    }
+
+    proptest! {
+        /// In whatever order updates and replacements come: a fence is released as soon as, and only when, every
+        /// update up to it is there or replaced by one that is.
+        #[test]
+        fn the_order_does_not_matter(
+            order in Just((1..=12_u64).collect::<Vec<_>>()).prop_shuffle(),
+            dropped in 1..=12_u64, replacement in 1..=12_u64, at in 0..12_usize,
+        ) {
+            let (from, to) = (dropped.min(replacement), dropped.max(replacement));
+            let mut updates = created();
+            let mut there = BTreeSet::new();
+            let mut replaced = false;
+            for (n, seq) in order.iter().copied().enumerate() {
+                if n == at && from < to {
+                    updates.supersede(A, UpdateSeq(from), UpdateSeq(to)).unwrap();
+                    replaced = true;
+                }
+                if !(from..to).contains(&seq) {
+                    updates.complete(A, UpdateSeq(seq)).unwrap();
+                    there.insert(seq);
+                }
+                let met = |seq: u64| there.contains(&seq)
+                    || (replaced && (from..to).contains(&seq) && there.contains(&to));
+                let reached = (1..=12).take_while(|seq| met(*seq)).last();
+                prop_assert_eq!(updates.reached(A), reached.map(UpdateSeq));
+                for seq in 1..=12 {
+                    let released = updates.state(&fence(&[(A, seq)])) == FenceState::Released;
+                    prop_assert_eq!(released, reached >= Some(seq));
+                }
+            }
+            if from < to && replaced {
+                prop_assert!(updates.surfaces[&A].ahead.is_empty() && updates.surfaces[&A].replaced.is_empty());
+            }
+        }
+    }
+}

@@ -490,3 +490,6 @@ impl Session {
         self.events.push_back(Event::Closed { reason, by });
     }
 }
+
+#[cfg(test)]
+mod tests;
