@@ -10,6 +10,7 @@ mod carrier;
 pub mod identity;
 mod inbox;
 mod outbox;
+pub mod quic;
 pub mod ticket;
 mod wake;
 

@@ -1,0 +1,179 @@
+//! The QUIC carrier: noq behind a handle for a run loop.
+//!
+//! A [`Listener`] is the app side, [`connect`] the display side. Both pin the peer's certificate; beyond that nobody
+//! is let in. All connections of a listener, and each `connect`, share one thread with a small async runtime, which
+//! nothing outside sees. This module decides nothing about what is sent when: the session does, by priorities and
+//! by what [`LinkState`] tells. Loss repair and congestion control of our own are not here either.
+//!
+//! Invariant: what one stream waits for (flow control, a lost packet, a slow reader) no other stream waits for.
+
+mod config;
+mod error;
+mod intake;
+mod listener;
+mod meter;
+mod pump;
+mod race;
+mod runtime;
+mod socket;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex};
+
+use noq::Connection;
+use rustls::pki_types::CertificateDer;
+use tokio::sync::{Notify, mpsc};
+use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
+
+pub use self::config::Options;
+pub use self::error::{Buffer, ConnectError, ListenError, SetupError, Warning};
+use self::intake::Stops;
+pub use self::listener::Listener;
+use self::meter::Meter;
+pub use self::race::connect;
+use self::runtime::Runtime;
+use crate::carrier::Carrier;
+use crate::identity::Fingerprint;
+use crate::inbox::Inbox;
+use crate::outbox::{Feeder, Outbox};
+use crate::wake::Wake;
+
+/// An established connection.
+pub struct Connected {
+    /// For the run loop.
+    pub carrier: Box<dyn Carrier>,
+    /// The peer's certificate. Under [`Peers::Secret`](crate::Peers::Secret) it proves only that it stays the same
+    /// peer.
+    pub peer: Fingerprint,
+    /// Where the peer is.
+    pub address: SocketAddr,
+}
+
+/// What the handle and the tasks of one connection share.
+struct Shared {
+    inbox: Inbox,
+    outbox: Arc<Outbox>,
+    wake: Arc<Wake>,
+    meter: Arc<Meter>,
+    stops: Stops,
+    /// The inbox has room again.
+    room: Arc<Notify>,
+    /// Why this side closed the connection.
+    ours: Mutex<Option<CloseReason>>,
+}
+
+impl Shared {
+    fn new() -> std::io::Result<Arc<Self>> {
+        let (wake, room) = (Arc::new(Wake::new()?), Arc::new(Notify::new()));
+        let outbox = Arc::new(Outbox::new(Arc::clone(&wake)));
+        let on_drain = Box::new({
+            let room = Arc::clone(&room);
+            move || room.notify_waiters()
+        });
+        Ok(Arc::new(Self {
+            inbox: Inbox::new(Arc::clone(&wake), on_drain),
+            meter: Meter::new(Arc::clone(&outbox)),
+            outbox,
+            wake,
+            stops: Stops::default(),
+            room,
+            ours: Mutex::default(),
+        }))
+    }
+}
+
+/// A connection with its tasks running, not yet in anybody's hands.
+struct Established {
+    connection: Connection,
+    shared: Arc<Shared>,
+    kicks: mpsc::UnboundedSender<()>,
+    peer: Fingerprint,
+    address: SocketAddr,
+}
+
+impl Established {
+    /// Starts the tasks; call inside the runtime.
+    fn new(
+        connection: Connection,
+        shared: Arc<Shared>,
+        address: SocketAddr,
+        guests: &runtime::Guests,
+    ) -> Self {
+        let (kicks, kicked) = mpsc::unbounded_channel();
+        let pump = pump::Pump::new(connection.clone(), Arc::clone(&shared), kicked);
+        tokio::spawn(pump.run(guests.pass()));
+        tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
+        // Both sides demand a certificate, so there is one.
+        let certificates =
+            connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer>>().ok());
+        let peer =
+            certificates.and_then(|all| all.first().map(Fingerprint::of)).unwrap_or(Fingerprint([0; 32]));
+        Self { connection, shared, kicks, peer, address }
+    }
+
+    fn into_connected(self, runtime: Arc<Runtime>) -> Connected {
+        let feeder = Feeder::new(Arc::clone(&self.shared.outbox));
+        let carrier = Quic {
+            kicks: Some(self.kicks),
+            feeder,
+            shared: self.shared,
+            connection: self.connection,
+            _runtime: runtime,
+        };
+        Connected { carrier: Box::new(carrier), peer: self.peer, address: self.address }
+    }
+}
+
+/// The handle of a QUIC carrier. The order of the fields matters: the runtime goes last.
+struct Quic {
+    kicks: Option<mpsc::UnboundedSender<()>>,
+    feeder: Feeder,
+    shared: Arc<Shared>,
+    connection: Connection,
+    _runtime: Arc<Runtime>,
+}
+
+impl Carrier for Quic {
+    fn transmit(&mut self, transmit: Transmit) {
+        if self.feeder.feed(transmit)
+            && let Some(kicks) = &self.kicks
+        {
+            // Fails when the connection is over, which the last arrival tells.
+            let _ = kicks.send(());
+        }
+    }
+
+    fn poll_arrival(&mut self) -> Option<Arrival> {
+        self.shared.inbox.pop().inspect(|arrival| self.feeder.observe(arrival))
+    }
+
+    fn link(&self) -> LinkState {
+        let (figures, stats) = (self.shared.meter.figures(), self.connection.stats());
+        LinkState {
+            rtt: figures.rtt,
+            window: figures.window,
+            unsent: self.shared.outbox.unsent(),
+            rate: figures.rate,
+            sent_bytes: stats.udp_tx.bytes,
+            received_bytes: stats.udp_rx.bytes,
+            lost_packets: figures.lost_packets,
+            sent_packets: figures.sent_packets,
+        }
+    }
+
+    fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.shared.wake.as_fd()
+    }
+
+    fn clear_wake(&self) {
+        self.shared.wake.lower();
+    }
+}
+
+impl Drop for Quic {
+    fn drop(&mut self) {
+        // The pump sees the end of the kicks and closes the connection.
+        self.kicks = None;
+    }
+}

@@ -1,0 +1,137 @@
+//! The QUIC parameters, and why each differs from noq's default.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq::{
+    AckFrequencyConfig, ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
+};
+
+use super::error::SetupError;
+use super::meter::{Meter, MeteredFactory};
+
+/// What may be set from outside. The defaults are meant for use; most of the rest is for tests.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory for one qlog file per connection; created when missing. Default: none. Costs a write per packet.
+    pub qlog: Option<PathBuf>,
+    /// Whether the variable `SSLKEYLOGFILE` is honoured. Default: yes; without the variable nothing is written.
+    pub log_keys: bool,
+    /// Bytes of UDP socket buffer each way. Default 4 MiB: 0.6 s at 50 Mbit/s.
+    pub udp_buffer: usize,
+    /// Streams that the peer may have open at once. Default 4096. Each costs its state (about 500 bytes), not its
+    /// window.
+    pub streams: u32,
+    /// Silence after which a connection is given up. Default 60 s; the smaller of both sides' counts.
+    pub idle_timeout: Duration,
+    /// Silence after which something is sent. Default 5 s: below what NATs forget after.
+    pub keep_alive: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            qlog: None,
+            log_keys: true,
+            udp_buffer: 4 << 20,
+            streams: 4096,
+            idle_timeout: Duration::from_secs(60),
+            keep_alive: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Options {
+    /// Makes what the options name and the connections will need.
+    pub(super) fn prepare(&self) -> Result<(), SetupError> {
+        let Some(directory) = &self.qlog else {
+            return Ok(());
+        };
+        std::fs::create_dir_all(directory)
+            .map_err(|source| SetupError::Qlog { directory: directory.clone(), source })
+    }
+
+    /// The transport of one connection, which reports to `meter`.
+    fn transport(&self, meter: Arc<Meter>, side: &str) -> Arc<TransportConfig> {
+        let mut config = TransportConfig::default();
+        // One stream per update, key press flush or pipe; no pool to exhaust.
+        config.max_concurrent_uni_streams(self.streams.into());
+        // All channels are one-way.
+        config.max_concurrent_bidi_streams(0u32.into());
+        config.datagram_receive_buffer_size(None);
+        config.max_idle_timeout(IdleTimeout::try_from(self.idle_timeout).ok());
+        config.keep_alive_interval(Some(self.keep_alive));
+        // The first RTT estimate decides when a lost handshake packet is sent again.
+        config.initial_rtt(INITIAL_RTT);
+        config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW));
+        config.receive_window(VarInt::from_u32(CONNECTION_WINDOW));
+        // Never what limits: the session schedules what it hands over.
+        config.send_window(SEND_WINDOW);
+        config.send_fairness(true);
+        let mut mtu = MtuDiscoveryConfig::default();
+        mtu.upper_bound(MTU_MAX);
+        config.mtu_discovery_config(Some(mtu));
+        // A tail that waits 25 ms for its acknowledgement looks like loss, and holds back a window.
+        let mut acks = AckFrequencyConfig::default();
+        acks.max_ack_delay(Some(MAX_ACK_DELAY));
+        config.ack_frequency_config(Some(acks));
+        config.congestion_controller_factory(Arc::new(MeteredFactory(meter)));
+        if let Some(directory) = &self.qlog {
+            config.qlog_from_path(directory, side);
+        }
+        Arc::new(config)
+    }
+
+    pub(super) fn client(
+        &self,
+        tls: rustls::ClientConfig,
+        meter: Arc<Meter>,
+    ) -> Result<ClientConfig, SetupError> {
+        let crypto = QuicClientConfig::try_from(tls).map_err(|error| SetupError::Tls(error.to_string()))?;
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        config.transport_config(self.transport(meter, "display"));
+        Ok(config)
+    }
+
+    /// The configuration that all connections of a listener start from.
+    pub(super) fn server(&self, tls: rustls::ServerConfig) -> Result<ServerConfig, SetupError> {
+        let crypto = QuicServerConfig::try_from(tls).map_err(|error| SetupError::Tls(error.to_string()))?;
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        config.max_incoming(INCOMING_MAX);
+        config.incoming_buffer_size(INCOMING_BYTES).incoming_buffer_size_total(INCOMING_BYTES * 8);
+        Ok(config)
+    }
+
+    /// The configuration of one incoming connection.
+    pub(super) fn server_connection(&self, base: &ServerConfig, meter: Arc<Meter>) -> Arc<ServerConfig> {
+        let mut config = base.clone();
+        config.transport_config(self.transport(meter, "app"));
+        Arc::new(config)
+    }
+}
+
+/// Between a LAN and another continent; RFC 9002 §6.2.2 has 333 ms for any network at all.
+const INITIAL_RTT: Duration = Duration::from_millis(100);
+
+/// Bytes that one stream may have on the way: more than any update or blob.
+const STREAM_WINDOW: u32 = 16 << 20;
+
+/// Bytes that all streams together may have on the way: 1 Gbit/s at 250 ms. Also the bound for what lies unread.
+const CONNECTION_WINDOW: u32 = 32 << 20;
+
+/// Bytes that noq keeps until they are acknowledged.
+const SEND_WINDOW: u64 = 64 << 20;
+
+/// Ethernet minus IPv6 and UDP headers, minus room for one tunnel's.
+const MTU_MAX: u16 = 1452;
+
+/// How long the peer may hold an acknowledgement back.
+const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
+
+/// Handshakes that have not been looked at; the next ones are refused.
+const INCOMING_MAX: usize = 64;
+
+/// Bytes kept of one such handshake.
+const INCOMING_BYTES: u64 = 64 << 10;

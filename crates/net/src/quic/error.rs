@@ -1,0 +1,348 @@
+//! Who failed, and why: binding, connecting, and the end of a connection.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use noq::{ConnectionError, TransportErrorCode};
+use wayferry_proto::{CloseReason, MAX_REASON, sanitise};
+
+/// Why a listener could not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Another process has the port.
+    PortInUse {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// Other processes have all ports of the range.
+    NoFreePort {
+        /// The range asked for.
+        ports: RangeInclusive<u16>,
+    },
+    /// The address is not one of this host, or binding is not allowed.
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The local set-up failed.
+    Setup(SetupError),
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PortInUse { address } => write!(f, "UDP address `{address}` is in use"),
+            Self::NoFreePort { ports } => {
+                write!(f, "all UDP ports from {} to {} are in use", ports.start(), ports.end())
+            }
+            Self::Bind { address, source } => write!(f, "cannot bind UDP address `{address}`: {source}"),
+            Self::Setup(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+/// Why no connection came about.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// There is nothing to connect to.
+    NoAddress,
+    /// The peer shows another certificate than the pinned one. Final: no other address was tried after it.
+    WrongFingerprint {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The TLS handshake failed for another reason. Final, too.
+    Tls {
+        /// Where.
+        address: SocketAddr,
+        /// What went wrong, and who says so.
+        reason: String,
+    },
+    /// The peer answered, and ended the attempt.
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// What it said.
+        reason: String,
+    },
+    /// No address answered in time.
+    TimedOut {
+        /// How long it was tried.
+        after: Duration,
+    },
+    /// No address could be tried at all, for example because there is no route.
+    Unreachable {
+        /// The last one.
+        address: SocketAddr,
+        /// What the system said.
+        reason: String,
+    },
+    /// The local set-up failed.
+    Setup(SetupError),
+}
+
+impl ConnectError {
+    /// Whether TLS has spoken: trying again or elsewhere cannot help.
+    pub fn is_verdict(&self) -> bool {
+        matches!(self, Self::WrongFingerprint { .. } | Self::Tls { .. })
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAddress => f.write_str("no address to connect to"),
+            Self::WrongFingerprint { address } => {
+                write!(f, "the certificate at `{address}` is not the expected one")
+            }
+            Self::Tls { address, reason } => write!(f, "TLS handshake with `{address}` failed: {reason}"),
+            Self::Refused { address, reason } => write!(f, "`{address}` refused the connection: {reason}"),
+            Self::TimedOut { after } => write!(f, "no answer within {after:?}"),
+            Self::Unreachable { address, reason } => write!(f, "cannot reach `{address}`: {reason}"),
+            Self::Setup(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+/// What this host refused.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// A socket, thread or runtime.
+    System(io::Error),
+    /// The directory for qlog files.
+    Qlog {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The TLS configuration.
+    Tls(String),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(error) => write!(f, "cannot set up QUIC: {error}"),
+            Self::Qlog { directory, source } => {
+                write!(f, "cannot create qlog directory `{}`: {source}", directory.display())
+            }
+            Self::Tls(reason) => write!(f, "cannot set up TLS: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<io::Error> for SetupError {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl From<rustls::Error> for SetupError {
+    fn from(error: rustls::Error) -> Self {
+        Self::Tls(error.to_string())
+    }
+}
+
+impl From<SetupError> for ListenError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
+
+impl From<SetupError> for ConnectError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
+
+/// What the user should know although everything works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The kernel gave a UDP socket a smaller buffer than asked for: bursts may be lost.
+    BufferClamped {
+        /// Which of the two, and with it the sysctl to change.
+        buffer: Buffer,
+        /// Bytes asked for.
+        wanted: usize,
+        /// Bytes granted.
+        granted: usize,
+    },
+}
+
+/// One of the two buffers of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// `SO_RCVBUF`.
+    Receive,
+    /// `SO_SNDBUF`.
+    Send,
+}
+
+impl Buffer {
+    /// The kernel setting that limits it.
+    pub fn sysctl(self) -> &'static str {
+        match self {
+            Self::Receive => "net.core.rmem_max",
+            Self::Send => "net.core.wmem_max",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::BufferClamped { buffer, wanted, granted } = self;
+        let (which, sysctl) = match buffer {
+            Buffer::Receive => ("receive", buffer.sysctl()),
+            Buffer::Send => ("send", buffer.sysctl()),
+        };
+        write!(
+            f,
+            "UDP {which} buffer is {granted} bytes instead of {wanted}; `sysctl -w {sysctl}={wanted}` allows more"
+        )
+    }
+}
+
+/// What TLS said, when it was TLS.
+enum Verdict {
+    WrongFingerprint,
+    Other(String),
+}
+
+/// CRYPTO errors are 0x100–0x1ff of a transport close, whoever sent it (RFC 9000 §20.1); never of an application
+/// close with such a code.
+fn verdict(error: &ConnectionError) -> Option<Verdict> {
+    match error {
+        ConnectionError::TransportError(error) if is_crypto(error.code) => {
+            let tls = error.crypto.as_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+            Some(match tls {
+                Some(rustls::Error::InvalidCertificate(_)) => Verdict::WrongFingerprint,
+                _ => Verdict::Other(bounded(&error.reason)),
+            })
+        }
+        ConnectionError::ConnectionClosed(close) if is_crypto(close.error_code) => {
+            let alert = u64::from(close.error_code) as u8;
+            let text = alert_text(alert).map_or_else(|| format!("alert {alert}"), str::to_owned);
+            Some(Verdict::Other(format!("the peer refused it: {text}")))
+        }
+        _ => None,
+    }
+}
+
+fn is_crypto(code: TransportErrorCode) -> bool {
+    (0x100..0x200).contains(&u64::from(code))
+}
+
+/// The alerts that pinned peers can meet (RFC 8446 §6).
+fn alert_text(alert: u8) -> Option<&'static str> {
+    match alert {
+        40 => Some("handshake failure"),
+        42..=46 | 48 | 49 => Some("it does not accept this side's certificate"),
+        51 => Some("wrong signature"),
+        70 => Some("no common TLS version"),
+        116 => Some("it demands a certificate"),
+        120 => Some("it does not speak this version of Wayferry"),
+        _ => None,
+    }
+}
+
+/// Why an attempt at `address` failed.
+pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after: Duration) -> ConnectError {
+    match verdict(error) {
+        Some(Verdict::WrongFingerprint) => return ConnectError::WrongFingerprint { address },
+        Some(Verdict::Other(reason)) => return ConnectError::Tls { address, reason },
+        None => {}
+    }
+    match error {
+        ConnectionError::TimedOut => ConnectError::TimedOut { after },
+        error => ConnectError::Refused { address, reason: bounded(&error.to_string()) },
+    }
+}
+
+/// Why a connection that had come about is over. `ours`: what this side closed it with.
+pub(super) fn close_reason(error: &ConnectionError, ours: Option<CloseReason>) -> CloseReason {
+    match verdict(error) {
+        Some(Verdict::WrongFingerprint) => {
+            return CloseReason::TlsRefused("the certificate is not the expected one".into());
+        }
+        Some(Verdict::Other(reason)) => return CloseReason::TlsRefused(reason),
+        None => {}
+    }
+    match error {
+        ConnectionError::ApplicationClosed(close) => {
+            let text = String::from_utf8_lossy(&close.reason);
+            match u32::try_from(close.error_code.into_inner()) {
+                Ok(GIVEN_UP) => CloseReason::LinkLost(bounded(&text)),
+                Ok(code) => CloseReason::from_wire(code, &text),
+                Err(_) => CloseReason::Other { code: u32::MAX, text: bounded(&text) },
+            }
+        }
+        ConnectionError::LocallyClosed => {
+            ours.unwrap_or_else(|| CloseReason::LinkLost("the endpoint was shut down".into()))
+        }
+        ConnectionError::TimedOut => CloseReason::LinkLost("nothing was heard for too long".into()),
+        ConnectionError::Reset => {
+            CloseReason::LinkLost("the peer does not know the connection any more".into())
+        }
+        error => CloseReason::LinkLost(bounded(&error.to_string())),
+    }
+}
+
+fn bounded(text: &str) -> String {
+    sanitise(text, MAX_REASON)
+}
+
+/// The application code of a carrier that was dropped without a close: the code of [`CloseReason::LinkLost`], which
+/// the session never puts on the wire.
+pub(super) const GIVEN_UP: u32 = 7;
+
+#[cfg(test)]
+mod tests {
+    use noq::{ApplicationClose, ConnectionClose, VarInt};
+
+    use super::*;
+
+    fn peer_closed(code: u64) -> ConnectionError {
+        ConnectionError::ConnectionClosed(ConnectionClose {
+            error_code: VarInt::from_u64(code).unwrap().into(),
+            frame_type: noq_proto::MaybeFrame::None,
+            reason: Default::default(),
+        })
+    }
+
+    #[test]
+    fn crypto_errors_count_in_a_transport_close_only() {
+        let address = ([127, 0, 0, 1], 1).into();
+        let error = connect_error(address, &peer_closed(0x12a), Duration::ZERO);
+        assert!(error.is_verdict());
+        assert!(error.to_string().contains("does not accept this side's certificate"), "{error}");
+        // H3_NO_ERROR is 0x100 of an application close.
+        let close = ApplicationClose { error_code: VarInt::from_u32(0x100), reason: "bye".into() };
+        let error = ConnectionError::ApplicationClosed(close);
+        assert!(!connect_error(address, &error, Duration::ZERO).is_verdict());
+        assert_eq!(close_reason(&error, None), CloseReason::Other { code: 0x100, text: "bye".into() });
+        assert!(!connect_error(address, &peer_closed(0xff), Duration::ZERO).is_verdict());
+        assert!(!connect_error(address, &peer_closed(0x200), Duration::ZERO).is_verdict());
+    }
+
+    #[test]
+    fn the_code_of_a_dropped_carrier_is_that_of_a_lost_link() {
+        assert_eq!(CloseReason::LinkLost(String::new()).to_wire().0, GIVEN_UP);
+    }
+}

@@ -1,0 +1,112 @@
+//! The receiving side of a connection: every stream of the peer is read as its bytes come, in any order.
+//!
+//! One small task per stream, because noq closes a connection that leaves more than 1024 pieces of one stream
+//! unread. A full inbox pauses all of them, and QUIC's flow control then pauses the peer. Invariant: the end of the
+//! connection is the last arrival; everything that had reached this host by then comes before it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use noq::{Connection, ReadError, RecvStream, UnorderedRecvStream, VarInt};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use wayferry_proto::{Arrival, StreamId};
+
+use super::Shared;
+use super::error::close_reason;
+
+/// The peer's open streams and how to stop them.
+#[derive(Default)]
+pub(super) struct Stops(Mutex<HashMap<StreamId, oneshot::Sender<u32>>>);
+
+impl Stops {
+    /// The session no longer wants this stream. Nothing happens when it has ended.
+    pub(super) fn stop(&self, stream: StreamId, code: u32) {
+        if let Some(stop) = self.take(stream) {
+            let _ = stop.send(code);
+        }
+    }
+
+    fn add(&self, stream: StreamId) -> oneshot::Receiver<u32> {
+        let (sender, receiver) = oneshot::channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(stream, sender);
+        receiver
+    }
+
+    fn take(&self, stream: StreamId) -> Option<oneshot::Sender<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream)
+    }
+}
+
+/// Reads everything until the connection ends, then tells why it did.
+pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
+    let mut readers = JoinSet::new();
+    let error = loop {
+        tokio::select! {
+            accepted = connection.accept_uni() => match accepted {
+                Ok(stream) => start(&mut readers, stream, &shared),
+                Err(error) => break error,
+            },
+            Some(Ok(stream)) = readers.join_next(), if !readers.is_empty() => {
+                shared.stops.take(stream);
+            }
+        }
+    };
+    while readers.join_next().await.is_some() {}
+    let ours = shared.ours.lock().unwrap_or_else(PoisonError::into_inner).take();
+    shared.inbox.push(Arrival::Closed { reason: close_reason(&error, ours) });
+}
+
+fn start(readers: &mut JoinSet<StreamId>, stream: RecvStream, shared: &Arc<Shared>) {
+    let id = StreamId(stream.id().index());
+    let stop = shared.stops.add(id);
+    readers.spawn(read(stream.into_unordered(), id, stop, Arc::clone(shared)));
+}
+
+async fn read(
+    mut stream: UnorderedRecvStream,
+    id: StreamId,
+    mut stop: oneshot::Receiver<u32>,
+    shared: Arc<Shared>,
+) -> StreamId {
+    let mut length = 0;
+    loop {
+        let chunk = tokio::select! {
+            biased;
+            code = &mut stop => {
+                let _ = stream.stop(VarInt::from_u32(code.unwrap_or_default()));
+                return id;
+            }
+            chunk = next(&mut stream, &shared) => chunk,
+        };
+        let arrival = match chunk {
+            Ok(Some(chunk)) => {
+                length = length.max(chunk.offset + chunk.bytes.len() as u64);
+                // A copy: a piece that is kept would keep the whole datagram, or a batch of them.
+                let bytes = Bytes::copy_from_slice(&chunk.bytes);
+                shared.inbox.push(Arrival::Data { stream: id, offset: chunk.offset, bytes });
+                continue;
+            }
+            Ok(None) => Arrival::Finished { stream: id, length },
+            Err(ReadError::Reset(code)) => {
+                Arrival::Reset { stream: id, code: u32::try_from(code.into_inner()).unwrap_or(u32::MAX) }
+            }
+            // The connection is over, and says so itself.
+            Err(_) => return id,
+        };
+        shared.inbox.push(arrival);
+        return id;
+    }
+}
+
+async fn next(stream: &mut UnorderedRecvStream, shared: &Shared) -> Result<Option<noq::Chunk>, ReadError> {
+    while shared.inbox.is_full() {
+        let room = shared.room.notified();
+        // Between the question and the wait the run loop may have made room.
+        if shared.inbox.is_full() {
+            room.await;
+        }
+    }
+    stream.read_chunk(usize::MAX).await
+}

@@ -1,0 +1,221 @@
+//! The app side: accepts displays that show an admitted certificate.
+//!
+//! What fails its handshake is dropped without a word to the caller: anybody can send packets to a port. Invariant:
+//! handshakes and connections that nobody has taken yet are bounded, whoever sends them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use noq::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::config::Options;
+use super::error::{ListenError, SetupError, Warning};
+use super::runtime::{Guests, Runtime};
+use super::{Connected, Established, Shared, socket};
+use crate::identity::{Fingerprint, Identity, Peers, server_config};
+use crate::wake::Wake;
+
+/// A bound UDP port that accepts connections until it is dropped. Connections live on without it.
+pub struct Listener {
+    address: SocketAddr,
+    fingerprint: Fingerprint,
+    warnings: Vec<Warning>,
+    arrived: Arc<Arrived>,
+    endpoint: Endpoint,
+    runtime: Arc<Runtime>,
+}
+
+/// Connections that wait to be taken.
+struct Arrived {
+    queue: Mutex<VecDeque<Established>>,
+    wake: Wake,
+}
+
+impl Listener {
+    /// Binds `address`; with `ports`, the first free port of the range instead of the address's own.
+    pub fn bind(
+        address: SocketAddr,
+        ports: Option<RangeInclusive<u16>>,
+        identity: &Identity,
+        peers: Peers,
+        options: &Options,
+    ) -> Result<Self, ListenError> {
+        options.prepare()?;
+        let tls = server_config(identity, peers, options.log_keys).map_err(SetupError::from)?;
+        let server = options.server(tls)?;
+        let (socket, warnings) = bind_one(address, ports, options.udp_buffer)?;
+        let arrived = Arrived { queue: Mutex::default(), wake: Wake::new().map_err(SetupError::from)? };
+        let runtime = Runtime::start().map_err(SetupError::from)?;
+        let endpoint = {
+            let _inside = runtime.handle.enter();
+            let config = EndpointConfig::default();
+            Endpoint::new(config, Some(server.clone()), socket, Arc::new(TokioRuntime))
+                .map_err(SetupError::from)?
+        };
+        runtime.guests.add(endpoint.clone());
+        let listener = Self {
+            address: endpoint.local_addr().map_err(SetupError::from)?,
+            fingerprint: identity.fingerprint(),
+            warnings,
+            arrived: Arc::new(arrived),
+            endpoint,
+            runtime,
+        };
+        listener.start(server, options);
+        Ok(listener)
+    }
+
+    fn start(&self, server: ServerConfig, options: &Options) {
+        let door = Door {
+            server,
+            options: options.clone(),
+            arrived: Arc::clone(&self.arrived),
+            guests: self.runtime.guests.clone(),
+        };
+        self.runtime.handle.spawn(door.keep(self.endpoint.clone()));
+    }
+
+    /// The address that was bound, with the port that the system chose if that was left open.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What a display has to pin.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// What the user should know; empties the list, so that each is told once.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// The next display whose handshake is complete.
+    pub fn poll_accept(&mut self) -> Option<Connected> {
+        let established = self.arrived.lock().pop_front()?;
+        Some(established.into_connected(Arc::clone(&self.runtime)))
+    }
+
+    /// Waits for the next display, at most `patience`.
+    pub fn accept(&mut self, patience: Duration) -> Option<Connected> {
+        let deadline = Instant::now() + patience;
+        loop {
+            self.clear_wake();
+            if let Some(connected) = self.poll_accept() {
+                return Some(connected);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            let timeout = Timespec::try_from(left).ok();
+            let _ = poll(&mut [PollFd::new(&self.arrived.wake, PollFlags::IN)], timeout.as_ref());
+        }
+    }
+
+    /// Readable when [`Listener::poll_accept`] has something.
+    pub fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.arrived.wake.as_fd()
+    }
+
+    /// Makes [`Listener::wake_fd`] unreadable until the next display; call before [`Listener::poll_accept`].
+    pub fn clear_wake(&self) {
+        self.arrived.wake.lower();
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // New attempts are refused from now on; connections that were taken go on.
+        self.endpoint.set_server_config(None);
+        self.arrived.lock().clear();
+    }
+}
+
+impl Arrived {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Established>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bind_one(
+    address: SocketAddr,
+    ports: Option<RangeInclusive<u16>>,
+    buffer: usize,
+) -> Result<(UdpSocket, Vec<Warning>), ListenError> {
+    let in_range = ports.clone();
+    for port in ports.unwrap_or(address.port()..=address.port()) {
+        let address = SocketAddr::new(address.ip(), port);
+        match socket::bind(address, buffer) {
+            Ok(bound) => return Ok(bound),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(source) => return Err(ListenError::Bind { address, source }),
+        }
+    }
+    Err(match in_range {
+        Some(ports) => ListenError::NoFreePort { ports },
+        None => ListenError::PortInUse { address },
+    })
+}
+
+/// Lets handshakes in.
+struct Door {
+    server: ServerConfig,
+    options: Options,
+    arrived: Arc<Arrived>,
+    guests: Guests,
+}
+
+impl Door {
+    async fn keep(self, endpoint: Endpoint) {
+        let door = Arc::new(self);
+        let places = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        while let Some(incoming) = endpoint.accept().await {
+            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                incoming.refuse();
+                continue;
+            };
+            let door = Arc::clone(&door);
+            tokio::spawn(async move {
+                door.admit(incoming).await;
+                drop(place);
+            });
+        }
+    }
+
+    async fn admit(&self, incoming: Incoming) {
+        let address = incoming.remote_address();
+        let Ok(shared) = Shared::new() else {
+            return incoming.refuse();
+        };
+        let config = self.options.server_connection(&self.server, Arc::clone(&shared.meter));
+        let Ok(connecting) = incoming.accept_with(config) else {
+            return;
+        };
+        let Ok(Ok(connection)) = timeout(HANDSHAKE_PATIENCE, connecting).await else {
+            return;
+        };
+        let mut queue = self.arrived.lock();
+        if queue.len() < ARRIVED_MAX {
+            queue.push_back(Established::new(connection, shared, address, &self.guests));
+            self.arrived.wake.raise();
+        }
+    }
+}
+
+/// Handshakes at a time; the next ones are refused.
+const HANDSHAKES_MAX: usize = 32;
+
+/// Complete connections that nobody has taken; the next ones are closed.
+const ARRIVED_MAX: usize = 16;
+
+/// How long a handshake may take.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,246 @@
+//! Counting what left: how many content bytes lie in the QUIC stack that no packet has carried yet.
+//!
+//! noq does not tell, so the estimate comes from around the congestion controller: bytes written to streams, minus
+//! payload of packets sent, plus payload of packets lost (it is sent again, not for the first time). The controller
+//! itself is BBR3, untouched. Packets are taken to carry a little less than they do, so that the estimate errs
+//! upward, and each time the connection has run out of data the estimate is set right.
+//!
+//! Invariant: content ≤ unsent, because everything else goes first.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use noq::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics};
+use noq_proto::RttEstimator;
+
+use crate::carrier::Backlog;
+use crate::outbox::{Level, Outbox};
+
+/// What is known of the sending side of one connection.
+pub(super) struct Meter {
+    state: Mutex<State>,
+    outbox: Arc<Outbox>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Stream bytes written and not sent, of all classes.
+    unsent: u64,
+    /// Those of content among them.
+    content: u64,
+    /// Written since noq last looked for something to send.
+    unseen: u64,
+    /// Written by the session, not taken by noq.
+    backlog: Backlog,
+    /// Everything that was ever written is acknowledged.
+    quiet: bool,
+    level: Level,
+    figures: Figures,
+    mtu: u64,
+}
+
+/// What the meter adds to [`LinkState`](wayferry_proto::LinkState).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) rtt: Duration,
+    pub(super) window: u64,
+    pub(super) rate: Option<u64>,
+    pub(super) sent_packets: u64,
+    pub(super) lost_packets: u64,
+}
+
+impl Meter {
+    pub(super) fn new(outbox: Arc<Outbox>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State { quiet: true, ..State::default() }), outbox })
+    }
+
+    /// `bytes` were written to a stream.
+    pub(super) fn on_written(&self, bytes: usize, content: bool) {
+        let mut state = self.lock();
+        let bytes = bytes as u64;
+        state.unsent += bytes;
+        state.unseen += bytes;
+        state.content += if content { bytes } else { 0 };
+        state.quiet = false;
+    }
+
+    /// The pump has taken `counted` bytes of content out of the outbox and holds `backlog`.
+    pub(super) fn settle(&self, counted: u64, backlog: Backlog) {
+        let mut state = self.lock();
+        state.backlog = backlog;
+        self.publish(&mut state, counted);
+    }
+
+    /// Whether everything that was written has been acknowledged.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.lock().quiet
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        self.lock().figures
+    }
+
+    fn publish(&self, state: &mut State, counted: u64) {
+        state.content = state.content.min(state.unsent);
+        let (unsent, window) = (state.content + state.backlog.content, state.figures.window);
+        self.outbox.publish(&mut state.level, counted, unsent, window);
+    }
+
+    fn on_sent(&self, bytes: u64) {
+        let mut state = self.lock();
+        state.quiet = false;
+        state.figures.sent_packets += 1;
+        // A packet above the path's MTU is a probe: padding, no data.
+        if bytes <= state.mtu {
+            state.unsent = state.unsent.saturating_sub(bytes.saturating_sub(PACKET_OVERHEAD));
+            self.publish(&mut state, 0);
+        }
+    }
+
+    fn on_lost(&self, bytes: u64) {
+        let mut state = self.lock();
+        state.figures.lost_packets += 1;
+        state.unsent += bytes.saturating_sub(PACKET_OVERHEAD);
+    }
+
+    fn on_acks(&self, in_flight: u64, ran_dry: bool, controller: &dyn Controller) {
+        let mut state = self.lock();
+        let metrics = controller.metrics();
+        state.figures.window = metrics.congestion_window;
+        state.figures.rate = metrics.bandwidth_estimate.map(|bits| bits / 8);
+        if ran_dry {
+            state.unsent = state.unseen;
+            state.quiet = in_flight == 0 && state.unsent == 0;
+        }
+        self.publish(&mut state, 0);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter").field("figures", &self.figures()).finish_non_exhaustive()
+    }
+}
+
+/// Makes BBR3 controllers that report to one meter.
+pub(super) struct MeteredFactory(pub(super) Arc<Meter>);
+
+impl ControllerFactory for MeteredFactory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let inner = Arc::new(Bbr3Config::default()).build(now, mtu);
+        let mut state = self.0.lock();
+        state.mtu = mtu.into();
+        state.figures.window = inner.window();
+        drop(state);
+        Box::new(Metered { inner, meter: Arc::clone(&self.0) })
+    }
+}
+
+/// A controller that reports what passes and changes nothing.
+#[derive(Debug)]
+struct Metered {
+    inner: Box<dyn Controller>,
+    meter: Arc<Meter>,
+}
+
+impl Controller for Metered {
+    fn on_sent(&mut self, now: Instant, bytes: u64, largest_pn: u64) {
+        self.inner.on_sent(now, bytes, largest_pn);
+    }
+
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        self.meter.on_sent(bytes.into());
+        self.inner.on_packet_sent(now, bytes, pn);
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.inner.on_cwnd_limited();
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        pn: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.meter.lock().figures.rtt = rtt.get();
+        self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_acked: Option<u64>) {
+        self.inner.on_end_acks(now, in_flight, app_limited, largest_acked);
+        self.meter.on_acks(in_flight, app_limited, &*self.inner);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        lost_bytes: u64,
+        largest_lost_pn: u64,
+    ) {
+        self.inner.on_congestion_event(
+            now,
+            sent,
+            is_persistent_congestion,
+            is_ecn,
+            lost_bytes,
+            largest_lost_pn,
+        );
+    }
+
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
+        self.meter.on_lost(lost_bytes.into());
+        self.inner.on_packet_lost(lost_bytes, pn, now);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.inner.on_spurious_congestion_event();
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.meter.lock().mtu = new_mtu.into();
+        self.inner.on_mtu_update(new_mtu);
+    }
+
+    fn on_ack_frequency_update(&mut self, threshold: u64, requested_max_ack_delay: Duration) {
+        self.inner.on_ack_frequency_update(threshold, requested_max_ack_delay);
+    }
+
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+
+    /// noq asks each time it looks for something to send: what was written before that has been seen.
+    fn metrics(&self) -> ControllerMetrics {
+        self.meter.lock().unseen = 0;
+        self.inner.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self { inner: self.inner.clone_box(), meter: Arc::clone(&self.meter) })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Bytes of a packet that are not stream data: header with connection id and packet number (11), tag (16), and a
+/// STREAM frame's header (up to 11). RFC 9000 §17.3, §19.8.
+const PACKET_OVERHEAD: u64 = 38;

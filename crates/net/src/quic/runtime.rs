@@ -1,0 +1,86 @@
+//! The thread behind all connections of a listener or a `connect`: one tokio runtime, ended in order.
+//!
+//! Invariant: when the last owner of a [`Runtime`] is gone, so are the thread, its sockets and its connections, and
+//! peers were told if they could be. Nothing inside the runtime owns it.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use noq::{Endpoint, VarInt};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::error::GIVEN_UP;
+
+/// Keeps the thread running.
+pub(super) struct Runtime {
+    pub(super) handle: Handle,
+    pub(super) guests: Guests,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What has to end before the runtime does.
+#[derive(Clone)]
+pub(super) struct Guests {
+    endpoints: Arc<Mutex<Vec<Endpoint>>>,
+    alive: mpsc::WeakSender<()>,
+}
+
+impl Guests {
+    /// An endpoint to be closed at the end.
+    pub(super) fn add(&self, endpoint: Endpoint) {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint);
+    }
+
+    /// Held by a task that wants to finish closing its connection; `None` when the end has begun.
+    pub(super) fn pass(&self) -> Option<mpsc::Sender<()>> {
+        self.alive.upgrade()
+    }
+}
+
+impl Runtime {
+    pub(super) fn start() -> io::Result<Arc<Self>> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let (alive, ended) = mpsc::channel(1);
+        let (stop, stopped) = oneshot::channel();
+        let guests = Guests { endpoints: Arc::default(), alive: alive.downgrade() };
+        let endpoints = Arc::clone(&guests.endpoints);
+        let thread = std::thread::Builder::new().name("wayferry-quic".into()).spawn(move || {
+            runtime.block_on(async {
+                let _ = stopped.await;
+                drop(alive);
+                finish(ended, &endpoints).await;
+            });
+        })?;
+        Ok(Arc::new(Self { handle, guests, stop: Some(stop), thread: Some(thread) }))
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn finish(mut ended: mpsc::Receiver<()>, endpoints: &Mutex<Vec<Endpoint>>) {
+    let _ = timeout(GUESTS_PATIENCE, ended.recv()).await;
+    let endpoints = std::mem::take(&mut *endpoints.lock().unwrap_or_else(PoisonError::into_inner));
+    for endpoint in endpoints {
+        endpoint.close(VarInt::from_u32(GIVEN_UP), b"the program ended");
+        let _ = timeout(CLOSE_PATIENCE, endpoint.wait_all_draining()).await;
+    }
+}
+
+/// A little more than what a connection takes to close itself.
+const GUESTS_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// For the last packet of each endpoint to leave.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(250);
