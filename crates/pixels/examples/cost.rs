@@ -74,7 +74,9 @@ fn measure(scene: &Scene, compression: Compression) -> Cost {
     let mut content = Content::new(size, format);
     let mut shown = content.clone();
     let layout = Layout::new(0, content.stride() as u64, size, format).expect("a plain layout");
+    // pages of zeros that were never written would all be the same one, and in the cache
     let mut buffer = vec![0; layout.end() as usize];
+    Scene { rect: size.rect(), ..*scene }.draw(&mut buffer, ROUNDS);
     let (mut encoder, mut decoder) = (Encoder::new(compression), Decoder::new());
     let mut cost = Cost { absorb: Duration::MAX, encode: Duration::MAX, apply: Duration::MAX, bytes: 0 };
     for round in 0..ROUNDS {
@@ -91,12 +93,15 @@ fn measure(scene: &Scene, compression: Compression) -> Cost {
         for chunk in &chunks {
             decoder.apply(&mut shown, chunk).expect("our own chunk");
         }
+        if round == 0 {
+            continue; // brings the first picture over
+        }
         cost.apply = cost.apply.min(encoded.elapsed());
         cost.encode = cost.encode.min(encoded - absorbed);
         cost.absorb = cost.absorb.min(absorbed - start);
         cost.bytes = chunks.iter().map(Vec::len).sum();
-        assert!(shown.pixels() == content.pixels() && content.pixels() == buffer);
     }
+    assert!(shown.pixels() == content.pixels() && content.pixels() == buffer);
     cost
 }
 
