@@ -40,15 +40,6 @@ pub enum Arg {
     Object(u32),
     /// The id that the sender chose for a new object, whose interface the message table names. Never 0.
     NewId(u32),
-    /// A new object whose interface the sender names: only in `wl_registry.bind`.
-    NewIdBind {
-        /// The name of the interface.
-        interface: Vec<u8>,
-        /// The version that the sender asks for.
-        version: u32,
-        /// The id that the sender chose. Never 0.
-        id: u32,
-    },
     /// Arbitrary bytes.
     Array(Vec<u8>),
     /// A file descriptor, with close-on-exec set.

@@ -32,6 +32,8 @@ mod serial;
 mod shm;
 mod stub;
 mod surface;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;

@@ -151,7 +151,7 @@ impl Connection {
 
     /// `wl_registry.bind`.
     pub(super) fn bind(&mut self, registry: u32, args: &[Arg]) -> Result<(), Fault> {
-        let [Arg::Uint(name), Arg::NewIdBind { interface, version, id }] = args else {
+        let [Arg::Uint(name), Arg::Str(Some(interface)), Arg::Uint(version), Arg::NewId(id)] = args else {
             return Err(Fault::app(
                 registry,
                 error_code::INVALID_METHOD,

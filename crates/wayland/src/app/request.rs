@@ -282,7 +282,6 @@ impl Connection {
                 Arg::Object(id) => self.translate_object(id),
                 Arg::NewId(id) => WireArg::NewId(self.wire(id).unwrap_or(WireId::NULL)),
                 Arg::Fd(fd) => self.translate_fd(call, fd)?,
-                Arg::NewIdBind { .. } => return Ok(None),
             });
         }
         Ok(Some(out))
@@ -471,7 +470,6 @@ impl Connection {
 pub(super) enum Plain {
     NewId(u32),
     Object(u32),
-    Uint(u32),
     Other,
 }
 
@@ -479,7 +477,6 @@ fn plain(arg: &Arg) -> Plain {
     match arg {
         Arg::NewId(id) => Plain::NewId(*id),
         Arg::Object(id) => Plain::Object(*id),
-        Arg::Uint(value) => Plain::Uint(*value),
         _ => Plain::Other,
     }
 }
@@ -493,7 +490,7 @@ fn clone_plain(arg: &Arg) -> Option<Arg> {
         Arg::Str(value) => Arg::Str(value.clone()),
         Arg::Object(value) => Arg::Object(*value),
         Arg::Array(value) => Arg::Array(value.clone()),
-        Arg::NewId(_) | Arg::NewIdBind { .. } | Arg::Fd(_) => return None,
+        Arg::NewId(_) | Arg::Fd(_) => return None,
     })
 }
 

@@ -24,7 +24,7 @@ use super::surface::{Surface, Updates};
 use super::units::Waiting;
 
 /// Bytes that may wait for a compositor that does not read.
-const MAX_OUTPUT: usize = 4 << 20;
+pub(super) const MAX_OUTPUT: usize = 4 << 20;
 
 /// Messages that may arrive before the compositor has listed its globals: a local round trip or two.
 const MAX_BACKLOG: usize = 16_384;
@@ -115,19 +115,31 @@ pub struct Connection {
 impl Connection {
     /// A connection to a compositor that has just been reached.
     pub fn new(config: Config) -> Self {
+        let objects = Objects::new(known("wl_display"));
+        Self::over(config, objects, InBuffer::new(), OutBuffer::new(MAX_OUTPUT), None)
+    }
+
+    /// A connection to a compositor that has been spoken to.
+    pub(super) fn over(
+        config: Config,
+        objects: Objects,
+        input: InBuffer,
+        output: OutBuffer,
+        end: Option<End>,
+    ) -> Self {
         let cursors = Cursors::new(config.cursor_theme.clone(), config.cursor_size);
         let mut connection = Self {
             config,
-            input: InBuffer::new(),
-            output: OutBuffer::new(MAX_OUTPUT),
+            input,
+            output,
             actions: VecDeque::new(),
-            end: None,
+            end,
             stage: Stage::Registry,
             backlog: VecDeque::new(),
             globals: Vec::new(),
             helpers: Helpers::default(),
             formats: HashSet::from([0, 1]),
-            objects: Objects::new(known("wl_display")),
+            objects,
             holds: Holds::default(),
             surfaces: HashMap::new(),
             updates: Updates::default(),
@@ -311,7 +323,7 @@ impl Connection {
 
     fn send_bind(&mut self, global: &Global, version: u32, id: u32) -> Result<(), End> {
         let interface = global.interface.clone().into_bytes();
-        let args = vec![Arg::Uint(global.name), Arg::NewIdBind { interface, version, id }];
+        let args = vec![Arg::Uint(global.name), Arg::Str(Some(interface)), Arg::Uint(version), Arg::NewId(id)];
         self.send(self.helpers.registry, ops::REGISTRY_BIND, args)
     }
 

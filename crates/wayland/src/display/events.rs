@@ -240,7 +240,6 @@ impl Connection {
                 let version = local.version.min(interface.version);
                 WireArg::NewId(self.objects.adopt(id, interface, version, wire)?)
             }
-            Arg::NewIdBind { .. } => return Ok(None),
             Arg::Fd(fd) => match size {
                 Some(size) => return Ok(self.take_blob(wire, &fd, size)),
                 None => {

@@ -14,12 +14,10 @@ use crate::snapshot::{self, Keymap, Mode, Output, Seat, Snapshot};
 use crate::tables::{self, Access, Missing};
 use crate::wire::{self, Arg, InBuffer, OutBuffer, RawMessage};
 
-use super::connection::known;
+use super::connection::{Config, Connection, MAX_OUTPUT, known};
 use super::events::read_blob;
+use super::objects::Objects;
 use super::ops;
-
-/// Bytes that may wait for a compositor that does not read: this connection asks little.
-const MAX_OUTPUT: usize = 256 << 10;
 
 /// `wl_seat.capability.keyboard`.
 const KEYBOARD: u32 = 2;
@@ -153,6 +151,20 @@ impl Watcher {
     /// The compositor has closed its socket.
     pub fn on_hang_up(&mut self) {
         self.finish(End::CompositorError("the compositor closed the connection".to_owned()));
+    }
+
+    /// Hands the compositor over to the only program of the session, for want of a second connection. No snapshot
+    /// follows: call this after the first one.
+    pub fn into_connection(mut self, config: Config) -> Connection {
+        for name in self.globals.keys().copied().collect::<Vec<_>>() {
+            self.on_global_remove(name);
+        }
+        let mut objects = Objects::new(known("wl_display"));
+        for (id, thing) in self.things.iter().filter(|(id, _)| **id != 1) {
+            objects.inherit(*id, thing.interface, thing.version, thing.role == Role::Gone);
+        }
+        objects.inherit_ids(self.free, self.next);
+        Connection::over(config, objects, self.input, self.output, self.end)
     }
 
     fn on_event(&mut self, raw: &RawMessage) -> Option<Snapshot> {
@@ -450,7 +462,7 @@ impl Watcher {
     fn bind(&mut self, name: u32, interface: &'static str, version: u32, role: Role) -> u32 {
         let id = self.add(interface, version, role);
         let interface = interface.as_bytes().to_vec();
-        let args = vec![Arg::Uint(name), Arg::NewIdBind { interface, version, id }];
+        let args = vec![Arg::Uint(name), Arg::Str(Some(interface)), Arg::Uint(version), Arg::NewId(id)];
         self.ask(REGISTRY, ops::REGISTRY_BIND, args);
         id
     }

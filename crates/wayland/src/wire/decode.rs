@@ -23,7 +23,7 @@ pub fn decode(
     let mut words = Words(&raw.body);
     let mut args = Vec::with_capacity(desc.signature.len());
     for (index, &kind) in desc.signature.iter().enumerate() {
-        let arg = argument(desc, kind, &mut words, fds).map_err(|fault| Error::Argument {
+        let arg = argument(kind, &mut words, fds).map_err(|fault| Error::Argument {
             interface: interface.name,
             message: desc.name,
             index,
@@ -38,7 +38,6 @@ pub fn decode(
 }
 
 fn argument(
-    desc: &MessageDesc,
     kind: ArgumentType,
     words: &mut Words<'_>,
     fds: &mut VecDeque<OwnedFd>,
@@ -55,12 +54,8 @@ fn argument(
             0 if null == AllowNull::No => return Err(Fault::Null),
             id => Arg::Object(id),
         },
-        ArgumentType::NewId if desc.child_interface.is_some() => Arg::NewId(words.id()?),
-        ArgumentType::NewId => Arg::NewIdBind {
-            interface: words.string()?.ok_or(Fault::Null)?,
-            version: words.uint()?,
-            id: words.id()?,
-        },
+        // The tables spell out the untyped one of wl_registry.bind: interface, version, id.
+        ArgumentType::NewId => Arg::NewId(words.id()?),
         ArgumentType::Array => {
             let length = words.uint()? as usize;
             Arg::Array(words.bytes(length)?.to_vec())

@@ -58,6 +58,12 @@ impl OutBuffer {
         Ok(())
     }
 
+    /// Takes out everything that waits, for whoever moves it by other means than a [`Socket`](super::Socket).
+    pub fn take(&mut self) -> (Vec<u8>, Vec<OwnedFd>) {
+        self.written += self.bytes.len() as u64;
+        (self.bytes.drain(..).collect(), self.fds.drain(..).map(|(_, fd)| fd).collect())
+    }
+
     /// Bytes that wait.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -76,11 +82,6 @@ impl OutBuffer {
             Arg::Uint(value) | Arg::Object(value) | Arg::NewId(value) => self.word(value),
             Arg::Str(None) => self.word(0),
             Arg::Str(Some(string)) => self.string(&string),
-            Arg::NewIdBind { interface, version, id } => {
-                self.string(&interface);
-                self.word(version);
-                self.word(id);
-            }
             Arg::Array(array) => {
                 self.word(array.len() as u32);
                 self.padded(&array, 0);
@@ -131,7 +132,6 @@ fn encoded_len(arg: &Arg) -> usize {
     match arg {
         Arg::Int(_) | Arg::Uint(_) | Arg::Fixed(_) | Arg::Object(_) | Arg::NewId(_) | Arg::Str(None) => 4,
         Arg::Str(Some(string)) => 4 + padded(string.len() + 1),
-        Arg::NewIdBind { interface, .. } => 12 + padded(interface.len() + 1),
         Arg::Array(array) => 4 + padded(array.len()),
         Arg::Fd(_) => 0,
     }
@@ -139,7 +139,7 @@ fn encoded_len(arg: &Arg) -> usize {
 
 fn has_nul(arg: &Arg) -> bool {
     match arg {
-        Arg::Str(Some(string)) | Arg::NewIdBind { interface: string, .. } => string.contains(&0),
+        Arg::Str(Some(string)) => string.contains(&0),
         _ => false,
     }
 }

@@ -5,20 +5,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use proptest::prelude::*;
-use wayland_backend::protocol::{ANONYMOUS_INTERFACE, AllowNull, ArgumentType, Interface, MessageDesc};
+use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
 
 use super::*;
 
 static TEST: Interface = Interface { name: "test", version: 1, requests: &[], events: &[], c_ptr: None };
 
 /// A message with this signature. Leaks a few bytes, as tables are static.
-fn desc(signature: &[ArgumentType], typed: bool) -> MessageDesc {
+fn desc(signature: &[ArgumentType]) -> MessageDesc {
     MessageDesc {
         name: "message",
         signature: Box::leak(signature.into()),
         since: 1,
         is_destructor: false,
-        child_interface: typed.then_some(&ANONYMOUS_INTERFACE),
+        child_interface: None,
         arg_interfaces: &[],
     }
 }
@@ -33,8 +33,8 @@ fn word(bytes: &[u8; 4]) -> u32 {
     u32::from_ne_bytes(*bytes)
 }
 
-fn fault(signature: &[ArgumentType], typed: bool, words: &[u32]) -> Option<Fault> {
-    match decode(&desc(signature, typed), &TEST, &raw(words), &mut VecDeque::new()) {
+fn fault(signature: &[ArgumentType], words: &[u32]) -> Option<Fault> {
+    match decode(&desc(signature), &TEST, &raw(words), &mut VecDeque::new()) {
         Err(Error::Argument { fault, .. }) => Some(fault),
         _ => None,
     }
@@ -59,45 +59,43 @@ const OBJECT: ArgumentType = ArgumentType::Object(AllowNull::No);
 
 #[test]
 fn null_is_refused_where_the_signature_forbids_it() {
-    assert_eq!(fault(&[STRING], false, &[0]), Some(Fault::Null));
-    assert_eq!(fault(&[OBJECT], false, &[0]), Some(Fault::Null));
-    assert_eq!(fault(&[ArgumentType::NewId], true, &[0]), Some(Fault::Null));
-    assert_eq!(fault(&[ArgumentType::NewId], false, &[2, word(b"a\0\0\0"), 1, 0]), Some(Fault::Null));
-    assert_eq!(fault(&[ArgumentType::NewId], false, &[0, 1, 7]), Some(Fault::Null));
-    assert_eq!(fault(&[ANY_STRING], false, &[0]), None);
-    assert_eq!(fault(&[ArgumentType::Object(AllowNull::Yes)], false, &[0]), None);
+    assert_eq!(fault(&[STRING], &[0]), Some(Fault::Null));
+    assert_eq!(fault(&[OBJECT], &[0]), Some(Fault::Null));
+    assert_eq!(fault(&[ArgumentType::NewId], &[0]), Some(Fault::Null));
+    assert_eq!(fault(&[ANY_STRING], &[0]), None);
+    assert_eq!(fault(&[ArgumentType::Object(AllowNull::Yes)], &[0]), None);
 }
 
 #[test]
 fn strings_end_with_their_only_nul() {
-    assert_eq!(fault(&[STRING], false, &[4, word(b"abcd")]), Some(Fault::Unterminated));
-    assert_eq!(fault(&[STRING], false, &[4, word(b"a\0c\0")]), Some(Fault::InteriorNul));
-    assert_eq!(fault(&[STRING], false, &[1, word(b"\0xyz")]), None);
+    assert_eq!(fault(&[STRING], &[4, word(b"abcd")]), Some(Fault::Unterminated));
+    assert_eq!(fault(&[STRING], &[4, word(b"a\0c\0")]), Some(Fault::InteriorNul));
+    assert_eq!(fault(&[STRING], &[1, word(b"\0xyz")]), None);
 }
 
 #[test]
 fn lengths_beyond_the_message_are_refused() {
-    assert_eq!(fault(&[ArgumentType::Uint], false, &[]), Some(Fault::Short { expected: 4, got: 0 }));
-    assert_eq!(fault(&[ArgumentType::Array], false, &[5, 0]), Some(Fault::Short { expected: 5, got: 4 }));
+    assert_eq!(fault(&[ArgumentType::Uint], &[]), Some(Fault::Short { expected: 4, got: 0 }));
+    assert_eq!(fault(&[ArgumentType::Array], &[5, 0]), Some(Fault::Short { expected: 5, got: 4 }));
     let top = u32::MAX as usize;
     assert_eq!(
-        fault(&[ArgumentType::Array], false, &[u32::MAX, 0]),
+        fault(&[ArgumentType::Array], &[u32::MAX, 0]),
         Some(Fault::Short { expected: top, got: 4 })
     );
-    assert_eq!(fault(&[STRING], false, &[u32::MAX, 0]), Some(Fault::Short { expected: top, got: 4 }));
+    assert_eq!(fault(&[STRING], &[u32::MAX, 0]), Some(Fault::Short { expected: top, got: 4 }));
 }
 
 #[test]
 fn bytes_behind_the_last_argument_are_refused() {
     let error =
-        decode(&desc(&[ArgumentType::Int], false), &TEST, &raw(&[1, 2]), &mut VecDeque::new()).unwrap_err();
+        decode(&desc(&[ArgumentType::Int]), &TEST, &raw(&[1, 2]), &mut VecDeque::new()).unwrap_err();
     assert_eq!(error, Error::Trailing { interface: "test", message: "message", bytes: 4 });
     assert_eq!(error.to_string(), "test.message: 4 bytes behind the last argument, expected none");
 }
 
 #[test]
 fn a_message_without_its_descriptor_is_refused() {
-    assert_eq!(fault(&[ArgumentType::Fd], false, &[]), Some(Fault::MissingFd));
+    assert_eq!(fault(&[ArgumentType::Fd], &[]), Some(Fault::MissingFd));
 }
 
 #[test]
@@ -169,7 +167,7 @@ fn descriptors_arrive_with_their_messages_however_many_wait() {
         while let Some(raw) = buffer.next_message().unwrap() {
             let message = (raw.object - 1) as u8;
             let count = expected[usize::from(message)].1;
-            let desc = desc(&vec![ArgumentType::Fd; count], false);
+            let desc = desc(&vec![ArgumentType::Fd; count]);
             for arg in decode(&desc, &TEST, &raw, buffer.fds_mut()).unwrap() {
                 let Arg::Fd(fd) = arg else { unreachable!() };
                 assert_eq!(tag_of(fd), message);
@@ -179,6 +177,26 @@ fn descriptors_arrive_with_their_messages_however_many_wait() {
     }
     assert_eq!(got, expected);
     assert!(buffer.is_empty() && out.is_empty());
+}
+
+#[test]
+fn what_is_taken_out_arrives_like_what_is_flushed() {
+    let (a, b) = pair();
+    let mut out = OutBuffer::new(1 << 20);
+    let mut buffer = InBuffer::new();
+    for tag in 0..4 {
+        out.encode(1, 0, vec![Arg::Fd(tagged(tag))]).unwrap();
+        if tag % 2 == 0 {
+            let (bytes, fds) = out.take();
+            buffer.push(&bytes, fds).unwrap();
+        } else {
+            a.flush(&mut out).unwrap();
+            b.read_into(&mut buffer).unwrap();
+        }
+        let raw = buffer.next_message().unwrap().unwrap();
+        let args = decode(&desc(&[ArgumentType::Fd]), &TEST, &raw, buffer.fds_mut()).unwrap();
+        assert_eq!(args.into_iter().map(Value::from_arg).collect::<Vec<_>>(), [Value::Fd(tag)]);
+    }
 }
 
 #[test]
@@ -230,7 +248,6 @@ enum Value {
     Str(Option<Vec<u8>>),
     Object(u32),
     NewId(u32),
-    Bind(Vec<u8>, u32, u32),
     Array(Vec<u8>),
     Fd(u8),
 }
@@ -243,7 +260,7 @@ impl Value {
             Self::Fixed(_) => ArgumentType::Fixed,
             Self::Str(_) => ANY_STRING,
             Self::Object(_) => ArgumentType::Object(AllowNull::Yes),
-            Self::NewId(_) | Self::Bind(..) => ArgumentType::NewId,
+            Self::NewId(_) => ArgumentType::NewId,
             Self::Array(_) => ArgumentType::Array,
             Self::Fd(_) => ArgumentType::Fd,
         }
@@ -257,7 +274,6 @@ impl Value {
             Self::Str(value) => Arg::Str(value),
             Self::Object(value) => Arg::Object(value),
             Self::NewId(value) => Arg::NewId(value),
-            Self::Bind(interface, version, id) => Arg::NewIdBind { interface, version, id },
             Self::Array(value) => Arg::Array(value),
             Self::Fd(tag) => Arg::Fd(tagged(tag)),
         }
@@ -271,7 +287,6 @@ impl Value {
             Arg::Str(value) => Self::Str(value),
             Arg::Object(value) => Self::Object(value),
             Arg::NewId(value) => Self::NewId(value),
-            Arg::NewIdBind { interface, version, id } => Self::Bind(interface, version, id),
             Arg::Array(value) => Self::Array(value),
             Arg::Fd(fd) => Self::Fd(tag_of(fd)),
         }
@@ -282,28 +297,19 @@ fn string() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(1_u8.., 0..40)
 }
 
-/// A message's arguments; all its new ids are typed, or none is.
-fn values() -> impl Strategy<Value = (bool, Vec<Value>)> {
-    any::<bool>().prop_flat_map(|typed| {
-        let new_id = if typed {
-            (1_u32..).prop_map(Value::NewId).boxed()
-        } else {
-            (string(), any::<u32>(), 1_u32..)
-                .prop_map(|(name, version, id)| Value::Bind(name, version, id))
-                .boxed()
-        };
-        let value = prop_oneof![
-            any::<i32>().prop_map(Value::Int),
-            any::<u32>().prop_map(Value::Uint),
-            any::<i32>().prop_map(Value::Fixed),
-            prop::option::of(string()).prop_map(Value::Str),
-            any::<u32>().prop_map(Value::Object),
-            new_id,
-            prop::collection::vec(any::<u8>(), 0..60).prop_map(Value::Array),
-            any::<u8>().prop_map(Value::Fd),
-        ];
-        (Just(typed), prop::collection::vec(value, 0..12))
-    })
+/// A message's arguments.
+fn values() -> impl Strategy<Value = Vec<Value>> {
+    let value = prop_oneof![
+        any::<i32>().prop_map(Value::Int),
+        any::<u32>().prop_map(Value::Uint),
+        any::<i32>().prop_map(Value::Fixed),
+        prop::option::of(string()).prop_map(Value::Str),
+        any::<u32>().prop_map(Value::Object),
+        (1_u32..).prop_map(Value::NewId),
+        prop::collection::vec(any::<u8>(), 0..60).prop_map(Value::Array),
+        any::<u8>().prop_map(Value::Fd),
+    ];
+    prop::collection::vec(value, 0..12)
 }
 
 proptest! {
@@ -313,7 +319,7 @@ proptest! {
         cuts in prop::collection::vec(1_usize..64, 1..20),
     ) {
         let mut out = OutBuffer::new(1 << 20);
-        for (object, opcode, (_, values)) in &messages {
+        for (object, opcode, values) in &messages {
             out.encode(*object, *opcode, values.iter().map(Value::arg).collect()).unwrap();
         }
         let mut buffer = InBuffer::new();
@@ -327,9 +333,9 @@ proptest! {
             buffer.push(&bytes[..cut], fds).unwrap();
             out.advance(cut, count);
             while let Some(raw) = buffer.next_message().unwrap() {
-                let (object, opcode, (typed, values)) = expected.next().unwrap();
+                let (object, opcode, values) = expected.next().unwrap();
                 let signature: Vec<_> = values.iter().map(Value::kind).collect();
-                let args = decode(&desc(&signature, *typed), &TEST, &raw, buffer.fds_mut()).unwrap();
+                let args = decode(&desc(&signature), &TEST, &raw, buffer.fds_mut()).unwrap();
                 let got: Vec<_> = args.into_iter().map(Value::from_arg).collect();
                 prop_assert_eq!((raw.object, raw.opcode), (*object, *opcode));
                 prop_assert_eq!(&got, values);
@@ -342,10 +348,10 @@ proptest! {
     #[test]
     fn hostile_bytes_end_in_a_message_or_an_error(
         bytes in prop::collection::vec(prop_oneof![Just(0_u8), 0_u8..20, any::<u8>()], 0..4000),
-        (typed, values) in values(),
+        values in values(),
     ) {
         let signature: Vec<_> = values.iter().map(Value::kind).collect();
-        let desc = desc(&signature, typed);
+        let desc = desc(&signature);
         let mut buffer = InBuffer::new();
         buffer.push(&bytes, [tagged(1)]).unwrap();
         while let Ok(Some(raw)) = buffer.next_message() {

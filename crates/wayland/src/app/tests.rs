@@ -1,0 +1,539 @@
+//! The app half against a program played by hand, byte by byte.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::*;
+use crate::action::Update;
+use crate::message::{Request, Unit, UnitContent, WireArg};
+use crate::snapshot::{Global, Keymap, Output, Seat};
+use crate::wire::{RawMessage, Socket};
+
+const FRAME: Duration = Duration::from_nanos(16_666_667);
+
+/// An event as the program sees it: object, message name, arguments.
+#[derive(Debug)]
+struct Event {
+    object: u32,
+    name: &'static str,
+    args: Vec<Arg>,
+}
+
+/// A program that speaks raw requests to a [`Connection`], and a display side that only listens.
+struct Rig {
+    connection: Connection,
+    program: Socket,
+    server: Socket,
+    received: InBuffer,
+    interfaces: HashMap<u32, &'static str>,
+    next_id: u32,
+    now: Time,
+    sent: Vec<ToDisplay>,
+    updates: Vec<Update>,
+    pipes: Vec<Action>,
+}
+
+fn desk() -> Rc<Desk> {
+    let global = |(name, (interface, version)): (u32, (&str, u32))| Global {
+        name,
+        interface: interface.to_owned(),
+        version,
+    };
+    let globals = [
+        ("wl_compositor", 4),
+        ("wl_subcompositor", 1),
+        ("xdg_wm_base", 2),
+        ("wl_data_device_manager", 3),
+        ("wl_seat", 7),
+        ("wl_output", 4),
+    ];
+    let snapshot = Snapshot {
+        globals: (10..).zip(globals).map(global).collect(),
+        outputs: vec![Output { global: 15, scale: 1, name: "OUT-1".to_owned(), ..Output::default() }],
+        seats: vec![Seat {
+            global: 14,
+            capabilities: 3,
+            name: "seat0".to_owned(),
+            keymap: Some(Keymap { format: 1, hash: crate::blob::hash(b"keys\0"), length: 5 }),
+            repeat: Some((25, 600)),
+        }],
+        formats: vec![0, 1],
+    };
+    Rc::new(Desk { snapshot, clock: ClockMap::default() })
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self::with_desk(&desk())
+    }
+
+    fn with_desk(desk: &Rc<Desk>) -> Self {
+        let (a, b) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        Self {
+            connection: Connection::new(Config::default(), desk),
+            program: Socket::new(a).unwrap(),
+            server: Socket::new(b).unwrap(),
+            received: InBuffer::new(),
+            interfaces: HashMap::from([(1, "wl_display")]),
+            next_id: 2,
+            now: Time::from_millis(1000),
+            sent: Vec::new(),
+            updates: Vec::new(),
+            pipes: Vec::new(),
+        }
+    }
+
+    /// A fresh id for an object of that interface.
+    fn id(&mut self, interface: &'static str) -> u32 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.interfaces.insert(id, interface);
+        id
+    }
+
+    fn request(&mut self, object: u32, name: &str, args: Vec<Arg>) {
+        let interface = tables::interface(self.interfaces[&object]).unwrap();
+        let opcode = tables::request_opcode(interface, name).unwrap();
+        let mut out = OutBuffer::new(1 << 20);
+        out.encode(object, opcode, args).unwrap();
+        self.program.flush(&mut out).unwrap();
+        self.server.read_into(self.connection.input()).unwrap();
+        self.connection.process(self.now);
+        self.collect();
+    }
+
+    /// What has left so far.
+    fn collect(&mut self) {
+        while let Some(action) = self.connection.poll_action() {
+            match action {
+                Action::Message(bytes) => self.sent.push(ToDisplay::decode(&bytes).unwrap()),
+                Action::Update(update) => self.updates.push(update),
+                other => self.pipes.push(other),
+            }
+        }
+    }
+
+    fn tell(&mut self, message: &ToApp) {
+        self.connection.on_message(self.now, &message.encode());
+        self.collect();
+    }
+
+    fn flush(&mut self, mut budget: u64) {
+        self.connection.flush(self.now, &mut budget);
+        self.collect();
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        self.server.flush(self.connection.output()).unwrap();
+        let _ = self.program.read_into(&mut self.received);
+        let mut events = Vec::new();
+        while let Some(raw) = self.received.next_message().unwrap() {
+            let interface = tables::interface(self.interfaces[&raw.object]).unwrap();
+            let desc = &interface.events[usize::from(raw.opcode)];
+            let args = wire_args(interface, &raw, &mut self.received);
+            events.push(Event { object: raw.object, name: desc.name, args });
+        }
+        events
+    }
+
+    fn bind(&mut self, interface: &'static str) -> u32 {
+        let version = tables::version_cap(interface);
+        let name = self.connection.offers.iter().find(|offer| offer.interface == interface).unwrap().name;
+        let registry = self.id("wl_registry");
+        self.request(1, "get_registry", vec![Arg::NewId(registry)]);
+        let id = self.id(interface);
+        let args = vec![
+            Arg::Uint(name),
+            Arg::Str(Some(interface.as_bytes().to_vec())),
+            Arg::Uint(version),
+            Arg::NewId(id),
+        ];
+        self.request(registry, "bind", args);
+        id
+    }
+
+    fn surface(&mut self, compositor: u32) -> u32 {
+        let id = self.id("wl_surface");
+        self.request(compositor, "create_surface", vec![Arg::NewId(id)]);
+        id
+    }
+
+    fn commit(&mut self, surface: u32) {
+        self.request(surface, "commit", vec![]);
+    }
+
+    /// A buffer of `width` × `height` pixels, all bytes `value`.
+    fn buffer(&mut self, shm: u32, width: i32, height: i32, value: u8) -> u32 {
+        let bytes = vec![value; (width * height * 4) as usize];
+        let pool = self.id("wl_shm_pool");
+        self.request(shm, "create_pool", vec![Arg::NewId(pool), Arg::Fd(file(&bytes)), Arg::Int(width * height * 4)]);
+        let buffer = self.id("wl_buffer");
+        let numbers = [0, width, height, width * 4].map(Arg::Int);
+        let args = std::iter::once(Arg::NewId(buffer)).chain(numbers).chain([Arg::Uint(0)]).collect();
+        self.request(pool, "create_buffer", args);
+        buffer
+    }
+
+    fn attach(&mut self, surface: u32, buffer: u32) {
+        self.request(surface, "attach", vec![Arg::Object(buffer), Arg::Int(0), Arg::Int(0)]);
+        self.request(surface, "damage", [0, 0, 1000, 1000].map(Arg::Int).into());
+    }
+
+    fn frame(&mut self, surface: u32) -> u32 {
+        let id = self.id("wl_callback");
+        self.request(surface, "frame", vec![Arg::NewId(id)]);
+        id
+    }
+
+    /// A window that the display side knows and that has content.
+    fn window(&mut self) -> (u32, u32) {
+        let compositor = self.bind("wl_compositor");
+        let shm = self.bind("wl_shm");
+        let surface = self.surface(compositor);
+        let buffer = self.buffer(shm, 4, 4, 1);
+        self.attach(surface, buffer);
+        self.commit(surface);
+        self.events();
+        (surface, shm)
+    }
+
+    fn units(&mut self) -> Vec<Unit> {
+        let (units, rest) =
+            std::mem::take(&mut self.sent).into_iter().partition(|message| matches!(message, ToDisplay::Unit(_)));
+        self.sent = rest;
+        let unit = |message: ToDisplay| if let ToDisplay::Unit(unit) = message { Some(unit) } else { None };
+        let units: Vec<ToDisplay> = units;
+        units.into_iter().filter_map(unit).collect()
+    }
+}
+
+fn wire_args(
+    interface: &'static wayland_backend::protocol::Interface,
+    raw: &RawMessage,
+    buffer: &mut InBuffer,
+) -> Vec<Arg> {
+    crate::wire::decode(&interface.events[usize::from(raw.opcode)], interface, raw, buffer.fds_mut()).unwrap()
+}
+
+fn file(bytes: &[u8]) -> OwnedFd {
+    let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+    rustix::io::pwrite(&fd, bytes, 0).unwrap();
+    fd
+}
+
+fn names(events: &[Event]) -> Vec<(u32, &'static str)> {
+    events.iter().map(|event| (event.object, event.name)).collect()
+}
+
+#[test]
+fn sync_is_answered_here_and_its_id_is_free_again() {
+    let mut rig = Rig::new();
+    let callback = rig.id("wl_callback");
+    rig.request(1, "sync", vec![Arg::NewId(callback)]);
+    assert_eq!(names(&rig.events()), [(callback, "done"), (1, "delete_id")]);
+    assert!(rig.sent.is_empty());
+    rig.request(1, "sync", vec![Arg::NewId(callback)]);
+    assert_eq!(names(&rig.events()), [(callback, "done"), (1, "delete_id")]);
+}
+
+#[test]
+fn the_buffer_comes_back_at_commit_and_the_update_precedes_its_unit() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let shm = rig.bind("wl_shm");
+    let surface = rig.surface(compositor);
+    let buffer = rig.buffer(shm, 4, 4, 7);
+    rig.events();
+    rig.attach(surface, buffer);
+    rig.commit(surface);
+    assert_eq!(names(&rig.events()), [(buffer, "release")]);
+    let unit = rig.units().remove(0);
+    assert_eq!((unit.number, unit.content), (1, UnitContent::Update(UpdateSeq(1))));
+    assert!(rig.updates[0].fresh);
+}
+
+use wayferry_proto::UpdateSeq;
+
+#[test]
+fn commits_within_a_frame_fold_into_one_unit() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    rig.units();
+    let frames: Vec<u32> = (2..5)
+        .map(|value| {
+            let buffer = rig.buffer(shm, 4, 4, value);
+            rig.attach(surface, buffer);
+            let frame = rig.frame(surface);
+            rig.commit(surface);
+            frame
+        })
+        .collect();
+    rig.flush(u64::MAX);
+    assert_eq!(rig.units().len(), 0, "a unit left less than a frame ago");
+    rig.events();
+    rig.now = rig.now + FRAME;
+    rig.flush(u64::MAX);
+    let units = rig.units();
+    assert_eq!(units.len(), 1);
+    let done: Vec<u32> =
+        rig.events().iter().filter(|event| event.name == "done").map(|event| event.object).collect();
+    assert_eq!(done, frames);
+    assert_eq!(rig.updates.len(), 2, "the newest pixels only");
+}
+
+#[test]
+fn without_budget_content_waits_but_a_map_does_not() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    assert_eq!(rig.units().len(), 1, "mapping leaves at once");
+    rig.now = rig.now + FRAME;
+    let buffer = rig.buffer(shm, 4, 4, 2);
+    rig.attach(surface, buffer);
+    let frame = rig.frame(surface);
+    rig.commit(surface);
+    rig.flush(0);
+    assert!(rig.units().is_empty());
+    assert!(!names(&rig.events()).contains(&(frame, "done")), "the frame callback is the back-pressure");
+    assert_eq!(rig.connection.next_timeout(), None, "only budget can wake it");
+    rig.flush(1);
+    assert_eq!(rig.units().len(), 1);
+    assert!(names(&rig.events()).contains(&(frame, "done")));
+}
+
+#[test]
+fn equal_pixels_cost_nothing() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    rig.now = rig.now + FRAME;
+    let buffer = rig.buffer(shm, 4, 4, 1);
+    rig.attach(surface, buffer);
+    rig.commit(surface);
+    rig.flush(u64::MAX);
+    assert_eq!(rig.updates.len(), 1);
+    assert_eq!(rig.units().last().unwrap().content, UnitContent::Keep);
+}
+
+#[test]
+fn sync_waits_for_the_answer_to_an_initial_commit() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let base = rig.bind("xdg_wm_base");
+    let surface = rig.surface(compositor);
+    let xdg = rig.id("xdg_surface");
+    rig.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(surface)]);
+    let toplevel = rig.id("xdg_toplevel");
+    rig.request(xdg, "get_toplevel", vec![Arg::NewId(toplevel)]);
+    rig.commit(surface);
+    assert_eq!(rig.units().len(), 1);
+    rig.events();
+    rig.sent.clear();
+    let callback = rig.id("wl_callback");
+    rig.request(1, "sync", vec![Arg::NewId(callback)]);
+    let [ToDisplay::Request(Request { args, .. })] = rig.sent.as_slice() else { panic!("{:?}", rig.sent) };
+    let [WireArg::NewId(wire)] = args[..] else { panic!("{args:?}") };
+    assert!(rig.events().is_empty());
+    rig.tell(&ToApp::Event(Request { object: wire, opcode: 0, args: vec![WireArg::Uint(0)] }));
+    rig.tell(&ToApp::Deleted(wire));
+    assert_eq!(names(&rig.events()), [(callback, "done"), (1, "delete_id")]);
+    let second = rig.id("wl_callback");
+    rig.request(1, "sync", vec![Arg::NewId(second)]);
+    assert_eq!(names(&rig.events()), [(second, "done"), (1, "delete_id")], "nothing is owed any more");
+}
+
+#[test]
+fn pixels_are_taken_when_an_attached_buffer_is_destroyed() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let shm = rig.bind("wl_shm");
+    let surface = rig.surface(compositor);
+    let buffer = rig.buffer(shm, 2, 2, 9);
+    rig.attach(surface, buffer);
+    rig.request(buffer, "destroy", vec![]);
+    rig.commit(surface);
+    assert_eq!(rig.updates.len(), 1);
+    assert_eq!(rig.connection.surfaces[&surface].content.as_ref().unwrap().pixels(), [9; 16]);
+    assert!(rig.connection.end().is_none());
+}
+
+#[test]
+fn a_pool_shorter_than_announced_ends_only_this_program() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let shm = rig.bind("wl_shm");
+    let surface = rig.surface(compositor);
+    let pool = rig.id("wl_shm_pool");
+    rig.request(shm, "create_pool", vec![Arg::NewId(pool), Arg::Fd(file(&[0; 8])), Arg::Int(64)]);
+    let buffer = rig.id("wl_buffer");
+    let args = std::iter::once(Arg::NewId(buffer)).chain([0, 4, 4, 16].map(Arg::Int)).chain([Arg::Uint(0)]);
+    rig.request(pool, "create_buffer", args.collect());
+    rig.attach(surface, buffer);
+    rig.commit(surface);
+    assert!(matches!(rig.connection.end(), Some(End::AppViolation(what)) if what.contains("ends at byte")));
+    assert_eq!(rig.events().last().unwrap().name, "error");
+}
+
+/// A parent with content and a synchronised child with content.
+fn tree(rig: &mut Rig) -> (u32, u32, u32, u32) {
+    let (parent, shm) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let factory = rig.bind("wl_subcompositor");
+    let child = rig.surface(compositor);
+    let subsurface = rig.id("wl_subsurface");
+    rig.request(factory, "get_subsurface", vec![Arg::NewId(subsurface), Arg::Object(child), Arg::Object(parent)]);
+    rig.units();
+    (parent, child, subsurface, shm)
+}
+
+#[test]
+fn a_synchronised_child_travels_in_its_parents_unit() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    rig.commit(child);
+    assert!(rig.units().is_empty(), "cached until the parent commits");
+    rig.commit(parent);
+    rig.now = rig.now + FRAME;
+    rig.flush(u64::MAX);
+    let units = rig.units();
+    assert_eq!((units.len(), units[0].children.len()), (1, 1));
+    assert_eq!(units[0].children[0].content, UnitContent::Update(UpdateSeq(1)));
+}
+
+#[test]
+fn a_childs_new_pixels_never_enter_an_older_parent_unit() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    for value in [5, 6] {
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(child, buffer);
+        rig.commit(child);
+        if value == 5 {
+            rig.commit(parent);
+        }
+    }
+    // The second commit of the child is cached: the unit that left must hold the first one's pixels.
+    let mut shown = wayferry_pixels::Content::new(rig.updates[1].size, rig.updates[1].format);
+    for chunk in &rig.updates[1].chunks {
+        wayferry_pixels::Decoder::new().apply(&mut shown, chunk).unwrap();
+    }
+    assert_eq!(shown.pixels(), [5; 16]);
+    assert_eq!(rig.units().len(), 1);
+}
+
+#[test]
+fn a_desynchronised_child_commits_alone() {
+    let mut rig = Rig::new();
+    let (_, child, subsurface, shm) = tree(&mut rig);
+    rig.request(subsurface, "set_desync", vec![]);
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    rig.commit(child);
+    assert_eq!(rig.units().len(), 1);
+}
+
+#[test]
+fn keyboards_have_their_keymap_without_asking() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    rig.connection.on_blob(rig.now, crate::blob::hash(b"keys\0"), &Rc::from(b"keys\0".as_slice()));
+    rig.collect();
+    let told = rig.events();
+    assert!(names(&told).contains(&(keyboard, "keymap")) && names(&told).contains(&(keyboard, "repeat_info")));
+    assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapTold { .. })));
+}
+
+#[test]
+fn an_event_that_needs_a_blob_holds_up_the_ones_behind() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let wire = rig.connection.wire(keyboard).unwrap();
+    rig.events();
+    let hash = crate::blob::hash(b"other\0");
+    let keymap = vec![WireArg::Uint(1), WireArg::Blob { hash, length: 6 }, WireArg::Uint(6)];
+    rig.tell(&ToApp::Event(Request { object: wire, opcode: 0, args: keymap }));
+    let key = [7, 100, 30, 1].map(WireArg::Uint).to_vec();
+    rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args: key }));
+    assert!(rig.events().is_empty());
+    rig.connection.on_blob(rig.now, hash, &Rc::from(b"other\0".as_slice()));
+    let names = names(&rig.events()).iter().map(|(_, name)| *name).collect::<Vec<_>>();
+    assert_eq!(names[..2], ["keymap", "key"]);
+}
+
+#[test]
+fn held_keys_are_released_after_silence() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let wire = rig.connection.wire(keyboard).unwrap();
+    rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args: [7, 100, 30, 1].map(WireArg::Uint).to_vec() }));
+    rig.events();
+    rig.now = rig.now + Duration::from_millis(250);
+    rig.connection.on_timeout(rig.now);
+    let released = rig.events();
+    assert!(matches!(released[0].args[..], [_, _, Arg::Uint(30), Arg::Uint(0)]), "{released:?}");
+    rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args: [8, 100, 30, 0].map(WireArg::Uint).to_vec() }));
+    assert!(rig.events().is_empty(), "the real release is swallowed");
+}
+
+#[test]
+fn a_pipe_for_a_dead_object_sees_the_end_at_once() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("wl_data_device_manager");
+    let source = rig.id("wl_data_source");
+    rig.request(manager, "create_data_source", vec![Arg::NewId(source)]);
+    let wire = rig.connection.wire(source).unwrap();
+    rig.request(source, "destroy", vec![]);
+    let send = vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(1)];
+    rig.tell(&ToApp::Event(Request { object: wire, opcode: 1, args: send }));
+    let Some(Action::PipeOut { fd, .. }) = rig.pipes.pop() else { panic!("no pipe") };
+    assert_eq!(rustix::io::read(&fd, &mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
+fn an_object_that_does_not_exist_is_an_error_that_names_it() {
+    let mut rig = Rig::new();
+    rig.interfaces.insert(77, "wl_surface");
+    rig.request(77, "commit", vec![]);
+    assert!(matches!(rig.connection.end(), Some(End::AppViolation(what)) if what.contains("77")));
+}
+
+#[test]
+fn the_peers_nonsense_ends_the_connection_with_a_reason() {
+    for bytes in [&b"\xff"[..], &[0, 1, 2, 3], &[]] {
+        let mut rig = Rig::new();
+        rig.connection.on_message(rig.now, bytes);
+        assert!(matches!(rig.connection.end(), Some(End::PeerViolation(_))));
+    }
+}
+
+proptest! {
+    /// A program that sends anything at all ends at most itself.
+    #[test]
+    fn hostile_programs_never_panic(words in proptest::collection::vec((0u32..12, 0u16..14, proptest::collection::vec(0u32..40, 0..8)), 1..60)) {
+        let mut rig = Rig::new();
+        let registry = rig.id("wl_registry");
+        rig.request(1, "get_registry", vec![Arg::NewId(registry)]);
+        for (object, opcode, body) in words {
+            let mut bytes = object.to_ne_bytes().to_vec();
+            bytes.extend(((8 + 4 * body.len() as u32) << 16 | u32::from(opcode)).to_ne_bytes());
+            body.iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
+            if rig.connection.input().push(&bytes, []).is_err() {
+                break;
+            }
+            rig.connection.process(rig.now);
+        }
+        rig.flush(u64::MAX);
+    }
+}
