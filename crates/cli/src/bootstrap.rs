@@ -91,7 +91,12 @@ pub(crate) fn say(socket: &OwnedFd, line: &Line) -> Result<(), Error> {
 ///
 /// # Errors
 /// The other side closed, sent something else, or said nothing until `deadline`; a signal.
-pub(crate) fn hear(socket: &OwnedFd, clock: &Clock, deadline: Time, signals: &Signals) -> Result<Line, Error> {
+pub(crate) fn hear(
+    socket: &OwnedFd,
+    clock: &Clock,
+    deadline: Time,
+    signals: &Signals,
+) -> Result<Line, Error> {
     let mut text = Vec::new();
     loop {
         let mut byte = [0];

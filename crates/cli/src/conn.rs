@@ -7,13 +7,13 @@
 
 use std::os::fd::OwnedFd;
 
-use wayferry_net::ByteStream;
 use wayferry_proto::{Session, Side};
 use wayferry_wayland::End;
 
 use crate::error::Error;
 use crate::flags::{OwnFlags, Role};
 use crate::inherit::take_fds;
+use crate::quic;
 use crate::run::Clock;
 use crate::run::app_side::{AppSide, AppSideConfig, Outcome as AppOutcome};
 use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
@@ -55,7 +55,7 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
         stats: own.stats,
     };
     let session = Session::new(session_config(Side::App, own, &clock));
-    let link = Link::new(session, byte_stream(link)?);
+    let link = Link::new(session, quic::byte_stream(link)?);
     match AppSide::new(config, clock, link).with_signals(&signals).with_connection(program).run()? {
         AppOutcome::Exit(code) => Ok(code),
         AppOutcome::DisplayLeft => Ok(0),
@@ -68,7 +68,7 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let clock = Clock::start();
     let watched = Watched::new(compositor, clock, Some(&signals))?;
     let session = Session::new(session_config(Side::Display, own, &clock));
-    let link = Link::new(session, byte_stream(link)?);
+    let link = Link::new(session, quic::byte_stream(link)?);
     match DisplaySide::new(watched, clock, link, own.stats).with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),
         DisplayOutcome::HostLeft | DisplayOutcome::Stopped => Ok(0),
@@ -84,9 +84,4 @@ fn ended(end: End) -> Result<u8, Error> {
         End::PeerViolation(what) => Err(Error::PeerViolation(what)),
         End::TooMuch(limit) => Err(Error::AppViolation(format!("limit exceeded: {limit}"))),
     }
-}
-
-fn byte_stream(link: OwnedFd) -> Result<Box<dyn wayferry_net::Carrier>, Error> {
-    let fail = |source| Error::System { doing: "starting the link", source };
-    ByteStream::spawn_on_socket(link).map_err(fail)
 }

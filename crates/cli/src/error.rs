@@ -29,6 +29,8 @@ pub(crate) enum Error {
     Keymap(String),
     /// Nothing answered at any address.
     NothingAnswered { tried: Vec<SocketAddr>, waited: Duration },
+    /// Something answered, and it was not a session; or there is no way to any of the addresses.
+    Refused { tried: Vec<SocketAddr>, reason: String },
     /// The other side showed another certificate than the ticket names.
     Fingerprint(String),
     /// Any other failure of TLS.
@@ -69,7 +71,7 @@ pub(crate) enum Error {
 pub(crate) const CODES: &[(u8, &str)] = &[
     (0, "the session ended as asked, and the program, if there was one, returned 0"),
     (16, "TLS failed in a way that no other row names"),
-    (18, "nothing answered: timeout while connecting"),
+    (18, "nothing answered: timeout while connecting, or no way there"),
     (19, "verification failed: the other side showed another certificate than the ticket names"),
     (28, "authentication failed: the ticket's secret is wrong, expired or already used"),
     (29, "the connection was lost"),
@@ -102,7 +104,7 @@ impl Error {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Tls(_) => 16,
-            Self::NothingAnswered { .. } => 18,
+            Self::NothingAnswered { .. } | Self::Refused { .. } => 18,
             Self::Fingerprint(_) => 19,
             Self::Secret(_) => 28,
             Self::Lost(_) => 29,
@@ -146,7 +148,7 @@ impl Error {
             }
             Self::Compositor(_) => "the compositor's own log tells more; run the command again",
             Self::Keymap(_) => "set another keyboard layout in the compositor and run the command again",
-            Self::NothingAnswered { .. } => {
+            Self::NothingAnswered { .. } | Self::Refused { .. } => {
                 "check that the host still runs and that no firewall drops UDP to that port"
             }
             Self::Fingerprint(_) => {
@@ -202,6 +204,10 @@ impl fmt::Display for Error {
                     list.join("`, `"),
                     waited.as_secs()
                 )
+            }
+            Self::Refused { tried, reason } => {
+                let list: Vec<String> = tried.iter().map(ToString::to_string).collect();
+                write!(f, "cannot connect to `{}`: {}", list.join("`, `"), sanitize(reason))
             }
             Self::Fingerprint(what) => write!(f, "verification failed: {}", sanitize(what)),
             Self::Tls(what) if what.is_empty() => f.write_str("TLS handshake failed"),

@@ -3,19 +3,21 @@
 //! Raw flags become checked values in [`flags`], each command lives in a module of its own, and every way to fail is a
 //! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
-// TMP mod attach;
-// TMP mod bootstrap;
+mod attach;
+mod bootstrap;
 mod conn;
+mod door;
 mod error;
 mod flags;
 mod generate;
-// TMP mod host;
+mod host;
 mod inherit;
 mod notice;
+mod quic;
 mod run;
 mod sanitize;
 mod session;
-// TMP mod ssh;
+mod ssh;
 
 use std::process::ExitCode;
 

@@ -12,11 +12,10 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use wayferry_net::Carrier;
-use wayferry_net::identity::Identity;
-use wayferry_net::ticket::Ticket;
+use wayferry_net::{Carrier, Identity, Ticket};
 use wayferry_proto::{Session, Side};
 
 use crate::bootstrap::{Choice, Line, hear, say};
@@ -24,12 +23,12 @@ use crate::error::Error;
 use crate::flags::{Compress, OwnFlags};
 use crate::notice::notice;
 use crate::quic;
+use crate::run::Clock;
 use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use crate::run::link::Link;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
 use crate::run::socket::{Listener, RuntimeDir, random_name};
-use crate::run::Clock;
 use crate::session::session_config;
 
 use args::SshArgs;
@@ -139,7 +138,8 @@ fn meet(
     signals: &Signals,
 ) -> Result<Met, Error> {
     loop {
-        let accepted = door.accept().map_err(|source| Error::System { doing: "accepting ssh's connection", source })?;
+        let accepted =
+            door.accept().map_err(|source| Error::System { doing: "accepting ssh's connection", source })?;
         if let Some(socket) = accepted {
             return Ok(Met::Socket(socket));
         }
@@ -177,8 +177,12 @@ fn session(
     let deadline = clock.now() + MEET_PATIENCE;
     say(&socket, &Line::Greeting(identity.fingerprint().to_string()))?;
     let ticket = match hear(&socket, &clock, deadline, signals) {
-        Ok(Line::Ticket(ticket)) => ticket.parse::<Ticket>().map_err(|error| Error::Bootstrap(error.to_string()))?,
-        Ok(other) => return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end()))),
+        Ok(Line::Ticket(ticket)) => {
+            ticket.parse::<Ticket>().map_err(|error| Error::Bootstrap(error.to_string()))?
+        }
+        Ok(other) => {
+            return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end())));
+        }
         Err(error) => {
             // Most likely the other wayferry failed and has said why on stderr, which ssh has passed on.
             return match ended_soon(ssh, signals)? {
@@ -206,7 +210,7 @@ fn carrier(
     own: &OwnFlags,
     args: &SshArgs,
     ticket: &Ticket,
-    identity: &Identity,
+    identity: &Arc<Identity>,
     socket: &OwnedFd,
     signals: &Signals,
 ) -> Result<Box<dyn Carrier>, Error> {
@@ -310,7 +314,11 @@ mod tests {
 
     #[test]
     fn the_remote_command_survives_the_remote_shell() {
-        let own = OwnFlags { title_prefix: Some("it's: ".into()), remote_bin: Some("printf".into()), ..OwnFlags::default() };
+        let own = OwnFlags {
+            title_prefix: Some("it's: ".into()),
+            remote_bin: Some("printf".into()),
+            ..OwnFlags::default()
+        };
         let words: Vec<OsString> = ["host", "foot", "-e", "'a b'"].map(OsString::from).into();
         let args = SshArgs::parse(&words).expect("parses");
         // `printf` stands in for wayferry: `printf host --bootstrap …` prints its first argument.

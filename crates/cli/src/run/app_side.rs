@@ -28,6 +28,7 @@ use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
 use super::wait::Interests;
 use super::{Clock, Handle, earlier};
+use crate::door::Door;
 use crate::error::Error;
 use crate::flags::Compress;
 use crate::notice::{notice, trouble};
@@ -61,6 +62,7 @@ pub(crate) struct AppSide<'a> {
     handle: Option<Handle>,
     link: Link,
     listener: Option<Listener>,
+    door: Option<Door>,
     start: Option<Start>,
     program: Option<Program>,
     /// Programs whose end does not end the session, such as the X11 bridge.
@@ -122,6 +124,7 @@ enum Token {
     Link,
     Signal,
     Handle,
+    Door,
     Listener,
     Program,
     Connection(ConnectionId),
@@ -139,6 +142,7 @@ impl<'a> AppSide<'a> {
             handle: None,
             link,
             listener: None,
+            door: None,
             start: None,
             program: None,
             helpers: Vec::new(),
@@ -183,6 +187,13 @@ impl<'a> AppSide<'a> {
     #[must_use]
     pub(crate) fn with_program(mut self, start: Start) -> Self {
         self.start = Some(start);
+        self
+    }
+
+    /// Turns later displays away.
+    #[must_use]
+    pub(crate) fn with_door(mut self, door: Door) -> Self {
+        self.door = Some(door);
         self
     }
 
@@ -347,7 +358,7 @@ impl<'a> AppSide<'a> {
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
         for (token, flags) in ready {
             match token {
-                Token::Link | Token::Signal | Token::Handle | Token::Program => {}
+                Token::Link | Token::Signal | Token::Handle | Token::Door | Token::Program => {}
                 Token::Listener => self.accept(now),
                 Token::Connection(id) => {
                     if let Some(served) = self.connections.get_mut(id) {
@@ -408,6 +419,10 @@ impl<'a> AppSide<'a> {
         }
         if self.pipes.next_timeout().is_some_and(|at| at <= now) {
             self.pipes.on_timeout(&mut self.link.session, now);
+        }
+        if let Some(door) = &mut self.door {
+            // Nobody can come in: a session has one display.
+            drop(door.turn(now));
         }
         if now >= self.next_refresh {
             self.next_refresh = now + CLOCK_REFRESH;
@@ -561,6 +576,10 @@ impl<'a> AppSide<'a> {
         }
         let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
         deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
+        if let Some(door) = &self.door {
+            door.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Door));
+            deadline = earlier(deadline, door.next_timeout());
+        }
         if let Some(listener) = &self.listener
             && self.connections.len() < MAX_CONNECTIONS
         {

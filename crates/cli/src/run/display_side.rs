@@ -328,10 +328,7 @@ impl<'a> DisplaySide<'a> {
     fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
         let config = Config { clock_start_ns: self.clock.origin().0, ..Config::default() };
         let reached = match (&self.compositor, self.watcher.take()) {
-            (Compositor::Only(_), Some((socket, watcher))) => {
-                drop((socket, watcher));
-                Err(io::ErrorKind::Unsupported.into())
-            }
+            (Compositor::Only(_), Some((socket, watcher))) => Ok((socket, watcher.into_connection(config))),
             (compositor, watcher) => {
                 self.watcher = watcher;
                 compositor.connect().map(|socket| (socket, Connection::new(config)))

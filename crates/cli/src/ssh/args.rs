@@ -81,18 +81,26 @@ impl SshArgs {
     }
 
     /// One word of bundled options; takes the next word if the last option wants an argument.
-    fn option<'a>(&mut self, word: &OsString, rest: &mut impl Iterator<Item = &'a OsString>) -> Result<(), Error> {
+    fn option<'a>(
+        &mut self,
+        word: &OsString,
+        rest: &mut impl Iterator<Item = &'a OsString>,
+    ) -> Result<(), Error> {
         self.options.push(word.clone());
         let letters = &word.as_bytes()[1..];
         for (index, letter) in letters.iter().enumerate() {
             let shown = || OsStr::from_bytes(&[b'-', *letter]).to_string_lossy().into_owned();
             if NO_COMMAND.contains(letter) {
-                return Err(Error::Usage(format!("ssh's option `{}` leaves no place for a remote command", shown())));
+                return Err(Error::Usage(format!(
+                    "ssh's option `{}` leaves no place for a remote command",
+                    shown()
+                )));
             }
             if WITH_ARGUMENT.contains(letter) {
                 if index + 1 == letters.len() {
-                    let argument =
-                        rest.next().ok_or_else(|| Error::Usage(format!("ssh's option `{}` needs an argument", shown())))?;
+                    let argument = rest.next().ok_or_else(|| {
+                        Error::Usage(format!("ssh's option `{}` needs an argument", shown()))
+                    })?;
                     self.options.push(argument.clone());
                 }
                 return Ok(());

@@ -25,7 +25,9 @@ mod tests {
 
     #[test]
     fn the_shell_reads_the_word_back() {
-        for word in ["", "foot", "a b", "it's", "$HOME `id` \"x\"", "back\\slash\\", "'", "*?[]{}~#;&|<>()!", "ä\tß"] {
+        for word in
+            ["", "foot", "a b", "it's", "$HOME `id` \"x\"", "back\\slash\\", "'", "*?[]{}~#;&|<>()!", "ä\tß"]
+        {
             let output = std::process::Command::new("/bin/sh")
                 .args(["-c", &format!("printf %s {}", quote(word))])
                 .output()

@@ -1,0 +1,143 @@
+//! The carriers of `wayferry_net` with our errors and options around them.
+//!
+//! Connecting blocks for seconds, so it runs on a thread of its own while this one watches for signals. Nothing else is
+//! decided here. Invariant: every error of the net crate becomes exactly one of ours.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use wayferry_net::quic::{
+    self, ConnectError, Connected, ListenError, Listener, Options, SetupError, Warning,
+};
+use wayferry_net::{ByteStream, Carrier, Fingerprint, Identity, Peers};
+
+use crate::error::Error;
+use crate::flags::OwnFlags;
+use crate::notice::notice;
+use crate::run::signals::Signals;
+
+/// A fresh identity for this run.
+pub(crate) fn identity() -> Result<Arc<Identity>, Error> {
+    Identity::ephemeral().map(Arc::new).map_err(|error| Error::Tls(error.to_string()))
+}
+
+/// Connects to whichever address answers first.
+///
+/// # Errors
+/// [`Error::NothingAnswered`], [`Error::Fingerprint`], [`Error::Tls`], [`Error::Signal`] and what the system refuses.
+pub(crate) fn connect(
+    own: &OwnFlags,
+    addresses: &[SocketAddr],
+    identity: &Arc<Identity>,
+    pinned: Fingerprint,
+    patience: Duration,
+    signals: &Signals,
+) -> Result<Box<dyn Carrier>, Error> {
+    let fail = |source| Error::System { doing: "starting to connect", source };
+    let (tell, told) = mpsc::channel();
+    let (ready, wake) = UnixStream::pair().map_err(fail)?;
+    let (tried, identity, options) = (addresses.to_vec(), Arc::clone(identity), options(own));
+    let work = move || {
+        let result = quic::connect(&tried, &identity, pinned, patience, &options);
+        // Fails when a signal came first: nobody waits any more. Dropping `ready` wakes.
+        let _ = tell.send(result);
+        drop(ready);
+    };
+    std::thread::Builder::new().name("connect".into()).spawn(work).map_err(fail)?;
+    signals.wait_readable(&[wake.as_fd()], None)?;
+    let result = told.recv().map_err(|_| fail(std::io::ErrorKind::BrokenPipe.into()))?;
+    match result {
+        Ok((Connected { carrier, .. }, warnings)) => {
+            warn(warnings);
+            Ok(carrier)
+        }
+        Err(error) => Err(connect_error(addresses, patience, error)),
+    }
+}
+
+/// Listens for displays.
+pub(crate) fn listen(
+    own: &OwnFlags,
+    address: SocketAddr,
+    identity: &Identity,
+    peers: Peers,
+) -> Result<Listener, Error> {
+    match Listener::bind(address, own.port.clone(), identity, peers, &options(own)) {
+        Ok(mut listener) => {
+            warn(listener.take_warnings());
+            Ok(listener)
+        }
+        Err(error) => Err(listen_error(address, error)),
+    }
+}
+
+/// A carrier over a connected stream socket.
+pub(crate) fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
+    ByteStream::spawn_on_socket(socket).map_err(|source| Error::System { doing: "starting the link", source })
+}
+
+fn options(own: &OwnFlags) -> Options {
+    Options { qlog: own.qlog.clone(), ..Options::default() }
+}
+
+fn warn(warnings: Vec<Warning>) {
+    for warning in warnings {
+        notice(&warning.to_string());
+    }
+}
+
+fn connect_error(tried: &[SocketAddr], waited: Duration, error: ConnectError) -> Error {
+    match error {
+        ConnectError::WrongFingerprint { .. } => Error::Fingerprint(error.to_string()),
+        ConnectError::Tls { reason, .. } => Error::Tls(reason),
+        ConnectError::Setup(error) => setup_error(error),
+        ConnectError::Refused { .. } | ConnectError::Unreachable { .. } => {
+            Error::Refused { tried: tried.to_vec(), reason: error.to_string() }
+        }
+        _ => Error::NothingAnswered { tried: tried.to_vec(), waited },
+    }
+}
+
+fn listen_error(address: SocketAddr, error: ListenError) -> Error {
+    let in_use = || std::io::ErrorKind::AddrInUse.into();
+    match error {
+        ListenError::PortInUse { address } => Error::Bind { address: address.to_string(), source: in_use() },
+        ListenError::NoFreePort { ports } => Error::Bind {
+            address: format!("{}, ports {} to {}", address.ip(), ports.start(), ports.end()),
+            source: in_use(),
+        },
+        ListenError::Bind { address, source } => Error::Bind { address: address.to_string(), source },
+        ListenError::Setup(error) => setup_error(error),
+        _ => Error::Bind { address: address.to_string(), source: std::io::Error::other(error.to_string()) },
+    }
+}
+
+fn setup_error(error: SetupError) -> Error {
+    match error {
+        SetupError::Qlog { directory, source } => Error::File { path: directory, source },
+        SetupError::System(source) => Error::System { doing: "setting up QUIC", source },
+        SetupError::Tls(reason) => Error::Tls(reason),
+        _ => Error::Tls(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_its_exit_code() {
+        let address: SocketAddr = ([127, 0, 0, 1], 9).into();
+        let code = |error| connect_error(&[address], Duration::from_secs(1), error).code();
+        assert_eq!(code(ConnectError::WrongFingerprint { address }), 19);
+        assert_eq!(code(ConnectError::Tls { address, reason: "x".into() }), 16);
+        assert_eq!(code(ConnectError::TimedOut { after: Duration::ZERO }), 18);
+        assert_eq!(code(ConnectError::NoAddress), 18);
+        assert_eq!(code(ConnectError::Unreachable { address, reason: "x".into() }), 18);
+        assert_eq!(listen_error(address, ListenError::PortInUse { address }).code(), 73);
+        assert_eq!(listen_error(address, ListenError::NoFreePort { ports: 1..=2 }).code(), 73);
+    }
+}
