@@ -92,17 +92,17 @@ impl Updates {
         Ok(())
     }
 
-    /// All chunks of an update are here. `false` when its surface is destroyed: drop them.
+    /// All chunks of an update are here. `false` when nobody needs them: its surface is destroyed, or a later update
+    /// has replaced it and is there. Updates are to be applied up to [`Updates::reached`], in sequence.
     ///
     /// # Errors
-    /// The update came before, was passed already, or is too far ahead; too many surfaces are unknown.
+    /// The update came before or is too far ahead; too many surfaces are unknown.
     pub fn complete(&mut self, surface: SurfaceId, seq: UpdateSeq) -> Result<bool, Error> {
         if self.is_destroyed(surface) {
             return Ok(false);
         }
         self.make_room_for(surface)?;
-        self.surfaces.entry(surface).or_default().complete(seq.0)?;
-        Ok(true)
+        self.surfaces.entry(surface).or_default().complete(seq.0)
     }
 
     /// The updates from `from` up to the one before `to` will not come (or need not): `to` replaces them. A fence on
@@ -165,20 +165,22 @@ struct Sequence {
     reached: u64,
     /// There, but something before them is missing.
     ahead: BTreeSet<u64>,
-    /// First of a replaced run → what replaces it; only runs that end after `reached`.
+    /// First of a replaced run → what replaces it. Runs end after `reached`, and neither touch nor overlap.
     replaced: BTreeMap<u64, u64>,
 }
 
 impl Sequence {
-    fn complete(&mut self, seq: u64) -> Result<(), Error> {
+    fn complete(&mut self, seq: u64) -> Result<bool, Error> {
         self.check_distance(seq)?;
-        // An update that came although it was superseded is passed already: harmless, once.
-        if seq > self.reached && !self.ahead.insert(seq) {
+        if seq <= self.reached {
+            return Ok(false);
+        }
+        if !self.ahead.insert(seq) {
             let got = format!("update {seq} again");
             return Err(Error::Violation { expected: "each update once", got });
         }
         self.advance();
-        Ok(())
+        Ok(true)
     }
 
     fn supersede(&mut self, from: u64, to: u64) -> Result<(), Error> {
@@ -187,8 +189,16 @@ impl Sequence {
             return Err(Error::Violation { expected: "an update replaced by a later one", got });
         }
         self.check_distance(to)?;
-        let end = self.replaced.entry(from).or_insert(to);
-        *end = (*end).max(to);
+        // What is passed already needs no replacement.
+        let (mut from, mut to) = (from.max(self.reached + 1), to);
+        if from >= to {
+            return Ok(());
+        }
+        while let Some((first, end)) = self.run_before(to).filter(|(_, end)| *end >= from) {
+            self.replaced.remove(&first);
+            (from, to) = (from.min(first), to.max(end));
+        }
+        self.replaced.insert(from, to);
         self.advance();
         Ok(())
     }
@@ -203,18 +213,28 @@ impl Sequence {
     fn advance(&mut self) {
         while let Some(next) = self.next() {
             self.reached = next;
-            self.ahead = self.ahead.split_off(&(next + 1));
-            self.replaced.retain(|_, to| *to > next);
+            while self.ahead.first().is_some_and(|seq| *seq <= next) {
+                self.ahead.pop_first();
+            }
+            while self.replaced.first_key_value().is_some_and(|(_, to)| *to <= next) {
+                self.replaced.pop_first();
+            }
         }
     }
 
-    /// The next update that may count: the one after `reached`, or the end of a chain of replaced runs that cover it.
+    /// The next update that may count: the one after `reached`, or what replaces it.
     fn next(&self) -> Option<u64> {
-        let mut next = self.reached + 1;
-        while !self.ahead.contains(&next) {
-            next = self.replaced.range(..=next).map(|(_, to)| *to).filter(|to| *to > next).max()?;
+        let next = self.reached + 1;
+        if self.ahead.contains(&next) {
+            return Some(next);
         }
-        Some(next)
+        let (_, to) = self.run_before(next).filter(|(_, to)| *to > next)?;
+        self.ahead.contains(&to).then_some(to)
+    }
+
+    /// The last run that begins at or before `seq`.
+    fn run_before(&self, seq: u64) -> Option<(u64, u64)> {
+        self.replaced.range(..=seq).next_back().map(|(first, to)| (*first, *to))
     }
 }
 
@@ -261,9 +281,10 @@ mod tests {
         updates.supersede(A, UpdateSeq(2), UpdateSeq(4)).unwrap();
         updates.supersede(A, UpdateSeq(4), UpdateSeq(5)).unwrap();
         assert_eq!(updates.state(&fence(&[(A, 2)])), FenceState::Pending);
-        updates.complete(A, UpdateSeq(5)).unwrap();
+        assert_eq!(updates.complete(A, UpdateSeq(5)), Ok(true));
         assert_eq!(updates.state(&fence(&[(A, 2)])), FenceState::Released);
         assert_eq!(updates.reached(A), Some(UpdateSeq(5)));
+        assert_eq!(updates.complete(A, UpdateSeq(3)), Ok(false), "too late: it would undo update 5");
         assert!(updates.supersede(A, UpdateSeq(7), UpdateSeq(7)).is_err());
     }
 
@@ -303,6 +324,12 @@ mod tests {
         assert!(updates.supersede(A, UpdateSeq(1), UpdateSeq(u64::MAX)).is_err());
         updates.complete(A, UpdateSeq(3)).unwrap();
         assert!(updates.complete(A, UpdateSeq(3)).is_err());
+        for seq in 1..=20_000 {
+            updates.complete(B, UpdateSeq(seq)).unwrap();
+            updates.supersede(B, UpdateSeq(1), UpdateSeq(seq + MAX_AHEAD)).unwrap();
+            updates.supersede(B, UpdateSeq(seq + 1 + seq % 3), UpdateSeq(seq + MAX_AHEAD)).unwrap();
+        }
+        assert_eq!(updates.surfaces[&B].replaced.len(), 1);
         for id in 0..MAX_EARLY_SURFACES as u64 {
             updates.complete(SurfaceId(100 + id), UpdateSeq(1)).unwrap();
         }

@@ -111,7 +111,9 @@ impl Session {
         if !matches!(arrival, Arrival::OpenFailed { .. }) {
             self.timers.heard(now);
         }
-        if let Err(error) = self.take(now, arrival).and_then(|()| self.take_outputs(now)) {
+        let taken = self.take(arrival);
+        // What came before a mistake counts.
+        if let Err(error) = self.take_outputs(now).and(taken) {
             self.close((&error).into());
         }
     }
@@ -182,7 +184,7 @@ impl Session {
         Ok(())
     }
 
-    /// Appends raw bytes to a pipe or blob. Does nothing when the channel is gone. What exceeds
+    /// Appends raw bytes to a pipe, or to a blob up to its length. Does nothing when the channel is gone. What exceeds
     /// [`Session::pipe_room`] waits here for the reader.
     pub fn write(&mut self, channel: ChannelId, bytes: Bytes) {
         if !bytes.is_empty() {
@@ -339,7 +341,7 @@ impl Session {
         self.config.clock_origin + now.since_start()
     }
 
-    fn take(&mut self, now: Time, arrival: Arrival) -> Result<(), Error> {
+    fn take(&mut self, arrival: Arrival) -> Result<(), Error> {
         match arrival {
             Arrival::Data { stream, offset, bytes } => {
                 self.incoming.data(Source::Own(stream), offset, &bytes)
@@ -357,7 +359,6 @@ impl Session {
             Arrival::Closed { reason } => {
                 let by = if reason.is_of_link() { ClosedBy::Link } else { ClosedBy::Peer };
                 self.end(reason, by);
-                self.timers.heard(now);
                 Ok(())
             }
         }

@@ -140,6 +140,7 @@ impl Outgoing {
 
     pub(super) fn send(&mut self, id: ChannelId, message: &[u8]) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
+        debug_assert!(matches!(channel.header.kind(), Kind::Wayland | Kind::Events), "a channel of messages");
         channel.queue.append(|writer| {
             writer.bytes(message);
         });
@@ -148,6 +149,7 @@ impl Outgoing {
 
     pub(super) fn write(&mut self, id: ChannelId, bytes: Bytes) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
+        debug_assert!(matches!(channel.header.kind(), Kind::Pipe | Kind::Blob), "a channel of bytes");
         if let Some(flow) = &mut channel.pipe {
             flow.written += bytes.len() as u64;
         }
@@ -277,14 +279,14 @@ impl Outgoing {
     pub(super) fn boost_pipes(&mut self, on: bool) {
         let class = if on { Class::SmallContent } else { Class::Pipe };
         let priority = Priority::new(class, 0, false);
-        let pipes = self.channels.values().filter(|channel| channel.is_pipe_under_way());
+        let pipes = self.channels.values().filter(|channel| channel.is_pipe_under_way(on));
         let turns = pipes.map(|channel| Transmit::Prioritise { stream: channel.stream, priority });
         self.transmits.extend(turns);
     }
 
     /// Whether there are pipes to boost.
     pub(super) fn has_pipes(&self) -> bool {
-        self.channels.values().any(Channel::is_pipe_under_way)
+        self.channels.values().any(|channel| channel.is_pipe_under_way(true))
     }
 
     /// Bytes of updates that are queued here.
@@ -442,9 +444,11 @@ impl Channel {
         bytes
     }
 
-    /// Whether it is a pipe beyond its head, on a stream of its own.
-    fn is_pipe_under_way(&self) -> bool {
-        self.route == Some(Route::Own) && self.pipe.as_ref().is_some_and(|flow| !flow.in_head())
+    /// Whether it is a pipe beyond its head on a stream of its own; if `busy`, one with bytes that its reader has not
+    /// taken.
+    fn is_pipe_under_way(&self, busy: bool) -> bool {
+        let under_way = |flow: &Flow| !flow.in_head() && (!busy || flow.left > flow.consumed);
+        self.route == Some(Route::Own) && self.pipe.as_ref().is_some_and(under_way)
     }
 }
 

@@ -181,7 +181,7 @@ impl Pair {
                 }
             }
             Transmit::Data { stream, bytes, finish } if self.ends[at].failed.contains(&stream) => {
-                self.fly(at, Arrival::OpenFailed { stream, bytes, finish });
+                self.fly(at, &Arrival::OpenFailed { stream, bytes, finish });
             }
             Transmit::Data { stream, bytes, finish } => {
                 let number = self.ends[at].opened[&stream];
@@ -190,34 +190,34 @@ impl Pair {
                 *offset += bytes.len() as u64;
                 let length = *offset;
                 if finish {
-                    self.fly(other, Arrival::Finished { stream: number, length });
+                    self.fly(other, &Arrival::Finished { stream: number, length });
                 }
                 let mut at_byte = 0;
                 while at_byte < bytes.len() {
                     let part = bytes.slice(at_byte..(at_byte + self.plan.payload).min(bytes.len()));
                     let offset = start + at_byte as u64;
                     at_byte += part.len();
-                    self.fly(other, Arrival::Data { stream: number, offset, bytes: part });
+                    self.fly(other, &Arrival::Data { stream: number, offset, bytes: part });
                 }
             }
             Transmit::Prioritise { stream, .. } => assert!(self.ends[at].opened.contains_key(&stream)),
             Transmit::Reset { stream, code } => {
                 if let Some(number) = self.ends[at].opened.get(&stream).copied() {
-                    self.fly(other, Arrival::Reset { stream: number, code });
+                    self.fly(other, &Arrival::Reset { stream: number, code });
                 }
             }
             Transmit::Stop { stream, code } => {
                 let ours = self.ends[other].opened.iter().find(|(_, number)| **number == stream);
                 let stream = *ours.expect("a stream of the peer").0;
-                self.fly(other, Arrival::Stopped { stream, code });
+                self.fly(other, &Arrival::Stopped { stream, code });
             }
             Transmit::Close { code, reason } => {
-                self.fly(other, Arrival::Closed { reason: CloseReason::from_wire(code, &reason) });
+                self.fly(other, &Arrival::Closed { reason: CloseReason::from_wire(code, &reason) });
             }
         }
     }
 
-    fn fly(&mut self, to: usize, arrival: Arrival) {
+    fn fly(&mut self, to: usize, arrival: &Arrival) {
         let local = matches!(arrival, Arrival::OpenFailed { .. });
         let chaotic = matches!(arrival, Arrival::Data { .. } | Arrival::Finished { .. });
         let copies = 1 + usize::from(chaotic && self.rng.below(1000) < self.plan.repeats);
