@@ -36,11 +36,10 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
     let own = flags.own;
     match flags.command {
         Command::Conn { role } => conn::run(&own, role),
-        Command::Host(_)
-        | Command::Attach(_)
-        | Command::Ssh { .. }
-        | Command::Demo(_)
-        | Command::Bench(_) => Err(Error::Usage("not built yet".into())),
+        Command::Host(host) => host::run(&own, host),
+        Command::Attach(attach) => attach::run(&own, &attach),
+        Command::Ssh { words } => ssh::run(&own, &words),
+        Command::Demo(_) | Command::Bench(_) => Err(Error::Usage("not built yet".into())),
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),
     }
