@@ -46,15 +46,6 @@ impl Memory {
         }
         Ok(())
     }
-
-    /// Reads back what is there.
-    #[cfg(test)]
-    pub(crate) fn read(&self, offset: usize, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length];
-        let read = rustix::io::pread(&self.0, &mut bytes, offset as u64).expect("memory can be read");
-        bytes.truncate(read);
-        bytes
-    }
 }
 
 /// What a new buffer is to look like.

@@ -323,7 +323,8 @@ impl Connection {
 
     fn send_bind(&mut self, global: &Global, version: u32, id: u32) -> Result<(), End> {
         let interface = global.interface.clone().into_bytes();
-        let args = vec![Arg::Uint(global.name), Arg::Str(Some(interface)), Arg::Uint(version), Arg::NewId(id)];
+        let args =
+            vec![Arg::Uint(global.name), Arg::Str(Some(interface)), Arg::Uint(version), Arg::NewId(id)];
         self.send(self.helpers.registry, ops::REGISTRY_BIND, args)
     }
 

@@ -292,6 +292,17 @@ impl Objects {
         Ok(())
     }
 
+    /// Takes over an object of ours from a connection's earlier life; its events mean nothing any more.
+    pub(crate) fn inherit(&mut self, id: u32, interface: &'static Interface, version: u32, gone: bool) {
+        self.locals.insert(id, Local { interface, version, role: Role::Own(Own::Helper), gone });
+    }
+
+    /// Takes over which ids are free: these, and all from `next` on.
+    pub(crate) fn inherit_ids(&mut self, free: Vec<u32>, next: u32) {
+        self.free = free;
+        self.next = next;
+    }
+
     fn check_server_id(&self, id: u32) -> Result<(), End> {
         self.room()?;
         let taken = self.locals.get(&id).is_some_and(|local| !local.gone);

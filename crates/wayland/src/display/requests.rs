@@ -163,8 +163,10 @@ impl Connection {
         }
         let Some(object) = self.objects.of(request.object) else { return claim };
         let named: Vec<WireId> = std::iter::once(request.object).chain(objects_in(request)).collect();
-        claim.waits.push(Key::Order(request.object));
         claim.waits.extend(named.iter().map(|id| Key::Make(*id)));
+        // Held requests to what this one names come first; commits of surfaces only where the table says so.
+        let is_surface = |id: &&WireId| self.surfaces.contains_key(id);
+        claim.waits.extend(named.iter().filter(|id| !is_surface(id)).map(|id| Key::Order(*id)));
         claim.keeps.push(Key::Order(request.object));
         claim.keeps.extend(named.iter().map(|id| Key::Use(*id)));
         for arg in &request.args {

@@ -1,0 +1,291 @@
+//! Whatever the app side sends, the connection ends with a clear error or lives; it never panics.
+
+use proptest::prelude::*;
+use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
+
+use super::rig::{GLOBALS, Rig, size};
+use crate::action::End;
+use crate::message::{Request, ToDisplay, UnitContent, WireArg, WireId};
+use crate::value::{Image, Positioner, RegionOp};
+use crate::wire::Arg;
+
+fn violation(request: impl FnOnce(&mut Rig) -> ToDisplay) -> String {
+    let mut rig = Rig::new();
+    let message = request(&mut rig);
+    rig.say(&message);
+    rig.violation().to_owned()
+}
+
+fn raw(object: u64, opcode: u16, args: Vec<WireArg>) -> ToDisplay {
+    ToDisplay::Request(Request { object: WireId(object), opcode, args })
+}
+
+#[test]
+fn wrong_requests_are_named() {
+    let unknown = violation(|_| raw(400, 0, vec![]));
+    assert_eq!(unknown, "request 0 to object 400, which does not exist");
+
+    let opcode = violation(|rig| raw(rig.surface().0, 99, vec![]));
+    assert_eq!(opcode, "wl_surface has no request 99");
+
+    let count = violation(|rig| raw(rig.toplevel()[3].0, 2, vec![]));
+    assert_eq!(count, "xdg_toplevel.set_title: 0 arguments, expected 1");
+
+    let kind = violation(|rig| raw(rig.toplevel()[3].0, 2, vec![WireArg::Uint(1)]));
+    assert_eq!(kind, "xdg_toplevel.set_title: argument 0: expected Str(No)");
+
+    let interface = violation(|rig| {
+        let [_, surface, _, toplevel] = rig.toplevel();
+        raw(toplevel.0, 1, vec![WireArg::Object(surface)])
+    });
+    assert_eq!(interface, "xdg_toplevel.set_parent: argument 0: a wl_surface, expected a xdg_toplevel");
+
+    let reused = violation(|rig| {
+        let compositor = rig.bind("wl_compositor");
+        raw(compositor.0, 0, vec![WireArg::NewId(compositor)])
+    });
+    assert_eq!(reused, "a new object is named 4, which exists already");
+
+    let bare = violation(|rig| raw(rig.surface().0, 6, vec![]));
+    assert_eq!(bare, "wl_surface.commit: is not sent outside a unit");
+
+    let global = violation(|rig| {
+        let id = rig.name();
+        ToDisplay::Bind { global: 1, interface: "no\u{7}thing".into(), version: 1, id }
+    });
+    assert_eq!(global, "`nothing` is no known global");
+
+    let unit = violation(|rig| {
+        let [_, _, xdg_surface, _] = rig.toplevel();
+        ToDisplay::Unit(rig.unit(xdg_surface, UnitContent::Keep))
+    });
+    assert!(unit.ends_with("which is no wl_surface"), "{unit}");
+}
+
+#[test]
+fn a_destroyed_object_cannot_be_named_again() {
+    let mut rig = Rig::new();
+    let [_, surface, _, toplevel] = rig.toplevel();
+    rig.commit_update(surface);
+    let title = rig.message(toplevel, "set_title", vec![WireArg::Str(Some(vec![]))]);
+    // Held, but gone for the app side.
+    rig.request(toplevel, "destroy", vec![]);
+    rig.say(&ToDisplay::Request(title));
+    assert!(rig.violation().ends_with("which does not exist"));
+}
+
+#[test]
+fn units_come_in_order_and_updates_in_sequence() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    rig.commit(surface);
+    let mut unit = rig.unit(surface, UnitContent::Keep);
+    unit.number = 1;
+    rig.say(&ToDisplay::Unit(unit));
+    assert!(rig.violation().contains("comes after 1"));
+
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    let mut update = rig.fresh(surface, size(1, 1), [0; 4]);
+    update.0.fresh = false;
+    rig.deliver(update);
+    let unit = rig.unit(surface, UnitContent::Update(UpdateSeq(1)));
+    rig.say(&ToDisplay::Unit(unit));
+    assert!(rig.violation().contains("builds on content of another size"));
+}
+
+#[test]
+fn broken_updates_end_the_connection() {
+    let header = |size, format| UpdateHeader {
+        connection: ConnectionId(1),
+        surface: SurfaceId(4),
+        seq: UpdateSeq(1),
+        size,
+        format,
+        fresh: true,
+    };
+    for header in [header((0, 1), 0), header((20_000, 1), 0), header((1, 1), 99)] {
+        let mut rig = Rig::new();
+        rig.deliver((header, vec![]));
+        rig.violation();
+    }
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    let mut update = rig.fresh(surface, size(1, 1), [0; 4]);
+    update.1 = vec![vec![0xff; 9]];
+    rig.deliver(update);
+    let unit = rig.unit(surface, UnitContent::Update(UpdateSeq(1)));
+    rig.say(&ToDisplay::Unit(unit));
+    rig.violation();
+}
+
+#[test]
+fn garbage_ends_the_connection() {
+    let mut rig = Rig::new();
+    rig.connection.on_message(Time::ZERO, &[77, 1, 2, 3]);
+    rig.violation();
+    // It stays ended, quietly.
+    rig.connection.on_message(Time::ZERO, &ToDisplay::Hang(true).encode());
+    rig.turn();
+    rig.violation();
+}
+
+#[test]
+fn limits_are_named() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    for _ in 0..=super::super::hold::MAX_HELD {
+        let unit = rig.unit(surface, UnitContent::Update(UpdateSeq(1)));
+        rig.connection.on_message(Time::ZERO, &ToDisplay::Unit(unit).encode());
+    }
+    assert_eq!(rig.end(), Some(&End::TooMuch("held units and requests")));
+}
+
+#[test]
+fn a_broken_compositor_ends_the_connection() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    let id = rig.id(surface);
+    // A new object in the range that we give away ids from.
+    let manager = rig.bind("wl_data_device_manager");
+    let seat = rig.bind("wl_seat");
+    let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
+    let device_id = rig.id(device);
+    rig.late_event(device_id, "wl_data_device", "data_offer", vec![Arg::NewId(id)]);
+    rig.turn();
+    assert!(matches!(rig.end(), Some(End::CompositorError(_))), "{:?}", rig.end());
+}
+
+/// Any argument, mostly of small values so that some of them mean something.
+fn arg() -> impl Strategy<Value = WireArg> {
+    prop_oneof![
+        4 => (0u64..40).prop_map(|id| WireArg::Object(WireId(id))),
+        3 => (0u64..60).prop_map(|id| WireArg::NewId(WireId(id * 2))),
+        2 => any::<i32>().prop_map(WireArg::Int),
+        2 => any::<u32>().prop_map(WireArg::Uint),
+        1 => any::<i32>().prop_map(WireArg::Fixed),
+        1 => prop::option::of(prop::collection::vec(any::<u8>(), 0..6)).prop_map(WireArg::Str),
+        1 => prop::collection::vec(any::<u8>(), 0..6).prop_map(WireArg::Array),
+        1 => (0u64..4).prop_map(WireArg::Pipe),
+        1 => any::<u128>().prop_map(|hash| WireArg::Blob { hash, length: 3 }),
+        1 => Just(WireArg::Region(vec![RegionOp::Add(0, 0, 1, 1)])),
+        1 => Just(WireArg::Positioner(Positioner::default())),
+        1 => (0u32..3).prop_map(|width| WireArg::Image(Image { hash: 0, width, height: 1, format: 0 })),
+    ]
+}
+
+/// A request that fits its signature wherever names allow, so that the deeper layers are reached.
+#[derive(Debug, Clone)]
+enum Attack {
+    Any(u64, u16, Vec<WireArg>),
+    Fitting(u64, u16, Vec<WireArg>),
+    Unit(u64, u8, Vec<(u64, u16, Vec<WireArg>)>),
+    Bind(usize),
+    Update(u64, u64, bool),
+}
+
+fn attack() -> impl Strategy<Value = Attack> {
+    let call = || (0u64..40, 0u16..14, prop::collection::vec(arg(), 0..6));
+    prop_oneof![
+        1 => call().prop_map(|(object, opcode, args)| Attack::Any(object, opcode, args)),
+        8 => call().prop_map(|(object, opcode, args)| Attack::Fitting(object, opcode, args)),
+        4 => (0u64..20, 0u8..3, prop::collection::vec(call(), 0..3))
+            .prop_map(|(surface, content, state)| Attack::Unit(surface, content, state)),
+        3 => (0..GLOBALS.len()).prop_map(Attack::Bind),
+        2 => (0u64..20, 1u64..4, any::<bool>()).prop_map(|(surface, seq, fresh)| Attack::Update(surface, seq, fresh)),
+    ]
+}
+
+/// Chooses an object that has such a request, and arguments of the right kinds.
+fn fit(rig: &mut Rig, object: u64, opcode: u16, args: &[WireArg]) -> Request {
+    let names: Vec<WireId> =
+        (1..200).map(WireId).filter(|id| rig.connection.objects.usable(*id).is_some()).collect();
+    let object = names[object as usize % names.len()];
+    let interface = rig.connection.objects.usable(object).unwrap().interface;
+    let opcode = opcode % interface.requests.len().max(1) as u16;
+    let Some(desc) = interface.requests.get(usize::from(opcode)) else {
+        return Request { object, opcode, args: vec![] };
+    };
+    use wayland_backend::protocol::ArgumentType as Kind;
+    let mut wanted = desc.arg_interfaces.iter();
+    let number =
+        |index: usize| args.get(index).map_or(1, |arg| if let WireArg::Uint(v) = arg { *v % 9 } else { 3 });
+    let fitted = desc.signature.iter().enumerate().map(|(index, kind)| match kind {
+        Kind::Int => WireArg::Int(number(index) as i32),
+        Kind::Uint => WireArg::Uint(number(index)),
+        Kind::Fixed => WireArg::Fixed(number(index) as i32),
+        Kind::Str(_) => WireArg::Str(Some(b"x".to_vec())),
+        Kind::Array => WireArg::Array(vec![]),
+        Kind::NewId => WireArg::NewId(rig.name()),
+        Kind::Fd => WireArg::Pipe(2),
+        Kind::Object(_) => {
+            let wanted = wanted.next().map_or("", |interface| interface.name);
+            let of_kind = |id: &WireId| {
+                rig.connection.objects.usable(*id).is_some_and(|object| object.interface.name == wanted)
+            };
+            let fitting: Vec<WireId> = names.iter().copied().filter(of_kind).collect();
+            match wanted {
+                "wl_region" => WireArg::Region(vec![RegionOp::Add(0, 0, 1, 1)]),
+                "xdg_positioner" => WireArg::Positioner(Positioner::default()),
+                _ if fitting.is_empty() => WireArg::Object(WireId::NULL),
+                _ => WireArg::Object(fitting[number(index) as usize % fitting.len()]),
+            }
+        }
+    });
+    let fitted = fitted.collect();
+    Request { object, opcode, args: fitted }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn no_sequence_of_messages_breaks_the_connection_or_the_compositor(
+        attacks in prop::collection::vec(attack(), 0..60),
+    ) {
+        // The rig asserts that every request reaches an object that exists, at its version.
+        let mut rig = Rig::new();
+        for attack in attacks {
+            if rig.end().is_some() {
+                break;
+            }
+            match attack {
+                Attack::Any(object, opcode, args) => rig.say(&raw(object, opcode, args)),
+                Attack::Fitting(object, opcode, args) => {
+                    let request = fit(&mut rig, object, opcode, &args);
+                    rig.say(&ToDisplay::Request(request));
+                }
+                Attack::Unit(object, content, state) => {
+                    let surfaces: Vec<WireId> = rig.connection.surfaces.keys().copied().collect();
+                    let Some(surface) = surfaces.iter().max().copied() else { continue };
+                    let content = match content {
+                        0 => UnitContent::Keep,
+                        1 => UnitContent::None,
+                        _ => UnitContent::Update(UpdateSeq(1 + object % 2)),
+                    };
+                    let mut unit = rig.unit(surface, content);
+                    for (object, opcode, args) in state {
+                        unit.state.push(fit(&mut rig, object, opcode, &args));
+                    }
+                    rig.say(&ToDisplay::Unit(unit));
+                }
+                Attack::Bind(global) => {
+                    rig.bind(GLOBALS[global].0);
+                }
+                Attack::Update(surface, seq, fresh) => {
+                    let header = UpdateHeader {
+                        connection: ConnectionId(1),
+                        surface: SurfaceId(surface * 2),
+                        seq: UpdateSeq(seq),
+                        size: (2, 2),
+                        format: 0,
+                        fresh,
+                    };
+                    rig.deliver((header, vec![]));
+                }
+            }
+        }
+        rig.connection.on_timeout(Time::from_millis(5000));
+        rig.turn();
+    }
+}

@@ -1,0 +1,284 @@
+//! Events: seats, keymaps, data offers, pipes, late events.
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+
+use wayferry_proto::Time;
+
+use super::super::buffers::Memory;
+use super::rig::Rig;
+use crate::message::{ToApp, ToDisplay, WireArg, WireId};
+use crate::value::Image;
+use crate::wire::Arg;
+
+/// First id of the compositor's own range.
+const SERVER: u32 = 0xff00_0000;
+
+fn keymap_fd(text: &[u8]) -> Arg {
+    let memory = Memory::new(text.len()).unwrap();
+    memory.write(0, text).unwrap();
+    Arg::Fd(memory.share().unwrap())
+}
+
+fn events(rig: &mut Rig) -> Vec<crate::message::Request> {
+    let told = rig.take_told();
+    told.into_iter()
+        .filter_map(|told| if let ToApp::Event(event) = told { Some(event) } else { None })
+        .collect()
+}
+
+fn keyboard(rig: &mut Rig) -> (WireId, u32) {
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.make(seat, "get_keyboard", vec![]);
+    rig.take_told();
+    (keyboard, rig.id(keyboard))
+}
+
+#[test]
+fn a_keymap_travels_as_a_blob() {
+    let mut rig = Rig::new();
+    let (keyboard, id) = keyboard(&mut rig);
+    rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"map\0"), Arg::Uint(4)]);
+    rig.turn();
+    let hash = crate::blob::hash(b"map\0");
+    assert_eq!(rig.blobs, [(hash, b"map\0".to_vec())]);
+    let event = events(&mut rig).pop().unwrap();
+    assert_eq!(event.object, keyboard);
+    assert_eq!(event.args, [WireArg::Uint(1), WireArg::Blob { hash, length: 4 }, WireArg::Uint(4)]);
+}
+
+#[test]
+fn a_keymap_that_the_program_has_is_not_sent_again() {
+    let mut rig = Rig::new();
+    let (keyboard, id) = keyboard(&mut rig);
+    let hash = crate::blob::hash(b"map\0");
+    rig.say(&ToDisplay::KeymapTold { keyboard, hash });
+    rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"map\0"), Arg::Uint(4)]);
+    rig.turn();
+    assert_eq!(events(&mut rig), []);
+    rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"other\0"), Arg::Uint(6)]);
+    rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"map\0"), Arg::Uint(4)]);
+    rig.turn();
+    assert_eq!(events(&mut rig).len(), 2);
+}
+
+#[test]
+fn an_unreadable_or_huge_keymap_is_dropped() {
+    let mut rig = Rig::new();
+    let (_, id) = keyboard(&mut rig);
+    rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"map\0"), Arg::Uint(5)]);
+    rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"map\0"), Arg::Uint(u32::MAX)]);
+    let (pipe, _write) = rustix::pipe::pipe().unwrap();
+    rig.event(id, "keymap", vec![Arg::Uint(1), Arg::Fd(pipe), Arg::Uint(4)]);
+    rig.turn();
+    assert_eq!(events(&mut rig), []);
+    rig.assert_alive();
+}
+
+#[test]
+fn held_keys_are_heard_of_every_100_ms() {
+    let mut rig = Rig::new();
+    let (keyboard, id) = keyboard(&mut rig);
+    let key = |state| [1, 0, 30, state].map(Arg::Uint).into();
+    rig.event(id, "key", key(1));
+    rig.turn();
+    assert_eq!(rig.connection.next_timeout(), Some(Time::from_millis(100)));
+    rig.take_told();
+    rig.now = Time::from_millis(100);
+    rig.connection.on_timeout(rig.now);
+    rig.turn();
+    assert_eq!(rig.take_told(), [ToApp::KeysHeld { keyboard }]);
+    assert_eq!(rig.connection.next_timeout(), Some(Time::from_millis(200)));
+    rig.event(id, "key", key(0));
+    rig.turn();
+    assert_eq!(rig.connection.next_timeout(), None);
+}
+
+#[test]
+fn a_released_keyboard_beats_no_more() {
+    let mut rig = Rig::new();
+    let (keyboard, id) = keyboard(&mut rig);
+    rig.event(id, "key", [1, 0, 30, 1].map(Arg::Uint).into());
+    rig.turn();
+    rig.request(keyboard, "release", vec![]);
+    assert_eq!(rig.connection.next_timeout(), None);
+}
+
+#[test]
+fn seat_and_output_properties_are_left_to_the_snapshot() {
+    let mut rig = Rig::new();
+    let (seat, output) = (rig.bind("wl_seat"), rig.bind("wl_output"));
+    let (seat_id, output_id) = (rig.id(seat), rig.id(output));
+    rig.event(seat_id, "capabilities", vec![Arg::Uint(3)]);
+    rig.event(seat_id, "name", vec![Arg::Str(Some(b"seat0".to_vec()))]);
+    rig.event(output_id, "scale", vec![Arg::Int(2)]);
+    rig.event(output_id, "done", vec![]);
+    rig.turn();
+    assert_eq!(rig.take_told(), []);
+}
+
+#[test]
+fn focus_names_the_programs_surface() {
+    let mut rig = Rig::new();
+    let (keyboard, id) = keyboard(&mut rig);
+    let surface = rig.surface();
+    let surface_id = rig.id(surface);
+    rig.event(id, "enter", vec![Arg::Uint(1), Arg::Object(surface_id), Arg::Array(vec![])]);
+    rig.turn();
+    let event = events(&mut rig).pop().unwrap();
+    assert_eq!((event.object, &event.args[1]), (keyboard, &WireArg::Object(surface)));
+    // A focus that crosses the destruction still names it: the app side tells its program in order.
+    rig.request(surface, "destroy", vec![]);
+    rig.turn();
+    rig.event(id, "leave", vec![Arg::Uint(2), Arg::Object(surface_id)]);
+    rig.turn();
+    assert_eq!(events(&mut rig), [], "after delete_id the name means nothing");
+    rig.assert_alive();
+}
+
+#[test]
+fn the_clipboard_is_read_through_a_pipe() {
+    let mut rig = Rig::new();
+    let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
+    let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
+    let device_id = rig.id(device);
+    rig.take_told();
+    rig.event(device_id, "data_offer", vec![Arg::NewId(SERVER)]);
+    rig.event(SERVER, "offer", vec![Arg::Str(Some(b"text/plain".to_vec()))]);
+    rig.event(device_id, "selection", vec![Arg::Object(SERVER)]);
+    rig.turn();
+    let seen = events(&mut rig);
+    let WireArg::NewId(offer) = seen[0].args[0] else { panic!("{seen:?}") };
+    assert!(!offer.is_app());
+    assert_eq!(seen[1].object, offer);
+    assert_eq!(seen[2].args, [WireArg::Object(offer)]);
+
+    rig.request(offer, "receive", vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(2)]);
+    let got = rig.got.pop().unwrap();
+    assert!(got.is("wl_data_offer", "receive"));
+    let Some(Arg::Fd(write)) = got.args.into_iter().nth(1) else { panic!() };
+    std::fs::File::from(write).write_all(b"pasted").unwrap();
+    let (pipe, read) = rig.pipes_out.pop().unwrap();
+    let mut text = String::new();
+    std::fs::File::from(read).read_to_string(&mut text).unwrap();
+    assert_eq!((pipe, text.as_str()), (2, "pasted"));
+
+    rig.request(offer, "destroy", vec![]);
+    assert_eq!(rig.take_told(), [ToApp::Deleted(offer)]);
+    // The compositor may use its id again.
+    rig.event(device_id, "data_offer", vec![Arg::NewId(SERVER)]);
+    rig.turn();
+    let seen = events(&mut rig);
+    assert!(matches!(seen[0].args[0], WireArg::NewId(id) if id != offer));
+    rig.assert_alive();
+}
+
+#[test]
+fn the_programs_selection_is_written_through_a_pipe() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("wl_data_device_manager");
+    let source = rig.make(manager, "create_data_source", vec![]);
+    let id = rig.id(source);
+    rig.take_told();
+    let (_read, write) = rustix::pipe::pipe().unwrap();
+    rig.event(id, "send", vec![Arg::Str(Some(b"text/plain".to_vec())), Arg::Fd(write)]);
+    rig.turn();
+    let (pipe, _fd): (u64, OwnedFd) = rig.pipes_in.pop().unwrap();
+    assert_eq!(pipe & 1, 1);
+    assert_eq!(events(&mut rig)[0].args[1], WireArg::Pipe(pipe));
+}
+
+#[test]
+fn a_paste_from_nowhere_ends_at_once() {
+    let mut rig =
+        Rig::with(&[("wl_compositor", 4), ("wl_shm", 1), ("wl_data_device_manager", 3), ("wl_seat", 7)]);
+    let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
+    let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
+    let device_id = rig.id(device);
+    rig.event(device_id, "data_offer", vec![Arg::NewId(SERVER)]);
+    rig.turn();
+    let seen = events(&mut rig);
+    let WireArg::NewId(offer) = seen[0].args[0] else { panic!("{seen:?}") };
+    // Not at the compositor any more, as after a display was replaced.
+    rig.connection.objects.make_inert(offer);
+    rig.request(offer, "receive", vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(4)]);
+    let (_, read) = rig.pipes_out.pop().unwrap();
+    let mut nothing = Vec::new();
+    std::fs::File::from(read).read_to_end(&mut nothing).unwrap();
+    assert!(nothing.is_empty());
+}
+
+#[test]
+fn events_of_destroyed_objects_leave_nothing_behind() {
+    let mut rig = Rig::new();
+    let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
+    let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
+    let source = rig.make(manager, "create_data_source", vec![]);
+    let (device_id, source_id) = (rig.id(device), rig.id(source));
+    rig.take_told();
+    rig.requests();
+    // The events are on their way while the destructors are.
+    let (read, write) = rustix::pipe::pipe().unwrap();
+    rig.event(device_id, "data_offer", vec![Arg::NewId(SERVER)]);
+    rig.event(source_id, "send", vec![Arg::Str(Some(b"text/plain".to_vec())), Arg::Fd(write)]);
+    let messages = [(device, "release"), (source, "destroy")]
+        .map(|(object, request)| ToDisplay::Request(rig.message(object, request, vec![])));
+    for message in messages {
+        rig.connection.on_message(rig.now, &message.encode());
+    }
+    rig.turn();
+    assert_eq!(events(&mut rig), []);
+    assert!(rig.pipes_in.is_empty());
+    let mut nothing = Vec::new();
+    std::fs::File::from(read).read_to_end(&mut nothing).unwrap();
+    assert!(rig.requests().contains(&"wl_data_offer.destroy".to_owned()));
+    rig.assert_alive();
+}
+
+#[test]
+fn an_icon_waits_for_its_pixels() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("xdg_toplevel_icon_manager_v1");
+    let icon = rig.make(manager, "create_icon", vec![]);
+    let [_, _, _, toplevel] = rig.toplevel();
+    rig.requests();
+    let pixels = [9, 8, 7, 255].repeat(4);
+    let hash = crate::blob::hash(&pixels);
+    let image = WireArg::Image(Image { hash, width: 2, height: 2, format: 0 });
+    rig.request(icon, "add_buffer", vec![image, WireArg::Int(1)]);
+    rig.request(manager, "set_icon", vec![WireArg::Object(toplevel), WireArg::Object(icon)]);
+    rig.request(icon, "destroy", vec![]);
+    assert!(!rig.requests().iter().any(|request| request.starts_with("xdg_toplevel_icon_v1")));
+    rig.connection.on_blob(rig.now, hash, &pixels);
+    rig.turn();
+    let requests = rig.requests();
+    let expected = [
+        "xdg_toplevel_icon_v1.add_buffer",
+        "xdg_toplevel_icon_manager_v1.set_icon",
+        "xdg_toplevel_icon_v1.destroy",
+        "wl_buffer.destroy",
+    ];
+    let places: Vec<_> = expected.iter().map(|name| requests.iter().position(|r| r == name)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{requests:?}");
+    rig.assert_alive();
+}
+
+#[test]
+fn shapes_are_drawn_where_the_compositor_cannot() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let pointer = rig.make(seat, "get_pointer", vec![]);
+    let manager = rig.bind("wp_cursor_shape_manager_v1");
+    let device = rig.make(manager, "get_pointer", vec![WireArg::Object(pointer)]);
+    rig.requests();
+    rig.request(device, "set_shape", vec![WireArg::Uint(5), WireArg::Uint(1)]);
+    let cursor = rig.got.iter().find(|got| got.is("wl_pointer", "set_cursor")).unwrap();
+    assert_eq!(cursor.uint(0), 5);
+    assert!(!rig.shown.last().unwrap().pixels.is_empty());
+    rig.request(device, "set_shape", vec![WireArg::Uint(6), WireArg::Uint(1)]);
+    assert_eq!(rig.buffers.len(), 1, "one buffer per shape");
+    rig.request(pointer, "release", vec![]);
+    assert!(rig.requests().contains(&"wl_surface.destroy".to_owned()));
+    rig.request(device, "destroy", vec![]);
+    rig.assert_alive();
+}

@@ -1,0 +1,8 @@
+//! The display half against a compositor that is played by hand, through real sockets, without time passing.
+
+mod hostile;
+mod input;
+mod rig;
+mod startup;
+mod units;
+mod watching;
