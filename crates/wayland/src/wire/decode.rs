@@ -37,11 +37,7 @@ pub fn decode(
     }
 }
 
-fn argument(
-    kind: ArgumentType,
-    words: &mut Words<'_>,
-    fds: &mut VecDeque<OwnedFd>,
-) -> Result<Arg, Fault> {
+fn argument(kind: ArgumentType, words: &mut Words<'_>, fds: &mut VecDeque<OwnedFd>) -> Result<Arg, Fault> {
     Ok(match kind {
         ArgumentType::Int => Arg::Int(words.uint()?.cast_signed()),
         ArgumentType::Uint => Arg::Uint(words.uint()?),

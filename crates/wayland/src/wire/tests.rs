@@ -78,17 +78,13 @@ fn lengths_beyond_the_message_are_refused() {
     assert_eq!(fault(&[ArgumentType::Uint], &[]), Some(Fault::Short { expected: 4, got: 0 }));
     assert_eq!(fault(&[ArgumentType::Array], &[5, 0]), Some(Fault::Short { expected: 5, got: 4 }));
     let top = u32::MAX as usize;
-    assert_eq!(
-        fault(&[ArgumentType::Array], &[u32::MAX, 0]),
-        Some(Fault::Short { expected: top, got: 4 })
-    );
+    assert_eq!(fault(&[ArgumentType::Array], &[u32::MAX, 0]), Some(Fault::Short { expected: top, got: 4 }));
     assert_eq!(fault(&[STRING], &[u32::MAX, 0]), Some(Fault::Short { expected: top, got: 4 }));
 }
 
 #[test]
 fn bytes_behind_the_last_argument_are_refused() {
-    let error =
-        decode(&desc(&[ArgumentType::Int]), &TEST, &raw(&[1, 2]), &mut VecDeque::new()).unwrap_err();
+    let error = decode(&desc(&[ArgumentType::Int]), &TEST, &raw(&[1, 2]), &mut VecDeque::new()).unwrap_err();
     assert_eq!(error, Error::Trailing { interface: "test", message: "message", bytes: 4 });
     assert_eq!(error.to_string(), "test.message: 4 bytes behind the last argument, expected none");
 }
