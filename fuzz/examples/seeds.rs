@@ -1,0 +1,262 @@
+//! Writes the seeds that are made by the code itself: `cargo run --example seeds`. Run it after a change of a format,
+//! and commit what changed. Seeds with other names than these are finds; leave them.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use wayferry_fuzz::wayland_message::object_of;
+use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
+use wayferry_pixels::{Compression, Content, Encoder, Format, Rect, Region, Size};
+use wayferry_proto::wire::Writer;
+use wayferry_proto::{
+    Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Transmit, UpdateHeader,
+    UpdateSeq,
+};
+use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_wayland::snapshot::{Global, Mode, Output, Seat, Snapshot};
+use wayferry_wayland::tables;
+use wayferry_wayland::wire::{Arg, OutBuffer};
+
+fn main() -> std::io::Result<()> {
+    for (target, seeds) in [
+        ("wire_parser", wire_parser()),
+        ("wayland_message", wayland_message()),
+        ("half_message", half_message()),
+        ("chunk", chunk()),
+    ] {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+        std::fs::create_dir_all(&directory)?;
+        for (name, bytes) in seeds {
+            std::fs::write(directory.join(name), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+type Seeds = Vec<(&'static str, Vec<u8>)>;
+
+const CONNECTION: ConnectionId = ConnectionId(3);
+const UPDATE: UpdateHeader = UpdateHeader {
+    connection: CONNECTION,
+    surface: SurfaceId(4),
+    seq: UpdateSeq(1),
+    size: (64, 32),
+    format: 0,
+    fresh: true,
+};
+
+fn wire_parser() -> Seeds {
+    let control = |message: Control| alone(DISPLAY, |writer| message.encode(writer));
+    let header = |header: Header| {
+        let mut framed = Writer::new();
+        header.encode(&mut framed);
+        // Without its length, which is one byte.
+        [&[ALONE], &framed.as_slice()[1..]].concat()
+    };
+    vec![
+        ("app_talks", talk(Side::App)),
+        ("display_talks", talk(Side::Display)),
+        ("hello", [&[DISPLAY][..], &operations(Session::new(Config::new(Side::App)))].concat()),
+        ("header_update", header(Header::Update(UPDATE))),
+        ("header_pipe", header(Header::Pipe { connection: CONNECTION, pipe: 2 })),
+        ("header_blob", header(Header::Blob { hash: 7, length: 9 })),
+        ("control_pong", control(Control::Pong { token: 5, received: HostTime(6) })),
+        (
+            "control_closed",
+            control(Control::AppClosed { connection: CONNECTION, error: Some("no".to_owned()) }),
+        ),
+        (
+            "control_embedded",
+            control(Control::Embedded {
+                stream: 1,
+                offset: 0,
+                finish: true,
+                bytes: Bytes::from_static(b"ab"),
+            }),
+        ),
+    ]
+}
+
+/// What a side that has been greeted says after its own hello, replayed to the other side.
+fn talk(side: Side) -> Vec<u8> {
+    let mut session = Session::new(Config::new(side));
+    let mut peer = Session::new(Config::new(side.peer()));
+    shuttle(&mut session, &mut peer);
+    shuttle(&mut peer, &mut session);
+    let header = match side {
+        Side::App => Header::Wayland { connection: CONNECTION },
+        Side::Display => Header::Events { connection: CONNECTION },
+    };
+    let channel = session.open(header);
+    session.send(channel, b"a message").expect("short");
+    session.send(channel, &[7; 300]).expect("short");
+    let pipe = session.open(Header::Pipe { connection: CONNECTION, pipe: 2 });
+    session.write(pipe, Bytes::from_static(b"pasted"));
+    session.finish(pipe);
+    session.send_blob(77, Bytes::from_static(b"xkb_keymap {};")).expect("small");
+    if side == Side::App {
+        session.send_update(UPDATE, vec![vec![1; 20], vec![2; 30]]).expect("small");
+        session.control(&Control::Exit { code: 3 }).expect("small");
+    } else {
+        session.control(&Control::Snapshot(Bytes::from_static(b"outputs"))).expect("small");
+    }
+    let flag = if side == Side::App { DISPLAY } else { 0 };
+    [&[flag | GREETED][..], &operations(session)].concat()
+}
+
+fn shuttle(from: &mut Session, to: &mut Session) {
+    let mut heads = std::collections::HashMap::new();
+    while let Some(transmit) = from.poll_transmit() {
+        if let Transmit::Data { stream, bytes, .. } = transmit {
+            let head = heads.entry(stream).or_insert(0);
+            let offset = *head;
+            *head += bytes.len() as u64;
+            let arrival = wayferry_proto::Arrival::Data { stream, offset, bytes };
+            to.receive(wayferry_proto::Time::ZERO, arrival);
+        }
+    }
+}
+
+/// What a session transmits, as the operations of the target.
+fn operations(mut session: Session) -> Vec<u8> {
+    let mut operations = Vec::new();
+    while let Some(transmit) = session.poll_transmit() {
+        match transmit {
+            Transmit::Data { stream, bytes, finish } => {
+                let (stream, length) = (stream.0 as u8, bytes.len() as u16);
+                operations.extend([0, stream]);
+                operations.extend(length.to_le_bytes());
+                operations.extend(bytes);
+                if finish {
+                    operations.extend([5, stream]);
+                }
+            }
+            Transmit::Reset { stream, code } => operations.extend([7, stream.0 as u8, code as u8]),
+            _ => {}
+        }
+    }
+    operations
+}
+
+fn alone(flag: u8, encode: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = Writer::new();
+    encode(&mut writer);
+    [&[ALONE | flag], writer.as_slice()].concat()
+}
+
+fn wayland_message() -> Seeds {
+    let text = |text: &str| Arg::Str(Some(text.as_bytes().to_vec()));
+    let bind = vec![Arg::Uint(1), text("wl_compositor"), Arg::Uint(4), Arg::NewId(5)];
+    let pool = || {
+        vec![Arg::NewId(9), Arg::Fd(std::fs::File::open("/dev/null").expect("exists").into()), Arg::Int(4096)]
+    };
+    vec![
+        ("bind", socket(0, &mut [request("wl_registry", "bind", bind)])),
+        (
+            "window",
+            socket(
+                0,
+                &mut [
+                    request("wl_compositor", "create_surface", vec![Arg::NewId(7)]),
+                    request("xdg_toplevel", "set_title", vec![text("a title")]),
+                    request("wl_surface", "attach", vec![Arg::Object(0), Arg::Int(0), Arg::Int(-1)]),
+                    request("wl_surface", "commit", vec![]),
+                ],
+            ),
+        ),
+        ("pool", socket(1, &mut [request("wl_shm", "create_pool", pool())])),
+        ("pool_without_file", socket(0, &mut [request("wl_shm", "create_pool", pool())])),
+        (
+            "keys",
+            socket(
+                0,
+                &mut [event(
+                    "wl_keyboard",
+                    "enter",
+                    vec![Arg::Uint(3), Arg::Object(7), Arg::Array(vec![1, 0, 0, 0])],
+                )],
+            ),
+        ),
+        ("null_string", socket(0, &mut [event("wl_data_source", "target", vec![Arg::Str(None)])])),
+    ]
+}
+
+type Message = (u32, u16, Vec<Arg>);
+
+fn request(interface: &str, name: &str, args: Vec<Arg>) -> Message {
+    let table = tables::interface(interface).expect("an interface");
+    let object = object_of(interface).expect("an interface");
+    (object, tables::request_opcode(table, name).expect("a request"), args)
+}
+
+fn event(interface: &str, name: &str, args: Vec<Arg>) -> Message {
+    let table = tables::interface(interface).expect("an interface");
+    let all = tables::interfaces().count() as u32;
+    let object = object_of(interface).expect("an interface") + all;
+    (object, tables::event_opcode(table, name).expect("an event"), args)
+}
+
+fn socket(fds: u8, messages: &mut [Message]) -> Vec<u8> {
+    let mut out = OutBuffer::new(1 << 16);
+    for (object, opcode, args) in messages {
+        out.encode(*object, *opcode, std::mem::take(args)).expect("a sound message");
+    }
+    let bytes = out.take().0;
+    [&[fds][..], &(bytes.len() as u16).to_le_bytes(), &bytes].concat()
+}
+
+fn half_message() -> Seeds {
+    let request = |args| Request { object: WireId(4), opcode: 2, args };
+    let unit = Unit {
+        surface: WireId(6),
+        number: 3,
+        state: vec![request(vec![WireArg::Int(-5), WireArg::Region(Vec::new())])],
+        content: UnitContent::Update(UpdateSeq(9)),
+        offset: (1, -2),
+        feedback: true,
+        children: Vec::new(),
+    };
+    let parent = Unit { children: vec![unit.clone()], content: UnitContent::Keep, ..unit.clone() };
+    let bind = ToDisplay::Bind { global: 4, interface: "wl_seat".to_owned(), version: 7, id: WireId(8) };
+    let args = vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(2), WireArg::NewId(WireId(10))];
+    let to_display = |message: ToDisplay| [&[0][..], &message.encode()].concat();
+    let to_app = |message: ToApp| [&[1][..], &message.encode()].concat();
+    let snapshot = Snapshot {
+        globals: vec![Global { name: 1, interface: "wl_compositor".to_owned(), version: 4 }],
+        outputs: vec![Output {
+            modes: vec![Mode { flags: 3, width: 1280, height: 720, refresh: 60_000 }],
+            name: "HEADLESS-1".to_owned(),
+            ..Output::default()
+        }],
+        seats: vec![Seat { name: "seat0".to_owned(), capabilities: 3, ..Seat::default() }],
+        ..Snapshot::default()
+    };
+    vec![
+        ("bind", to_display(bind)),
+        ("request", to_display(ToDisplay::Request(request(args.clone())))),
+        ("unit", to_display(ToDisplay::Unit(parent))),
+        ("event", to_app(ToApp::Event(request(args)))),
+        ("fatal", to_app(ToApp::Fatal { code: 2, message: "out of memory".to_owned() })),
+        ("snapshot", [&[2][..], &snapshot.encode()].concat()),
+    ]
+}
+
+fn chunk() -> Seeds {
+    let one = |compression, format: Format| {
+        let size = Size::new(48, 40).expect("a size");
+        let mut content = Content::new(size, format);
+        content.fill(&[1, 2, 3, 4][..format.bytes_per_pixel()]);
+        let mut changed = Region::new();
+        for (x, y) in [(0, 0), (20, 3), (9, 30)] {
+            changed.add(Rect { x, y, width: 9, height: 7 });
+        }
+        let chunk = Encoder::new(compression).encode(&content, &changed).swap_remove(0);
+        [&[47, 39, format.code()][..], &chunk].concat()
+    };
+    vec![
+        ("plain", one(Compression::None, Format::Rgb565)),
+        ("lz4", one(Compression::Lz4, Format::Xrgb8888)),
+        ("zstd", one(Compression::Zstd(1), Format::Argb8888)),
+        ("empty", vec![0, 0, 0]),
+    ]
+}

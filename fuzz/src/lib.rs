@@ -1,0 +1,41 @@
+//! What the fuzz targets do with their input.
+//!
+//! Each module has a `run`, which must neither panic nor use much memory whatever its input, and states in asserts
+//! what else must hold. The targets in `fuzz_targets/` hand the fuzzer's bytes to it; the test below hands it the
+//! seeds, so that a seed which has become a regression fails without a fuzzer too. `examples/seeds.rs` writes those
+//! seeds that are made by the code itself.
+
+pub mod chunk;
+pub mod half_message;
+mod input;
+pub mod wayland_message;
+pub mod wire_parser;
+
+pub use input::Input;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    fn seeds(target: &str) -> Vec<Vec<u8>> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+        let entries = std::fs::read_dir(directory).unwrap();
+        let seeds: Vec<_> = entries.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect();
+        assert!(!seeds.is_empty(), "{target} has no seeds");
+        seeds
+    }
+
+    #[test]
+    fn seeds_pass() {
+        type Run = fn(&[u8]);
+        let targets: [(&str, Run); 4] = [
+            ("wire_parser", super::wire_parser::run),
+            ("wayland_message", super::wayland_message::run),
+            ("half_message", super::half_message::run),
+            ("chunk", super::chunk::run),
+        ];
+        for (target, run) in targets {
+            seeds(target).iter().for_each(|seed| run(seed));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a carrier delivers to a session.
+//!
+//! Input: flags, then operations (see [`step`]). Flag 1: this side is the display's, else the app's. Flag 2: a sound
+//! peer greets first, so that the rest reaches what only a greeted session reads. Flag 4: no session, but one header or
+//! control message (by flag 1).
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use wayferry_proto::wire::{Reader, Writer};
+use wayferry_proto::{
+    Arrival, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK, MAX_CONTROL, MAX_MESSAGE,
+    Session, Side, StreamId, Time, Transmit,
+};
+
+use crate::Input;
+
+/// The flag for the display's side, or for a control message.
+pub const DISPLAY: u8 = 1;
+/// The flag for a greeted session.
+pub const GREETED: u8 = 2;
+/// The flag for one header or control message.
+pub const ALONE: u8 = 4;
+
+/// A session takes whatever comes; all that it passes on is within its bounds, and after the end there is nothing.
+///
+/// # Panics
+/// When that is not so.
+pub fn run(data: &[u8]) {
+    let mut input = Input(data);
+    let flags = input.u8();
+    if flags & ALONE != 0 {
+        return if flags & DISPLAY == 0 { header(input.0) } else { control(input.0) };
+    }
+    let side = if flags & DISPLAY == 0 { Side::App } else { Side::Display };
+    // Small, so that a leak of accounting is soon visible.
+    let limits = Limits {
+        buffered: 1 << 20,
+        buffered_per_channel: 256 << 10,
+        buffered_before_hello: 64 << 10,
+        streams: 64,
+    };
+    let mut link = Link {
+        session: Session::new(Config { limits, ..Config::new(side) }),
+        now: Time::ZERO,
+        heads: HashMap::new(),
+    };
+    if flags & GREETED != 0 {
+        link.greet(side.peer());
+    }
+    while !input.is_empty() && !link.session.is_closed() {
+        step(&mut link, &mut input);
+        link.drain();
+    }
+}
+
+/// One operation: a byte that says which, the stream, and what it needs.
+///
+/// 0 to 3: bytes at the stream's end (two bytes of length, then they). 4: bytes anywhere (length, offset, they).
+/// 5: end of the stream. 6: an end that claims a length. 7: reset. 8: one of this side's streams is stopped.
+/// 9: one of this side's streams could not be opened. 10: time passes (10 ms each). 11: the link is gone.
+fn step(link: &mut Link, input: &mut Input<'_>) {
+    let operation = input.u8() % 12;
+    let stream = StreamId(u64::from(input.u8() % 80));
+    let head = link.heads.get(&stream).copied().unwrap_or(0);
+    let arrival = match operation {
+        0..=3 => link.append(stream, input),
+        4 => {
+            let (length, offset) = (input.u16(), u64::from(input.u16()));
+            Arrival::Data { stream, offset, bytes: Bytes::copy_from_slice(input.take(length.into())) }
+        }
+        5 => Arrival::Finished { stream, length: head },
+        6 => Arrival::Finished { stream, length: input.u16().into() },
+        7 => Arrival::Reset { stream, code: input.u8().into() },
+        8 => Arrival::Stopped { stream, code: input.u8().into() },
+        9 => Arrival::OpenFailed { stream, bytes: Bytes::new(), finish: false },
+        10 => {
+            link.now += std::time::Duration::from_millis(10 * stream.0);
+            return link.session.on_timeout(link.now);
+        }
+        _ => Arrival::Closed { reason: CloseReason::Timeout },
+    };
+    link.session.receive(link.now, arrival);
+}
+
+struct Link {
+    session: Session,
+    now: Time,
+    /// How far each of the peer's streams was written in order.
+    heads: HashMap<StreamId, u64>,
+}
+
+impl Link {
+    fn append(&mut self, stream: StreamId, input: &mut Input<'_>) -> Arrival {
+        let length = input.u16();
+        let bytes = Bytes::copy_from_slice(input.take(length.into()));
+        let head = self.heads.entry(stream).or_default();
+        let offset = *head;
+        *head += bytes.len() as u64;
+        Arrival::Data { stream, offset, bytes }
+    }
+
+    /// Delivers what a sound peer of the other side sends first.
+    fn greet(&mut self, side: Side) {
+        let mut peer = Session::new(Config::new(side));
+        while let Some(transmit) = peer.poll_transmit() {
+            if let Transmit::Data { stream, bytes, .. } = transmit {
+                let head = self.heads.entry(stream).or_default();
+                let offset = *head;
+                *head += bytes.len() as u64;
+                self.session.receive(self.now, Arrival::Data { stream, offset, bytes });
+            }
+        }
+        self.drain();
+        assert!(self.session.peer().is_some(), "a sound hello is understood");
+    }
+
+    fn drain(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                Event::Message { bytes, .. } => assert!(bytes.len() <= MAX_MESSAGE),
+                Event::Update { chunks, .. } => assert!(chunks.iter().all(|chunk| chunk.len() <= MAX_CHUNK)),
+                Event::Data { channel, bytes, .. } => self.session.consumed(channel, bytes.len()),
+                Event::Closed { .. } => {
+                    assert_eq!(self.session.poll_event(), None, "the end is the last event")
+                }
+                _ => {}
+            }
+        }
+        while self.session.poll_transmit().is_some() {}
+    }
+}
+
+fn header(bytes: &[u8]) {
+    let Ok(header) = Header::decode(bytes) else { return };
+    let mut writer = Writer::new();
+    header.encode(&mut writer);
+    let mut reader = Reader::new(writer.as_slice());
+    let fields = reader.bytes(usize::MAX, "a header").expect("it was just written");
+    assert_eq!(Header::decode(fields).as_ref(), Ok(&header));
+}
+
+fn control(bytes: &[u8]) {
+    if bytes.len() > MAX_CONTROL {
+        return;
+    }
+    let Ok(Some(message)) = Control::decode(&Bytes::copy_from_slice(bytes)) else { return };
+    let mut writer = Writer::new();
+    message.encode(&mut writer);
+    assert_eq!(Control::decode(&writer.into_vec().into()).as_ref(), Ok(&Some(message)));
+}
