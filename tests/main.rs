@@ -7,5 +7,6 @@ mod halves;
 mod input;
 mod programs;
 mod rig;
+mod rough_link;
 mod session;
 mod ssh;

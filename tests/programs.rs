@@ -35,7 +35,7 @@ fn gtk4_widget_factory_looks_the_same() {
     let act = |_: &Sway, pointer: &mut Pointer| pointer.click(800, 23);
     let scene =
         Scene { name: "gtk4-widget-factory", prepare: |home| with_bus(home, "gtk4-widget-factory"), act };
-    looks_the_same_on(Sway::with_output(1600, 900), &scene);
+    looks_the_same_on(&Sway::with_output(1600, 900), &scene);
 }
 
 #[test]
@@ -117,29 +117,29 @@ fn firefox_looks_the_same() {
 
 /// Shows a scene without Wayferry, then through the bare halves, then through a session.
 fn looks_the_same(scene: &Scene) {
-    looks_the_same_on(Sway::start(), scene);
+    looks_the_same_on(&Sway::start(), scene);
 }
 
-fn looks_the_same_on(sway: Sway, scene: &Scene) {
+fn looks_the_same_on(sway: &Sway, scene: &Scene) {
     let mut pointer = sway.pointer();
     let desk = sway.settled();
 
     let mut program = (scene.prepare)(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
-    pose(scene, &sway, &desk, &mut pointer);
+    pose(scene, sway, &desk, &mut pointer);
     let expected = sway.settled();
     program.kill();
     sway.empty();
 
-    let mut pair = Pair::start(&sway, scene.prepare);
-    pose(scene, &sway, &desk, &mut pointer);
+    let mut pair = Pair::start(sway, scene.prepare);
+    pose(scene, sway, &desk, &mut pointer);
     sway.shows(&format!("{} through the halves", scene.name), &expected);
     pair.program.must_run();
     pair.program.kill();
     sway.empty();
 
-    let mut session = Session::start(&sway);
+    let mut session = Session::start(sway);
     let mut program = session.join((scene.prepare)(session.home())).start();
-    pose(scene, &sway, &desk, &mut pointer);
+    pose(scene, sway, &desk, &mut pointer);
     sway.shows(&format!("{} through a session", scene.name), &expected);
     program.must_run();
     session.must_run();
@@ -181,7 +181,7 @@ fn keeps_changing(compositor: &impl Compositor) {
 fn nothing(_: &Sway, _: &mut Pointer) {}
 
 /// A terminal with text in many colours, and a program in it that waits.
-fn colourful_foot(home: &Home) -> Launch {
+pub(crate) fn colourful_foot(home: &Home) -> Launch {
     let script = "for i in 1 2 3 4 5 6 7; do seq -s ' ' 1 30; printf \"\\033[3${i}mcolour $i\\033[0m\\n\"; done; exec cat";
     home.launch("foot").args(["sh", "-c", script])
 }
@@ -191,7 +191,7 @@ fn with_bus(home: &Home, program: &str) -> Launch {
 }
 
 /// A player with a clip of a moving test picture, made once per home.
-fn mpv(home: &Home) -> Launch {
+pub(crate) fn mpv(home: &Home) -> Launch {
     let clip = home.file("clip.mkv").display().to_string();
     if !home.file("clip.mkv").exists() {
         home.launch("ffmpeg")

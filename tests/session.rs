@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::UdpSocket;
 
-use crate::rig::{Compositor, Home, Program, Session, Sway, attach, host, until};
+use crate::rig::{Home, Program, Session, Sway, attach, attach_to, free_address, host, until};
 
 #[test]
 fn one_program_dies_and_the_other_lives() {
@@ -99,19 +99,10 @@ fn another_hosts_certificate_is_refused() {
     let sway = Sway::start();
     let (home, other) = (Home::new(), Home::new());
     let mut real = host(&home, &[], &["true"]);
-    let listen = UdpSocket::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a free port")
-        .to_string();
+    let listen = free_address().to_string();
     let mut wrong = other.wayferry().args(["host", "--listen", &listen, "--", "true"]).start();
     wrong.first_line();
-    let mut attach = sway
-        .home()
-        .wayferry()
-        .env("WAYLAND_DISPLAY", sway.display())
-        .args(["attach", &real.first_line(), "--via", &listen])
-        .start();
-    fails(&mut attach, 19, "verification failed");
+    fails(&mut attach_to(&sway, &[], &[&real.first_line(), "--via", &listen]), 19, "verification failed");
 }
 
 #[test]
@@ -129,8 +120,7 @@ fn nobody_answers() {
     let mut host = host(&home, &[], &["true"]);
     let ticket = host.first_line();
     host.kill();
-    let launch = sway.home().wayferry().env("WAYLAND_DISPLAY", sway.display());
-    fails(&mut launch.args(["attach", &ticket, "--timeout", "1"]).start(), 18, "timed out");
+    fails(&mut attach_to(&sway, &[], &[&ticket, "--timeout", "1"]), 18, "timed out");
 }
 
 #[test]

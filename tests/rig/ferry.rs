@@ -1,8 +1,11 @@
 //! Wayferry between a program and a compositor, in the two ways in which a test wants it: the bare halves around one
 //! program, and a whole session.
 
+use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+use wayferry_stage::{Link, LinkConfig};
 
 use super::{Compositor, Home, Launch, Program, poll, until};
 
@@ -67,6 +70,8 @@ impl Halves {
 pub(crate) struct Session {
     pub(crate) host: Program,
     pub(crate) attach: Program,
+    /// The emulated link between the two, where there is one.
+    pub(crate) link: Option<Link>,
     // Last, so that the programs end before their directory goes.
     home: Home,
     display: String,
@@ -79,18 +84,31 @@ impl Session {
 
     /// Both commands get these options of Wayferry's own.
     pub(crate) fn start_with(compositor: &impl Compositor, options: &[&str]) -> Self {
+        Self::meet(compositor, options, None)
+    }
+
+    /// The two sides are this far apart.
+    pub(crate) fn start_over(compositor: &impl Compositor, config: LinkConfig, options: &[&str]) -> Self {
+        Self::meet(compositor, options, Some(config))
+    }
+
+    fn meet(compositor: &impl Compositor, options: &[&str], config: Option<LinkConfig>) -> Self {
         let home = Home::new();
-        let mut host =
-            host(&home, options, &["sh", "-c", "echo $WAYLAND_DISPLAY > display; exec tail -f /dev/null"]);
+        let address = free_address();
+        let mut host = host_at(&home, options, &address.to_string(), WAIT_FOR_EVER);
         let ticket = host.first_line();
-        let mut attach = attach(compositor, options, &ticket);
+        let link = config.map(|config| Link::start(config, address).expect("an emulated link"));
+        let mut attach = match &link {
+            None => attach(compositor, options, &ticket),
+            Some(link) => attach_to(compositor, options, &[&ticket, "--via", &link.local_addr().to_string()]),
+        };
         let display = until("the session's program", || {
             host.must_run();
             attach.must_run();
             let name = std::fs::read_to_string(home.file("display")).ok()?;
             name.ends_with('\n').then(|| name.trim().to_owned())
         });
-        Self { host, attach, home, display }
+        Self { host, attach, link, home, display }
     }
 
     pub(crate) fn home(&self) -> &Home {
@@ -122,18 +140,34 @@ impl Session {
 
 /// Starts `wayferry host` with a program, on a free port of the loopback device.
 pub(crate) fn host(home: &Home, options: &[&str], words: &[&str]) -> Program {
-    let launch =
-        home.wayferry().args(options.iter().copied()).args(["host", "--listen", "127.0.0.1:0", "--"]);
+    host_at(home, options, "127.0.0.1:0", words)
+}
+
+fn host_at(home: &Home, options: &[&str], listen: &str, words: &[&str]) -> Program {
+    let launch = home.wayferry().args(options.iter().copied()).args(["host", "--listen", listen, "--"]);
     launch.args(words.iter().copied()).start()
 }
 
 /// Starts `wayferry attach` on a compositor.
 pub(crate) fn attach(compositor: &impl Compositor, options: &[&str], ticket: &str) -> Program {
+    attach_to(compositor, options, &[ticket])
+}
+
+/// Starts `wayferry attach` on a compositor, with these arguments.
+pub(crate) fn attach_to(compositor: &impl Compositor, options: &[&str], arguments: &[&str]) -> Program {
     let launch = compositor.home().wayferry().env("WAYLAND_DISPLAY", compositor.display());
-    launch.args(options.iter().copied()).args(["attach", ticket]).start()
+    launch.args(options.iter().copied()).arg("attach").args(arguments.iter().copied()).start()
+}
+
+/// A UDP address of the loopback device that nobody uses.
+pub(crate) fn free_address() -> SocketAddr {
+    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port")
 }
 
 /// Two ends of a socket.
 pub(crate) fn sockets() -> (UnixStream, UnixStream) {
     UnixStream::pair().expect("a pair of sockets")
 }
+
+/// A session's program that only tells where others connect to.
+const WAIT_FOR_EVER: &[&str] = &["sh", "-c", "echo $WAYLAND_DISPLAY > display; exec tail -f /dev/null"];
