@@ -135,6 +135,15 @@ impl Error {
         }
     }
 
+    /// Whether the user, not trouble, ended it.
+    fn is_signal(&self) -> bool {
+        match self {
+            Self::Signal(_) => true,
+            Self::AfterStart(inner) => inner.is_signal(),
+            _ => false,
+        }
+    }
+
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> String {
         match self {
@@ -254,7 +263,7 @@ impl std::error::Error for Error {
 
 /// Tells the user, on stderr, and returns the exit code. A signal needs no words: the user sent it.
 pub(crate) fn report(error: &Error) -> u8 {
-    if !matches!(error, Error::Signal(_)) {
+    if !error.is_signal() {
         // One write, so that the lines of two processes on one terminal do not mix.
         eprint!("{}", text(error));
     }
