@@ -111,7 +111,7 @@ pub enum CloseReason {
     Timeout,
     /// The session asked for is not (or no longer) here, or another display took it over.
     Gone,
-    /// The carrier lost its link. From the wire it comes as [`CloseReason::Other`].
+    /// A carrier lost its link or gave it up.
     LinkLost(String),
     /// TLS refused the connection. From the wire it comes as [`CloseReason::Other`].
     TlsRefused(String),
@@ -158,6 +158,7 @@ impl CloseReason {
             4 => Self::TooMuch(text),
             5 => Self::Timeout,
             6 => Self::Gone,
+            7 => Self::LinkLost(text),
             _ => Self::Other { code, text },
         }
     }
@@ -248,6 +249,7 @@ mod tests {
             CloseReason::TooMuch("streams".into()),
             CloseReason::Timeout,
             CloseReason::Gone,
+            CloseReason::LinkLost("cable".into()),
             CloseReason::Other { code: 99, text: "later".into() },
         ];
         for reason in reasons {

@@ -399,3 +399,29 @@ fn specimen(rng: &mut Dice) -> Vec<u8> {
         _ => [&[1][..], &payload].concat(),
     }
 }
+
+#[test]
+fn what_is_given_up_is_freed_and_stays_over() {
+    let limits = Limits { buffered: 100_000, streams: 3, ..Limits::default() };
+    let mut alone = Alone::new(Config { limits, ..Config::new(Side::Display) });
+    alone.data(0, 0, &hello_stream(&hello_of(Side::App)));
+    alone.events();
+    alone.transmits();
+    let idle = alone.session.footprint();
+    for n in 1..100 {
+        let half = stream(Header::Update(update(1, n)), |writer| {
+            writer.varint(1).varint(60_000).raw(&[1; 50_000]);
+        });
+        alone.data(n, 0, &half);
+        alone.data(n, 55_000, &[1; 100]);
+        assert!(alone.session.incoming.buffered() > 50_000);
+        alone.session.receive(Time::ZERO, Arrival::Reset { stream: StreamId(n), code: 0 });
+        // Bytes that the reset overtook.
+        alone.data(n, 0, &half);
+        alone.finished(n, half.len());
+        assert_eq!(alone.session.incoming.buffered(), 0);
+    }
+    assert_eq!(alone.events(), []);
+    alone.transmits();
+    assert_eq!(alone.session.footprint(), idle);
+}

@@ -417,3 +417,33 @@ fn priorities_reach_the_carrier() {
     assert_eq!(classes, [Class::Wayland, Class::Wayland, small, large, large]);
     assert!(opened.windows(2).all(|pair| pair[0] > pair[1]), "the most urgent is handed over first");
 }
+
+/// The examples of docs/wire.md, as they stand there.
+#[test]
+fn the_documented_bytes_are_the_bytes() {
+    let document = include_str!("../../../../../docs/wire.md");
+    let check = |bytes: &[u8], lines: &[&str]| {
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let shown: String = lines.concat().split_whitespace().collect();
+        assert_eq!(hex, shown);
+        assert!(lines.iter().all(|line| document.contains(&format!("    {line} "))), "{lines:?}");
+    };
+    let message = stream(wayland(3), |writer| {
+        writer.bytes(b"hello");
+    });
+    check(&message, &["02 02 03", "05 68 65 6c 6c 6f"]);
+    let header = UpdateHeader { size: (1280, 720), format: 1, fresh: false, ..update(8, 5) };
+    let mut alone = Alone::ready(Side::App);
+    alone.session.send_update(header, vec![vec![0xaa, 0xbb, 0xcc], vec![0xdd, 0xee]]).unwrap();
+    let [Transmit::Open { .. }, Transmit::Data { bytes, finish: true, .. }] = &alone.transmits()[..] else {
+        panic!("an update in two pieces");
+    };
+    check(bytes, &["0a 04 01 08 05 45 00 42 d0 01 00", "02  03 02  aa bb cc  dd ee"]);
+    let bytes = stream(wayland(3), |_| {}).into();
+    check(
+        &control_frame(&Control::Embedded { stream: 4, offset: 0, finish: true, bytes }),
+        &["07 09 04 00 01 02 02 03"],
+    );
+    let credit = Control::PipeCredit { connection: ConnectionId(1), pipe: 6, consumed: 65_536 };
+    check(&control_frame(&credit), &["07 07 01 06 80 01 00 00"]);
+}
