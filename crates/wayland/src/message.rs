@@ -497,3 +497,155 @@ impl Unit {
         Ok(Self { surface, number, state, content, offset, feedback, children })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::value::{Image, Positioner, RegionOp};
+
+    fn id() -> impl Strategy<Value = WireId> {
+        (0u64..1 << 40).prop_map(WireId)
+    }
+
+    fn region_op() -> impl Strategy<Value = RegionOp> {
+        (any::<bool>(), any::<[i32; 4]>()).prop_map(|(add, [x, y, width, height])| {
+            if add { RegionOp::Add(x, y, width, height) } else { RegionOp::Subtract(x, y, width, height) }
+        })
+    }
+
+    prop_compose! {
+        fn positioner()(
+            size in any::<Option<(i32, i32)>>(),
+            anchor_rect in any::<Option<(i32, i32, i32, i32)>>(),
+            numbers in any::<[Option<u32>; 4]>(),
+            offset in any::<Option<(i32, i32)>>(),
+            reactive in any::<bool>(),
+            parent_size in any::<Option<(i32, i32)>>(),
+        ) -> Positioner {
+            let [anchor, gravity, constraint_adjustment, parent_configure] = numbers;
+            Positioner {
+                size, anchor_rect, anchor, gravity, constraint_adjustment, offset, reactive, parent_size,
+                parent_configure,
+            }
+        }
+    }
+
+    fn arg() -> impl Strategy<Value = WireArg> {
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..20);
+        prop_oneof![
+            any::<i32>().prop_map(WireArg::Int),
+            any::<u32>().prop_map(WireArg::Uint),
+            any::<i32>().prop_map(WireArg::Fixed),
+            proptest::option::of(bytes()).prop_map(WireArg::Str),
+            id().prop_map(WireArg::Object),
+            id().prop_map(WireArg::NewId),
+            bytes().prop_map(WireArg::Array),
+            (0u64..1 << 40).prop_map(WireArg::Pipe),
+            any::<(u128, u32)>().prop_map(|(hash, length)| WireArg::Blob { hash, length }),
+            proptest::collection::vec(region_op(), 0..4).prop_map(WireArg::Region),
+            positioner().prop_map(WireArg::Positioner),
+            any::<(u128, u32, u32, u32)>().prop_map(|(hash, width, height, format)| {
+                WireArg::Image(Image { hash, width, height, format })
+            }),
+        ]
+    }
+
+    fn request() -> impl Strategy<Value = Request> {
+        (id(), any::<u16>(), proptest::collection::vec(arg(), 0..6))
+            .prop_map(|(object, opcode, args)| Request { object, opcode, args })
+    }
+
+    fn unit() -> impl Strategy<Value = Unit> {
+        let content = prop_oneof![
+            Just(UnitContent::Keep),
+            Just(UnitContent::None),
+            (0u64..1 << 40).prop_map(|seq| UnitContent::Update(UpdateSeq(seq))),
+        ];
+        let leaf = (id(), 0u64..1 << 40, proptest::collection::vec(request(), 0..3), content).prop_flat_map(
+            |(surface, number, state, content)| {
+                (any::<(i32, i32)>(), any::<bool>()).prop_map(move |(offset, feedback)| {
+                    let (state, children) = (state.clone(), Vec::new());
+                    Unit { surface, number, state, content, offset, feedback, children }
+                })
+            },
+        );
+        leaf.prop_recursive(3, 8, 3, |inner| {
+            (inner.clone(), proptest::collection::vec(inner, 0..3))
+                .prop_map(|(unit, children)| Unit { children, ..unit })
+        })
+    }
+
+    fn unit_note() -> impl Strategy<Value = (WireId, u64)> {
+        (id(), 0u64..1 << 40)
+    }
+
+    fn to_app() -> impl Strategy<Value = ToApp> {
+        prop_oneof![
+            request().prop_map(ToApp::Event),
+            id().prop_map(ToApp::Deleted),
+            unit_note().prop_map(|(surface, unit)| ToApp::Applied { surface, unit }),
+            unit_note().prop_map(|(surface, unit)| ToApp::Discarded { surface, unit }),
+            (unit_note(), any::<(u64, u32, u64, u32)>()).prop_map(
+                |((surface, unit), (time_ns, refresh_ns, sequence, flags))| {
+                    ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags }
+                }
+            ),
+            (id(), any::<bool>()).prop_map(|(surface, visible)| ToApp::Visible { surface, visible }),
+            id().prop_map(|keyboard| ToApp::KeysHeld { keyboard }),
+            (any::<u32>(), ".{0,20}").prop_map(|(code, message)| ToApp::Fatal { code, message }),
+        ]
+    }
+
+    fn to_display() -> impl Strategy<Value = ToDisplay> {
+        prop_oneof![
+            (any::<(u32, u32)>(), "[a-z_0-9]{1,40}", id()).prop_map(|((global, version), interface, id)| {
+                ToDisplay::Bind { global, interface, version, id }
+            }),
+            request().prop_map(ToDisplay::Request),
+            unit().prop_map(ToDisplay::Unit),
+            (id(), any::<u128>()).prop_map(|(keyboard, hash)| ToDisplay::KeymapTold { keyboard, hash }),
+            any::<bool>().prop_map(ToDisplay::Hang),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_the_wire(to_display in to_display(), to_app in to_app()) {
+            prop_assert_eq!(ToDisplay::decode(&to_display.encode()).unwrap(), to_display);
+            prop_assert_eq!(ToApp::decode(&to_app.encode()).unwrap(), to_app);
+        }
+
+        #[test]
+        fn every_cut_is_an_error(message in to_display()) {
+            let bytes = message.encode();
+            for end in 0..bytes.len() {
+                prop_assert!(ToDisplay::decode(&bytes[..end]).is_err());
+            }
+        }
+
+        #[test]
+        fn nonsense_is_an_error_or_a_message(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = ToDisplay::decode(&bytes);
+            let _ = ToApp::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn units_nested_too_deep_are_refused() {
+        let leaf = Unit {
+            surface: WireId(4),
+            number: 1,
+            state: Vec::new(),
+            content: UnitContent::Keep,
+            offset: (0, 0),
+            feedback: false,
+            children: Vec::new(),
+        };
+        let nested =
+            |depth| (0..depth).fold(leaf.clone(), |unit, _| Unit { children: vec![unit], ..leaf.clone() });
+        assert!(ToDisplay::decode(&ToDisplay::Unit(nested(MAX_UNIT_DEPTH)).encode()).is_ok());
+        assert!(ToDisplay::decode(&ToDisplay::Unit(nested(MAX_UNIT_DEPTH + 1)).encode()).is_err());
+    }
+}

@@ -264,3 +264,47 @@ impl Seat {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot() -> Snapshot {
+        let output = Output {
+            global: 7,
+            position: (-1280, 0),
+            physical: (300, 200),
+            make: "maker".to_owned(),
+            modes: vec![Mode { flags: 3, width: 1280, height: 720, refresh: 60_000 }],
+            scale: 2,
+            name: "OUT-1".to_owned(),
+            logical: (-640, 0, 640, 360),
+            ..Output::default()
+        };
+        let keymap = Some(Keymap { format: 1, hash: 9, length: 40_000 });
+        Snapshot {
+            globals: vec![Global { name: 3, interface: "wl_compositor".to_owned(), version: 4 }],
+            outputs: vec![output],
+            seats: vec![
+                Seat { global: 8, capabilities: 3, name: "seat0".to_owned(), keymap, repeat: Some((25, 600)) },
+                Seat::default(),
+            ],
+            formats: vec![0, 1, 0x3432_4241],
+        }
+    }
+
+    #[test]
+    fn snapshots_survive_the_wire() {
+        assert_eq!(Snapshot::decode(&snapshot().encode()).unwrap(), snapshot());
+    }
+
+    #[test]
+    fn every_cut_and_every_byte_more_is_an_error() {
+        let mut bytes = snapshot().encode();
+        for end in 0..bytes.len() {
+            assert!(Snapshot::decode(&bytes[..end]).is_err());
+        }
+        bytes.push(0);
+        assert!(Snapshot::decode(&bytes).is_err());
+    }
+}

@@ -87,10 +87,9 @@ impl Positioner {
         if let Some((width, height)) = self.parent_size {
             ints(&[width, height]);
         }
-        for value in [self.anchor, self.gravity, self.constraint_adjustment, self.parent_configure] {
-            if let Some(value) = value {
-                w.varint(u64::from(value));
-            }
+        let values = [self.anchor, self.gravity, self.constraint_adjustment, self.parent_configure];
+        for value in values.into_iter().flatten() {
+            w.varint(u64::from(value));
         }
     }
 

@@ -97,10 +97,12 @@ impl Connection {
 
     /// `zxdg_output_manager_v1.get_xdg_output`.
     pub(super) fn get_xdg_output(&mut self, id: u32, output: u32) -> Result<(), Fault> {
-        if let Some(&Data::Output(global)) = self.objects.of(output).map(|object| &object.data) {
-            if let Some(object) = self.objects.of_mut(id) {
-                object.data = Data::XdgOutput(global);
-            }
+        let global = match self.objects.of(output).map(|object| &object.data) {
+            Some(Data::Output(global)) => Some(*global),
+            _ => None,
+        };
+        if let (Some(global), Some(object)) = (global, self.objects.of_mut(id)) {
+            object.data = Data::XdgOutput(global);
         }
         self.tell_xdg_output(id)?;
         // From version 3 on, wl_output.done ends the burst.

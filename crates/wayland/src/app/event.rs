@@ -124,7 +124,7 @@ impl Connection {
         let Some(keyboard) = self.keyboards.get_mut(&id) else { return true };
         match (desc.name, event.args.as_slice()) {
             ("key", [WireArg::Uint(serial), _, WireArg::Uint(key), WireArg::Uint(state)]) => {
-                let serial = self.serials.to_app(*serial);
+                let serial = self.serials.for_app(*serial);
                 keyboard.key(now, serial, *key, *state != 0)
             }
             ("enter" | "leave", _) => {
@@ -166,9 +166,8 @@ impl Connection {
         for (index, arg) in event.args.into_iter().enumerate() {
             let is = |marked: Option<u8>| marked.map(usize::from) == Some(index);
             args.push(match arg {
-                WireArg::Uint(value) if is(rule.serial) => Arg::Uint(self.serials.to_app(value)),
-                WireArg::Uint(value) if rule.time == u8::try_from(index).ok().map(Time::Millis) =>
-                {
+                WireArg::Uint(value) if is(rule.serial) => Arg::Uint(self.serials.for_app(value)),
+                WireArg::Uint(value) if rule.time == u8::try_from(index).ok().map(Time::Millis) => {
                     Arg::Uint(self.desk.clock.ours_from_millis(value))
                 }
                 WireArg::Int(value) => Arg::Int(value),

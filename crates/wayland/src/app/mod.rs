@@ -39,7 +39,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use wayferry_pixels::{Compression, Encoder};
-use wayferry_proto::{ClockMap, HostTime, Time, UpdateHeader};
+use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 
 use crate::action::{Action, End};
 use crate::message::{ToApp, ToDisplay, WireId};
@@ -280,7 +280,11 @@ impl Connection {
 
     /// Queues a message for the display side.
     fn send(&mut self, message: &ToDisplay) {
-        self.actions.push_back(Action::Message(message.encode()));
+        let bytes = message.encode();
+        if bytes.len() > MAX_MESSAGE {
+            return self.settle(Err(Fault::TooMuch("bytes of one commit")));
+        }
+        self.actions.push_back(Action::Message(bytes));
     }
 
     /// Queues an event for the program, unless its version of the object does not have it.

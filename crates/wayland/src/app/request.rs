@@ -234,7 +234,7 @@ impl Connection {
     /// Whether everything that the request needs exists at the display side.
     fn may_cross(&self, call: Call, args: &[Arg]) -> bool {
         let fresh = |index: u8| match args.get(usize::from(index)) {
-            Some(Arg::Uint(serial)) => self.serials.to_display(*serial).is_some(),
+            Some(Arg::Uint(serial)) => self.serials.for_display(*serial).is_some(),
             _ => true,
         };
         call.rule.serial.is_none_or(fresh)
@@ -270,7 +270,7 @@ impl Connection {
         for (index, arg) in args.into_iter().enumerate() {
             let serial = call.rule.serial.map(usize::from) == Some(index);
             out.push(match arg {
-                Arg::Uint(value) if serial => match self.serials.to_display(value) {
+                Arg::Uint(value) if serial => match self.serials.for_display(value) {
                     Some(value) => WireArg::Uint(value),
                     None => return Ok(None),
                 },
@@ -292,7 +292,7 @@ impl Connection {
         match &object.data {
             Data::Region(ops) => WireArg::Region(ops.clone()),
             Data::Positioner(positioner) => {
-                let parent = positioner.parent_configure.and_then(|serial| self.serials.to_display(serial));
+                let parent = positioner.parent_configure.and_then(|serial| self.serials.for_display(serial));
                 WireArg::Positioner(Positioner { parent_configure: parent, ..*positioner })
             }
             Data::Buffer(buffer) => {

@@ -19,7 +19,7 @@ fn before(a: u32, b: u32) -> bool {
 
 impl Serials {
     /// What the program gets to see for the compositor's `serial`.
-    pub(crate) fn to_app(&mut self, serial: u32) -> u32 {
+    pub(crate) fn for_app(&mut self, serial: u32) -> u32 {
         let app = serial.wrapping_add(self.offset);
         self.seen = Some(match self.seen {
             None => (app, app),
@@ -31,7 +31,7 @@ impl Serials {
     }
 
     /// The compositor's serial behind the program's, unless that is from an earlier epoch.
-    pub(crate) fn to_display(&self, serial: u32) -> Option<u32> {
+    pub(crate) fn for_display(&self, serial: u32) -> Option<u32> {
         match self.seen {
             Some((first, _)) if before(serial, first) && self.offset != 0 => None,
             _ => Some(serial.wrapping_sub(self.offset)),
@@ -47,8 +47,8 @@ mod tests {
     fn serials_map_there_and_back() {
         let mut serials = Serials::default();
         for serial in [7, 9, 8, u32::MAX, 0] {
-            let app = serials.to_app(serial);
-            assert_eq!(serials.to_display(app), Some(serial));
+            let app = serials.for_app(serial);
+            assert_eq!(serials.for_display(app), Some(serial));
         }
     }
 }

@@ -73,8 +73,7 @@ impl Rig {
     }
 
     fn with_desk(desk: &Rc<Desk>) -> Self {
-        let (a, b) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         Self {
             connection: Connection::new(Config::default(), desk),
             program: Socket::new(a).unwrap(),
@@ -172,7 +171,11 @@ impl Rig {
     fn buffer(&mut self, shm: u32, width: i32, height: i32, value: u8) -> u32 {
         let bytes = vec![value; (width * height * 4) as usize];
         let pool = self.id("wl_shm_pool");
-        self.request(shm, "create_pool", vec![Arg::NewId(pool), Arg::Fd(file(&bytes)), Arg::Int(width * height * 4)]);
+        self.request(
+            shm,
+            "create_pool",
+            vec![Arg::NewId(pool), Arg::Fd(file(&bytes)), Arg::Int(width * height * 4)],
+        );
         let buffer = self.id("wl_buffer");
         let numbers = [0, width, height, width * 4].map(Arg::Int);
         let args = std::iter::once(Arg::NewId(buffer)).chain(numbers).chain([Arg::Uint(0)]).collect();
@@ -204,8 +207,9 @@ impl Rig {
     }
 
     fn units(&mut self) -> Vec<Unit> {
-        let (units, rest) =
-            std::mem::take(&mut self.sent).into_iter().partition(|message| matches!(message, ToDisplay::Unit(_)));
+        let (units, rest) = std::mem::take(&mut self.sent)
+            .into_iter()
+            .partition(|message| matches!(message, ToDisplay::Unit(_)));
         self.sent = rest;
         let unit = |message: ToDisplay| if let ToDisplay::Unit(unit) = message { Some(unit) } else { None };
         let units: Vec<ToDisplay> = units;
@@ -277,7 +281,7 @@ fn commits_within_a_frame_fold_into_one_unit() {
     rig.flush(u64::MAX);
     assert_eq!(rig.units().len(), 0, "a unit left less than a frame ago");
     rig.events();
-    rig.now = rig.now + FRAME;
+    rig.now += FRAME;
     rig.flush(u64::MAX);
     let units = rig.units();
     assert_eq!(units.len(), 1);
@@ -292,7 +296,7 @@ fn without_budget_content_waits_but_a_map_does_not() {
     let mut rig = Rig::new();
     let (surface, shm) = rig.window();
     assert_eq!(rig.units().len(), 1, "mapping leaves at once");
-    rig.now = rig.now + FRAME;
+    rig.now += FRAME;
     let buffer = rig.buffer(shm, 4, 4, 2);
     rig.attach(surface, buffer);
     let frame = rig.frame(surface);
@@ -310,7 +314,7 @@ fn without_budget_content_waits_but_a_map_does_not() {
 fn equal_pixels_cost_nothing() {
     let mut rig = Rig::new();
     let (surface, shm) = rig.window();
-    rig.now = rig.now + FRAME;
+    rig.now += FRAME;
     let buffer = rig.buffer(shm, 4, 4, 1);
     rig.attach(surface, buffer);
     rig.commit(surface);
@@ -385,7 +389,11 @@ fn tree(rig: &mut Rig) -> (u32, u32, u32, u32) {
     let factory = rig.bind("wl_subcompositor");
     let child = rig.surface(compositor);
     let subsurface = rig.id("wl_subsurface");
-    rig.request(factory, "get_subsurface", vec![Arg::NewId(subsurface), Arg::Object(child), Arg::Object(parent)]);
+    rig.request(
+        factory,
+        "get_subsurface",
+        vec![Arg::NewId(subsurface), Arg::Object(child), Arg::Object(parent)],
+    );
     rig.units();
     (parent, child, subsurface, shm)
 }
@@ -399,7 +407,7 @@ fn a_synchronised_child_travels_in_its_parents_unit() {
     rig.commit(child);
     assert!(rig.units().is_empty(), "cached until the parent commits");
     rig.commit(parent);
-    rig.now = rig.now + FRAME;
+    rig.now += FRAME;
     rig.flush(u64::MAX);
     let units = rig.units();
     assert_eq!((units.len(), units[0].children.len()), (1, 1));
@@ -447,7 +455,9 @@ fn keyboards_have_their_keymap_without_asking() {
     rig.connection.on_blob(rig.now, crate::blob::hash(b"keys\0"), &Rc::from(b"keys\0".as_slice()));
     rig.collect();
     let told = rig.events();
-    assert!(names(&told).contains(&(keyboard, "keymap")) && names(&told).contains(&(keyboard, "repeat_info")));
+    assert!(
+        names(&told).contains(&(keyboard, "keymap")) && names(&told).contains(&(keyboard, "repeat_info"))
+    );
     assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapTold { .. })));
 }
 
@@ -477,13 +487,21 @@ fn held_keys_are_released_after_silence() {
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
     let wire = rig.connection.wire(keyboard).unwrap();
-    rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args: [7, 100, 30, 1].map(WireArg::Uint).to_vec() }));
+    rig.tell(&ToApp::Event(Request {
+        object: wire,
+        opcode: 3,
+        args: [7, 100, 30, 1].map(WireArg::Uint).to_vec(),
+    }));
     rig.events();
-    rig.now = rig.now + Duration::from_millis(250);
+    rig.now += Duration::from_millis(250);
     rig.connection.on_timeout(rig.now);
     let released = rig.events();
     assert!(matches!(released[0].args[..], [_, _, Arg::Uint(30), Arg::Uint(0)]), "{released:?}");
-    rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args: [8, 100, 30, 0].map(WireArg::Uint).to_vec() }));
+    rig.tell(&ToApp::Event(Request {
+        object: wire,
+        opcode: 3,
+        args: [8, 100, 30, 0].map(WireArg::Uint).to_vec(),
+    }));
     assert!(rig.events().is_empty(), "the real release is swallowed");
 }
 
