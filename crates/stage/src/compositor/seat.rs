@@ -431,28 +431,6 @@ impl Dispatch<wayland_server::protocol::wl_touch::WlTouch, ()> for State {
     }
 }
 
-/// The key (evdev code) and whether it wants Shift, for a character of the embedded keymap.
-pub(crate) fn key_of(character: char) -> Option<(u32, bool)> {
-    let rows: [(u32, &str, &str); 4] = [
-        (2, "1234567890-=", "!@#$%^&*()_+"),
-        (16, "qwertyuiop[]", "QWERTYUIOP{}"),
-        (30, "asdfghjkl;'`", "ASDFGHJKL:\"~"),
-        (43, "\\zxcvbnm,./", "|ZXCVBNM<>?"),
-    ];
-    match character {
-        ' ' => return Some((57, false)),
-        '\n' => return Some((28, false)),
-        '\t' => return Some((15, false)),
-        '\u{8}' => return Some((14, false)),
-        '\u{1b}' => return Some((1, false)),
-        _ => {}
-    }
-    rows.iter().find_map(|(first, plain, shifted)| {
-        let at = |row: &str| row.chars().position(|it| it == character).map(|index| first + index as u32);
-        at(plain).map(|code| (code, false)).or_else(|| at(shifted).map(|code| (code, true)))
-    })
-}
-
 fn modifier(code: u32) -> u32 {
     match code {
         42 | 54 => SHIFT,
@@ -479,9 +457,6 @@ fn keymap_file() -> std::io::Result<OwnedFd> {
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
     Ok(file.into())
 }
-
-/// Evdev code of the left Shift key.
-pub(crate) const LEFT_SHIFT: u32 = 42;
 
 const KEYMAP: &str = include_str!("us.xkb");
 const CAPS_LOCK: u32 = 58;

@@ -19,11 +19,11 @@ use super::geometry::Rect;
 use super::pipe::{self, Bundle};
 use super::primary::PrimaryOrigin;
 use super::run::{self, Command};
-use super::seat;
 use super::state::State;
 use super::watch::Watch;
 use crate::clock;
 use crate::image::Image;
+use crate::keys;
 
 /// A running compositor; it ends, with all of its connections, when this is dropped.
 pub struct Stage {
@@ -146,16 +146,16 @@ impl Stage {
 
     /// Types a text, with Shift where needed; characters that the keymap (US) lacks are left out.
     pub fn type_text(&self, text: &str) {
-        let keys: Vec<_> = text.chars().filter_map(seat::key_of).collect();
+        let keys: Vec<_> = text.chars().filter_map(keys::key_of).collect();
         self.ask(move |state| {
             for (code, shifted) in keys {
                 if shifted {
-                    state.key(seat::LEFT_SHIFT, true);
+                    state.key(keys::SHIFTS[0], true);
                 }
                 state.key(code, true);
                 state.key(code, false);
                 if shifted {
-                    state.key(seat::LEFT_SHIFT, false);
+                    state.key(keys::SHIFTS[0], false);
                 }
             }
         });
