@@ -98,8 +98,12 @@ fn refusals_are_not_echoed_for_ever() {
         alone.data(stream, 0, &[1, 63]);
     }
     assert_eq!(alone.events().len(), MAX_WARNINGS as usize);
-    let told = |transmit: &&Transmit| matches!(transmit, Transmit::Data { .. });
-    assert_eq!(alone.transmits().iter().filter(told).count(), 1);
+    let told = alone.transmits().into_iter().map(|transmit| match transmit {
+        Transmit::Data { bytes, .. } => bytes.len(),
+        _ => 0,
+    });
+    let frame = control_frame(&Control::Refused { kind: 63 });
+    assert_eq!(told.sum::<usize>(), MAX_REFUSALS as usize * frame.len());
     assert_eq!(alone.session.footprint(), Alone::ready(Side::Display).session.footprint());
 }
 
@@ -424,4 +428,18 @@ fn what_is_given_up_is_freed_and_stays_over() {
     assert_eq!(alone.events(), []);
     alone.transmits();
     assert_eq!(alone.session.footprint(), idle);
+}
+
+#[test]
+fn a_stopped_update_is_no_event() {
+    let mut alone = Alone::ready(Side::App);
+    alone.session.send_update(update(1, 1), vec![vec![1; 50_000]; 3]).unwrap();
+    let Some(Transmit::Open { stream, .. }) = alone.session.poll_transmit() else { panic!("no stream") };
+    alone.session.receive(Time::ZERO, Arrival::Stopped { stream, code: 0 });
+    assert_eq!(alone.events(), []);
+    assert_eq!(alone.session.content_budget(&LinkState::default()), MIN_WINDOW, "nothing is queued any more");
+    // A stream that was never opened cannot be stopped.
+    alone.transmits();
+    alone.session.receive(Time::ZERO, Arrival::Stopped { stream: StreamId(99), code: 0 });
+    assert_eq!((alone.transmits(), alone.events()), (vec![], vec![]));
 }

@@ -19,6 +19,7 @@ fn one_of_everything(app: Config, display: Config) -> (usize, usize) {
     assert_eq!(display.messages()[&wayland(1)], [&b"request"[..]]);
     assert_eq!(display.updates()[&update(1, 1)].len(), 2);
     assert_eq!(display.pipes()[&pipe(2)].len(), 200_000);
+    assert!(matches!(display.events.last(), Some(Event::Finished { header, .. }) if *header == pipe(2)));
     assert_eq!(app.messages()[&events(1)], [&b"key"[..]]);
     assert!(app.events.iter().any(|event| matches!(event, Event::Blob { hash: 9, .. })));
     assert_eq!((app.warnings(), display.warnings(), app.closed(), display.closed()), (0, 0, vec![], vec![]));
