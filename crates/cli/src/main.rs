@@ -6,7 +6,9 @@
 mod attach;
 mod bootstrap;
 mod conn;
+mod demo;
 mod door;
+mod emulated;
 mod error;
 mod flags;
 mod generate;
@@ -39,7 +41,8 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Host(host) => host::run(&own, host),
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh { words } => ssh::run(&own, &words),
-        Command::Demo(_) | Command::Bench(_) => Err(Error::Usage("not built yet".into())),
+        Command::Demo(demo) => demo::run(&own, &demo),
+        Command::Bench(_) => Err(Error::Usage("not built yet".into())),
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),
     }

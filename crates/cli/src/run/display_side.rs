@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +27,7 @@ use super::pipes::{PipeToken, Pipes};
 use super::programs::Program;
 use super::signals::Signals;
 use super::stats::{Counters, StatsLine};
+use super::tap::Tap;
 use super::wait::Interests;
 use super::{Clock, Handle, earlier, socket};
 use crate::error::Error;
@@ -66,6 +68,7 @@ pub(crate) struct DisplaySide<'a> {
     counters: Counters,
     stats: Option<StatsLine>,
     last_end: Option<End>,
+    tap: Option<Arc<Mutex<Tap>>>,
 }
 
 /// One program's connection to the compositor.
@@ -195,6 +198,7 @@ impl<'a> DisplaySide<'a> {
             counters: Counters::default(),
             stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
             last_end: None,
+            tap: None,
         }
     }
 
@@ -209,6 +213,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub(crate) fn with_handle(mut self, handle: Handle) -> Self {
         self.handle = Some(handle);
+        self
+    }
+
+    /// Lets somebody look at the content that arrives.
+    #[must_use]
+    pub(crate) fn with_tap(mut self, tap: Option<Arc<Mutex<Tap>>>) -> Self {
+        self.tap = tap;
         self
     }
 
@@ -356,6 +367,9 @@ impl<'a> DisplaySide<'a> {
     fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
         self.counters.updates += 1;
         self.counters.content_bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        if let Some(tap) = &self.tap {
+            tap.lock().unwrap_or_else(PoisonError::into_inner).look(header, &chunks);
+        }
         if let Some(shown) = self.connections.get_mut(&header.connection) {
             shown.core.on_update(now, header, chunks);
         }

@@ -15,6 +15,7 @@ pub(crate) mod programs;
 pub(crate) mod signals;
 pub(crate) mod socket;
 pub(crate) mod stats;
+pub(crate) mod tap;
 pub(crate) mod wait;
 
 use std::time::{Duration, Instant};
