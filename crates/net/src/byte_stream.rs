@@ -1,6 +1,6 @@
 //! The byte-stream carrier: one pair of fds (ssh's stdio, a Unix socket, an inherited fd, TCP) carries all streams.
 //!
-//! One thread owns both fds, the decoder and the queues of [`mux`]; the handle talks to it through two queues and
+//! One thread owns both fds, the decoder and the streams' queues; the handle talks to it through two queues and
 //! two eventfds. Whatever ends the link (close, end of file, an error, dropping the handle), the thread ends
 //! exactly once and takes both fds with it. It authenticates nobody: whoever holds the other end is trusted as far
 //! as the session trusts it.
@@ -175,7 +175,7 @@ impl Driver {
         self.fill();
         self.publish();
         if self.mux.backlog().total > QUEUE_LIMIT {
-            return self.end(CloseReason::LinkLost("it does not take what the session sends".into()));
+            return self.end(CloseReason::TooMuch("bytes that the link does not take".into()));
         }
         let Some(ready) = self.wait() else {
             return self.end(CloseReason::LinkLost("the peer did not answer the close".into()));

@@ -112,3 +112,66 @@ const ARRIVAL_COST: usize = 128;
 
 /// Payload that the consumer takes between two calls of `on_drain` while more is queued.
 const DRAIN_STEP: u64 = 16 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use bytes::Bytes;
+    use wayferry_proto::StreamId;
+
+    use super::*;
+
+    fn inbox() -> (Inbox, Arc<AtomicUsize>) {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let on_drain = Box::new({
+            let calls = Arc::clone(&calls);
+            move || {
+                calls.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        (Inbox::new(Arc::new(Wake::new().unwrap()), on_drain), calls)
+    }
+
+    fn push(inbox: &Inbox, length: usize) {
+        inbox.push(Arrival::Data { stream: StreamId(0), offset: 0, bytes: Bytes::from(vec![0; length]) });
+    }
+
+    #[test]
+    fn a_full_inbox_says_so_until_half_is_taken() {
+        let (inbox, calls) = inbox();
+        let count = INBOX_LIMIT / (1 << 20);
+        (0..count).for_each(|_| push(&inbox, 1 << 20));
+        assert!(inbox.is_full());
+        for taken in 1..=count / 2 {
+            assert!(inbox.is_full(), "after {taken}");
+            inbox.pop().unwrap();
+        }
+        inbox.pop().unwrap();
+        assert!(!inbox.is_full());
+        assert!(calls.load(Ordering::Relaxed) > 0);
+    }
+
+    #[test]
+    fn empty_arrivals_are_bounded_too() {
+        let (inbox, _) = inbox();
+        let mut count = 0;
+        while !inbox.is_full() {
+            inbox.push(Arrival::Finished { stream: StreamId(count), length: 0 });
+            count += 1;
+        }
+        assert!(count <= (INBOX_LIMIT / ARRIVAL_COST) as u64);
+    }
+
+    #[test]
+    fn the_producer_hears_of_payload_that_was_taken() {
+        let (inbox, calls) = inbox();
+        (0..4).for_each(|_| push(&inbox, 8 << 10));
+        inbox.pop();
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+        inbox.pop();
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        while inbox.pop().is_some() {}
+        assert_eq!((calls.load(Ordering::Relaxed), inbox.consumed()), (2, 32 << 10));
+    }
+}

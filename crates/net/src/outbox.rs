@@ -40,36 +40,52 @@ impl Outbox {
 
     /// Thread: `unsent` of what it took is still unsent. Wakes the run loop when that made room.
     pub(crate) fn publish(&self, level: &mut Level, counted: u64, unsent: u64, window: u64) {
-        level.peak = level.peak.max(self.taken.load(Ordering::Acquire) + counted);
+        let before = self.taken.load(Ordering::Acquire) + counted;
         self.taken.store(unsent, Ordering::Release);
         self.waiting.fetch_sub(counted, Ordering::AcqRel);
-        let mark = window / 2;
-        if level.peak > unsent && (unsent == 0 || (unsent < mark && level.peak >= mark)) {
+        if level.makes_room(before, unsent, window.max(WINDOW_LEAST) / 2) {
             self.wake.raise();
         }
-        level.peak = unsent;
     }
 }
 
-/// The highest number of unsent bytes since the last [`Outbox::publish`]; the thread's own.
+/// Remembers whether the run loop may be waiting for room; the thread's own.
 #[derive(Default)]
 pub(crate) struct Level {
-    peak: u64,
+    /// Since the last wake-up there was more than the mark.
+    high: bool,
+}
+
+impl Level {
+    /// The run loop hands over until a window is full; it is told once when half of that is gone, and once more when
+    /// all is. The mark may move in between, because the window does.
+    fn makes_room(&mut self, before: u64, now: u64, mark: u64) -> bool {
+        self.high |= before.max(now) >= mark;
+        let emptied = now == 0 && before > 0;
+        let fell = self.high && now < mark;
+        self.high &= !fell;
+        emptied || fell
+    }
 }
 
 /// The run loop's end: knows which of its streams carry content.
 pub(crate) struct Feeder {
     outbox: Arc<Outbox>,
     content: HashSet<StreamId>,
+    over: bool,
 }
 
 impl Feeder {
     pub(crate) fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, content: HashSet::new() }
+        Self { outbox, content: HashSet::new(), over: false }
     }
 
-    /// Queues a transmit. Whether the queue was empty, so that the thread has to be told.
+    /// Queues a transmit. Whether the queue was empty, so that the thread has to be told. After the last arrival
+    /// nobody takes anything, so nothing is queued.
     pub(crate) fn feed(&mut self, transmit: Transmit) -> bool {
+        if self.over {
+            return false;
+        }
         let bytes = self.count(&transmit);
         let mut queue = self.outbox.queue.lock().unwrap_or_else(PoisonError::into_inner);
         self.outbox.waiting.fetch_add(bytes, Ordering::AcqRel);
@@ -77,10 +93,14 @@ impl Feeder {
         queue.len() == 1
     }
 
-    /// The session sees this arrival: a stopped stream carries nothing any more.
+    /// The session sees this arrival: a stopped stream carries nothing any more, and a closed connection no stream.
     pub(crate) fn observe(&mut self, arrival: &Arrival) {
-        if let Arrival::Stopped { stream, .. } = arrival {
-            self.content.remove(stream);
+        match arrival {
+            Arrival::Stopped { stream, .. } => {
+                self.content.remove(stream);
+            }
+            Arrival::Closed { .. } => self.over = true,
+            _ => {}
         }
     }
 
@@ -109,5 +129,77 @@ impl Feeder {
             }
             _ => 0,
         }
+    }
+}
+
+/// The session hands over this much whatever the window is, in bytes.
+const WINDOW_LEAST: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use wayferry_proto::{Class, CloseReason, Priority};
+
+    use super::*;
+
+    fn outbox() -> Arc<Outbox> {
+        Arc::new(Outbox::new(Arc::new(Wake::new().unwrap())))
+    }
+
+    fn open(feeder: &mut Feeder, stream: u64, class: Class) {
+        feeder.feed(Transmit::Open { stream: StreamId(stream), priority: Priority::new(class, 0, false) });
+    }
+
+    fn data(feeder: &mut Feeder, stream: u64, length: usize, finish: bool) {
+        let bytes = Bytes::from(vec![0; length]);
+        feeder.feed(Transmit::Data { stream: StreamId(stream), bytes, finish });
+    }
+
+    #[test]
+    fn only_content_counts_and_moves_with_the_thread() {
+        let (outbox, mut level) = (outbox(), Level::default());
+        let mut feeder = Feeder::new(Arc::clone(&outbox));
+        open(&mut feeder, 0, Class::Content);
+        open(&mut feeder, 1, Class::Wayland);
+        data(&mut feeder, 0, 100, false);
+        data(&mut feeder, 1, 1000, false);
+        assert_eq!(outbox.unsent(), 100);
+        let (transmits, counted) = outbox.take();
+        assert_eq!((transmits.len(), counted), (4, 100));
+        data(&mut feeder, 0, 10, true);
+        outbox.publish(&mut level, counted, 60, 1000);
+        assert_eq!(outbox.unsent(), 70);
+        // After its end a stream carries nothing.
+        data(&mut feeder, 0, 10, false);
+        assert_eq!(outbox.unsent(), 70);
+    }
+
+    #[test]
+    fn room_is_told_once_at_half_and_once_at_nothing() {
+        let mut level = Level::default();
+        assert!(!level.makes_room(0, 90, 50));
+        assert!(!level.makes_room(90, 50, 50));
+        assert!(level.makes_room(50, 49, 50));
+        assert!(!level.makes_room(49, 20, 50));
+        assert!(level.makes_room(20, 0, 50));
+        assert!(!level.makes_room(0, 0, 50));
+        assert!(level.makes_room(10, 0, 50), "handed over and sent in one step");
+    }
+
+    #[test]
+    fn a_window_that_grows_makes_room_too() {
+        let mut level = Level::default();
+        assert!(!level.makes_room(0, 90, 50));
+        assert!(level.makes_room(90, 80, 200));
+    }
+
+    #[test]
+    fn nothing_is_queued_after_the_end() {
+        let outbox = outbox();
+        let mut feeder = Feeder::new(Arc::clone(&outbox));
+        feeder.observe(&Arrival::Closed { reason: CloseReason::Done });
+        open(&mut feeder, 0, Class::Content);
+        data(&mut feeder, 0, 100, false);
+        assert_eq!((outbox.take().0.len(), outbox.unsent()), (0, 0));
     }
 }

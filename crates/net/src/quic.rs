@@ -32,7 +32,7 @@ use self::intake::Stops;
 pub use self::listener::Listener;
 use self::meter::Meter;
 pub use self::race::connect;
-use self::runtime::Runtime;
+use self::runtime::{Guests, Runtime};
 use crate::carrier::Carrier;
 use crate::identity::Fingerprint;
 use crate::inbox::Inbox;
@@ -98,10 +98,11 @@ impl Established {
         connection: Connection,
         shared: Arc<Shared>,
         address: SocketAddr,
-        guests: &runtime::Guests,
+        guests: &Guests,
+        options: &Options,
     ) -> Self {
         let (kicks, kicked) = mpsc::unbounded_channel();
-        let pump = pump::Pump::new(connection.clone(), Arc::clone(&shared), kicked);
+        let pump = pump::Pump::new(connection.clone(), Arc::clone(&shared), kicked, options.open_timeout);
         tokio::spawn(pump.run(guests.pass()));
         tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
         // Both sides demand a certificate, so there is one.

@@ -161,7 +161,8 @@ fn a_reset_reaches_the_session() {
 #[test]
 fn streams_that_the_peer_does_not_admit_come_back() {
     let few = Options { streams: 2, ..Options::default() };
-    let Pair { mut app, mut display, _listener } = pair_with(&Options::default(), &few);
+    let hasty = Options { open_timeout: Duration::from_millis(100), ..Options::default() };
+    let Pair { mut app, mut display, _listener } = pair_with(&hasty, &few);
     for stream in 0..3 {
         open(&mut *app, stream, Class::Wayland);
         send(&mut *app, stream, &b"one"[..], false);
@@ -365,32 +366,13 @@ fn a_port_in_use_is_told_and_a_range_goes_on() {
 }
 
 #[test]
-fn a_hundred_reconnects_leave_nothing_behind() {
-    let (mut listener, app) = listener(Peers::Secret);
-    let mut round = || {
-        let mut connected = try_connect(&[listener.local_addr()], &app, PATIENCE).unwrap();
-        let mut accepted = listener.accept(PATIENCE).unwrap();
-        send_all(&mut *connected.carrier, 0, Class::Events, &b"hello"[..]);
-        assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"hello");
-        close(&mut *connected.carrier, &CloseReason::Done);
-        assert_eq!(closed(&mut *accepted.carrier), CloseReason::Done);
-    };
-    round();
-    let before = resources();
-    (0..100).for_each(|_| round());
-    // Other tests of this process come and go; a leak of one per round would show.
-    let after = resources();
-    assert!(after.0 < before.0 + 90 && after.1 < before.1 + 90, "{before:?} {after:?}");
-}
-
-#[test]
 fn a_dropped_listener_takes_no_more_and_keeps_what_it_has() {
     let (mut listener, app) = listener(Peers::Secret);
     let address = listener.local_addr();
     let mut connected = try_connect(&[address], &app, PATIENCE).unwrap();
     let mut accepted = listener.accept(PATIENCE).unwrap();
     drop(listener);
-    let error = try_connect(&[address], &app, Duration::from_secs(2)).err().unwrap();
+    let error = try_connect(&[address], &app, Duration::from_millis(300)).err().unwrap();
     assert!(!error.is_verdict(), "{error}");
     send_all(&mut *accepted.carrier, 0, Class::Events, &b"still here"[..]);
     assert_eq!(Streams::receive(&mut *connected.carrier, 1).whole[&0], b"still here");

@@ -28,6 +28,9 @@ pub struct Options {
     pub idle_timeout: Duration,
     /// Silence after which something is sent. Default 5 s: below what NATs forget after.
     pub keep_alive: Duration,
+    /// How long a stream may wait for the peer's permission to be opened before its bytes come back in
+    /// [`Arrival::OpenFailed`](wayferry_proto::Arrival::OpenFailed). Default 5 s.
+    pub open_timeout: Duration,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             streams: 4096,
             idle_timeout: Duration::from_secs(60),
             keep_alive: Duration::from_secs(5),
+            open_timeout: Duration::from_secs(5),
         }
     }
 }

@@ -205,7 +205,7 @@ impl Door {
         };
         let mut queue = self.arrived.lock();
         if queue.len() < ARRIVED_MAX {
-            queue.push_back(Established::new(connection, shared, address, &self.guests));
+            queue.push_back(Established::new(connection, shared, address, &self.guests, &self.options));
             self.arrived.wake.raise();
         }
     }

@@ -244,3 +244,113 @@ impl Controller for Metered {
 /// Bytes of a packet that are not stream data: header with connection id and packet number (11), tag (16), and a
 /// STREAM frame's header (up to 11). RFC 9000 §17.3, §19.8.
 const PACKET_OVERHEAD: u64 = 38;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wake::Wake;
+
+    struct Rig {
+        meter: Arc<Meter>,
+        outbox: Arc<Outbox>,
+        controller: Box<dyn Controller>,
+        now: Instant,
+        packets: u64,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let outbox = Arc::new(Outbox::new(Arc::new(Wake::new().unwrap())));
+            let meter = Meter::new(Arc::clone(&outbox));
+            let now = Instant::now();
+            let controller = Arc::new(MeteredFactory(Arc::clone(&meter))).build(now, 1200);
+            Self { meter, outbox, controller, now, packets: 0 }
+        }
+
+        /// noq looks for data and sends packets of this size.
+        fn send(&mut self, sizes: &[u16]) {
+            for size in sizes {
+                let _ = self.controller.metrics();
+                self.controller.on_packet_sent(self.now, *size, self.packets);
+                self.packets += 1;
+            }
+            let _ = self.controller.metrics();
+        }
+
+        fn write(&self, bytes: usize, content: bool) {
+            self.meter.on_written(bytes, content);
+            self.meter.settle(0, Backlog::default());
+        }
+    }
+
+    #[test]
+    fn packets_take_content_off_and_err_upward() {
+        let mut rig = Rig::new();
+        rig.write(100_000, true);
+        assert_eq!(rig.outbox.unsent(), 100_000);
+        rig.send(&[1200; 50]);
+        let left = rig.outbox.unsent();
+        assert!((100_000 - 50 * 1200..=100_000 - 50 * 1150).contains(&left), "{left}");
+    }
+
+    #[test]
+    fn everything_else_is_sent_before_content() {
+        let mut rig = Rig::new();
+        rig.write(10_000, true);
+        rig.write(50_000, false);
+        rig.send(&[1200; 20]);
+        assert_eq!(rig.outbox.unsent(), 10_000);
+        rig.send(&[1200; 25]);
+        assert!(rig.outbox.unsent() < 10_000);
+    }
+
+    #[test]
+    fn running_dry_sets_the_estimate_right_but_for_what_noq_has_not_seen() {
+        let mut rig = Rig::new();
+        rig.write(5000, true);
+        rig.send(&[1200, 1200, 1200, 800]);
+        assert!(rig.outbox.unsent() > 0, "drifts upward");
+        rig.write(700, true);
+        rig.controller.on_end_acks(rig.now, 4400, true, Some(3));
+        assert_eq!(rig.outbox.unsent(), 700);
+        assert!(!rig.meter.is_quiet());
+        rig.send(&[760]);
+        rig.controller.on_end_acks(rig.now, 0, true, Some(4));
+        assert_eq!(rig.outbox.unsent(), 0);
+        assert!(rig.meter.is_quiet());
+    }
+
+    #[test]
+    fn data_that_waits_for_the_window_does_not_count_as_dry() {
+        let mut rig = Rig::new();
+        rig.write(50_000, true);
+        rig.send(&[1200; 10]);
+        let before = rig.outbox.unsent();
+        rig.controller.on_end_acks(rig.now, 0, false, Some(9));
+        assert_eq!(rig.outbox.unsent(), before);
+        assert!(!rig.meter.is_quiet());
+    }
+
+    #[test]
+    fn a_retransmission_is_no_progress_and_a_probe_carries_nothing() {
+        let mut rig = Rig::new();
+        rig.write(50_000, true);
+        rig.send(&[1200; 10]);
+        let before = rig.outbox.unsent();
+        rig.controller.on_packet_lost(1200, 3, rig.now);
+        rig.send(&[1200, 1452]);
+        assert_eq!(rig.outbox.unsent(), before);
+        let figures = rig.meter.figures();
+        assert_eq!((figures.sent_packets, figures.lost_packets), (12, 1));
+        assert!(figures.window > 0);
+    }
+
+    #[test]
+    fn a_clone_of_the_controller_reports_to_the_same_meter() {
+        let mut rig = Rig::new();
+        rig.write(5000, true);
+        rig.controller = rig.controller.clone_box();
+        rig.send(&[1200]);
+        assert!(rig.outbox.unsent() < 5000);
+    }
+}

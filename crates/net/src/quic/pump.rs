@@ -43,6 +43,7 @@ pub(super) struct Pump {
     failed: HashSet<StreamId>,
     watches: JoinSet<(StreamId, Result<Option<VarInt>, StoppedError>)>,
     backlog: Backlog,
+    open_timeout: Duration,
 }
 
 type Place = (Reverse<i32>, StreamId);
@@ -65,7 +66,9 @@ enum Event {
     Opened(Result<SendStream, ConnectionError>),
     /// Some blocked stream could write.
     Progress,
-    Watched(StreamId, Result<Option<VarInt>, StoppedError>),
+    Stopped(StreamId, VarInt),
+    /// The peer has all of a stream.
+    Ended(StreamId),
     OpenTimeout,
     Over,
 }
@@ -83,6 +86,7 @@ impl Pump {
         connection: Connection,
         shared: Arc<Shared>,
         kicks: mpsc::UnboundedReceiver<()>,
+        open_timeout: Duration,
     ) -> Self {
         Self {
             connection,
@@ -96,6 +100,7 @@ impl Pump {
             failed: HashSet::new(),
             watches: JoinSet::new(),
             backlog: Backlog::default(),
+            open_timeout,
         }
     }
 
@@ -121,13 +126,15 @@ impl Pump {
         let Self { kicks, streams, blocked, opening, watches, backlog, shared, .. } = self;
         tokio::select! {
             kick = kicks.recv() => if kick.is_some() { Event::Kick } else { Event::Dropped },
-            stream = async { opening.as_mut().unwrap().await }, if opening.is_some() => Event::Opened(stream),
+            stream = poll_fn(|cx| opening.as_mut().map_or(Poll::Pending, |opening| opening.as_mut().poll(cx)))
+                => Event::Opened(stream),
             () = poll_fn(|cx| poll_blocked(cx, streams, blocked, backlog, &shared.meter)), if !blocked.is_empty()
                 => Event::Progress,
             Some(watched) = watches.join_next(), if !watches.is_empty() => match watched {
-                Ok((stream, end)) => Event::Watched(stream, end),
-                // Aborted, because the stream was reset.
-                Err(_) => Event::Progress,
+                Ok((stream, Ok(Some(code)))) => Event::Stopped(stream, code),
+                Ok((stream, Ok(None))) => Event::Ended(stream),
+                // The connection is over, or the watch was aborted because the stream was reset.
+                Ok((_, Err(_))) | Err(_) => Event::Progress,
             },
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => Event::OpenTimeout,
             _ = closed => Event::Over,
@@ -147,7 +154,8 @@ impl Pump {
             Event::Opened(Ok(stream)) => self.on_opened(stream).await,
             Event::Opened(Err(_)) => self.opening = None,
             Event::Progress => {}
-            Event::Watched(stream, end) => self.on_watched(stream, end),
+            Event::Stopped(stream, code) => self.on_stopped(stream, code),
+            Event::Ended(stream) => drop(self.forget(stream)),
             Event::OpenTimeout => self.fail_openings(),
             Event::Over => return Next::Over,
         }
@@ -195,7 +203,7 @@ impl Pump {
             self.open_next().await;
         }
         if self.is_waiting(id) {
-            self.patience.push_back((Instant::now() + OPEN_TIMEOUT, id));
+            self.patience.push_back((Instant::now() + self.open_timeout, id));
         }
     }
 
@@ -296,16 +304,10 @@ impl Pump {
         }
     }
 
-    fn on_watched(&mut self, id: StreamId, end: Result<Option<VarInt>, StoppedError>) {
-        match end {
-            Ok(Some(code)) => {
-                let code = u32::try_from(code.into_inner()).unwrap_or(u32::MAX);
-                self.reset(id, code);
-                self.shared.inbox.push(Arrival::Stopped { stream: id, code });
-            }
-            // The peer has everything, or the connection is over.
-            Ok(None) | Err(_) => drop(self.forget(id)),
-        }
+    fn on_stopped(&mut self, id: StreamId, code: VarInt) {
+        let code = u32::try_from(code.into_inner()).unwrap_or(u32::MAX);
+        self.reset(id, code);
+        self.shared.inbox.push(Arrival::Stopped { stream: id, code });
     }
 
     fn forget(&mut self, id: StreamId) -> Option<Outgoing> {
@@ -445,9 +447,6 @@ fn poll_blocked(
     });
     if *backlog == before { Poll::Pending } else { Poll::Ready(()) }
 }
-
-/// How long a stream may wait for the peer's permission before the session has to do without.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a close may wait for the peer to have what was sent before it.
 const CLOSE_LINGER: Duration = Duration::from_secs(1);

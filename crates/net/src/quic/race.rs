@@ -119,7 +119,7 @@ impl Race {
             match result {
                 Ok(connection) => {
                     self.attempts.abort_all();
-                    return Ok(Established::new(connection, shared, address, &self.guests));
+                    return Ok(Established::new(connection, shared, address, &self.guests, &self.options));
                 }
                 Err(error) => {
                     let error = connect_error(address, &error, self.patience);

@@ -15,14 +15,14 @@ use wayferry_proto::{Arrival, Class, CloseReason, Priority, StreamId, Transmit};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits until `fd` is readable; panics after [`PATIENCE`].
-pub fn wait_readable(fd: impl AsFd) {
+pub(crate) fn wait_readable(fd: impl AsFd) {
     let mut fds = [PollFd::new(&fd, PollFlags::IN)];
     let timeout = Timespec::try_from(PATIENCE).unwrap();
     assert_eq!(poll(&mut fds, Some(&timeout)).unwrap(), 1, "nothing happened");
 }
 
 /// The next arrival, as a run loop gets it.
-pub fn next(carrier: &mut dyn Carrier) -> Arrival {
+pub(crate) fn next(carrier: &mut dyn Carrier) -> Arrival {
     loop {
         if let Some(arrival) = carrier.poll_arrival() {
             return arrival;
@@ -33,7 +33,7 @@ pub fn next(carrier: &mut dyn Carrier) -> Arrival {
 }
 
 /// Waits until the link says that nothing of content is unsent.
-pub fn wait_sent(carrier: &dyn Carrier) {
+pub(crate) fn wait_sent(carrier: &dyn Carrier) {
     while carrier.link().unsent > 0 {
         wait_readable(carrier.wake_fd());
         carrier.clear_wake();
@@ -41,7 +41,7 @@ pub fn wait_sent(carrier: &dyn Carrier) {
 }
 
 /// How the connection ended; fails on anything but data before it.
-pub fn closed(carrier: &mut dyn Carrier) -> CloseReason {
+pub(crate) fn closed(carrier: &mut dyn Carrier) -> CloseReason {
     loop {
         match next(carrier) {
             Arrival::Closed { reason } => return reason,
@@ -51,43 +51,43 @@ pub fn closed(carrier: &mut dyn Carrier) -> CloseReason {
     }
 }
 
-pub fn open(carrier: &mut dyn Carrier, stream: u64, class: Class) {
+pub(crate) fn open(carrier: &mut dyn Carrier, stream: u64, class: Class) {
     let priority = Priority::new(class, stream, false);
     carrier.transmit(Transmit::Open { stream: StreamId(stream), priority });
 }
 
-pub fn send(carrier: &mut dyn Carrier, stream: u64, bytes: impl Into<Bytes>, finish: bool) {
+pub(crate) fn send(carrier: &mut dyn Carrier, stream: u64, bytes: impl Into<Bytes>, finish: bool) {
     carrier.transmit(Transmit::Data { stream: StreamId(stream), bytes: bytes.into(), finish });
 }
 
 /// Opens, writes, finishes.
-pub fn send_all(carrier: &mut dyn Carrier, stream: u64, class: Class, bytes: impl Into<Bytes>) {
+pub(crate) fn send_all(carrier: &mut dyn Carrier, stream: u64, class: Class, bytes: impl Into<Bytes>) {
     open(carrier, stream, class);
     send(carrier, stream, bytes, true);
 }
 
-pub fn close(carrier: &mut dyn Carrier, reason: &CloseReason) {
+pub(crate) fn close(carrier: &mut dyn Carrier, reason: &CloseReason) {
     let (code, reason) = reason.to_wire();
     carrier.transmit(Transmit::Close { code, reason });
 }
 
 /// Puts streams together from pieces in any order.
 #[derive(Default)]
-pub struct Streams {
-    pub open: BTreeMap<u64, Stream>,
-    pub whole: BTreeMap<u64, Vec<u8>>,
-    pub reset: BTreeMap<u64, u32>,
+pub(crate) struct Streams {
+    pub(crate) open: BTreeMap<u64, Stream>,
+    pub(crate) whole: BTreeMap<u64, Vec<u8>>,
+    pub(crate) reset: BTreeMap<u64, u32>,
 }
 
 #[derive(Default)]
-pub struct Stream {
-    pub bytes: Vec<u8>,
+pub(crate) struct Stream {
+    pub(crate) bytes: Vec<u8>,
     received: u64,
     length: Option<u64>,
 }
 
 impl Streams {
-    pub fn take(&mut self, arrival: Arrival) {
+    pub(crate) fn take(&mut self, arrival: Arrival) {
         let id = match arrival {
             Arrival::Data { stream, offset, bytes } => {
                 let open = self.open.entry(stream.0).or_default();
@@ -117,7 +117,7 @@ impl Streams {
     }
 
     /// Receives until `count` streams are whole.
-    pub fn receive(carrier: &mut dyn Carrier, count: usize) -> Self {
+    pub(crate) fn receive(carrier: &mut dyn Carrier, count: usize) -> Self {
         let mut streams = Self::default();
         while streams.whole.len() < count {
             streams.take(next(carrier));
@@ -127,7 +127,7 @@ impl Streams {
 }
 
 /// Open fds and threads of this process.
-pub fn resources() -> (usize, usize) {
+pub(crate) fn resources() -> (usize, usize) {
     let count = |path| std::fs::read_dir(path).unwrap().count();
     (count("/proc/self/fd"), count("/proc/self/task"))
 }

@@ -1,0 +1,51 @@
+//! Fds and threads stay flat over many connections. One test in a process of its own, because it counts both.
+
+mod common;
+
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use common::*;
+use wayferry_net::quic::{Listener, Options, connect};
+use wayferry_net::{ByteStream, Identity, Peers};
+use wayferry_proto::{Class, CloseReason};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn over_a_socket() {
+    let (one, two) = UnixStream::pair().unwrap();
+    let app = ByteStream::spawn_on_socket(one.into()).unwrap();
+    let mut display = ByteStream::spawn_on_socket(two.into()).unwrap();
+    drop(app);
+    assert!(matches!(closed(&mut *display), CloseReason::LinkLost(_)));
+}
+
+fn over_quic(listener: &mut Listener) {
+    let (address, fingerprint) = (listener.local_addr(), listener.fingerprint());
+    let display = Identity::ephemeral().unwrap();
+    let (mut connected, _) =
+        connect(&[address], &display, fingerprint, PATIENCE, &Options::default()).unwrap();
+    let mut accepted = listener.accept(PATIENCE).unwrap();
+    send_all(&mut *connected.carrier, 0, Class::Events, &b"hello"[..]);
+    assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"hello");
+    close(&mut *connected.carrier, &CloseReason::Done);
+    assert_eq!(closed(&mut *accepted.carrier), CloseReason::Done);
+}
+
+#[test]
+fn a_hundred_connections_of_each_kind_leave_nothing_behind() {
+    let app = Identity::ephemeral().unwrap();
+    let bind = || {
+        Listener::bind(([127, 0, 0, 1], 0).into(), None, &app, Peers::Secret, &Options::default()).unwrap()
+    };
+    // What the first use of anything keeps for the whole process is not a leak.
+    over_quic(&mut bind());
+    over_a_socket();
+    let before = resources();
+    (0..100).for_each(|_| over_a_socket());
+    assert_eq!(resources(), before);
+    let mut listener = bind();
+    (0..100).for_each(|_| over_quic(&mut listener));
+    drop(listener);
+    assert_eq!(resources(), before);
+}
