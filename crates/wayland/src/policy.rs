@@ -1,20 +1,20 @@
 //! What every message means to a proxy that owns the pixels: one table, one [`Rule`] per message.
 //!
-//! The protocol crates tell how a message looks; this table tells what to do with it. It covers exactly the messages
-//! of the interfaces and versions that [`crate::tables`] lets programs reach: a test fails on a missing row and on a
-//! superfluous one. It decides nothing at run time and keeps no state; whatever a row cannot say is code, in one
-//! small handler per interface, named after the interface.
+//! The protocol crates tell how a message looks; this table tells what to do with it. It covers exactly the
+//! messages of the interfaces and versions that [`crate::tables`] lets programs reach: a test fails on a
+//! missing row and on a superfluous one. It decides nothing at run time and keeps no state; whatever a row
+//! cannot say is code, in one small handler per interface, named after the interface.
 //!
 //! # How to read it
 //!
-//! [`table::TABLE`] has one block per interface, in the order in which one meets them: requests, then events, each in
-//! the order of their opcodes. A block begins with where its objects live: on `both` sides, or on the
-//! `app` side only. A row is a class, the message's name, and what is special about its arguments,
-//! which are counted from 0:
+//! [`table::TABLE`] has one block per interface, in the order in which one meets them: requests, then events,
+//! each in the order of their opcodes. A block begins with where its objects live: on `both` sides, or on the
+//! `app` side only. A row is a class, the message's name, and what is special about its arguments, which are
+//! counted from 0:
 //!
 //! ```text
 //! one_shot("set_cursor").serial(0).after(&[Arg(1)]),
-//! ^ class   ^ message    ^ argument 0 is a serial, argument 1 names a surface whose earlier commits come first
+//! ^ class   ^ message    ^ argument 0 is a serial, argument 1 a surface whose earlier commits come first
 //! ```
 //!
 //! | class | a request … | an event … |
@@ -25,15 +25,15 @@
 //! | [`Destructor`](Class::Destructor) | is passed on and ends the object | is passed on and ends the object |
 //! | [`State`](Class::State) | is passed on in its surface's next commit unit | |
 //! | [`ParentState`](Class::ParentState) | is passed on in the parent surface's next commit unit | |
-//! | [`Pending`](Class::Pending) | is kept with the surface until its next commit; only what comes of it is in the unit | |
+//! | [`Pending`](Class::Pending) | waits for its surface's next commit; what comes of it is in the unit | |
 //! | [`Commit`](Class::Commit) | closes a commit unit | |
 //! | [`Value`](Class::Value) | builds an object that crosses by value where it is used | |
 //! | [`Local`](Class::Local) | is answered by the app side | is consumed by the display side |
 //! | [`LocalDestructor`](Class::LocalDestructor) | ends an object that only the app side has | is consumed, ends it |
 //! | [`Refused`](Class::Refused) | has no row: above the version caps | likewise |
 //!
-//! "Passed on" always includes translating ids, and the arguments that the row names. A message that is not passed
-//! on as such may still cause one between the halves: a forwarded bind, a unit, a presentation time.
+//! "Passed on" always includes translating ids, and the arguments that the row names. A message that is not
+//! passed on as such may still cause one between the halves: a forwarded bind, a unit, a presentation time.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -55,10 +55,12 @@ pub struct Rule {
     pub fd: Option<Fd>,
     /// The object argument that crosses by value, because the display side does not have the object.
     pub value: Option<u8>,
-    /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a request for
-    /// double-buffered state: the surface whose commit it waits for; if `None`, the one that its object belongs to.
+    /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a request
+    /// for double-buffered state: the surface whose commit it waits for; if `None`, the one that its object
+    /// belongs to.
     pub surface: Option<Subject>,
-    /// Surfaces whose earlier commit units must be applied before this request, although some may wait for pixels.
+    /// Surfaces whose earlier commit units must be applied before this request, although some may wait for
+    /// pixels.
     pub after: &'static [Subject],
     /// Whether a new display is told again. [`Class::State`] is kept without saying so.
     pub keep: Keep,
@@ -71,7 +73,8 @@ pub enum Class {
     Forward,
     /// A request that is passed on and that the compositor owes an event for.
     Reply,
-    /// A request that is passed on, is valid once and for one display, and is dropped when its serial is stale.
+    /// A request that is passed on, is valid once and for one display, and is dropped when its serial is
+    /// stale.
     OneShot,
     /// Passed on; the object is no more.
     Destructor,
@@ -79,8 +82,8 @@ pub enum Class {
     State,
     /// A request of a subsurface for state that the parent's commit applies, passed on in that one's unit.
     ParentState,
-    /// A request for double-buffered state that the app side makes something of at the surface's next commit: pixels,
-    /// damage, an answer. It does not cross itself.
+    /// A request for double-buffered state that the app side makes something of at the surface's next commit:
+    /// pixels, damage, an answer. It does not cross itself.
     Pending,
     /// `wl_surface.commit`.
     Commit,
@@ -161,8 +164,8 @@ pub fn home(interface: &str) -> Home {
     rules().get(interface).map_or(Home::App, |rules| rules.home)
 }
 
-/// Whether the compositor owes events to whoever binds this global, so that a later `sync` must wait for them. What
-/// the snapshot answers does not count.
+/// Whether the compositor owes events to whoever binds this global, so that a later `sync` must wait for
+/// them. What the snapshot answers does not count.
 #[must_use]
 pub fn greets(interface: &str) -> bool {
     rules().get(interface).is_some_and(|rules| rules.greets)

@@ -1,14 +1,15 @@
 //! Which globals exist for programs, and the message tables of everything reachable from them.
 //!
-//! Signatures come from the published protocol crates at run time; [`GLOBALS`] decides what is offered, up to which
-//! version, and what happens when the attached compositor lacks it. What messages mean is [`crate::policy`]'s.
+//! Signatures come from the published protocol crates at run time; [`GLOBALS`] decides what is offered, up to
+//! which version, and what happens when the attached compositor lacks it. What messages mean is
+//! [`crate::policy`]'s.
 //!
-//! Invariant: a program can only ever hold an object of an interface that [`interface`] knows, at a version that
-//! [`version_cap`] allows, because everything starts at `wl_display` or at one of [`GLOBALS`].
+//! Invariant: a program can only ever hold an object of an interface that [`interface`] knows, at a version
+//! that [`version_cap`] allows, because everything starts at `wl_display` or at one of [`GLOBALS`].
 //!
-//! Versions: a cap is what sway 1.7 (wlroots 0.15), weston 10, GNOME 43 and KWin 5.27 have, or a later version whose
-//! additions the app side answers alone. Raising one makes the test of the policy table fail until its new messages
-//! are classified, and is right only with a down-translation for compositors below it.
+//! Versions: a cap is what sway 1.7 (wlroots 0.15), weston 10, GNOME 43 and KWin 5.27 have, or a later
+//! version whose additions the app side answers alone. Raising one makes the test of the policy table fail
+//! until its new messages are classified, and is right only with a down-translation for compositors below it.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -159,16 +160,16 @@ pub enum Stub {
 
 /// Every global that this program knows.
 pub const GLOBALS: &[Global] = &[
-    // Without these there are no windows. 4: `damage_buffer`; 5 (`offset`) came with wlroots 0.16 and GNOME 44.
+    // Without these there are no windows. 4 has `damage_buffer`; sway 1.7 and weston 10 stop there.
     offered(WlCompositor::interface, 4, Missing::Fatal { least: 4 }),
     offered(WlSubcompositor::interface, 1, Missing::Fatal { least: 1 }),
-    // 2 only adds `release`, which nobody had when Debian 12 was frozen. Wholly local towards the program.
+    // 2 only adds `release`, and is younger than all of the list. Wholly local towards the program.
     offered(WlShm::interface, 1, Missing::Fatal { least: 1 }),
-    // 3: drag-and-drop actions, everywhere since 2016; 4 only adds `release`.
+    // 3 has the actions of drag and drop, and is everywhere; 4 only adds `release`.
     offered(WlDataDeviceManager::interface, 3, Missing::Fatal { least: 3 }),
     // sway 1.7 stops at 2; 3 adds `reposition`, which would need a down-translation.
     offered(XdgWmBase::interface, 2, Missing::Fatal { least: 1 }),
-    // sway 1.7 and GNOME 43 stop at 7; 8 adds `axis_value120` in place of `axis_discrete`. weston headless has none.
+    // sway 1.7 stops at 7; 8 has `axis_value120` in place of `axis_discrete`. weston headless has none.
     offered(WlSeat::interface, 7, Missing::Stub(Stub::SeatWithoutDevices)),
     // Answered from the snapshot, so 4 (name and description) also above weston 10's 3.
     offered(WlOutput::interface, 4, Missing::Local),
@@ -188,19 +189,19 @@ pub const GLOBALS: &[Global] = &[
     offered(WpPresentation::interface, 1, Missing::Local),
     offered(WpFifoManagerV1::interface, 1, Missing::Local),
     offered(WpCommitTimingManagerV1::interface, 1, Missing::Local),
-    // Input. Shapes of version 2 came with KWin 6.3, and a shape above the compositor's version is an error.
+    // Input. 2 has more shapes, and a shape above the compositor's version is an error.
     offered(WpCursorShapeManagerV1::interface, 1, Missing::Stub(Stub::ThemedCursor)),
     offered(ZwpPointerConstraintsV1::interface, 1, Missing::Silent),
     offered(ZwpRelativePointerManagerV1::interface, 1, Missing::Silent),
-    // 3 (hold) since wlroots 0.15, GNOME 41, KWin 5.24.
+    // 3 has the hold gesture. A compositor without it gives no event for it.
     offered(ZwpPointerGesturesV1::interface, 3, Missing::Silent),
-    // 2 (dials) came with GNOME 48.
+    // 2 has dials; sway 1.7 stops at 1.
     offered(ZwpTabletManagerV2::interface, 1, Missing::Silent),
-    // 2 (actions, language) is in no released compositor of the list.
+    // 2 has actions and the language; sway 1.7 stops at 1.
     offered(ZwpTextInputManagerV3::interface, 1, Missing::Silent),
     offered(ZwpKeyboardShortcutsInhibitManagerV1::interface, 1, Missing::Silent),
     offered(ZwpPrimarySelectionDeviceManagerV1::interface, 1, Missing::Silent),
-    // Windows and the desktop around them. The later ones are in no compositor of the list: mostly stubs today.
+    // Windows and the desktop around them; dialog, bell, drag and icon are stubs in most places today.
     offered(ZwpIdleInhibitManagerV1::interface, 1, Missing::Silent),
     offered(XdgActivationV1::interface, 1, Missing::Stub(Stub::EmptyToken)),
     offered(ZxdgExporterV2::interface, 1, Missing::Stub(Stub::UselessHandle)),
@@ -316,8 +317,8 @@ fn tables() -> &'static Tables {
     })
 }
 
-/// Adds `interface` at `version` and everything that its messages of up to that version create: a new object has
-/// the version of the object that made it.
+/// Adds `interface` at `version` and everything that its messages of up to that version create: a new object
+/// has the version of the object that made it.
 fn reach(reachable: &mut HashMap<&'static str, Reachable>, interface: &'static Interface, version: u32) {
     let version = version.min(interface.version);
     match reachable.get_mut(interface.name) {

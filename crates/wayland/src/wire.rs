@@ -2,15 +2,15 @@
 //!
 //! A message is a header of two 32-bit words in the host's byte order (object; length in bytes above 16 bits,
 //! opcode below) and arguments in whole words; file descriptors travel beside the bytes. [`InBuffer`] cuts
-//! received bytes into [`RawMessage`]s, [`decode`] reads one by its signature, [`OutBuffer`] is the reverse, and
-//! [`Socket`] is the only part that does I/O.
+//! received bytes into [`RawMessage`]s, [`decode`] reads one by its signature, [`OutBuffer`] is the reverse,
+//! and [`Socket`] is the only part that does I/O.
 //!
-//! It knows no objects, no versions and no meaning: whether an id exists, and whether the message is allowed, is
-//! the caller's question.
+//! It knows no objects, no versions and no meaning: whether an id exists, and whether the message is allowed,
+//! is the caller's question.
 //!
-//! Invariant: whatever the peer sends, the outcome is a well-formed `Vec<Arg>` or an [`Error`] that says what was
-//! expected; memory and descriptors held are bounded by the constants below; a descriptor is either handed on in
-//! an [`Arg::Fd`] or closed.
+//! Invariant: whatever the peer sends, the outcome is a well-formed `Vec<Arg>` or an [`Error`] that says what
+//! was expected; memory and descriptors held are bounded by the constants below; a descriptor is either
+//! handed on in an [`Arg::Fd`] or closed.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -59,8 +59,8 @@ pub struct RawMessage {
 
 /// Why bytes are not a Wayland message, or cannot become one.
 ///
-/// All variants but [`Error::QueueFull`] are the fault of whoever made the message: the peer when reading, the
-/// caller when encoding.
+/// All variants but [`Error::QueueFull`] are the fault of whoever made the message: the peer when reading,
+/// the caller when encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The header's length is not a whole number of words from [`HEADER_LEN`] to [`MAX_MESSAGE_LEN`].
@@ -136,8 +136,8 @@ pub const MAX_MESSAGE_LEN: usize = 4096;
 /// Most descriptors in one `sendmsg`, as in libwayland (`MAX_FDS_OUT`).
 pub const MAX_FDS_PER_SEND: usize = 28;
 
-/// Most received descriptors waiting for the message that they belong to. An honest peer sends a descriptor with
-/// or just before the bytes that use it, so this many mean that nothing will ever use them.
+/// Most received descriptors waiting for the message that they belong to. An honest peer sends a descriptor
+/// with or just before the bytes that use it, so this many mean that nothing will ever use them.
 pub const MAX_QUEUED_FDS: usize = 1024;
 
 /// Most received bytes waiting to be cut into messages.
@@ -150,7 +150,8 @@ impl fmt::Display for Error {
         match self {
             Self::Length { length, object, opcode } => write!(
                 f,
-                "message {opcode} of object {object} is {length} bytes long, expected a multiple of 4 from {HEADER_LEN} to {MAX_MESSAGE_LEN}"
+                "message {opcode} of object {object} is {length} bytes long, \
+                 expected a multiple of 4 from {HEADER_LEN} to {MAX_MESSAGE_LEN}"
             ),
             Self::Argument { interface, message, index, fault } => {
                 write!(f, "argument {index} of {interface}.{message}: {fault}")

@@ -10,7 +10,8 @@ pub struct Block {
     pub interface: &'static str,
     /// Which sides have its objects.
     pub home: Home,
-    /// Whether the compositor owes events to whoever binds it: a later `sync` waits for them. For globals only.
+    /// Whether the compositor owes events to whoever binds it: a later `sync` waits for them. For globals
+    /// only.
     pub greets: bool,
     /// Its requests, in the order of their opcodes.
     pub requests: &'static [Rule],

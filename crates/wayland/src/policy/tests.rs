@@ -149,7 +149,8 @@ fn serials_and_times_are_integers_of_messages_that_cross() {
     }
 }
 
-/// A request that returns a serial of the display means something only there and then, unless it acknowledges.
+/// A request that returns a serial of the display means something only there and then, unless it
+/// acknowledges.
 #[test]
 fn a_serial_makes_a_request_valid_once() {
     for row in rows().iter().filter(|row| row.is_request) {
@@ -165,7 +166,8 @@ fn a_serial_makes_a_request_valid_once() {
 
 #[test]
 fn serials_and_times_that_the_protocol_names_are_not_forgotten() {
-    // The tables have no argument names; these messages are those with `serial` or `time` in the XML, up to the caps.
+    // The tables have no argument names; these messages are those with `serial` or `time` in the XML, up to
+    // the caps.
     for (interface, requests, events) in [
         ("wl_pointer", &["set_cursor"][..], &["enter", "leave", "motion", "button", "axis", "axis_stop"][..]),
         ("wl_keyboard", &[], &["enter", "leave", "key", "modifiers"]),

@@ -7,8 +7,8 @@ use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc}
 
 use super::{Arg, Error, Fault, RawMessage, padded};
 
-/// Reads the arguments of `raw`, a message `desc` of `interface`, taking one descriptor from the front of `fds`
-/// for each that the signature asks for.
+/// Reads the arguments of `raw`, a message `desc` of `interface`, taking one descriptor from the front of
+/// `fds` for each that the signature asks for.
 ///
 /// The content of padding bytes is ignored: older libwayland leaves them uninitialised.
 ///

@@ -9,8 +9,8 @@ use super::{
 
 /// What arrived from a socket and is not consumed yet.
 ///
-/// Take every message ([`InBuffer::next_message`]) before adding more: then fewer than [`MAX_MESSAGE_LEN`] bytes
-/// stay here, and the limits are met by no honest peer.
+/// Take every message ([`InBuffer::next_message`]) before adding more: then fewer than [`MAX_MESSAGE_LEN`]
+/// bytes stay here, and the limits are met by no honest peer.
 #[derive(Debug, Default)]
 pub struct InBuffer {
     bytes: Vec<u8>,
@@ -29,8 +29,8 @@ impl InBuffer {
     /// Adds what one read returned: bytes in any splitting, and the descriptors that came with them.
     ///
     /// # Errors
-    /// [`Error::TooManyFds`] beyond [`MAX_QUEUED_FDS`], and [`Error::QueueFull`] beyond [`MAX_QUEUED_IN`]; the
-    /// buffer is then of no further use.
+    /// [`Error::TooManyFds`] beyond [`MAX_QUEUED_FDS`], and [`Error::QueueFull`] beyond [`MAX_QUEUED_IN`];
+    /// the buffer is then of no further use.
     pub fn push(&mut self, bytes: &[u8], fds: impl IntoIterator<Item = OwnedFd>) -> Result<(), Error> {
         self.bytes.drain(..self.taken);
         self.taken = 0;

@@ -20,8 +20,8 @@ pub struct OutBuffer {
 }
 
 impl OutBuffer {
-    /// An empty queue for at most `limit` bytes (at least one message) that the peer has not taken yet. A larger
-    /// limit tolerates a longer pause of the peer and costs that much memory.
+    /// An empty queue for at most `limit` bytes (at least one message) that the peer has not taken yet. A
+    /// larger limit tolerates a longer pause of the peer and costs that much memory.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let limit = limit.max(MAX_MESSAGE_LEN);
@@ -32,8 +32,8 @@ impl OutBuffer {
     ///
     /// # Errors
     /// [`Error::Length`] if it exceeds [`MAX_MESSAGE_LEN`], [`Error::TooManyFds`] if it alone holds more than
-    /// [`MAX_FDS_PER_SEND`], [`Error::InteriorNul`], and [`Error::QueueFull`]. Nothing is queued then, and the
-    /// descriptors are closed.
+    /// [`MAX_FDS_PER_SEND`], [`Error::InteriorNul`], and [`Error::QueueFull`]. Nothing is queued then, and
+    /// the descriptors are closed.
     pub fn encode(&mut self, object: u32, opcode: u16, args: Vec<Arg>) -> Result<(), Error> {
         let length = HEADER_LEN + args.iter().map(encoded_len).sum::<usize>();
         if length > MAX_MESSAGE_LEN {

@@ -80,8 +80,8 @@ impl Socket {
     /// Writes as much of `buffer` as the socket takes; returns whether it is empty now.
     ///
     /// # Errors
-    /// Any I/O error but an interruption. After `BrokenPipe` there may still be something to read, such as the
-    /// peer's last `wl_display.error`.
+    /// Any I/O error but an interruption. After `BrokenPipe` there may still be something to read, such as
+    /// the peer's last `wl_display.error`.
     pub fn flush(&self, buffer: &mut OutBuffer) -> io::Result<bool> {
         while !buffer.is_empty() {
             let (bytes, fds) = buffer.front();
