@@ -1,5 +1,5 @@
-//! Writes the seeds that are made by the code itself: `cargo run --example seeds`. Run it after a change of a format,
-//! and commit what changed. Seeds with other names than these are finds; leave them.
+//! Writes the seeds that are made by the code itself: `cargo run --example seeds`. Run it after a change of a
+//! format, and commit what changed. Seeds with other names than these are finds; leave them.
 
 use std::path::Path;
 

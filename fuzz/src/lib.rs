@@ -1,9 +1,9 @@
 //! What the fuzz targets do with their input.
 //!
-//! Each module has a `run`, which must neither panic nor use much memory whatever its input, and states in asserts
-//! what else must hold. The targets in `fuzz_targets/` hand the fuzzer's bytes to it; the test below hands it the
-//! seeds, so that a seed which has become a regression fails without a fuzzer too. `examples/seeds.rs` writes those
-//! seeds that are made by the code itself.
+//! Each module has a `run`, which must neither panic nor use much memory whatever its input, and states in
+//! asserts what else must hold. The targets in `fuzz_targets/` hand the fuzzer's bytes to it; the test below
+//! hands it the seeds, so that a seed which has become a regression fails without a fuzzer too.
+//! `examples/seeds.rs` writes those seeds that are made by the code itself.
 
 pub mod chunk;
 pub mod half_message;

@@ -1,7 +1,7 @@
 //! Bytes on a Wayland socket.
 //!
-//! Input: how many descriptors come along, then bytes of a socket. The interface of a message's object is chosen by
-//! the object's id, so that every signature is reached.
+//! Input: how many descriptors come along, then bytes of a socket. The interface of a message's object is
+//! chosen by the object's id, so that every signature is reached.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! What a carrier delivers to a session.
 //!
-//! Input: flags, then operations (see [`step`]). Flag 1: this side is the display's, else the app's. Flag 2: a sound
-//! peer greets first, so that the rest reaches what only a greeted session reads. Flag 4: no session, but one header or
-//! control message (by flag 1).
+//! Input: flags, then operations (see [`step`]). Flag 1: this side is the display's, else the app's. Flag 2:
+//! a sound peer greets first, so that the rest reaches what only a greeted session reads. Flag 4: no session,
+//! but one header or control message (by flag 1).
 
 use std::collections::HashMap;
 
@@ -22,7 +22,8 @@ pub const GREETED: u8 = 2;
 /// The flag for one header or control message.
 pub const ALONE: u8 = 4;
 
-/// A session takes whatever comes; all that it passes on is within its bounds, and after the end there is nothing.
+/// A session takes whatever comes; all that it passes on is within its bounds, and after the end there is
+/// nothing.
 ///
 /// # Panics
 /// When that is not so.
@@ -56,9 +57,10 @@ pub fn run(data: &[u8]) {
 
 /// One operation: a byte that says which, the stream, and what it needs.
 ///
-/// 0 to 3: bytes at the stream's end (two bytes of length, then they). 4: bytes anywhere (length, offset, they).
-/// 5: end of the stream. 6: an end that claims a length. 7: reset. 8: one of this side's streams is stopped.
-/// 9: one of this side's streams could not be opened. 10: time passes (10 ms each). 11: the link is gone.
+/// 0 to 3: bytes at the stream's end (two bytes of length, then they). 4: bytes anywhere (length, offset,
+/// they). 5: end of the stream. 6: an end that claims a length. 7: reset. 8: one of this side's streams is
+/// stopped. 9: one of this side's streams could not be opened. 10: time passes (10 ms each). 11: the link is
+/// gone.
 fn step(link: &mut Link, input: &mut Input<'_>) {
     let operation = input.u8() % 12;
     let stream = StreamId(u64::from(input.u8() % 80));
