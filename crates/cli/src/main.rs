@@ -4,6 +4,7 @@
 //! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
 mod attach;
+mod bench;
 mod bootstrap;
 mod conn;
 mod demo;
@@ -24,7 +25,7 @@ mod ssh;
 use std::process::ExitCode;
 
 use crate::error::Error;
-use crate::flags::{Command, Flags};
+use crate::flags::{BenchCommand, Command, Flags};
 
 fn main() -> ExitCode {
     match Flags::parse(std::env::args_os()).and_then(run_command) {
@@ -42,7 +43,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh { words } => ssh::run(&own, &words),
         Command::Demo(demo) => demo::run(&own, &demo),
-        Command::Bench(_) => Err(Error::Usage("not built yet".into())),
+        Command::Bench(BenchCommand::Windows(bench)) => bench::windows::run(&own, &bench),
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),
     }

@@ -243,10 +243,7 @@ impl<'a> AppSide<'a> {
             }
             // Input first: it must not wait for the pixels below.
             self.flush_sockets(now);
-            self.on_ready(now, &ready);
-            self.on_timeouts(now);
-            self.flush_content(now);
-            self.perform_actions();
+            self.work(now, &ready);
             self.link.transmit();
             self.flush_sockets(now);
             self.remove_ended(now);
@@ -255,6 +252,20 @@ impl<'a> AppSide<'a> {
                 return Ok(outcome);
             }
             ready = self.wait(now)?;
+        }
+    }
+
+    /// Handles what the programs want; the part of a turn that costs time.
+    fn work(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
+        let (began, updates) = (self.clock.now(), self.counters.updates);
+        self.on_ready(now, ready);
+        self.on_timeouts(now);
+        self.flush_content(now);
+        self.perform_actions();
+        if let Some(handle) = &self.handle
+            && self.counters.updates > updates
+        {
+            handle.publish_turn(self.clock.now() - began);
         }
     }
 
@@ -398,6 +409,9 @@ impl<'a> AppSide<'a> {
             Ok(socket) => socket,
             Err(error) => return notice(&format!("cannot serve a program: {error}")),
         };
+        if let Some(handle) = &self.handle {
+            handle.publish_accepted(self.clock.host_now());
+        }
         let id = ConnectionId(self.next_connection);
         self.next_connection += 1;
         let mut config = self.config.core.clone();

@@ -4,7 +4,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use wayferry_proto::LinkState;
@@ -20,7 +21,18 @@ pub(crate) struct Handle(Arc<Shared>);
 struct Shared {
     wake: OwnedFd,
     stop: AtomicBool,
-    published: Mutex<(Counters, LinkState)>,
+    published: Mutex<Published>,
+}
+
+/// What the loop tells.
+#[derive(Debug, Default)]
+struct Published {
+    counters: Counters,
+    link: LinkState,
+    /// Time that each turn with new content took, from the program's request to the session.
+    turns: Vec<Duration>,
+    /// When the newest program connected, on the host's monotonic clock.
+    accepted: Option<Duration>,
 }
 
 impl Handle {
@@ -39,7 +51,18 @@ impl Handle {
 
     /// What the loop last told.
     pub(crate) fn counters(&self) -> (Counters, LinkState) {
-        *self.0.published.lock().unwrap_or_else(PoisonError::into_inner)
+        let published = self.published();
+        (published.counters, published.link)
+    }
+
+    /// How long turns with new content took since this was last asked.
+    pub(crate) fn take_turns(&self) -> Vec<Duration> {
+        std::mem::take(&mut self.published().turns)
+    }
+
+    /// When the newest program connected, on the host's monotonic clock.
+    pub(crate) fn accepted(&self) -> Option<Duration> {
+        self.published().accepted
     }
 
     /// Whether the loop was asked to end; stops being readable.
@@ -49,7 +72,23 @@ impl Handle {
     }
 
     pub(super) fn publish(&self, counters: Counters, link: LinkState) {
-        *self.0.published.lock().unwrap_or_else(PoisonError::into_inner) = (counters, link);
+        let mut published = self.published();
+        (published.counters, published.link) = (counters, link);
+    }
+
+    pub(super) fn publish_turn(&self, took: Duration) {
+        let mut published = self.published();
+        if published.turns.len() < MAX_TURNS {
+            published.turns.push(took);
+        }
+    }
+
+    pub(super) fn publish_accepted(&self, at: Duration) {
+        self.published().accepted = Some(at);
+    }
+
+    fn published(&self) -> MutexGuard<'_, Published> {
+        self.0.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,3 +97,6 @@ impl AsFd for Handle {
         self.0.wake.as_fd()
     }
 }
+
+/// Turns kept for somebody to ask: a minute at 60 Hz, and more.
+const MAX_TURNS: usize = 8192;

@@ -50,6 +50,11 @@ impl Clock {
         Time::new(self.start.elapsed())
     }
 
+    /// What the host's monotonic clock shows.
+    pub(crate) fn host_now(&self) -> Duration {
+        Duration::from_nanos(self.origin.0) + self.start.elapsed()
+    }
+
     /// What the host's monotonic clock showed at the start.
     pub(crate) fn origin(&self) -> HostTime {
         self.origin

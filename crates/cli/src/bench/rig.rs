@@ -1,0 +1,121 @@
+//! What a case of `wayferry bench windows` runs on: a stage, a session to it over an emulated link, programs.
+
+use std::time::Duration;
+
+use wayferry_stage::{
+    Client, ClientError, Config, Endpoint, LinkConfig, Loss, Program, Stage, StageEvent, Stamped, SurfaceId,
+};
+
+use super::Setting;
+use crate::emulated::{Emulated, Plan};
+use crate::error::Error;
+use crate::flags::OwnFlags;
+use crate::run::signals::Signals;
+use crate::run::socket::RuntimeDir;
+
+/// A session on a stage.
+pub(crate) struct Rig<'a> {
+    pub(crate) stage: Stage,
+    pub(crate) session: Emulated,
+    signals: &'a Signals,
+    _dir: RuntimeDir,
+}
+
+impl<'a> Rig<'a> {
+    /// A new one with this link.
+    pub(crate) fn new(own: &OwnFlags, setting: Setting, signals: &'a Signals) -> Result<Self, Error> {
+        let dir = RuntimeDir::private()?;
+        let socket = dir.path().join("stage");
+        let config = Config { socket: Some(socket.clone()), ..Config::default() };
+        let stage =
+            Stage::start(config).map_err(|source| Error::System { doing: "starting the stage", source })?;
+        let (up, down) = setting.links();
+        let plan = Plan { own, compositor: socket, up, down, program: None, tap: None };
+        let session = Emulated::start(plan, signals)?;
+        Ok(Self { stage, session, signals, _dir: dir })
+    }
+
+    /// Starts a scripted program in the session.
+    pub(crate) fn program(
+        &self,
+        script: impl FnOnce(&mut Client) -> Result<(), ClientError> + Send + 'static,
+    ) -> Result<Program, Error> {
+        Program::start(Endpoint::Socket(self.session.socket().to_owned()), script)
+            .map_err(|source| Error::System { doing: "starting a program", source })
+    }
+
+    /// Waits for the first content of the window with this title; gives the window and when that was.
+    pub(crate) fn window(&self, title: &str) -> Result<(SurfaceId, Duration), Error> {
+        let mut watch = self.stage.watch().patience(PATIENCE);
+        watch
+            .find(|stamped| match &stamped.event {
+                StageEvent::FirstAttach { surface, title: Some(found), .. } if found == title => {
+                    Some((*surface, stamped.time))
+                }
+                _ => None,
+            })
+            .map_err(|_| Error::Lost(format!("the window `{title}` did not appear on the stage")))
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&self, time: Duration) -> Result<(), Error> {
+        let end = wayferry_stage::now() + time;
+        loop {
+            let left = end.saturating_sub(wayferry_stage::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.signals.wait_readable(&[], Some(left))?;
+        }
+    }
+
+    /// Types `count` keys into `window`, `period` apart, and waits for the last to be shown.
+    pub(crate) fn type_keys(&self, window: SurfaceId, count: usize, period: Duration) -> Result<(), Error> {
+        self.stage.set_focus(Some(window));
+        self.pass(period)?;
+        for key in "the quick brown fox ".chars().cycle().take(count) {
+            self.stage.type_text(&key.to_string());
+            self.pass(period)?;
+        }
+        self.pass(SETTLE)
+    }
+
+    /// The stage's log so far.
+    pub(crate) fn events(&self) -> Vec<Stamped> {
+        self.stage.events().try_iter().collect()
+    }
+
+    /// Bytes that the link has carried towards the display, with the headers of UDP and IP.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        let down = self.session.link_stats().down;
+        down.offered_bytes + down.offered * HEADERS
+    }
+}
+
+impl Setting {
+    fn links(self) -> (LinkConfig, LinkConfig) {
+        let rate = self.rate_mbps.map(|rate| u64::from(rate) * 1_000_000);
+        let rtt = Duration::from_millis(self.rtt_ms.into());
+        let product = rate.map_or(1 << 20, |rate| (rate as f64 / 8.0 * rtt.as_secs_f64()) as u64);
+        let link = LinkConfig {
+            rate,
+            one_way_delay: rtt / 2,
+            // One product of rate and delay, the usual advice for a router.
+            queue_bytes: product.max(64_000),
+            loss: if self.loss_percent > 0.0 {
+                Loss::Independent(self.loss_percent / 100.0)
+            } else {
+                Loss::None
+            },
+            ..LinkConfig::default()
+        };
+        (link.clone(), LinkConfig { seed: link.seed ^ 0xff, ..link })
+    }
+}
+
+/// How long a window may take to appear.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the last key may take to be shown.
+const SETTLE: Duration = Duration::from_millis(1500);
+/// Bytes of IPv4 and UDP headers.
+const HEADERS: u64 = 28;
