@@ -248,7 +248,7 @@ mod tests {
             } else {
                 self.left.push(index);
             }
-            self.pump(index % 5 == 0);
+            self.pump(index.is_multiple_of(5));
         }
 
         fn pump(&mut self, mut busy: bool) {

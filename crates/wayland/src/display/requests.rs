@@ -245,9 +245,18 @@ impl Connection {
             return self.swallow(request, desc);
         };
         let mut temporary = Vec::new();
+        // The compositor must see new ids in the order in which they are given away: helpers before the new object.
         let mut args = Vec::with_capacity(request.args.len());
         for arg in &request.args {
-            args.push(self.translate(request, arg, &mut temporary)?);
+            args.push(match arg {
+                WireArg::NewId(_) => Arg::NewId(0),
+                arg => self.translate(request, arg, &mut temporary)?,
+            });
+        }
+        for (arg, wire) in args.iter_mut().zip(&request.args) {
+            if matches!(wire, WireArg::NewId(_)) {
+                *arg = self.translate(request, wire, &mut temporary)?;
+            }
         }
         self.send(id, request.opcode, args)?;
         for (id, destroy) in temporary {

@@ -210,11 +210,7 @@ impl Watcher {
 
     fn on_display(&mut self, event: &str, args: &[Arg]) {
         match (event, args) {
-            ("delete_id", [Arg::Uint(id)]) => {
-                if self.things.remove(id).is_some() {
-                    self.free.push(*id);
-                }
-            }
+            ("delete_id", [Arg::Uint(id)]) if self.things.remove(id).is_some() => self.free.push(*id),
             ("error", [_, _, Arg::Str(text)]) => {
                 let text = text.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
                 self.finish(End::CompositorError(text.chars().filter(|c| !c.is_control()).collect()));

@@ -130,6 +130,19 @@ fn positioners_cross_by_value() {
     assert_eq!(rig.requests(), expected);
 }
 
+/// The compositor disconnects a client whose new ids leave a gap.
+#[test]
+fn a_positioner_is_made_before_the_popup_gets_its_id() {
+    let mut rig = Rig::new();
+    let [shell, _, parent_xdg, _] = rig.toplevel();
+    let surface = rig.surface();
+    let xdg_surface = rig.make(shell, "get_xdg_surface", vec![WireArg::Object(surface)]);
+    let args = vec![WireArg::Object(parent_xdg), WireArg::Positioner(Positioner::default())];
+    let popup = rig.make(xdg_surface, "get_popup", args);
+    let positioner = rig.got.iter().find(|got| got.is("xdg_wm_base", "create_positioner")).unwrap().uint(0);
+    assert!(positioner < rig.id(popup));
+}
+
 #[test]
 fn objects_of_a_missing_global_are_inert() {
     let mut rig = Rig::with(&[("wl_compositor", 4), ("wl_shm", 1), ("wl_data_device_manager", 3)]);
