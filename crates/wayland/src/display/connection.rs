@@ -32,6 +32,9 @@ const MAX_BACKLOG: usize = 16_384;
 /// Bytes of blobs kept for requests to come; beyond it the oldest are forgotten.
 const MAX_BLOB_BYTES: usize = 16 << 20;
 
+/// Pipes that one turn of the run loop may open; a descriptor or two each.
+const MAX_WAITING_PIPES: usize = 64;
+
 /// What a connection needs to know.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -81,6 +84,8 @@ pub(super) struct Helpers {
     pub(super) compositor_version: u32,
     pub(super) shm: u32,
     pub(super) presentation: Option<u32>,
+    /// Presentation times are of a clock that is not `CLOCK_MONOTONIC`.
+    pub(super) foreign_clock: bool,
 }
 
 /// The display half of one program's connection.
@@ -110,6 +115,8 @@ pub struct Connection {
     /// Pings not answered because of that: `xdg_wm_base` id and serial.
     pub(super) pings: Vec<(u32, u32)>,
     pub(super) next_pipe: u64,
+    /// Reading ends of pipes that the run loop has not taken yet.
+    pub(super) waiting_pipes: usize,
 }
 
 impl Connection {
@@ -150,6 +157,7 @@ impl Connection {
             hangs: false,
             pings: Vec::new(),
             next_pipe: 1,
+            waiting_pipes: 0,
         };
         if let Err(end) = connection.begin() {
             connection.finish(end);
@@ -260,7 +268,11 @@ impl Connection {
 
     /// The next thing that the run loop is to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        let action = self.actions.pop_front();
+        if matches!(action, Some(Action::PipeOut { .. })) {
+            self.waiting_pipes -= 1;
+        }
+        action
     }
 
     /// Why the connection is over, once it is: write what is queued, perform the actions, then close everything.
@@ -305,7 +317,7 @@ impl Connection {
         (self.helpers.compositor, self.helpers.compositor_version) =
             compositor.ok_or_else(|| lacks("wl_compositor"))?;
         (self.helpers.shm, _) = self.bind_own("wl_shm", 1, Own::Shm)?.ok_or_else(|| lacks("wl_shm"))?;
-        let presentation = self.bind_own("wp_presentation", 1, Own::Helper)?;
+        let presentation = self.bind_own("wp_presentation", 1, Own::Presentation)?;
         self.helpers.presentation = presentation.map(|(id, _)| id);
         Ok(())
     }
@@ -411,8 +423,13 @@ impl Connection {
     }
 
     /// Has what comes out of `fd` sent to the app side.
-    pub(super) fn pipe_out(&mut self, pipe: u64, fd: OwnedFd) {
+    pub(super) fn pipe_out(&mut self, pipe: u64, fd: OwnedFd) -> Result<(), End> {
+        if self.waiting_pipes >= MAX_WAITING_PIPES {
+            return Err(End::TooMuch("pipes asked for at once"));
+        }
+        self.waiting_pipes += 1;
         self.actions.push_back(Action::PipeOut { pipe, fd });
+        Ok(())
     }
 
     pub(super) fn settle(&mut self, outcome: Result<(), End>) {

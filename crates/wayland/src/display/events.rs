@@ -89,13 +89,17 @@ impl Connection {
                 }
                 Ok(())
             }
+            (Own::Presentation, "clock_id") => {
+                self.helpers.foreign_clock = !matches!(args[..], [Arg::Uint(CLOCK_MONOTONIC)]);
+                Ok(())
+            }
             (Own::Start, "done") => self.on_start(now),
             (Own::Frame(surface), "done") => {
                 self.on_frame(now, surface);
                 Ok(())
             }
             (Own::Feedback(surface, unit), name) => {
-                self.on_feedback(surface, unit, name, &args);
+                self.on_feedback(now, surface, unit, name, &args);
                 Ok(())
             }
             (Own::Buffer(surface), "release") => {
@@ -152,7 +156,7 @@ impl Connection {
         }
     }
 
-    fn on_feedback(&mut self, surface: WireId, unit: u64, name: &str, args: &[Arg]) {
+    fn on_feedback(&mut self, now: Time, surface: WireId, unit: u64, name: &str, args: &[Arg]) {
         match (name, args) {
             (
                 "presented",
@@ -167,7 +171,8 @@ impl Connection {
                 ],
             ) => {
                 let seconds = wide(*seconds_high, *seconds_low);
-                let time_ns = seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(*nanos));
+                let told = seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(*nanos));
+                let time_ns = if self.helpers.foreign_clock { self.clock_ns(now) } else { told };
                 let sequence = wide(*sequence_high, *sequence_low);
                 let (refresh_ns, flags) = (*refresh_ns, *flags);
                 self.tell(&ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags });
@@ -205,7 +210,7 @@ impl Connection {
         let rule = policy::event(local.interface.name, raw.opcode);
         // A blob's size follows its descriptor.
         let size = args.windows(2).find_map(|pair| match (&rule.fd, pair) {
-            (Some(Fd::Blob { .. }), [Arg::Fd(_), Arg::Uint(size)]) => Some(*size),
+            (Some(Fd::Blob), [Arg::Fd(_), Arg::Uint(size)]) => Some(*size),
             _ => None,
         });
         let mut translated = Vec::with_capacity(args.len());
@@ -294,6 +299,9 @@ impl Connection {
         self.config.clock_start_ns.saturating_add(elapsed)
     }
 }
+
+/// The clock that the app side expects presentation times of.
+const CLOCK_MONOTONIC: u32 = 1;
 
 /// Characters of a compositor's complaint that are passed on.
 const MAX_ERROR_CHARS: usize = 1024;

@@ -54,6 +54,8 @@ pub(crate) enum Own {
     Registry,
     /// `wl_shm`.
     Shm,
+    /// `wp_presentation`.
+    Presentation,
     /// The callback that ends a step of the start.
     Start,
     /// A frame callback of this surface.

@@ -322,6 +322,9 @@ impl Connection {
     fn after_destructor(&mut self, object: WireId) -> Result<(), End> {
         if let Some(mut surface) = self.surfaces.remove(&object) {
             self.updates.destroy(object);
+            for unit in std::mem::take(&mut surface.awaiting) {
+                self.tell(&ToApp::Discarded { surface: object, unit });
+            }
             for buffer in surface.pool.clear() {
                 self.destroy_buffer(buffer)?;
             }
@@ -367,7 +370,7 @@ impl Connection {
     fn open_pipe(&mut self, pipe: u64) -> Result<OwnedFd, End> {
         let (read, write) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|_| End::TooMuch("open file descriptors"))?;
-        self.pipe_out(pipe, read);
+        self.pipe_out(pipe, read)?;
         Ok(write)
     }
 

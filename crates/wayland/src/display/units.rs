@@ -158,7 +158,7 @@ impl Connection {
     }
 
     fn attach_to(&mut self, id: u32, unit: &Unit, surface: &mut super::surface::Surface) -> Result<(), End> {
-        let (x, y) = unit.offset;
+        let ((x, y), wire) = (unit.offset, unit.surface);
         // wl_surface, version 5: the offset has a request of its own, and attach must not carry it.
         let attach_offset = if surface.version >= 5 { (0, 0) } else { (x, y) };
         if surface.version >= 5 && (x, y) != (0, 0) {
@@ -168,6 +168,9 @@ impl Connection {
         let changed = match unit.content {
             UnitContent::None => {
                 surface.unmap();
+                for unit in std::mem::take(&mut surface.awaiting) {
+                    self.tell(&ToApp::Discarded { surface: wire, unit });
+                }
                 return self.send(id, ops::SURFACE_ATTACH, place(0));
             }
             UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(()),

@@ -142,6 +142,27 @@ fn limits_are_named() {
 }
 
 #[test]
+fn pipes_are_bounded() {
+    let mut rig = Rig::new();
+    let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
+    let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
+    let device_id = rig.id(device);
+    rig.event(device_id, "data_offer", vec![Arg::NewId(0xff00_0000)]);
+    rig.turn();
+    let args = vec![WireArg::Str(Some(b"a".to_vec())), WireArg::Pipe(2)];
+    let receive = ToDisplay::Request(rig.message(WireId::FIRST_DISPLAY, "receive", args)).encode();
+    for _ in 0..64 {
+        rig.connection.on_message(Time::ZERO, &receive);
+    }
+    rig.turn();
+    rig.assert_alive();
+    for _ in 0..65 {
+        rig.connection.on_message(Time::ZERO, &receive);
+    }
+    assert_eq!(rig.end(), Some(&End::TooMuch("pipes asked for at once")));
+}
+
+#[test]
 fn a_broken_compositor_ends_the_connection() {
     let mut rig = Rig::new();
     let surface = rig.surface();

@@ -340,6 +340,39 @@ fn without_presentation_time_a_frame_says_when_it_was_shown() {
     assert!(matches!(rig.take_told()[..], [ToApp::Presented { unit: 2, time_ns: 16_000_000, .. }]));
 }
 
+#[test]
+fn times_of_another_clock_are_not_passed_on() {
+    let mut rig = Rig::new();
+    let presentation = rig.connection.helpers.presentation.unwrap();
+    rig.event(presentation, "clock_id", vec![Arg::Uint(4)]);
+    let surface = rig.surface();
+    let mut unit = rig.unit(surface, UnitContent::Keep);
+    unit.feedback = true;
+    rig.say(&ToDisplay::Unit(unit));
+    let feedback = rig.got.iter().find(|got| got.is("wp_presentation", "feedback")).unwrap().uint(1);
+    rig.take_told();
+    rig.now = Time::from_millis(3);
+    rig.event(feedback, "presented", [0, 99, 0, 16, 0, 9, 7].map(Arg::Uint).into());
+    rig.forget(feedback);
+    rig.turn();
+    assert!(matches!(rig.take_told()[..], [ToApp::Presented { time_ns: 3_000_000, sequence: 9, .. }]));
+}
+
+#[test]
+fn content_that_was_never_shown_is_discarded() {
+    let mut rig = Rig::with(&[("wl_compositor", 4), ("wl_shm", 1)]);
+    let surface = rig.surface();
+    for content in [UnitContent::Keep, UnitContent::None, UnitContent::Keep] {
+        let mut unit = rig.unit(surface, content);
+        unit.feedback = content == UnitContent::Keep;
+        rig.say(&ToDisplay::Unit(unit));
+    }
+    rig.request(surface, "destroy", vec![]);
+    let told = rig.take_told();
+    let discarded: Vec<_> = told.iter().filter(|told| matches!(told, ToApp::Discarded { .. })).collect();
+    assert_eq!(discarded, [&ToApp::Discarded { surface, unit: 1 }, &ToApp::Discarded { surface, unit: 3 }]);
+}
+
 /// One random thing that happens to a surface.
 #[derive(Debug, Clone)]
 enum Step {
