@@ -19,7 +19,7 @@
 //! buffers with pwrite(2).
 
 mod buffer;
-mod client;
+mod connection;
 mod counts;
 mod error;
 mod inner;
@@ -28,7 +28,7 @@ mod program;
 mod scenario;
 mod selection;
 
-pub use client::Client;
+pub use connection::Client;
 pub use counts::Counts;
 pub use error::ClientError;
 pub use inner::{Input, Pane};

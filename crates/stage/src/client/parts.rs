@@ -1,10 +1,12 @@
 //! Windows, popups, subsurfaces, cursors.
 
+use std::os::fd::AsFd;
+
 use wayland_client::protocol::wl_output;
 use wayland_protocols::xdg::shell::client::xdg_positioner::{Anchor, ConstraintAdjustment, Gravity};
 
 use super::buffer::write_all;
-use super::client::Client;
+use super::connection::Client;
 use super::error::ClientError;
 use super::inner::{Loose, Pane, PaneState, Role};
 use crate::compositor::Rect;
@@ -241,7 +243,6 @@ impl Client {
         (width, height, stride): (i32, i32, i32),
         bytes: &[u8],
     ) -> Result<(), ClientError> {
-        use std::os::fd::AsFd;
         let format = wayland_client::protocol::wl_shm::Format::try_from(format)
             .map_err(|()| ClientError::Missing("that format"))?;
         let queue = self.queue.handle();
@@ -255,6 +256,24 @@ impl Client {
         surface.commit();
         buffer.destroy();
         pool.destroy();
+        self.flush()
+    }
+
+    /// Commits a buffer whose file is shorter than its pool says: a violation.
+    ///
+    /// # Errors
+    /// No file could be made, or the connection is lost.
+    pub fn draw_short(&mut self, pane: Pane) -> Result<(), ClientError> {
+        let queue = self.queue.handle();
+        let file = rustix::fs::memfd_create("short", rustix::fs::MemfdFlags::CLOEXEC)?;
+        write_all(&file, &[0; 64], 0)?;
+        let pool = self.shm()?.create_pool(file.as_fd(), 4096, &queue, ());
+        let format = wayland_client::protocol::wl_shm::Format::Xrgb8888;
+        let buffer = pool.create_buffer(0, 32, 32, 128, format, &queue, Loose);
+        let surface = self.surface(pane);
+        surface.attach(Some(&buffer), 0, 0);
+        surface.damage(0, 0, 32, 32);
+        surface.commit();
         self.flush()
     }
 

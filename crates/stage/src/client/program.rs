@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::client::Client;
+use super::connection::Client;
 use super::counts::Counts;
 use super::error::ClientError;
 

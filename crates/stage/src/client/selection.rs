@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use wayland_client::protocol::wl_data_device_manager::DndAction;
 
-use super::client::Client;
+use super::connection::Client;
 use super::error::ClientError;
 use super::inner::{Copied, Pane};
 use crate::compositor::Clipboard;
@@ -128,23 +127,7 @@ impl Client {
             let mut bytes = Vec::new();
             File::from(pipe).read_to_end(&mut bytes).map(|_| bytes)
         });
-        self.wait_briefly("the end of a pipe", |_| reader.is_finished())?;
+        self.wait("the end of a pipe", |_| reader.is_finished())?;
         reader.join().expect("reading does not panic").map_err(ClientError::File)
-    }
-
-    /// As [`Client::wait`], for a condition that no event announces.
-    fn wait_briefly(
-        &mut self,
-        what: &'static str,
-        condition: impl Fn(&Client) -> bool,
-    ) -> Result<(), ClientError> {
-        let deadline = crate::now() + Duration::from_secs(60);
-        while !condition(self) {
-            if crate::now() > deadline {
-                return Err(ClientError::Deadline(what));
-            }
-            self.dispatch(Duration::from_millis(1))?;
-        }
-        Ok(())
     }
 }

@@ -26,8 +26,10 @@ pub(crate) struct XdgSurface {
     pub(crate) resource: xdg_surface::XdgSurface,
     pub(crate) base: xdg_wm_base::XdgWmBase,
     pub(crate) kind: Option<Kind>,
-    /// Configures that were sent and not acknowledged.
-    sent: VecDeque<u32>,
+    /// Configures that were sent and not acknowledged, with the life they were for.
+    sent: VecDeque<(u32, u32)>,
+    /// Counts unmappings: a configure for an earlier life may still be acknowledged, but allows no buffer.
+    life: u32,
     configured: bool,
     started: bool,
     geometry: Option<Rect>,
@@ -93,7 +95,7 @@ impl State {
     pub(crate) fn finish_configure(&mut self, id: SurfaceId, size: (i32, i32)) -> u32 {
         let serial = self.next_serial();
         if let Some(xdg) = self.xdg_mut(id) {
-            xdg.sent.push_back(serial);
+            xdg.sent.push_back((serial, xdg.life));
             if xdg.sent.len() > UNANSWERED {
                 xdg.sent.pop_front();
             }
@@ -128,7 +130,7 @@ impl State {
     pub(crate) fn unmap(&mut self, id: SurfaceId) {
         let Some(xdg) = self.xdg_mut(id) else { return };
         (xdg.configured, xdg.started, xdg.geometry) = (false, false, None);
-        xdg.sent.clear();
+        xdg.life += 1;
         self.dismiss_children(id);
         self.unmap_popup(id);
         self.unmap_window(id);
@@ -136,13 +138,14 @@ impl State {
 
     fn acknowledge(&mut self, id: SurfaceId, serial: u32) {
         let Some(xdg) = self.xdg_mut(id) else { return };
-        let Some(index) = xdg.sent.iter().position(|sent| *sent == serial) else {
+        let Some(index) = xdg.sent.iter().position(|sent| sent.0 == serial) else {
             let message = format!("configure {serial} is not among the unanswered {:?}", xdg.sent);
             xdg.resource.post_error(xdg_surface::Error::InvalidSerial, message);
             return;
         };
+        let life = xdg.sent[index].1;
         xdg.sent.drain(..=index);
-        xdg.configured = true;
+        xdg.configured |= life == xdg.life;
         self.log.push(StageEvent::Ack { surface: id, serial });
     }
 }
@@ -218,6 +221,7 @@ fn create(
         base: base.clone(),
         kind: None,
         sent: VecDeque::new(),
+        life: 0,
         configured: false,
         started: false,
         geometry: None,

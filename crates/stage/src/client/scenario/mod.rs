@@ -15,7 +15,7 @@ pub use cells::Cells;
 pub use demo::Demo;
 pub use typing::Typing;
 
-use super::client::Client;
+use super::connection::Client;
 use super::error::ClientError;
 use super::inner::Pane;
 

@@ -194,7 +194,7 @@ impl Client {
             if left.is_zero() {
                 return Err(ClientError::Deadline(what));
             }
-            self.dispatch(left)?;
+            self.dispatch(left.min(GLANCE))?;
         }
         Ok(())
     }
@@ -480,6 +480,8 @@ impl Binder<'_> {
     }
 }
 
+/// A condition may come true without an event; it is looked at this often.
+const GLANCE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Changed rectangles noted for a buffer before the whole of it counts as changed.
 const STALE: usize = 256;
