@@ -231,16 +231,35 @@ fn a_closed_carrier_may_be_dropped_at_once() {
 #[test]
 fn silence_ends_a_connection() {
     let hasty = Options { idle_timeout: Duration::from_millis(300), ..Options::default() };
-    let identity = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
-    let mut listener = Listener::bind(LOCAL, None, &identity.0, Peers::Secret, &hasty).unwrap();
+    let (app, display) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
+    let mut listener = Listener::bind(LOCAL, None, &app, Peers::Secret, &hasty).unwrap();
     let relay = Relay::start(listener.local_addr());
-    let (display, _) =
-        connect(&[relay.address], &identity.1, identity.0.fingerprint(), PATIENCE, &hasty).unwrap();
+    let (mut display, _) = connect(&[relay.address], &display, app.fingerprint(), PATIENCE, &hasty).unwrap();
     let mut app = listener.accept(PATIENCE).unwrap();
     relay.cut();
     assert!(matches!(closed(&mut *app.carrier), CloseReason::LinkLost(_)));
-    let mut display = display;
     assert!(matches!(closed(&mut *display.carrier), CloseReason::LinkLost(_)));
+}
+
+/// noq 1.4.0 panicked, and took the process with it, in one of twenty links that were cut right after the handshake:
+/// see the segmentation offload in `Options::transport`.
+#[test]
+fn regression_loss_of_the_first_packets_is_survived() {
+    let hasty = Options { idle_timeout: Duration::from_millis(300), ..Options::default() };
+    let (app, display) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
+    let mut listener = Listener::bind(LOCAL, None, &app, Peers::Secret, &hasty).unwrap();
+    let mut carriers = Vec::new();
+    for _ in 0..48 {
+        let relay = Relay::start(listener.local_addr());
+        let (connected, _) =
+            connect(&[relay.address], &display, app.fingerprint(), PATIENCE, &hasty).unwrap();
+        carriers.push(connected.carrier);
+        carriers.push(listener.accept(PATIENCE).unwrap().carrier);
+        relay.cut();
+    }
+    for mut carrier in carriers {
+        assert!(matches!(closed(&mut *carrier), CloseReason::LinkLost(_)));
+    }
 }
 
 /// Forwards datagrams between the first that sends and a fixed address until it is cut.
