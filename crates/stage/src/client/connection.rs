@@ -1,5 +1,6 @@
 //! The client: connection, waiting, drawing.
 
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -33,6 +34,8 @@ pub struct Client {
     pub(crate) queue: EventQueue<Inner>,
     pub(crate) inner: Inner,
     pub(crate) bound: Globals,
+    /// The connection's own socket once more, for [`Client::why`].
+    socket: UnixStream,
     stop: Option<Arc<Stop>>,
     patience: Duration,
     next_sync: u64,
@@ -77,6 +80,7 @@ impl Client {
         stop: Option<Arc<Stop>>,
         counts: Arc<Mutex<Counts>>,
     ) -> Result<Client, ClientError> {
+        let socket = stream.try_clone().map_err(ClientError::Connect)?;
         let connection = Connection::from_socket(stream)?;
         let queue = connection.new_event_queue();
         let registry = connection.display().get_registry(&queue.handle(), ());
@@ -85,6 +89,7 @@ impl Client {
             queue,
             inner: Inner::new(counts),
             bound: Globals::default(),
+            socket,
             stop,
             patience: PATIENCE,
             next_sync: 0,
@@ -168,15 +173,21 @@ impl Client {
                 return Err(self.why(error.into()));
             }
         }
-        Ok(self.queue.dispatch_pending(&mut self.inner).map_err(|error| self.why(error.into()))? > 0)
+        match self.queue.dispatch_pending(&mut self.inner) {
+            Ok(count) => Ok(count > 0),
+            Err(error) => Err(self.why(error.into())),
+        }
     }
 
-    /// The protocol error behind a broken connection, where there is one.
+    /// The protocol error behind a broken connection, where there is one. A write may fail before the error that
+    /// explains it was read; the library then reads no more, so the rest is looked at here.
     fn why(&self, error: ClientError) -> ClientError {
-        match self.connection.protocol_error() {
-            Some(error) => wayland_client::backend::WaylandError::Protocol(error).into(),
-            None => error,
+        if let Some(error) = self.connection.protocol_error() {
+            return wayland_client::backend::WaylandError::Protocol(error).into();
         }
+        let mut rest = vec![0; REST];
+        let count = (&self.socket).read(&mut rest).unwrap_or(0);
+        find_error(&rest[..count]).map_or(error, ClientError::Protocol)
     }
 
     /// Handles events until a condition holds.
@@ -445,6 +456,22 @@ impl Client {
     }
 }
 
+/// The first `wl_display.error` among whole messages, as `object@id: code: message`.
+fn find_error(mut bytes: &[u8]) -> Option<String> {
+    let word = |at: usize, bytes: &[u8]| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    loop {
+        let (object, header) = (word(0, bytes)?, word(4, bytes)?);
+        let size = (header >> 16) as usize;
+        let message = bytes.get(..size)?;
+        if (object, header & 0xffff) == (1, 0) {
+            let (about, code, length) = (word(8, message)?, word(12, message)?, word(16, message)?);
+            let text = message.get(20..20 + (length as usize).saturating_sub(1))?;
+            return Some(format!("object@{about}: {code}: {}", String::from_utf8_lossy(text)));
+        }
+        bytes = bytes.get(size.max(8)..)?;
+    }
+}
+
 fn bind(registry: &wl_registry::WlRegistry, globals: &[Global], queue: &QueueHandle<Inner>) -> Globals {
     let binder = Binder { registry, globals, queue };
     let _: Option<wl_output::WlOutput> = binder.bind(4);
@@ -482,6 +509,25 @@ impl Binder<'_> {
 
 /// A condition may come true without an event; it is looked at this often.
 const GLANCE: Duration = Duration::from_millis(5);
+/// Bytes of a broken connection that are searched for its error.
+const REST: usize = 65_536;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Changed rectangles noted for a buffer before the whole of it counts as changed.
 const STALE: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_found_behind_other_events() {
+        let mut bytes = Vec::new();
+        let mut push = |words: &[u32]| bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        push(&[5, 12 << 16 | 1, 99]);
+        push(&[1, 28 << 16, 17, 3, 5]);
+        bytes.extend(b"oops\0\0\0\0");
+        assert_eq!(find_error(&bytes).as_deref(), Some("object@17: 3: oops"));
+        assert_eq!(find_error(&bytes[..30]), None);
+        assert_eq!(find_error(&[]), None);
+    }
+}

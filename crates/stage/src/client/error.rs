@@ -13,7 +13,8 @@ pub enum ClientError {
     Connect(io::Error),
     /// The compositor lacks this global.
     Missing(&'static str),
-    /// The compositor sent the client away; `interface@id: code: message`.
+    /// The compositor sent the client away; `interface@id: code: message`, with `object` for the interface where
+    /// the connection broke before it was known.
     Protocol(String),
     /// The connection broke.
     Lost(io::Error),

@@ -199,6 +199,7 @@ impl Scene {
 
     fn type_character(&mut self, character: char) {
         self.clear_caret();
+        let last = self.page.lines.len() - 1;
         match character {
             '\u{8}' => self.page.backspace(),
             '\n' => self.page.new_line(),
@@ -211,13 +212,24 @@ impl Scene {
             self.damage.push(Rect::new(PAPER.0, PAPER.1 + 50, PAPER.2, PAPER.3 - 60));
         }
         let row = self.page.lines.len() - 1;
+        if row > last {
+            // A word may have moved down from there.
+            let line = self.draw_line(last).0;
+            self.damage.push(line);
+        }
+        let (line, end) = self.draw_line(row);
+        // What changed is at the end of the line.
+        let from = (end - 2 * self.body.advance).max(line.x);
+        self.damage.push(Rect::new(from, line.y, end - from + 3 * self.body.advance, line.height));
+    }
+
+    /// Draws a line of the page; gives its place and where its text ends.
+    fn draw_line(&mut self, row: usize) -> (Rect, i32) {
         let line = self.line_area(row);
         self.restore(line);
         let text = self.page.lines[row].clone();
         let end = self.body.draw(&mut self.image, (line.x, line.y + 2), INK, &text);
-        // What changed is at the end of the line.
-        let from = (end - 2 * self.body.advance).max(line.x);
-        self.damage.push(Rect::new(from, line.y, end - from + 3 * self.body.advance, line.height));
+        (line, end)
     }
 
     fn draw_caret(&mut self, time: Duration) {
