@@ -135,7 +135,7 @@ fn watch(
 ) -> Result<Option<Image>, Error> {
     let scripted_end = || scripted.map(|_| SCRIPTED_DURATION);
     let end = flags.duration.or_else(scripted_end).map(|duration| Instant::now() + duration);
-    let mut keys = Demo::TEXT.chars().filter(|c| !c.is_control()).cycle();
+    let mut keys = Demo::TEXT.chars().cycle();
     let mut line = Line::new(session);
     let mut last = None;
     let mut turn = 0u32;
