@@ -199,14 +199,18 @@ impl fmt::Display for Difference {
 pub(crate) fn row_checksum(row: &[u32]) -> u64 {
     let mut lanes =
         [0x9e37_79b9_7f4a_7c15u64, 0xc2b2_ae3d_27d4_eb4f, 0x1656_67b1_9e37_79f9, row.len() as u64];
-    let mut quads = row.chunks_exact(4);
-    for quad in &mut quads {
-        for (lane, pixel) in lanes.iter_mut().zip(quad) {
-            *lane = (*lane ^ u64::from(*pixel)).wrapping_mul(PRIME).rotate_left(29);
-        }
+    let step = |lane: u64, low: u32, high: u32| {
+        (lane ^ (u64::from(low) | u64::from(high) << 32)).wrapping_mul(PRIME).rotate_left(29)
+    };
+    let (blocks, rest) = row.as_chunks::<8>();
+    for block in blocks {
+        lanes[0] = step(lanes[0], block[0], block[1]);
+        lanes[1] = step(lanes[1], block[2], block[3]);
+        lanes[2] = step(lanes[2], block[4], block[5]);
+        lanes[3] = step(lanes[3], block[6], block[7]);
     }
-    for pixel in quads.remainder() {
-        lanes[3] = (lanes[3] ^ u64::from(*pixel)).wrapping_mul(PRIME).rotate_left(31);
+    for pixel in rest {
+        lanes[3] = step(lanes[3], *pixel, 0);
     }
     lanes.iter().fold(0, |sum, lane| (sum ^ lane).wrapping_mul(PRIME).rotate_left(27))
 }

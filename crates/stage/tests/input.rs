@@ -176,6 +176,18 @@ fn a_ping_is_answered() {
 }
 
 #[test]
+fn an_input_method_commits_text_between_keys() {
+    let (stage, mut client) = start(Config::default());
+    focused(&stage, &mut client, "text");
+    client.round_trip().unwrap();
+    assert_eq!(stage.commit_text("größe"), 1);
+    stage.type_text("\n");
+    let text = client.wait_input(|input| matches!(input, Input::Text { .. } | Input::Key { .. })).unwrap();
+    assert_eq!(text, Input::Text { text: "größe".to_owned() });
+    assert_eq!(pressed(&mut client), 28);
+}
+
+#[test]
 fn without_a_seat_there_are_pixels_only() {
     let (stage, mut client) = start(Config::default().without(Global::Seat));
     assert!(client.globals().iter().all(|(name, _)| name != "wl_seat"));

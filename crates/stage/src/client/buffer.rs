@@ -58,10 +58,13 @@ impl Slot {
             let mut y = part.y;
             while y < part.y + part.height {
                 let rows = band.min(part.y + part.height - y);
-                scratch.clear();
-                for row in y..y + rows {
-                    let pixels = &image.row(row as u32)[part.x as usize..(part.x + part.width) as usize];
-                    scratch.extend(pixels.iter().flat_map(|pixel| pixel.to_le_bytes()));
+                let row_bytes = part.width as usize * 4;
+                scratch.resize(rows as usize * row_bytes, 0);
+                for (row, bytes) in (y as u32..).zip(scratch.chunks_exact_mut(row_bytes)) {
+                    let pixels = &image.row(row)[part.x as usize..(part.x + part.width) as usize];
+                    for (bytes, pixel) in bytes.as_chunks_mut().0.iter_mut().zip(pixels) {
+                        *bytes = pixel.to_le_bytes();
+                    }
                 }
                 let offset = (y as u64 * u64::from(self.width) + part.x as u64) * 4;
                 write_all(&self.file, &scratch, offset)?;

@@ -16,6 +16,7 @@ use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle};
 use wayland_protocols::wp::primary_selection::zv1::client::{
     zwp_primary_selection_device_manager_v1, zwp_primary_selection_device_v1,
 };
+use wayland_protocols::wp::text_input::zv3::client::zwp_text_input_manager_v3;
 use wayland_protocols::wp::viewporter::client::wp_viewporter;
 use wayland_protocols::xdg::shell::client::xdg_wm_base;
 
@@ -56,6 +57,7 @@ pub(crate) struct Globals {
         Option<zwp_primary_selection_device_manager_v1::ZwpPrimarySelectionDeviceManagerV1>,
     pub(crate) primary_device: Option<zwp_primary_selection_device_v1::ZwpPrimarySelectionDeviceV1>,
     pub(crate) viewporter: Option<wp_viewporter::WpViewporter>,
+    text_manager: Option<zwp_text_input_manager_v3::ZwpTextInputManagerV3>,
 }
 
 impl Client {
@@ -449,6 +451,9 @@ impl Client {
         if has(wl_seat::Capability::Pointer) {
             self.bound.pointer = Some(seat.get_pointer(&queue, ()));
         }
+        if let Some(manager) = &self.bound.text_manager {
+            manager.get_text_input(&seat, &queue, ());
+        }
         let data = self.bound.data_manager.as_ref();
         self.bound.data_device = data.map(|manager| manager.get_data_device(&seat, &queue, ()));
         let primary = self.bound.primary_manager.as_ref();
@@ -487,6 +492,7 @@ fn bind(registry: &wl_registry::WlRegistry, globals: &[Global], queue: &QueueHan
         primary_manager: binder.bind(1),
         primary_device: None,
         viewporter: binder.bind(1),
+        text_manager: binder.bind(1),
     }
 }
 

@@ -17,6 +17,7 @@ use wayland_protocols::wp::primary_selection::zv1::client::{
     zwp_primary_selection_device_manager_v1, zwp_primary_selection_device_v1, zwp_primary_selection_offer_v1,
     zwp_primary_selection_source_v1,
 };
+use wayland_protocols::wp::text_input::zv3::client::{zwp_text_input_manager_v3, zwp_text_input_v3};
 use wayland_protocols::wp::viewporter::client::{wp_viewport, wp_viewporter};
 use wayland_protocols::xdg::shell::client::{
     xdg_popup, xdg_positioner, xdg_surface, xdg_toplevel, xdg_wm_base,
@@ -130,6 +131,11 @@ pub enum Input {
     Cancelled {
         /// Which selection.
         clipboard: Clipboard,
+    },
+    /// An input method committed a text.
+    Text {
+        /// The text.
+        text: String,
     },
     /// A drag came over a surface of the client.
     DragEnter {
@@ -693,6 +699,33 @@ impl Dispatch<zwp_primary_selection_source_v1::ZwpPrimarySelectionSourceV1, Copi
     }
 }
 
+impl Dispatch<zwp_text_input_v3::ZwpTextInputV3, ()> for Inner {
+    fn event(
+        inner: &mut Inner,
+        input: &zwp_text_input_v3::ZwpTextInputV3,
+        event: zwp_text_input_v3::Event,
+        _: &(),
+        _: &Connection,
+        _: &QueueHandle<Inner>,
+    ) {
+        match event {
+            zwp_text_input_v3::Event::Enter { .. } => {
+                input.enable();
+                input.commit();
+            }
+            zwp_text_input_v3::Event::Leave { .. } => {
+                input.disable();
+                input.commit();
+            }
+            zwp_text_input_v3::Event::CommitString { text } => {
+                inner.note(Input::Text { text: text.unwrap_or_default() });
+            }
+            _ => {}
+        }
+    }
+}
+
+delegate_noop!(Inner: zwp_text_input_manager_v3::ZwpTextInputManagerV3);
 delegate_noop!(Inner: wl_compositor::WlCompositor);
 delegate_noop!(Inner: wl_subcompositor::WlSubcompositor);
 delegate_noop!(Inner: wl_subsurface::WlSubsurface);

@@ -24,7 +24,7 @@ pub struct Config {
     pub globals: BTreeSet<Global>,
     /// Formats of shared memory beside ARGB8888 and XRGB8888.
     pub formats: Vec<Format>,
-    /// Version of `wl_compositor`, 4 to 6.
+    /// Version of `wl_compositor`, 4 to 6; 4 unless told.
     pub compositor_version: u32,
     /// Version of `xdg_wm_base`, 1 to 3.
     pub wm_base_version: u32,
@@ -60,7 +60,8 @@ impl Default for Config {
             frames: Frames::RealTime,
             globals: Global::ALL.into_iter().collect(),
             formats: Vec::new(),
-            compositor_version: 6,
+            // Old programs bind what they are offered, whether they know it or not.
+            compositor_version: 4,
             wm_base_version: 3,
             seat_version: 7,
             focus_new_windows: true,
@@ -98,11 +99,23 @@ pub enum Global {
     PrimarySelection,
     /// `zxdg_output_manager_v1`.
     XdgOutput,
+    /// `wp_cursor_shape_manager_v1`.
+    CursorShape,
+    /// `wp_fractional_scale_manager_v1`.
+    FractionalScale,
+    /// `xdg_activation_v1`.
+    Activation,
+    /// `zwp_idle_inhibit_manager_v1`.
+    IdleInhibit,
+    /// `wp_single_pixel_buffer_manager_v1`.
+    SinglePixelBuffer,
+    /// `zwp_text_input_manager_v3`.
+    TextInput,
 }
 
 impl Global {
     /// All of them.
-    pub const ALL: [Global; 7] = [
+    pub const ALL: [Global; 13] = [
         Global::Seat,
         Global::DataDevice,
         Global::Viewporter,
@@ -110,5 +123,11 @@ impl Global {
         Global::Presentation,
         Global::PrimarySelection,
         Global::XdgOutput,
+        Global::CursorShape,
+        Global::FractionalScale,
+        Global::Activation,
+        Global::IdleInhibit,
+        Global::SinglePixelBuffer,
+        Global::TextInput,
     ];
 }

@@ -218,6 +218,15 @@ pub enum StageEvent {
         /// Whether client and serial had the right to.
         accepted: bool,
     },
+    /// A client chose one of the pointer's ready shapes.
+    SetCursorShape {
+        /// Which client.
+        client: ClientNumber,
+        /// The shape, as `wp_cursor_shape_device_v1` numbers them.
+        shape: u32,
+        /// Whether client and serial had the right to.
+        accepted: bool,
+    },
     /// A client set a selection.
     SetSelection {
         /// Which client.

@@ -9,7 +9,9 @@
 mod config;
 mod data;
 mod event;
+mod extras;
 mod geometry;
+mod ime;
 mod log;
 mod output;
 mod pipe;

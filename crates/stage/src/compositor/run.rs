@@ -9,9 +9,15 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use wayland_protocols::wp::cursor_shape::v1::server::wp_cursor_shape_manager_v1::WpCursorShapeManagerV1;
+use wayland_protocols::wp::fractional_scale::v1::server::wp_fractional_scale_manager_v1::WpFractionalScaleManagerV1;
+use wayland_protocols::wp::idle_inhibit::zv1::server::zwp_idle_inhibit_manager_v1::ZwpIdleInhibitManagerV1;
 use wayland_protocols::wp::presentation_time::server::wp_presentation::WpPresentation;
 use wayland_protocols::wp::primary_selection::zv1::server::zwp_primary_selection_device_manager_v1::ZwpPrimarySelectionDeviceManagerV1;
+use wayland_protocols::wp::single_pixel_buffer::v1::server::wp_single_pixel_buffer_manager_v1::WpSinglePixelBufferManagerV1;
+use wayland_protocols::wp::text_input::zv3::server::zwp_text_input_manager_v3::ZwpTextInputManagerV3;
 use wayland_protocols::wp::viewporter::server::wp_viewporter::WpViewporter;
+use wayland_protocols::xdg::activation::v1::server::xdg_activation_v1::XdgActivationV1;
 use wayland_protocols::xdg::decoration::zv1::server::zxdg_decoration_manager_v1::ZxdgDecorationManagerV1;
 use wayland_protocols::xdg::shell::server::xdg_wm_base::XdgWmBase;
 use wayland_protocols::xdg::xdg_output::zv1::server::zxdg_output_manager_v1::ZxdgOutputManagerV1;
@@ -116,6 +122,14 @@ fn create_globals(display: &DisplayHandle, config: &Config) {
                 display.create_global::<State, ZwpPrimarySelectionDeviceManagerV1, ()>(1, ())
             }
             Global::XdgOutput => display.create_global::<State, ZxdgOutputManagerV1, ()>(3, ()),
+            Global::CursorShape => display.create_global::<State, WpCursorShapeManagerV1, ()>(1, ()),
+            Global::FractionalScale => display.create_global::<State, WpFractionalScaleManagerV1, ()>(1, ()),
+            Global::Activation => display.create_global::<State, XdgActivationV1, ()>(1, ()),
+            Global::IdleInhibit => display.create_global::<State, ZwpIdleInhibitManagerV1, ()>(1, ()),
+            Global::SinglePixelBuffer => {
+                display.create_global::<State, WpSinglePixelBufferManagerV1, ()>(1, ())
+            }
+            Global::TextInput => display.create_global::<State, ZwpTextInputManagerV3, ()>(1, ()),
         };
     }
 }

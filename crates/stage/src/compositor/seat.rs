@@ -92,11 +92,13 @@ impl State {
                 keyboard.leave(serial, &surface.resource);
             }
         }
+        self.move_text_focus(false);
         self.seat.focus = to;
         self.offer_selections();
         for keyboard in self.keyboards_of(to) {
             self.enter_keyboard(&keyboard);
         }
+        self.move_text_focus(true);
         self.activate(to.map(|id| self.window_of(id)));
         self.log.push(StageEvent::KeyboardFocus { surface: to });
     }
@@ -359,6 +361,12 @@ impl Dispatch<wl_seat::WlSeat, ()> for State {
 }
 
 impl State {
+    /// Whether the client has the pointer and the serial is no older than its coming.
+    pub(crate) fn may_set_cursor(&self, client: &Client, serial: u32) -> bool {
+        let since_enter = serial.wrapping_sub(self.seat.enter_serial) as i32;
+        self.focus_is_of(self.seat.pointer_focus, client) && self.knows_serial(serial) && since_enter >= 0
+    }
+
     fn focus_is_of(&self, focus: Option<SurfaceId>, client: &Client) -> bool {
         focus.and_then(|id| self.surface(id)).is_some_and(|surface| surface.client == number(client))
     }
@@ -401,10 +409,7 @@ impl Dispatch<wl_pointer::WlPointer, ()> for State {
             pointer.post_error(wl_pointer::Error::Role, "the surface has another role".to_owned());
             return;
         }
-        let since_enter = serial.wrapping_sub(state.seat.enter_serial) as i32;
-        let accepted = state.focus_is_of(state.seat.pointer_focus, client)
-            && state.knows_serial(serial)
-            && since_enter >= 0;
+        let accepted = state.may_set_cursor(client, serial);
         let hotspot = (hotspot_x, hotspot_y);
         if accepted {
             state.seat.cursor = id.map(|id| (id, hotspot));

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use wayland_server::protocol::{wl_buffer, wl_shm, wl_shm_pool};
 use wayland_server::{Client, DataInit, Dispatch, DisplayHandle, GlobalDispatch, New, Resource, WEnum};
 
@@ -69,6 +70,16 @@ impl Content {
             self.rows[y] = row_checksum(self.image.row(y as u32));
         }
         Some(())
+    }
+}
+
+impl Buffer {
+    /// A buffer of one ARGB8888 pixel.
+    pub(crate) fn of_one_pixel(pixel: u32) -> std::io::Result<Buffer> {
+        let file = memfd_create("pixel", MemfdFlags::CLOEXEC)?;
+        rustix::io::pwrite(&file, &pixel.to_le_bytes(), 0)?;
+        let pool = Arc::new(Pool { file, size: AtomicI64::new(4) });
+        Ok(Buffer { pool, offset: 0, width: 1, height: 1, stride: 4, format: wl_shm::Format::Argb8888 })
     }
 }
 
@@ -271,7 +282,7 @@ fn convert(format: wl_shm::Format, from: &[u8], to: &mut [u32]) {
         }
         return;
     }
-    let words = from.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    let words = from.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
     let swap = |pixel: u32| pixel & 0xff00_ff00 | (pixel & 255) << 16 | pixel >> 16 & 255;
     let ten = |pixel: u32| {
         let alpha = (pixel >> 30) * 85;

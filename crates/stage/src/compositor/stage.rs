@@ -161,6 +161,12 @@ impl Stage {
         });
     }
 
+    /// Commits a text by input method to the focused client; how many of its text inputs wanted one.
+    pub fn commit_text(&self, text: &str) -> usize {
+        let text = text.to_owned();
+        self.ask(move |state| state.commit_text(&text))
+    }
+
     /// Moves the pointer on the output, in logical pixels.
     pub fn pointer_motion(&self, x: f64, y: f64) {
         self.ask(move |state| state.motion(x, y));

@@ -13,6 +13,7 @@ use wayland_server::{Client, DisplayHandle, Resource};
 use super::config::Config;
 use super::data::DataState;
 use super::event::{ClientNumber, Role, StageEvent, SurfaceId};
+use super::ime::TextInput;
 use super::log::Log;
 use super::output::XdgOutputResource;
 use super::primary::PrimaryState;
@@ -35,6 +36,7 @@ pub(crate) struct State {
     pub(crate) seat: Seat,
     pub(crate) data: DataState,
     pub(crate) primary: PrimaryState,
+    pub(crate) text_inputs: Vec<TextInput>,
     pub(crate) ticks: u64,
     gone: Gone,
     last_client: u64,
@@ -79,6 +81,7 @@ impl State {
             wm_bases: Vec::new(),
             data: DataState::default(),
             primary: PrimaryState::default(),
+            text_inputs: Vec::new(),
             ticks: 0,
             gone: Gone::default(),
             last_client: 0,

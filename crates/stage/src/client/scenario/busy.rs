@@ -67,11 +67,15 @@ impl Busy {
 /// Fills a picture with noise.
 pub(crate) fn noise(image: &mut Image, random: &mut Random) {
     for y in 0..image.height() {
-        for pair in image.row_mut(y).chunks_mut(2) {
+        let (pairs, last) = image.row_mut(y).as_chunks_mut::<2>();
+        for pair in pairs {
             let bits = random.next();
-            for (pixel, half) in pair.iter_mut().zip([bits as u32, (bits >> 32) as u32]) {
-                *pixel = half | 0xff00_0000;
-            }
+            *pair = [bits as u32 | OPAQUE, (bits >> 32) as u32 | OPAQUE];
+        }
+        for pixel in last {
+            *pixel = random.next() as u32 | OPAQUE;
         }
     }
 }
+
+const OPAQUE: u32 = 0xff00_0000;
