@@ -202,6 +202,12 @@ pub enum ToApp {
         /// The `wl_keyboard`.
         keyboard: WireId,
     },
+    /// So many bytes of the wayland channel's messages have been handled, all in all; sent now and then. The app side
+    /// stops listening to a program that is too far ahead of it.
+    Consumed {
+        /// Payload bytes since the connection began.
+        bytes: u64,
+    },
     /// The compositor ended this connection.
     Fatal {
         /// `wl_display.error` code, or 0.
@@ -225,6 +231,7 @@ const DISCARDED: u8 = 4;
 const VISIBLE: u8 = 5;
 const KEYS_HELD: u8 = 6;
 const FATAL: u8 = 7;
+const CONSUMED: u8 = 8;
 
 impl ToDisplay {
     /// The message's bytes.
@@ -316,6 +323,10 @@ impl ToApp {
                 w.u8(KEYS_HELD);
                 w.varint(keyboard.0);
             }
+            Self::Consumed { bytes } => {
+                w.u8(CONSUMED);
+                w.varint(*bytes);
+            }
             Self::Fatal { code, message } => {
                 w.u8(FATAL);
                 w.varint(u64::from(*code));
@@ -351,6 +362,7 @@ impl ToApp {
             },
             VISIBLE => Self::Visible { surface: WireId(r.varint("an object")?), visible: r.bool("a flag")? },
             KEYS_HELD => Self::KeysHeld { keyboard: WireId(r.varint("an object")?) },
+            CONSUMED => Self::Consumed { bytes: r.varint("a count of bytes")? },
             FATAL => Self::Fatal {
                 code: r.varint_u32("error code")?,
                 message: r.str(MAX_ARG_BYTES, "a text")?.to_owned(),
@@ -594,6 +606,7 @@ mod tests {
             ),
             (id(), any::<bool>()).prop_map(|(surface, visible)| ToApp::Visible { surface, visible }),
             id().prop_map(|keyboard| ToApp::KeysHeld { keyboard }),
+            (0u64..1 << 60).prop_map(|bytes| ToApp::Consumed { bytes }),
             (any::<u32>(), ".{0,20}").prop_map(|(code, message)| ToApp::Fatal { code, message }),
         ]
     }

@@ -286,7 +286,13 @@ mod tests {
             globals: vec![Global { name: 3, interface: "wl_compositor".to_owned(), version: 4 }],
             outputs: vec![output],
             seats: vec![
-                Seat { global: 8, capabilities: 3, name: "seat0".to_owned(), keymap, repeat: Some((25, 600)) },
+                Seat {
+                    global: 8,
+                    capabilities: 3,
+                    name: "seat0".to_owned(),
+                    keymap,
+                    repeat: Some((25, 600)),
+                },
                 Seat::default(),
             ],
             formats: vec![0, 1, 0x3432_4241],

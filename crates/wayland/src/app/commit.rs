@@ -25,8 +25,7 @@ impl Connection {
     pub(super) fn commit(&mut self, id: u32) -> Result<(), Fault> {
         let synchronised = self.effectively_synchronised(id);
         if synchronised {
-            // The child's pixels of an earlier parent commit must leave before newer ones replace them.
-            self.flush_ancestors(id)?;
+            self.flush_older(id)?;
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let was_mapped = surface.mapped();
@@ -215,14 +214,23 @@ impl Connection {
     }
 
     /// `wl_subsurface.destroy`: the surface loses its parent.
-    pub(super) fn orphan(&mut self, subsurface: u32) {
-        let Some(child) = self.association(subsurface) else { return };
-        let Some(surface) = self.surfaces.get_mut(&child) else { return };
-        surface.cached = None;
+    pub(super) fn orphan(&mut self, subsurface: u32) -> Result<(), Fault> {
+        let Some(child) = self.association(subsurface) else { return Ok(()) };
+        let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
+        let cached = surface.cached.take();
         surface.sync = false;
         if let Some(parent) = surface.parent.take().and_then(|parent| self.surfaces.get_mut(&parent)) {
             parent.children.retain(|id| *id != child);
         }
+        cached.map_or(Ok(()), |cached| self.give_up(cached))
+    }
+
+    /// Frees the callbacks of a commit that will never be sent.
+    pub(super) fn give_up(&mut self, unsent: Unsent) -> Result<(), Fault> {
+        let (mut frames, mut feedback) = (Vec::new(), Vec::new());
+        unsent.into_callbacks(&mut frames, &mut feedback);
+        frames.into_iter().try_for_each(|id| self.forget(id))?;
+        self.discard_feedback(feedback)
     }
 
     /// `wl_surface.destroy`: what has not been sent never will be.
@@ -241,8 +249,7 @@ impl Connection {
         frames.extend(surface.pending.frames);
         feedback.extend(surface.pending.feedback);
         for unsent in surface.unsent.into_iter().chain(surface.cached) {
-            frames.extend(unsent.frames);
-            feedback.extend(unsent.feedback);
+            unsent.into_callbacks(&mut frames, &mut feedback);
         }
         // Their ids must become free; the program knows that the surface is gone.
         frames.into_iter().try_for_each(|id| self.forget(id))?;

@@ -73,8 +73,22 @@ impl Connection {
                 }
                 Ok(())
             }
+            ToApp::Consumed { bytes } => self.on_consumed(bytes),
             ToApp::Fatal { code, message } => self.on_fatal(code, &message),
         }
+    }
+
+    /// The display side has caught up: requests that waited for it are handled.
+    fn on_consumed(&mut self, bytes: u64) -> Result<(), Fault> {
+        if bytes < self.consumed || bytes > self.sent {
+            return Err(Fault::Peer(format!("{bytes} bytes consumed of {} sent", self.sent)));
+        }
+        let stalled = self.stalled();
+        self.consumed = bytes;
+        if stalled {
+            self.process(self.now);
+        }
+        Ok(())
     }
 
     /// The compositor ended the connection: the program learns the reason as if it had been told directly.

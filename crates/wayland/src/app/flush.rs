@@ -13,7 +13,7 @@ use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
 use super::surface::{Change, Unsent};
-use super::{Connection, Fault};
+use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
@@ -22,13 +22,12 @@ impl Connection {
     /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due.
     pub fn flush(&mut self, now: Time, budget: &mut u64) {
         self.now = now;
-        if *budget > 0 {
-            self.debt = 0;
+        if *budget > 0 && std::mem::take(&mut self.debt) > MAX_DEBT {
+            self.process(now);
         }
         self.starved = false;
-        let mut due: Vec<u32> =
-            self.surfaces.keys().copied().filter(|id| self.send_due(*id) <= Some(now)).collect();
-        due.retain(|id| self.send_due(*id).is_some());
+        let is_due = |id: &u32| self.send_due(*id).is_some_and(|due| due <= now);
+        let mut due: Vec<u32> = self.surfaces.keys().copied().filter(is_due).collect();
         // Whoever waited longest goes first.
         due.sort_by_key(|id| (self.surfaces[id].last_sent, *id));
         for id in due {
@@ -118,10 +117,16 @@ impl Connection {
         chain.into_iter().rev().try_for_each(|id| self.flush_surface(id))
     }
 
-    /// Sends the waiting commits above a synchronised child that include pixels of it.
-    pub(super) fn flush_ancestors(&mut self, id: u32) -> Result<(), Fault> {
-        let changed = |surface: &super::surface::Surface| !surface.changed.is_empty() || surface.fresh;
-        if self.surfaces.get(&id).is_some_and(changed) { self.flush_tree(id) } else { Ok(()) }
+    /// Sends the waiting commits that include a synchronised child: its pixels of then must leave before newer ones
+    /// replace them.
+    pub(super) fn flush_older(&mut self, child: u32) -> Result<(), Fault> {
+        let mentions = |id: &u32| {
+            self.surfaces
+                .get(id)
+                .and_then(|surface| surface.unsent.as_ref())
+                .is_some_and(|unsent| unsent.mentions(child))
+        };
+        if self.ancestors(child).any(|id| mentions(&id)) { self.flush_tree(child) } else { Ok(()) }
     }
 
     /// Sends the waiting commit of `id`; returns the bytes of content that left with it.
@@ -130,20 +135,24 @@ impl Connection {
             return Ok(0);
         };
         let mut bytes = 0;
-        if let Some(unit) = self.unit(id, unsent, &mut bytes) {
+        if let Some(unit) = self.unit(id, unsent, &mut bytes)? {
             self.send(&ToDisplay::Unit(unit));
         }
         Ok(bytes)
     }
 
     /// The unit for a commit, its updates queued. `None` when the surface is gone.
-    fn unit(&mut self, id: u32, unsent: Unsent, bytes: &mut u64) -> Option<Unit> {
-        let children =
-            unsent.children.into_iter().filter_map(|(child, unsent)| self.unit(child, unsent, bytes));
-        let children: Vec<_> = children.collect();
+    fn unit(&mut self, id: u32, unsent: Unsent, bytes: &mut u64) -> Result<Option<Unit>, Fault> {
+        if !self.surfaces.contains_key(&id) {
+            return self.give_up(unsent).map(|()| None);
+        }
+        let mut children = Vec::new();
+        for (child, unsent) in unsent.children {
+            children.extend(self.unit(child, unsent, bytes)?);
+        }
         let content = self.content(id, unsent.change, bytes);
         let now = self.now;
-        let surface = self.surfaces.get_mut(&id)?;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
         surface.last_sent = Some(now);
         surface.units += 1;
         let number = surface.units;
@@ -151,15 +160,8 @@ impl Connection {
         let feedback = !unsent.feedback.is_empty();
         surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
         let state = unsent.state.into_requests();
-        Some(Unit {
-            surface: surface.wire,
-            number,
-            state,
-            content,
-            offset: unsent.offset,
-            feedback,
-            children,
-        })
+        let surface = surface.wire;
+        Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
     }
 
     /// Queues the pixels that the display side lacks.

@@ -56,6 +56,9 @@ use self::surface::Surface;
 const MAX_WAITING_OUT: usize = 1 << 20;
 /// Content handed over beyond the budget because order demanded it; above this the program's requests wait.
 const MAX_DEBT: u64 = 4 << 20;
+/// Bytes of messages that the display side has not handled; a program beyond it waits. Far above what programs send
+/// in a round trip or during an outage, so only floods meet it.
+const MAX_AHEAD: u64 = 4 << 20;
 /// Bytes of blobs (keymaps) kept per connection.
 const MAX_BLOB_BYTES: usize = 16 << 20;
 /// Events of the compositor that wait for a blob.
@@ -133,6 +136,9 @@ pub struct Connection {
     pool_bytes: u64,
     /// Content handed over beyond the budget.
     debt: u64,
+    /// Bytes of messages sent to the display side, and handled there.
+    sent: u64,
+    consumed: u64,
     /// The last flush ended because the budget did.
     starved: bool,
     end: Option<End>,
@@ -166,6 +172,8 @@ impl Connection {
             next_pipe: 2,
             pool_bytes: 0,
             debt: 0,
+            sent: 0,
+            consumed: 0,
             starved: false,
             end: None,
         }
@@ -184,7 +192,7 @@ impl Connection {
     /// Handles the requests that have arrived. Requests wait while content far beyond the budget is on its way.
     pub fn process(&mut self, now: Time) {
         self.now = now;
-        while self.end.is_none() && self.debt <= MAX_DEBT {
+        while self.end.is_none() && !self.stalled() {
             let step = match self.input.next_message() {
                 Ok(Some(raw)) => self.on_request(&raw),
                 Ok(None) => break,
@@ -194,9 +202,9 @@ impl Connection {
         }
     }
 
-    /// Whether [`Self::process`] left requests unread because of the budget.
+    /// Whether [`Self::process`] leaves requests unread because too much of what they brought is on its way.
     pub fn stalled(&self) -> bool {
-        self.debt > MAX_DEBT
+        self.debt > MAX_DEBT || self.sent - self.consumed > MAX_AHEAD
     }
 
     /// Handles one message of the display side.
@@ -284,6 +292,7 @@ impl Connection {
         if bytes.len() > MAX_MESSAGE {
             return self.settle(Err(Fault::TooMuch("bytes of one commit")));
         }
+        self.sent += bytes.len() as u64;
         self.actions.push_back(Action::Message(bytes));
     }
 

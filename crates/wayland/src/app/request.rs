@@ -267,6 +267,11 @@ impl Connection {
     fn translate(&mut self, call: Call, args: Option<Vec<Arg>>) -> Result<Option<Vec<WireArg>>, Fault> {
         let Some(args) = args else { return Ok(None) };
         let mut out = Vec::with_capacity(args.len());
+        // A blob's size follows its descriptor.
+        let size = args.windows(2).find_map(|pair| match pair {
+            [Arg::Fd(_), Arg::Uint(size)] => Some(*size),
+            _ => None,
+        });
         for (index, arg) in args.into_iter().enumerate() {
             let serial = call.rule.serial.map(usize::from) == Some(index);
             out.push(match arg {
@@ -281,7 +286,7 @@ impl Connection {
                 Arg::Array(value) => WireArg::Array(value),
                 Arg::Object(id) => self.translate_object(id),
                 Arg::NewId(id) => WireArg::NewId(self.wire(id).unwrap_or(WireId::NULL)),
-                Arg::Fd(fd) => self.translate_fd(call, fd)?,
+                Arg::Fd(fd) => self.translate_fd(call, fd, size)?,
             });
         }
         Ok(Some(out))
@@ -313,16 +318,26 @@ impl Connection {
         Some(Image { hash, width, height, format: buffer.format.to_wl_shm() })
     }
 
-    fn translate_fd(&mut self, call: Call, fd: OwnedFd) -> Result<WireArg, Fault> {
-        if !matches!(call.rule.fd, Some(Fd::Pipe)) {
+    fn translate_fd(&mut self, call: Call, fd: OwnedFd, size: Option<u32>) -> Result<WireArg, Fault> {
+        let fault = |what: String| {
             let (interface, message) = call.name();
-            let text = format!("{interface}.{message}: files of this kind do not cross");
-            return Err(Fault::app(call.id, error_code::IMPLEMENTATION, text));
+            Fault::app(call.id, error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
+        };
+        match (call.rule.fd, size) {
+            (Some(Fd::Pipe), _) => {
+                let pipe = self.next_pipe;
+                self.next_pipe += 2;
+                self.actions.push_back(Action::PipeIn { pipe, fd });
+                Ok(WireArg::Pipe(pipe))
+            }
+            (Some(Fd::Blob), Some(length)) => {
+                let bytes = crate::blob::read(&fd, length).map_err(|error| fault(error.to_string()))?;
+                let hash = crate::blob::hash(&bytes);
+                self.actions.push_back(Action::Blob { hash, bytes });
+                Ok(WireArg::Blob { hash, length })
+            }
+            _ => Err(fault("files of this kind do not cross".to_owned())),
         }
-        let pipe = self.next_pipe;
-        self.next_pipe += 2;
-        self.actions.push_back(Action::PipeIn { pipe, fd });
-        Ok(WireArg::Pipe(pipe))
     }
 
     /// What must happen before a request crosses: commits that it builds on leave first.
@@ -356,7 +371,7 @@ impl Connection {
             }
             (("wl_subsurface", "set_sync"), []) => self.set_sync(call.id, true)?,
             (("wl_subsurface", "set_desync"), []) => self.set_sync(call.id, false)?,
-            (("wl_subsurface", "destroy"), []) => self.orphan(call.id),
+            (("wl_subsurface", "destroy"), []) => self.orphan(call.id)?,
             (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
             (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
             (("wl_keyboard", "release"), []) => {

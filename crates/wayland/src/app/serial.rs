@@ -40,6 +40,14 @@ impl Serials {
 }
 
 #[cfg(test)]
+impl Serials {
+    /// As if another display had been attached, `offset` after the first.
+    pub(crate) fn begin_epoch(&mut self, offset: u32) {
+        *self = Self { offset, seen: None };
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

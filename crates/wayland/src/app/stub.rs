@@ -1,6 +1,7 @@
-//! Answers in place of a compositor that lacks an optional global.
+//! Answers in place of a compositor: for optional globals that it lacks, and for requests with a serial that it never
+//! gave out.
 //!
-//! Most requests of such globals need no answer; those below do, or programs would wait for ever. Invariant: a stub
+//! Most such requests need no answer; those below do, or programs would wait for ever. Invariant: what is answered here
 //! never crosses to the display side.
 
 use crate::wire::Arg;
@@ -25,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// The events that a stub owes for a request that did not cross.
+    /// The events that are owed for a request that did not cross.
     pub(super) fn answer_stub(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
         let made = args.iter().find_map(|arg| if let Plain::NewId(id) = arg { Some(*id) } else { None });
         match (call.name(), made) {
@@ -51,6 +52,15 @@ impl Connection {
                 self.emit(id, "handle", vec![name("wayferry")])
             }
             (("zxdg_importer_v2", "import_toplevel"), Some(id)) => self.emit(id, "destroyed", Vec::new()),
+            (("xdg_popup", "grab"), _) => self.emit(call.id, "popup_done", Vec::new()),
+            (
+                ("wl_data_device", "set_selection" | "start_drag")
+                | ("zwp_primary_selection_device_v1", "set_selection"),
+                _,
+            ) => match args.first() {
+                Some(Plain::Object(source)) if *source != 0 => self.emit(*source, "cancelled", Vec::new()),
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }

@@ -145,6 +145,20 @@ impl Unsent {
     }
 }
 
+impl Unsent {
+    /// Whether it includes a commit of that child.
+    pub(crate) fn mentions(&self, child: u32) -> bool {
+        self.children.iter().any(|(id, unsent)| *id == child || unsent.mentions(child))
+    }
+
+    /// Gives up: the frame callbacks and the presentation feedback that nobody will answer, children's included.
+    pub(crate) fn into_callbacks(self, frames: &mut Vec<u32>, feedback: &mut Vec<u32>) {
+        frames.extend(self.frames);
+        feedback.extend(self.feedback);
+        self.children.into_iter().for_each(|(_, child)| child.into_callbacks(frames, feedback));
+    }
+}
+
 /// What a surface is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Role {

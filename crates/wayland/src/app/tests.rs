@@ -435,6 +435,68 @@ fn a_childs_new_pixels_never_enter_an_older_parent_unit() {
     assert_eq!(rig.units().len(), 1);
 }
 
+/// A parent unit that waits may include a commit of the child that changed nothing.
+#[test]
+fn a_childs_unchanged_commit_does_not_let_newer_pixels_into_an_older_unit() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    for (value, parent_too) in [(5, true), (5, true), (6, false)] {
+        rig.flush(u64::MAX);
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(child, buffer);
+        rig.commit(child);
+        if parent_too {
+            rig.commit(parent);
+        }
+        rig.now += FRAME / 4;
+    }
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(rig.updates.len(), 2, "value 6 is cached: its parent has not committed");
+}
+
+#[test]
+fn a_child_destroyed_under_a_waiting_unit_frees_its_callbacks() {
+    let mut rig = Rig::new();
+    let (parent, child, _, _) = tree(&mut rig);
+    let frame = rig.frame(child);
+    rig.commit(child);
+    rig.commit(parent);
+    rig.events();
+    rig.request(child, "destroy", vec![]);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let freed = rig
+        .events()
+        .iter()
+        .any(|e| e.name == "delete_id" && matches!(e.args[..], [Arg::Uint(id)] if id == frame));
+    assert!(freed);
+}
+
+#[test]
+fn a_flood_of_requests_waits_for_the_display() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let base = rig.bind("xdg_wm_base");
+    let surface = rig.surface(compositor);
+    let xdg = rig.id("xdg_surface");
+    rig.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(surface)]);
+    let toplevel = rig.id("xdg_toplevel");
+    rig.request(xdg, "get_toplevel", vec![Arg::NewId(toplevel)]);
+    let title = || vec![Arg::Str(Some(vec![b'x'; 4000]))];
+    while !rig.connection.stalled() {
+        rig.request(toplevel, "set_title", title());
+    }
+    let ahead = rig.connection.sent;
+    assert!(ahead < MAX_AHEAD + 8192);
+    rig.request(toplevel, "set_title", title());
+    assert_eq!(rig.connection.sent, ahead, "the request waits unread");
+    rig.tell(&ToApp::Consumed { bytes: ahead });
+    assert!(rig.connection.sent > ahead, "and is handled once the display has caught up");
+    rig.tell(&ToApp::Consumed { bytes: ahead + (1 << 20) });
+    assert!(matches!(rig.connection.end(), Some(End::PeerViolation(_))));
+}
+
 #[test]
 fn a_desynchronised_child_commits_alone() {
     let mut rig = Rig::new();
@@ -517,6 +579,117 @@ fn a_pipe_for_a_dead_object_sees_the_end_at_once() {
     rig.tell(&ToApp::Event(Request { object: wire, opcode: 1, args: send }));
     let Some(Action::PipeOut { fd, .. }) = rig.pipes.pop() else { panic!("no pipe") };
     assert_eq!(rustix::io::read(&fd, &mut [0; 1]).unwrap(), 0);
+}
+
+/// A program that may make virtual keyboards, and has one.
+fn virtual_keyboard() -> (Rig, u32) {
+    let manager = "zwp_virtual_keyboard_manager_v1";
+    let mut desk = Desk::clone(&desk());
+    desk.snapshot.globals.push(Global { name: 30, interface: manager.to_owned(), version: 1 });
+    let mut rig = Rig::with_desk(&Rc::new(desk.clone()));
+    let allow = Config { allow: vec![manager.to_owned()], ..Config::default() };
+    rig.connection = Connection::new(allow, &Rc::new(desk));
+    let (manager, seat) = (rig.bind(manager), rig.bind("wl_seat"));
+    let keyboard = rig.id("zwp_virtual_keyboard_v1");
+    rig.request(manager, "create_virtual_keyboard", vec![Arg::Object(seat), Arg::NewId(keyboard)]);
+    rig.sent.clear();
+    rig.pipes.clear();
+    (rig, keyboard)
+}
+
+#[test]
+fn a_virtual_keyboards_keymap_crosses_as_a_blob() {
+    let (mut rig, keyboard) = virtual_keyboard();
+    let args = vec![Arg::Uint(1), Arg::Fd(file(b"xkb_keymap {}\0 and more")), Arg::Uint(14)];
+    rig.request(keyboard, "keymap", args);
+    let hash = crate::blob::hash(b"xkb_keymap {}\0");
+    assert!(matches!(&rig.pipes[..], [Action::Blob { hash: h, bytes }] if *h == hash && bytes.len() == 14));
+    let [ToDisplay::Request(Request { args, .. })] = &rig.sent[..] else { panic!("{:?}", rig.sent) };
+    assert_eq!(args[..], [WireArg::Uint(1), WireArg::Blob { hash, length: 14 }, WireArg::Uint(14)]);
+}
+
+#[test]
+fn a_keymap_that_cannot_be_read_ends_only_this_program() {
+    for (size, what) in [(20, "ends at byte 4"), (u32::MAX, "at most")] {
+        let (mut rig, keyboard) = virtual_keyboard();
+        rig.request(keyboard, "keymap", vec![Arg::Uint(1), Arg::Fd(file(b"xkb\0")), Arg::Uint(size)]);
+        let end = rig.connection.end();
+        assert!(matches!(end, Some(End::AppViolation(text)) if text.contains(what)), "{end:?}");
+        assert!(rig.sent.is_empty());
+    }
+}
+
+/// A source of the regular clipboard and the device of its seat.
+fn clipboard(rig: &mut Rig) -> (u32, u32) {
+    let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
+    let (source, device) = (rig.id("wl_data_source"), rig.id("wl_data_device"));
+    rig.request(manager, "create_data_source", vec![Arg::NewId(source)]);
+    rig.request(manager, "get_data_device", vec![Arg::NewId(device), Arg::Object(seat)]);
+    (source, device)
+}
+
+/// A popup of nothing, as far as the app half cares.
+fn popup(rig: &mut Rig) -> u32 {
+    let (compositor, base) = (rig.bind("wl_compositor"), rig.bind("xdg_wm_base"));
+    let surface = rig.surface(compositor);
+    let (xdg, positioner, popup) = (rig.id("xdg_surface"), rig.id("xdg_positioner"), rig.id("xdg_popup"));
+    rig.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(surface)]);
+    rig.request(base, "create_positioner", vec![Arg::NewId(positioner)]);
+    rig.request(xdg, "get_popup", vec![Arg::NewId(popup), Arg::Object(0), Arg::Object(positioner)]);
+    popup
+}
+
+/// Another display is attached; its serials begin far away, and the program has seen one.
+fn attach_another(rig: &mut Rig) {
+    rig.connection.serials.begin_epoch(1 << 20);
+    rig.connection.serials.for_app(100);
+    rig.events();
+    rig.sent.clear();
+}
+
+const STALE: Arg = Arg::Uint(7);
+
+#[test]
+fn a_stale_grab_dismisses_its_popup() {
+    let mut rig = Rig::new();
+    let (popup, seat) = (popup(&mut rig), rig.bind("wl_seat"));
+    attach_another(&mut rig);
+    rig.request(popup, "grab", vec![Arg::Object(seat), STALE]);
+    assert_eq!(names(&rig.events()), [(popup, "popup_done")]);
+    assert!(rig.sent.is_empty());
+    rig.request(popup, "grab", vec![Arg::Object(seat), Arg::Uint(100 + (1 << 20))]);
+    assert_eq!((names(&rig.events()), rig.sent.len()), (vec![], 1));
+}
+
+#[test]
+fn a_stale_selection_and_a_stale_drag_cancel_their_source() {
+    let mut rig = Rig::new();
+    let (source, device) = clipboard(&mut rig);
+    let (origin, _) = rig.window();
+    attach_another(&mut rig);
+    rig.request(device, "set_selection", vec![Arg::Object(source), STALE]);
+    assert_eq!(names(&rig.events()), [(source, "cancelled")]);
+    let args = vec![Arg::Object(source), Arg::Object(origin), Arg::Object(0), STALE];
+    rig.request(device, "start_drag", args);
+    assert_eq!(names(&rig.events()), [(source, "cancelled")]);
+    rig.request(device, "set_selection", vec![Arg::Object(0), STALE]);
+    assert!(rig.events().is_empty() && rig.sent.is_empty(), "nothing is owed without a source");
+}
+
+#[test]
+fn a_selection_that_no_compositor_knows_is_cancelled() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("zwp_primary_selection_device_manager_v1");
+    let seat = rig.bind("wl_seat");
+    let source = rig.id("zwp_primary_selection_source_v1");
+    let device = rig.id("zwp_primary_selection_device_v1");
+    rig.request(manager, "create_source", vec![Arg::NewId(source)]);
+    rig.request(manager, "get_device", vec![Arg::NewId(device), Arg::Object(seat)]);
+    rig.events();
+    rig.sent.clear();
+    rig.request(device, "set_selection", vec![Arg::Object(source), STALE]);
+    assert_eq!(names(&rig.events()), [(source, "cancelled")]);
+    assert!(rig.sent.is_empty());
 }
 
 #[test]

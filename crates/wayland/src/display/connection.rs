@@ -12,7 +12,7 @@ use wayland_backend::protocol::Interface;
 
 use crate::action::{Action, End};
 use crate::message::{ToApp, ToDisplay, WireId};
-use crate::tables;
+use crate::tables::{self, Access};
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use super::cursor::Cursors;
@@ -28,6 +28,8 @@ pub(super) const MAX_OUTPUT: usize = 4 << 20;
 
 /// Messages that may arrive before the compositor has listed its globals: a local round trip or two.
 const MAX_BACKLOG: usize = 16_384;
+/// Bytes of messages after which the app side is told that they were handled: far below what it may be ahead.
+const ACKNOWLEDGE_EVERY: u64 = 64 << 10;
 
 /// Bytes of blobs kept for requests to come; beyond it the oldest are forgotten.
 const MAX_BLOB_BYTES: usize = 16 << 20;
@@ -40,6 +42,10 @@ const MAX_WAITING_PIPES: usize = 64;
 pub struct Config {
     /// The host's `CLOCK_MONOTONIC` when the run loop started, nanoseconds.
     pub clock_start_ns: u64,
+    /// Privileged globals that the app side may bind; others are refused to it as if the compositor lacked them.
+    /// `None`, the default, leaves that to the app side, which then must be trusted as much as this side is: it
+    /// could read the clipboard and type into other windows.
+    pub allow: Option<Vec<String>>,
     /// Name of the cursor theme for shapes that the compositor cannot draw; default `$XCURSOR_THEME`.
     pub cursor_theme: String,
     /// Nominal cursor size in pixels at scale 1; default `$XCURSOR_SIZE`, else 24.
@@ -51,6 +57,7 @@ impl Default for Config {
         let size = std::env::var("XCURSOR_SIZE").ok().and_then(|size| size.parse().ok());
         Self {
             clock_start_ns: 0,
+            allow: None,
             cursor_theme: std::env::var("XCURSOR_THEME").unwrap_or_else(|_| "default".to_owned()),
             cursor_size: size.filter(|size| (1..=512).contains(size)).unwrap_or(24),
         }
@@ -97,6 +104,9 @@ pub struct Connection {
     pub(super) actions: VecDeque<Action>,
     pub(super) end: Option<End>,
     pub(super) stage: Stage,
+    /// Bytes of messages taken in, and how many of them the app side was told of.
+    consumed: u64,
+    acknowledged: u64,
     pub(super) backlog: VecDeque<ToDisplay>,
     pub(super) globals: Vec<Global>,
     pub(super) helpers: Helpers,
@@ -142,6 +152,8 @@ impl Connection {
             actions: VecDeque::new(),
             end,
             stage: Stage::Registry,
+            consumed: 0,
+            acknowledged: 0,
             backlog: VecDeque::new(),
             globals: Vec::new(),
             helpers: Helpers::default(),
@@ -200,6 +212,11 @@ impl Connection {
         };
         self.settle(outcome);
         self.pump(now);
+        self.consumed += bytes.len() as u64;
+        if self.consumed - self.acknowledged >= ACKNOWLEDGE_EVERY {
+            self.acknowledged = self.consumed;
+            self.tell(&ToApp::Consumed { bytes: self.consumed });
+        }
     }
 
     /// Takes in a complete update of a surface; the surface may not have been made yet, or be gone.
@@ -359,9 +376,10 @@ impl Connection {
     }
 
     fn bind(&mut self, name: u32, interface: &str, version: u32, id: WireId) -> Result<(), End> {
-        let Some(table) = tables::global(interface).map(tables::Global::interface) else {
+        let Some(known) = tables::global(interface) else {
             return Err(End::PeerViolation(format!("`{}` is no known global", printable(interface))));
         };
+        let table = known.interface();
         let mut object = Object {
             interface: table,
             version,
@@ -370,6 +388,7 @@ impl Connection {
             origin: Vec::new(),
         };
         let found = self.globals.iter().find(|global| global.name == name && global.interface == interface);
+        let found = found.filter(|_| self.may_bind(known));
         let Some(global) = found.cloned() else { return self.objects.declare(id, object) };
         object.version = version.clamp(1, global.version.min(table.version));
         object.presence = Presence::Awaited;
@@ -377,6 +396,16 @@ impl Connection {
         self.objects.declare(id, object)?;
         let local = self.objects.place(id)?;
         self.send_bind(&global, version, local)
+    }
+
+    fn may_bind(&self, global: &tables::Global) -> bool {
+        match global.access {
+            Access::Offered => true,
+            Access::Privileged => {
+                self.config.allow.as_ref().is_none_or(|allow| allow.iter().any(|name| name == global.name()))
+            }
+            Access::Withheld => false,
+        }
     }
 
     fn on_keymap_told(&mut self, keyboard: WireId, hash: u128) -> Result<(), End> {

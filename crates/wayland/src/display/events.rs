@@ -5,7 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
-use wayferry_proto::{MAX_BLOB, Time};
+use wayferry_proto::Time;
 use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
 
 use crate::action::{Action, End};
@@ -263,7 +263,7 @@ impl Connection {
     }
 
     fn take_blob(&mut self, keyboard: WireId, fd: &OwnedFd, size: u32) -> Option<WireArg> {
-        let bytes = read_blob(fd, size)?;
+        let bytes = crate::blob::read(fd, size).ok()?;
         let hash = crate::blob::hash(&bytes);
         if !self.keyboards.is_news(keyboard, hash) {
             return None;
@@ -305,24 +305,6 @@ const CLOCK_MONOTONIC: u32 = 1;
 
 /// Characters of a compositor's complaint that are passed on.
 const MAX_ERROR_CHARS: usize = 1024;
-
-/// Reads a blob of the compositor; `None` if it is too large or cannot be read in full.
-pub(super) fn read_blob(fd: &OwnedFd, size: u32) -> Option<Vec<u8>> {
-    if size > MAX_BLOB {
-        return None;
-    }
-    let mut bytes = vec![0; size as usize];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match rustix::io::pread(fd, &mut bytes[filled..], filled as u64) {
-            Ok(0) => return None,
-            Ok(read) => filled += read,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
-    Some(bytes)
-}
 
 /// The request that destroys an object and takes no arguments.
 fn plain_destructor(interface: &Interface) -> Option<u16> {

@@ -87,6 +87,14 @@ impl Connection {
             };
             self.check_arg(*kind, expected, arg)
                 .map_err(|what| fault(format!("argument {index}: {what}")))?;
+            // The compositor maps as much as it is told.
+            if let (WireArg::Blob { length, .. }, Some(told)) = (arg, request.args.get(index + 1))
+                && *told != WireArg::Uint(*length)
+            {
+                return Err(fault(format!(
+                    "argument {index}: a blob of {length} bytes announced as {told:?}"
+                )));
+            }
         }
         Ok(desc)
     }
@@ -283,7 +291,7 @@ impl Connection {
             WireArg::Object(id) => Arg::Object(self.objects.live(*id).unwrap_or(0)),
             WireArg::NewId(id) => Arg::NewId(self.objects.place(*id)?),
             WireArg::Pipe(pipe) => Arg::Fd(self.open_pipe(*pipe)?),
-            WireArg::Blob { hash, .. } => Arg::Fd(self.blob_fd(*hash)?),
+            WireArg::Blob { hash, length } => Arg::Fd(self.blob_fd(*hash, *length)?),
             WireArg::Region(region) => {
                 let id = self.make_region(region)?;
                 temporary.push((id, ops::REGION_DESTROY));
@@ -374,8 +382,11 @@ impl Connection {
         Ok(write)
     }
 
-    fn blob_fd(&self, hash: u128) -> Result<OwnedFd, End> {
+    fn blob_fd(&self, hash: u128, length: u32) -> Result<OwnedFd, End> {
         let bytes = self.blobs.of(hash).ok_or(End::TooMuch("bytes of blobs"))?;
+        if bytes.len() != length as usize {
+            return Err(wrong(format!("a blob of {} bytes, expected {length}", bytes.len())));
+        }
         let filled = Memory::new(bytes.len()).and_then(|memory| {
             memory.write(0, bytes)?;
             memory.share()

@@ -15,7 +15,6 @@ use crate::tables::{self, Access, Missing};
 use crate::wire::{self, Arg, InBuffer, OutBuffer, RawMessage};
 
 use super::connection::{Config, Connection, MAX_OUTPUT, known};
-use super::events::read_blob;
 use super::objects::Objects;
 use super::ops;
 
@@ -393,7 +392,7 @@ impl Watcher {
         let Some(watched) = self.seats.get_mut(&name) else { return };
         match (event, args) {
             ("keymap", [Arg::Uint(format), Arg::Fd(fd), Arg::Uint(length)]) => {
-                let Some(bytes) = read_blob(fd, *length) else {
+                let Ok(bytes) = crate::blob::read(fd, *length) else {
                     let what = format!("its keymap of {length} bytes cannot be read");
                     return self.finish(End::CompositorError(what));
                 };

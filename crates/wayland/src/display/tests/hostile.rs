@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
+use super::super::Config;
 use super::rig::{GLOBALS, Rig, size};
 use crate::action::End;
 use crate::message::{Request, ToDisplay, UnitContent, WireArg, WireId};
@@ -139,6 +140,28 @@ fn limits_are_named() {
         rig.connection.on_message(Time::ZERO, &ToDisplay::Unit(unit).encode());
     }
     assert_eq!(rig.end(), Some(&End::TooMuch("held units and requests")));
+}
+
+#[test]
+fn privileged_globals_are_bound_only_if_allowed() {
+    let name = "zwlr_virtual_pointer_manager_v1";
+    let globals = [("wl_compositor", 4), ("wl_shm", 1), (name, 2)];
+    for (allow, bound) in [
+        (Some(vec![]), false),
+        (Some(vec![name.to_owned()]), true),
+        (None, true),
+        (Some(vec!["zwlr_layer_shell_v1".to_owned()]), false),
+    ] {
+        let mut rig = Rig::configured(&globals, Config { allow, ..Config::default() });
+        rig.turn();
+        let manager = rig.bind(name);
+        let pointer = rig.make(manager, "create_virtual_pointer", vec![WireArg::Object(WireId::NULL)]);
+        assert_eq!(rig.connection.objects.live(pointer).is_some(), bound);
+        rig.request(pointer, "button", vec![WireArg::Uint(0), WireArg::Uint(1), WireArg::Uint(1)]);
+        rig.assert_alive();
+        let sent = rig.got.iter().any(|got| got.is("zwlr_virtual_pointer_v1", "button"));
+        assert_eq!(sent, bound);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use wayferry_proto::Time;
 
 use super::super::buffers::Memory;
-use super::rig::Rig;
+use super::rig::{GLOBALS, Rig};
 use crate::message::{ToApp, ToDisplay, WireArg, WireId};
 use crate::value::Image;
 use crate::wire::Arg;
@@ -281,4 +281,50 @@ fn shapes_are_drawn_where_the_compositor_cannot() {
     assert!(rig.requests().contains(&"wl_surface.destroy".to_owned()));
     rig.request(device, "destroy", vec![]);
     rig.assert_alive();
+}
+
+#[test]
+fn a_virtual_keyboards_keys_wait_for_its_keymap() {
+    let mut globals = GLOBALS.to_vec();
+    globals.push(("zwp_virtual_keyboard_manager_v1", 1));
+    let mut rig = Rig::with(&globals);
+    let (manager, seat) = (rig.bind("zwp_virtual_keyboard_manager_v1"), rig.bind("wl_seat"));
+    let keyboard = rig.make(manager, "create_virtual_keyboard", vec![WireArg::Object(seat)]);
+    rig.requests();
+    let hash = crate::blob::hash(b"keys\0");
+    let keymap = vec![WireArg::Uint(1), WireArg::Blob { hash, length: 5 }, WireArg::Uint(5)];
+    rig.request(keyboard, "keymap", keymap.clone());
+    rig.request(keyboard, "key", vec![WireArg::Uint(9), WireArg::Uint(30), WireArg::Uint(1)]);
+    assert_eq!(rig.requests(), Vec::<String>::new());
+    rig.connection.on_blob(rig.now, hash, b"keys\0");
+    rig.turn();
+    let got = rig.got.iter().find(|got| got.request == "keymap").expect("it was sent");
+    let Arg::Fd(fd) = &got.args[1] else { panic!("{got:?}") };
+    assert_eq!(crate::blob::read(fd, 5).as_deref(), Ok(&b"keys\0"[..]));
+    assert_eq!(rig.requests(), ["zwp_virtual_keyboard_v1.keymap", "zwp_virtual_keyboard_v1.key"]);
+    // A blob that is here already holds nothing up.
+    rig.request(keyboard, "keymap", keymap);
+    assert_eq!(rig.requests(), ["zwp_virtual_keyboard_v1.keymap"]);
+    rig.assert_alive();
+}
+
+#[test]
+fn a_keymap_of_another_size_than_announced_is_refused() {
+    for (length, told) in [(5, 4096), (4096, 4096)] {
+        let mut globals = GLOBALS.to_vec();
+        globals.push(("zwp_virtual_keyboard_manager_v1", 1));
+        let mut rig = Rig::with(&globals);
+        let (manager, seat) = (rig.bind("zwp_virtual_keyboard_manager_v1"), rig.bind("wl_seat"));
+        let keyboard = rig.make(manager, "create_virtual_keyboard", vec![WireArg::Object(seat)]);
+        let hash = crate::blob::hash(b"keys\0");
+        rig.connection.on_blob(rig.now, hash, b"keys\0");
+        rig.requests();
+        rig.request(
+            keyboard,
+            "keymap",
+            vec![WireArg::Uint(1), WireArg::Blob { hash, length }, WireArg::Uint(told)],
+        );
+        assert!(rig.violation().contains("blob of"), "{}", rig.violation());
+        assert_eq!(rig.requests(), Vec::<String>::new());
+    }
 }

@@ -133,10 +133,15 @@ impl Rig {
 
     /// A connection whose compositor has not answered anything.
     pub(super) fn unstarted(globals: &[(&str, u32)]) -> Self {
+        Self::configured(globals, Config::default())
+    }
+
+    /// As [`Self::unstarted`], with settings.
+    pub(super) fn configured(globals: &[(&str, u32)], config: Config) -> Self {
         let (here, there) = UnixStream::pair().unwrap();
         let display = tables::interface("wl_display").unwrap();
         Self {
-            connection: Connection::new(Config { cursor_theme: "no such theme".into(), ..Config::default() }),
+            connection: Connection::new(Config { cursor_theme: "no such theme".into(), ..config }),
             here: Socket::new(here.into()).unwrap(),
             there: Socket::new(there.into()).unwrap(),
             input: InBuffer::new(),
