@@ -26,7 +26,7 @@ use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 pub use self::frame::MuxError;
 use self::mux::{Mux, Output};
 use crate::carrier::{Carrier, QUEUE_LIMIT};
-use crate::inbox::Inbox;
+use crate::inbox::{Drain, Inbox};
 use crate::outbox::{Feeder, Level, Outbox};
 use crate::wake::Wake;
 
@@ -55,12 +55,13 @@ impl ByteStream {
     /// Fails when the process is out of fds or threads; both fds are closed then.
     pub fn spawn(read: OwnedFd, write: OwnedFd) -> io::Result<Box<dyn Carrier>> {
         let (wake, kick) = (Arc::new(Wake::new()?), Arc::new(Wake::new()?));
-        let on_drain = Box::new({
+        let call = Box::new({
             let kick = Arc::clone(&kick);
             move || kick.raise()
         });
+        let drain = Drain { step: ACK_STEP, when_empty: true, call };
         let shared = Arc::new(Shared {
-            inbox: Inbox::new(Arc::clone(&wake), on_drain),
+            inbox: Inbox::new(Arc::clone(&wake), drain),
             outbox: Arc::new(Outbox::new(Arc::clone(&wake))),
             wake,
             kick,
@@ -304,7 +305,7 @@ impl Driver {
         let mut closed = None;
         let inbox = &self.shared.inbox;
         let received = self.mux.receive(self.started.elapsed(), &buffer[..read], |output| match output {
-            Output::Arrival(arrival) => inbox.push(arrival),
+            Output::Arrival(arrival) => drop(inbox.push(arrival)),
             Output::Close { code, reason } => closed = Some(CloseReason::from_wire(code, &reason)),
         });
         if let Err(error) = received {
@@ -360,6 +361,9 @@ fn is_transient(error: rustix::io::Errno) -> bool {
 
 /// Bytes taken in one read: four full frames.
 const READ_SIZE: usize = 64 << 10;
+
+/// Payload that the run loop takes between two acknowledgements while more is queued.
+const ACK_STEP: u64 = 16 << 10;
 
 /// How long a close may take: to write what goes before it, and to see the peer's end.
 const CLOSE_LINGER: Duration = Duration::from_secs(1);

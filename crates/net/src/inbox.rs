@@ -1,7 +1,8 @@
 //! The queue between a carrier's thread and the run loop: arrivals in, arrivals out, bounded in bytes.
 //!
 //! It never drops or reorders. Its one invariant: a producer that asks [`Inbox::is_full`] before it takes bytes
-//! off the link keeps the queue below [`INBOX_LIMIT`] plus one read, whatever the peer sends.
+//! off the link keeps the queue below [`INBOX_LIMIT`] plus one read, whatever the peer sends. One that can only ask
+//! the peer to be quiet does so then, and stops taking at [`Inbox::is_overfull`].
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,36 +16,47 @@ use crate::wake::Wake;
 pub(crate) struct Inbox {
     state: Mutex<State>,
     wake: Arc<Wake>,
-    on_drain: Box<dyn Fn() + Send + Sync>,
+    drain: Drain,
     consumed: AtomicU64,
+}
+
+/// How the producer hears of the consumer.
+pub(crate) struct Drain {
+    /// Called after so many bytes of payload were taken, and when there is room again after the inbox was full.
+    pub(crate) step: u64,
+    /// Called also when payload was taken and nothing is left.
+    pub(crate) when_empty: bool,
+    /// What to call, on the consumer's thread.
+    pub(crate) call: Box<dyn Fn() + Send + Sync>,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<Arrival>,
     cost: usize,
+    payload: u64,
     payload_since_drain: u64,
     was_full: bool,
 }
 
 impl Inbox {
-    /// `on_drain` is called by the consumer when the queue has room again after it was full, and after each
-    /// [`DRAIN_STEP`] bytes of payload and whenever the queue runs empty.
-    pub(crate) fn new(wake: Arc<Wake>, on_drain: Box<dyn Fn() + Send + Sync>) -> Self {
-        Self { state: Mutex::default(), wake, on_drain, consumed: AtomicU64::new(0) }
+    pub(crate) fn new(wake: Arc<Wake>, drain: Drain) -> Self {
+        Self { state: Mutex::default(), wake, drain, consumed: AtomicU64::new(0) }
     }
 
-    /// Queues an arrival and wakes the run loop.
-    pub(crate) fn push(&self, arrival: Arrival) {
-        let was_empty = {
+    /// Queues an arrival and wakes the run loop. Gives the bytes of payload that are queued now.
+    pub(crate) fn push(&self, arrival: Arrival) -> u64 {
+        let (was_empty, queued) = {
             let mut state = self.lock();
             state.cost += cost(&arrival);
+            state.payload += payload(&arrival);
             state.queue.push_back(arrival);
-            state.queue.len() == 1
+            (state.queue.len() == 1, state.payload)
         };
         if was_empty {
             self.wake.raise();
         }
+        queued
     }
 
     /// The oldest arrival.
@@ -54,10 +66,12 @@ impl Inbox {
             let arrival = state.queue.pop_front()?;
             state.cost -= cost(&arrival);
             let payload = payload(&arrival);
+            state.payload -= payload;
             self.consumed.fetch_add(payload, Ordering::Relaxed);
             state.payload_since_drain += payload;
             let drained = state.payload_since_drain > 0
-                && (state.queue.is_empty() || state.payload_since_drain >= DRAIN_STEP);
+                && (self.drain.when_empty && state.queue.is_empty()
+                    || state.payload_since_drain >= self.drain.step);
             let roomy = state.was_full && state.cost <= INBOX_LIMIT / 2;
             if drained {
                 state.payload_since_drain = 0;
@@ -68,12 +82,12 @@ impl Inbox {
             (arrival, drained || roomy)
         };
         if notify {
-            (self.on_drain)();
+            (self.drain.call)();
         }
         Some(arrival)
     }
 
-    /// Whether the producer must stop reading. A `true` is followed by one call of `on_drain`.
+    /// Whether the producer must stop reading. A `true` is followed by one call of the [`Drain`].
     pub(crate) fn is_full(&self) -> bool {
         let mut state = self.lock();
         if state.was_full {
@@ -81,6 +95,19 @@ impl Inbox {
         }
         state.was_full = state.cost >= INBOX_LIMIT;
         state.was_full
+    }
+
+    /// Whether the producer must stop reading even if it would rather not; followed by a call likewise.
+    pub(crate) fn is_overfull(&self) -> bool {
+        let mut state = self.lock();
+        let overfull = state.cost >= OVERFULL;
+        state.was_full |= overfull;
+        overfull
+    }
+
+    /// Bytes of payload that wait.
+    pub(crate) fn queued(&self) -> u64 {
+        self.lock().payload
     }
 
     /// Bytes of payload that the run loop has taken so far.
@@ -107,11 +134,12 @@ fn cost(arrival: &Arrival) -> usize {
 /// Queued bytes, with [`ARRIVAL_COST`] for each arrival, from which on the link is no longer read.
 pub(crate) const INBOX_LIMIT: usize = 16 << 20;
 
+/// Room for what a well-behaved peer still sends when it is asked to be quiet: one QUIC connection window, with the
+/// cost of its arrivals.
+const OVERFULL: usize = 4 * INBOX_LIMIT;
+
 /// What one arrival costs beside its payload, so that many empty ones are bounded too.
 const ARRIVAL_COST: usize = 128;
-
-/// Payload that the consumer takes between two calls of `on_drain` while more is queued.
-const DRAIN_STEP: u64 = 16 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -124,13 +152,14 @@ mod tests {
 
     fn inbox() -> (Inbox, Arc<AtomicUsize>) {
         let calls = Arc::new(AtomicUsize::new(0));
-        let on_drain = Box::new({
+        let call = Box::new({
             let calls = Arc::clone(&calls);
             move || {
                 calls.fetch_add(1, Ordering::Relaxed);
             }
         });
-        (Inbox::new(Arc::new(Wake::new().unwrap()), on_drain), calls)
+        let drain = Drain { step: 16 << 10, when_empty: true, call };
+        (Inbox::new(Arc::new(Wake::new().unwrap()), drain), calls)
     }
 
     fn push(inbox: &Inbox, length: usize) {
@@ -154,13 +183,15 @@ mod tests {
 
     #[test]
     fn empty_arrivals_are_bounded_too() {
-        let (inbox, _) = inbox();
+        let (inbox, calls) = inbox();
         let mut count = 0;
-        while !inbox.is_full() {
+        while !inbox.is_overfull() {
             inbox.push(Arrival::Finished { stream: StreamId(count), length: 0 });
             count += 1;
         }
-        assert!(count <= (INBOX_LIMIT / ARRIVAL_COST) as u64);
+        assert!(count <= (OVERFULL / ARRIVAL_COST) as u64);
+        while inbox.pop().is_some() {}
+        assert_eq!((calls.load(Ordering::Relaxed), inbox.queued()), (1, 0));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use self::race::connect;
 use self::runtime::{Guests, Runtime};
 use crate::carrier::Carrier;
 use crate::identity::Fingerprint;
-use crate::inbox::Inbox;
+use crate::inbox::{Drain, Inbox};
 use crate::outbox::{Feeder, Outbox};
 use crate::wake::Wake;
 
@@ -57,7 +57,9 @@ struct Shared {
     wake: Arc<Wake>,
     meter: Arc<Meter>,
     stops: Stops,
-    /// The inbox has room again.
+    /// The inbox holds a [`intake::STEP`] more or less: for the one who widens and narrows the window.
+    level: Arc<Notify>,
+    /// The inbox has room again: for the readers.
     room: Arc<Notify>,
     /// Why this side closed the connection.
     ours: Mutex<Option<CloseReason>>,
@@ -65,18 +67,23 @@ struct Shared {
 
 impl Shared {
     fn new() -> std::io::Result<Arc<Self>> {
-        let (wake, room) = (Arc::new(Wake::new()?), Arc::new(Notify::new()));
+        let (wake, level, room) = (Arc::new(Wake::new()?), Arc::new(Notify::new()), Arc::new(Notify::new()));
         let outbox = Arc::new(Outbox::new(Arc::clone(&wake)));
-        let on_drain = Box::new({
-            let room = Arc::clone(&room);
-            move || room.notify_waiters()
+        let call = Box::new({
+            let (level, room) = (Arc::clone(&level), Arc::clone(&room));
+            move || {
+                level.notify_one();
+                room.notify_waiters();
+            }
         });
+        let drain = Drain { step: intake::STEP, when_empty: false, call };
         Ok(Arc::new(Self {
-            inbox: Inbox::new(Arc::clone(&wake), on_drain),
+            inbox: Inbox::new(Arc::clone(&wake), drain),
             meter: Meter::new(Arc::clone(&outbox)),
             outbox,
             wake,
             stops: Stops::default(),
+            level,
             room,
             ours: Mutex::default(),
         }))

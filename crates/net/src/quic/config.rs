@@ -70,7 +70,7 @@ impl Options {
         // The first RTT estimate decides when a lost handshake packet is sent again.
         config.initial_rtt(INITIAL_RTT);
         config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW));
-        config.receive_window(VarInt::from_u32(CONNECTION_WINDOW));
+        config.receive_window(CONNECTION_WINDOW);
         // Never what limits: the session schedules what it hands over.
         config.send_window(SEND_WINDOW);
         config.send_fairness(true);
@@ -126,8 +126,8 @@ const INITIAL_RTT: Duration = Duration::from_millis(100);
 /// Bytes that one stream may have on the way: more than any update or blob.
 const STREAM_WINDOW: u32 = 16 << 20;
 
-/// Bytes that all streams together may have on the way: 1 Gbit/s at 250 ms. Also the bound for what lies unread.
-const CONNECTION_WINDOW: u32 = 32 << 20;
+/// Bytes that all streams together may have on the way: 1 Gbit/s at 250 ms.
+pub(super) const CONNECTION_WINDOW: VarInt = VarInt::from_u32(32 << 20);
 
 /// Bytes that noq keeps until they are acknowledged.
 const SEND_WINDOW: u64 = 64 << 20;

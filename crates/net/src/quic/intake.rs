@@ -1,8 +1,10 @@
 //! The receiving side of a connection: every stream of the peer is read as its bytes come, in any order.
 //!
-//! One small task per stream, because noq closes a connection that leaves more than 1024 pieces of one stream
-//! unread. A full inbox pauses all of them, and QUIC's flow control then pauses the peer. Invariant: the end of the
-//! connection is the last arrival; everything that had reached this host by then comes before it.
+//! One small task per stream, and none of them waits for the run loop: noq closes a connection that leaves more than
+//! 1024 pieces (a megabyte) of one stream unread. Instead, what waits in the inbox narrows the connection's window, so
+//! that the peer gets credit for what the run loop has taken, not for what was read. Only a flood of tiny pieces stops
+//! the reading itself. Invariant: the end of the connection is the last arrival; everything that had
+//! reached this host by then comes before it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +16,7 @@ use tokio::task::JoinSet;
 use wayferry_proto::{Arrival, StreamId};
 
 use super::Shared;
+use super::config::CONNECTION_WINDOW;
 use super::error::close_reason;
 
 /// The peer's open streams and how to stop them.
@@ -42,8 +45,16 @@ impl Stops {
 /// Reads everything until the connection ends, then tells why it did.
 pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
     let mut readers = JoinSet::new();
+    let mut waiting = 0;
     let error = loop {
         tokio::select! {
+            () = shared.level.notified() => {
+                let queued = shared.inbox.queued();
+                if queued.abs_diff(waiting) >= STEP {
+                    waiting = queued;
+                    connection.set_receive_window(window(queued));
+                }
+            }
             accepted = connection.accept_uni() => match accepted {
                 Ok(stream) => start(&mut readers, stream, &shared),
                 Err(error) => break error,
@@ -85,7 +96,7 @@ async fn read(
                 length = length.max(chunk.offset + chunk.bytes.len() as u64);
                 // A copy: a piece that is kept would keep the whole datagram, or a batch of them.
                 let bytes = Bytes::copy_from_slice(&chunk.bytes);
-                shared.inbox.push(Arrival::Data { stream: id, offset: chunk.offset, bytes });
+                give(&shared, Arrival::Data { stream: id, offset: chunk.offset, bytes });
                 continue;
             }
             Ok(None) => Arrival::Finished { stream: id, length },
@@ -95,18 +106,36 @@ async fn read(
             // The connection is over, and says so itself.
             Err(_) => return id,
         };
-        shared.inbox.push(arrival);
+        give(&shared, arrival);
         return id;
     }
 }
 
+/// What the peer may have on the way while `queued` bytes wait here.
+fn window(queued: u64) -> VarInt {
+    let whole = u64::from(CONNECTION_WINDOW);
+    VarInt::from_u64(whole.saturating_sub(queued).max(STEP)).unwrap_or(CONNECTION_WINDOW)
+}
+
+/// Queues an arrival, and calls for another window at each step.
+fn give(shared: &Shared, arrival: Arrival) {
+    let bytes = if let Arrival::Data { bytes, .. } = &arrival { bytes.len() as u64 } else { 0 };
+    let queued = shared.inbox.push(arrival);
+    if queued / STEP != (queued - bytes.min(queued)) / STEP {
+        shared.level.notify_one();
+    }
+}
+
 async fn next(stream: &mut UnorderedRecvStream, shared: &Shared) -> Result<Option<noq::Chunk>, ReadError> {
-    while shared.inbox.is_full() {
+    while shared.inbox.is_overfull() {
         let room = shared.room.notified();
         // Between the question and the wait the run loop may have made room.
-        if shared.inbox.is_full() {
+        if shared.inbox.is_overfull() {
             room.await;
         }
     }
     stream.read_chunk(usize::MAX).await
 }
+
+/// How much more or less has to wait before the window is changed.
+pub(super) const STEP: u64 = 1 << 20;
