@@ -1,4 +1,4 @@
-# The commands of the house; `make help` lists them. CI runs `make check` and `make test` (.ci/run).
+# The commands of the house; `make help` lists them. CI runs `make check`, `make test` and `make fuzz` (.ci/run).
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -13,6 +13,7 @@ LIMIT := timeout --kill-after=10
 CHECK_SECONDS ?= 900
 TEST_SECONDS ?= 1200
 FULL_SECONDS ?= 3600
+FUZZ_SECONDS ?= 600
 
 .PHONY: help
 help: ## List these commands
@@ -46,6 +47,11 @@ checks:
 	scripts/check-licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for 10 seconds (or SECONDS=…)
+	scripts/setup
+	$(LIMIT) $(FUZZ_SECONDS) scripts/fuzz-smoke $(or $(SECONDS),10)
 
 .PHONY: bench
 bench: ## Measure window mode over emulated links
