@@ -10,7 +10,8 @@ use wayferry_proto::{Arrival, LinkState, Priority, Transmit};
 /// [`Carrier::poll_arrival`] until it gives `None`, then hand over what [`Carrier::link`] has room for. In this
 /// order no wake-up is lost.
 ///
-/// Memory: arrivals are bounded by the carrier, which stops reading the link when too many wait. What is handed to
+/// Memory: arrivals are bounded by the carrier (16 MiB on a byte stream, 32 MiB on QUIC, 64 MiB when they come in tiny
+/// pieces), which then lets the link's own flow control pause the peer. What is handed to
 /// [`Carrier::transmit`] is bounded by the session: content by [`LinkState::unsent`] against
 /// [`LinkState::window`], pipes by their credits; the rest is small. A carrier that is handed more than
 /// [`QUEUE_LIMIT`] bytes that it cannot send ends with [`Arrival::Closed`] instead of growing.
