@@ -20,9 +20,10 @@ help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1#\2/p' Makefile | while IFS='#' read -r name text; do printf '%-16s %s\n' "$$name" "$$text"; done
 
 .PHONY: demo
+# The same build as the tests': a newcomer waits once for both.
 demo: ## See it work on this machine: two sides, a bad network between them
 	scripts/setup --demo
-	cargo run --release --locked --package wayferry -- demo $(ARGS)
+	cargo run --locked --package wayferry -- demo $(ARGS)
 
 .PHONY: test
 test: ## Run all tests but the heavy ones
