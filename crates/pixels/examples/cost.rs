@@ -1,10 +1,10 @@
 //! What the lossless path costs on this machine: processor time of the thread per step, and bytes, for
-//! a few plain cases.
+//! a few plain cases; then what more threads change about encoding.
 //!
-//! `cargo run --release -p wayferry-pixels --example cost`
+//! `cargo run --release -p wayferry-pixels --example cost`; with `-- threads` only the latter
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use wayferry_pixels::{Compression, Content, Decoder, Encoder, Format, Layout, Rect, Region, Size};
@@ -12,6 +12,13 @@ use wayferry_pixels::{Compression, Content, Decoder, Encoder, Format, Layout, Re
 const ROUNDS: u32 = 30;
 
 fn main() {
+    if std::env::args().nth(1).is_none_or(|part| part != "threads") {
+        steps();
+    }
+    threads();
+}
+
+fn steps() {
     println!("{:34} {:>10} {:>10} {:>10} {:>12}", "case", "absorb", "encode", "apply", "bytes");
     let (hd, uhd) = (size(1920, 1080), size(3840, 2160));
     let glyph = Rect::new(804, 411, 9, 17);
@@ -37,6 +44,47 @@ fn main() {
             );
         }
     }
+}
+
+/// Wall time and processor time of all threads for encoding a whole content.
+fn threads() {
+    println!("{:34} {:>7} {:>10} {:>10} {:>12}", "encode", "threads", "wall", "processor", "bytes");
+    let scenes = [
+        ("1080p text", size(1920, 1080), text as fn(u32, u32, u32) -> u32),
+        ("4K text", size(3840, 2160), text),
+        ("1080p noise", size(1920, 1080), noise),
+    ];
+    for (name, size, paint) in scenes {
+        let content = painted(size, paint);
+        for (method, compression) in [("zstd", Compression::Zstd(1)), ("lz4", Compression::Lz4)] {
+            for threads in [1, 2, 4] {
+                let mut encoder = Encoder::new(compression).with_threads(threads);
+                let (mut wall, mut cpu, mut bytes) = (Duration::MAX, Duration::MAX, 0);
+                for _ in 0..ROUNDS / 3 {
+                    let (began, busy) = (Instant::now(), time_of(ClockId::ProcessCPUTime));
+                    let chunks = encoder.encode(&content, &Region::full(size));
+                    wall = wall.min(began.elapsed());
+                    cpu = cpu.min(time_of(ClockId::ProcessCPUTime) - busy);
+                    bytes = chunks.iter().map(Vec::len).sum();
+                }
+                let (wall, cpu) = (millis(wall), millis(cpu));
+                println!("{name:28} {method:>5} {threads:>7} {wall:>7.3} ms {cpu:>7.3} ms {bytes:>12}");
+            }
+        }
+    }
+}
+
+fn painted(size: Size, paint: fn(u32, u32, u32) -> u32) -> Content {
+    let mut content = Content::new(size, Format::Xrgb8888);
+    let layout = Layout::new(0, content.stride() as u64, size, Format::Xrgb8888).expect("a plain layout");
+    let mut buffer = vec![0; layout.end() as usize];
+    Scene { name: "", size, rect: size.rect(), paint }.draw(&mut buffer, 0);
+    let read = |offset: u64, target: &mut [u8]| {
+        target.copy_from_slice(&buffer[offset as usize..offset as usize + target.len()]);
+        Ok::<(), Infallible>(())
+    };
+    content.absorb(&layout, &Region::full(size), read).expect("memory can be read");
+    content
 }
 
 /// What the program paints before each commit.
@@ -133,7 +181,11 @@ fn size(width: u32, height: u32) -> Size {
 
 /// Wall time would count the other programs of a busy machine.
 fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time_of(ClockId::ThreadCPUTime)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 

@@ -2,10 +2,14 @@
 //!
 //! Rectangles are cut into pieces, pieces are packed into chunks, every chunk is compressed by itself.
 //! No state of a compressor outlives a chunk; only its memory is reused. The encoder does not
-//! compare anything: what it is told has changed is what it sends.
+//! compare anything: what it is told has changed is what it sends. Large updates are cut into sections
+//! first, and threads take one section after the other.
 //!
-//! The one invariant: the chunks of a call hold each pixel of the region exactly once, and none is
-//! longer than [`MAX_CHUNK`].
+//! The one invariant: the chunks of a call hold each pixel of the region exactly once, none is longer
+//! than [`MAX_CHUNK`], and they do not depend on the number of threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use zstd_safe::CCtx;
 
@@ -35,30 +39,141 @@ impl Default for Compression {
 /// Makes chunks. Keeps memory from call to call but no state: one serves any number of surfaces.
 pub struct Encoder {
     compression: Compression,
-    zstd: Option<CCtx<'static>>,
-    raw: Vec<u8>,
-    packed: Vec<u8>,
+    /// One per thread, the caller's first; never empty.
+    workers: Vec<Worker>,
+}
+
+/// Looks on while chunks are made, for timelines. The encoder has no clock: it is given the time.
+pub trait Watch: Sync {
+    /// The time, in whatever unit the watcher likes.
+    fn now(&self) -> u64;
+
+    /// A thread (0 is the caller's) has made `bytes` of chunks from a part that it began at `start`.
+    fn encoded(&self, thread: usize, start: u64, bytes: usize);
 }
 
 impl Encoder {
-    /// An encoder that compresses this way where it pays.
+    /// An encoder that compresses this way where it pays, on the caller's thread.
     pub fn new(compression: Compression) -> Self {
-        Self { compression, zstd: None, raw: Vec::new(), packed: vec![0; MAX_CHUNK] }
+        Self { compression, workers: vec![Worker::new(compression)] }
+    }
+
+    /// Lets up to `threads` threads (1 to 64; others are brought into this range), the caller's among
+    /// them, share the work of an update of many pixels. The chunks are the same whatever the number.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.workers.resize_with(threads.clamp(1, MAX_THREADS), || Worker::new(self.compression));
+        self
     }
 
     /// The present content of `changed` as chunks of at most [`MAX_CHUNK`] bytes, in no order that
     /// matters. What lies outside the content is ignored.
     pub fn encode(&mut self, content: &Content, changed: &Region) -> Vec<Vec<u8>> {
+        self.encode_watched(content, changed, None)
+    }
+
+    /// As [`Self::encode`], telling somebody which thread does what.
+    pub fn encode_watched(
+        &mut self,
+        content: &Content,
+        changed: &Region,
+        watch: Option<&dyn Watch>,
+    ) -> Vec<Vec<u8>> {
         let mut rects = changed.clip(content.size()).rects().to_vec();
         rects.sort_unstable_by_key(|rect| (rect.y, rect.x));
-        let mut pieces =
-            Pieces { rects: &rects, pixel: content.format().bytes_per_pixel(), column: 0, row: 0 };
+        let job = Job { content, sections: sections(content, &rects), next: AtomicUsize::new(0), watch };
+        let threads = self.workers.len().min(job.sections.len());
+        let Some((first, others)) = self.workers.split_first_mut() else { return Vec::new() };
+        let mut done = if threads < 2 {
+            first.work(&job, 0)
+        } else {
+            std::thread::scope(|scope| {
+                let spawn = |(index, worker): (usize, _)| worker_thread(scope, index + 1, worker, &job);
+                let running: Vec<_> =
+                    others.iter_mut().take(threads - 1).enumerate().filter_map(spawn).collect();
+                let mut done = first.work(&job, 0);
+                for thread in running {
+                    match thread.join() {
+                        Ok(theirs) => done.extend(theirs),
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    }
+                }
+                done
+            })
+        };
+        done.sort_unstable_by_key(|(section, _)| *section);
+        done.into_iter().flat_map(|(_, chunks)| chunks).collect()
+    }
+}
+
+/// One update that is being encoded.
+struct Job<'a> {
+    content: &'a Content,
+    sections: Vec<Vec<Rect>>,
+    /// The first section that no thread has taken yet.
+    next: AtomicUsize,
+    watch: Option<&'a dyn Watch>,
+}
+
+/// Chunks of the sections that one thread took, by section.
+type Done = Vec<(usize, Vec<Vec<u8>>)>;
+
+/// A helper thread; `None` when the system has none to give, and then the others do its work.
+fn worker_thread<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    index: usize,
+    worker: &'scope mut Worker,
+    job: &'scope Job<'scope>,
+) -> Option<ScopedJoinHandle<'scope, Done>> {
+    let named = std::thread::Builder::new().name(format!("encode {index}"));
+    named.spawn_scoped(scope, move || worker.work(job, index)).ok()
+}
+
+/// Cuts sorted rectangles into parts of at most [`SECTION`] bytes of pixels, which are encoded
+/// without regard to each other.
+fn sections(content: &Content, rects: &[Rect]) -> Vec<Vec<Rect>> {
+    let mut pieces = Pieces { rects, pixel: content.format().bytes_per_pixel(), column: 0, row: 0 };
+    let next = || Some(pieces.take_group(SECTION, usize::MAX).0).filter(|section| !section.is_empty());
+    std::iter::from_fn(next).collect()
+}
+
+/// What one thread needs.
+struct Worker {
+    compression: Compression,
+    zstd: Option<CCtx<'static>>,
+    raw: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+impl Worker {
+    fn new(compression: Compression) -> Self {
+        Self { compression, zstd: None, raw: Vec::new(), packed: Vec::new() }
+    }
+
+    /// Encodes sections as long as there are any.
+    fn work(&mut self, job: &Job<'_>, thread: usize) -> Done {
+        let mut done = Vec::new();
+        loop {
+            let index = job.next.fetch_add(1, Ordering::Relaxed);
+            let Some(section) = job.sections.get(index) else { return done };
+            let start = job.watch.map(Watch::now);
+            let chunks = self.encode(job.content, section);
+            if let (Some(watch), Some(start)) = (job.watch, start) {
+                watch.encoded(thread, start, chunks.iter().map(Vec::len).sum());
+            }
+            done.push((index, chunks));
+        }
+    }
+
+    fn encode(&mut self, content: &Content, section: &[Rect]) -> Vec<Vec<u8>> {
+        let pixel = content.format().bytes_per_pixel();
+        let mut pieces = Pieces { rects: section, pixel, column: 0, row: 0 };
         let mut chunks = Vec::new();
         let mut budget = SMALL_BUDGET;
         let mut stubborn = false;
         loop {
             let rewind = pieces;
-            let (group, bytes) = pieces.take_group(budget);
+            let (group, bytes) = pieces.take_group(budget, MAX_CHUNK_RECTS);
             if group.is_empty() {
                 return chunks;
             }
@@ -114,6 +229,9 @@ impl Encoder {
             }
             Compression::Zstd(level) => {
                 let zstd = self.zstd.get_or_insert_with(CCtx::create);
+                if self.packed.len() < worth {
+                    self.packed.resize(MAX_CHUNK, 0);
+                }
                 let target = &mut self.packed[..worth];
                 (Codec::Zstd, zstd.compress(target, source, level.clamp(1, 19)).ok()?)
             }
@@ -136,7 +254,10 @@ impl Encoder {
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoder").field("compression", &self.compression).finish_non_exhaustive()
+        f.debug_struct("Encoder")
+            .field("compression", &self.compression)
+            .field("threads", &self.workers.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -157,10 +278,10 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Takes pieces that together need at most `budget` bytes; none when nothing is left.
-    fn take_group(&mut self, budget: usize) -> (Vec<Rect>, usize) {
+    /// Takes at most so many pieces that together need at most `budget` bytes; none when nothing is left.
+    fn take_group(&mut self, budget: usize, most: usize) -> (Vec<Rect>, usize) {
         let (mut group, mut bytes) = (Vec::new(), 0);
-        while group.len() < MAX_CHUNK_RECTS {
+        while group.len() < most {
             let Some(piece) = self.take(budget - bytes) else { break };
             bytes += piece.area() as usize * self.pixel;
             group.push(piece);
@@ -199,6 +320,13 @@ const HEADER_ROOM: usize = 3 + 8 * MAX_CHUNK_RECTS;
 
 /// Bytes of pixels that fit into a chunk uncompressed.
 const SMALL_BUDGET: usize = MAX_CHUNK - HEADER_ROOM;
+
+/// Bytes of pixels that are encoded as one piece of work: enough to be worth another thread, few enough
+/// that a window of ordinary size keeps four threads busy. Updates up to this stay on the caller's.
+const SECTION: usize = 512 << 10;
+
+/// Most threads of an encoder; more would wait for memory.
+const MAX_THREADS: usize = 64;
 
 /// Bytes of pixels per chunk while they compress well.
 const LARGE_BUDGET: usize = MAX_CHUNK_PIXELS;

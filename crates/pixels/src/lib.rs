@@ -28,7 +28,7 @@ mod tighten;
 pub use apply::Decoder;
 pub use chunk::{MAX_CHUNK, MAX_CHUNK_PIXELS, MAX_CHUNK_RECTS};
 pub use content::{Content, Layout};
-pub use encode::{Compression, Encoder};
+pub use encode::{Compression, Encoder, Watch};
 pub use error::Error;
 pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use proptest::prelude::*;
 use wayferry_pixels::{
-    Compression, Content, Decoder, Encoder, Format, Layout, MAX_CHUNK, Rect, Region, Size,
+    Compression, Content, Decoder, Encoder, Format, Layout, MAX_CHUNK, Rect, Region, Size, Watch,
 };
 
 /// How the program's buffer for a commit lies in memory.
@@ -215,6 +215,77 @@ proptest! {
         let bytes: usize = chunks.iter().map(Vec::len).sum();
         prop_assert!(bytes <= 4150, "{bytes} bytes, {:?}", changed.rects());
         prop_assert_eq!(chunks.len(), 1);
+    }
+}
+
+/// A content large enough for several threads, and what of it is to be sent.
+fn large() -> impl Strategy<Value = (Content, Region)> {
+    let sides = (300..1400u32, 300..1000u32, 0..Format::ALL.len());
+    sides.prop_flat_map(|(width, height, format)| {
+        let (size, format) = (Size::new(width, height).unwrap(), Format::ALL[format]);
+        let painted = prop::collection::vec((rect(size), any::<u64>()), 1..6);
+        let changed = prop_oneof![
+            Just(Region::full(size)),
+            prop::collection::vec(rect(size), 1..6).prop_map(|rects| rects.into_iter().collect())
+        ];
+        (painted, changed).prop_map(move |(painted, changed)| {
+            let mut picture = Picture::new(size, format);
+            painted.iter().for_each(|(rect, salt)| picture.paint(*rect, Paint::Noise(*salt)));
+            let mut content = Content::new(size, format);
+            absorb(&mut content, &picture, &Buffer { offset: 0, padding: 0 }, &Region::full(size));
+            (content, changed)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_number_of_threads_makes_the_same_chunks(
+        (content, changed) in large(), threads in 2..8usize, compression in 0..3usize,
+    ) {
+        let compression = [Compression::None, Compression::Lz4, Compression::Zstd(1)][compression];
+        let alone = Encoder::new(compression).encode(&content, &changed);
+        let mut together = Encoder::new(compression).with_threads(threads);
+        prop_assert!(together.encode(&content, &changed) == alone);
+        prop_assert!(together.encode(&content, &changed) == alone, "again, with used memory");
+        let mut target = Content::new(content.size(), content.format());
+        let painted = deliver(&mut target, alone, 7);
+        prop_assert_eq!(painted.area(), changed.area());
+        for rect in changed.rects() {
+            for y in rect.y..rect.bottom() {
+                prop_assert!(target.row(y, rect.x, rect.width) == content.row(y, rect.x, rect.width));
+            }
+        }
+    }
+}
+
+/// A watcher sees every byte, small updates stay on the caller's thread, and large ones need not.
+#[test]
+fn a_watcher_is_told_of_all_work() {
+    #[derive(Default)]
+    struct Log(std::sync::Mutex<Vec<(usize, u64, usize)>>, std::sync::atomic::AtomicU64);
+    impl Watch for Log {
+        fn now(&self) -> u64 {
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+        }
+        fn encoded(&self, thread: usize, start: u64, bytes: usize) {
+            self.0.lock().unwrap().push((thread, start, bytes));
+        }
+    }
+    for (height, sections) in [(100, 1), (1000, 10)] {
+        let size = Size::new(1300, height).unwrap();
+        let content = Content::new(size, Format::Xrgb8888);
+        let log = Log::default();
+        let mut encoder = Encoder::new(Compression::Lz4).with_threads(3);
+        let chunks = encoder.encode_watched(&content, &Region::full(size), Some(&log));
+        let log = log.0.into_inner().unwrap();
+        assert_eq!(log.len(), sections);
+        assert!(log.iter().all(|(thread, start, _)| *thread < 3 && *start < sections as u64), "{log:?}");
+        assert!(sections > 1 || log[0].0 == 0, "{log:?}");
+        let bytes: usize = log.iter().map(|(_, _, bytes)| bytes).sum();
+        assert_eq!(bytes, chunks.iter().map(Vec::len).sum::<usize>());
     }
 }
 
