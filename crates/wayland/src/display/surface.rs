@@ -35,6 +35,8 @@ pub(super) struct Surface {
     pub(super) pool: Pool,
     /// The number of the last unit accepted.
     pub(super) last_unit: u64,
+    /// Whether the surface has content once all units accepted are applied.
+    pub(super) will_have_content: bool,
     /// Units whose content is to be reported as shown with the next frame.
     pub(super) awaiting: Vec<u64>,
     /// Since when a frame callback is unanswered.
@@ -49,6 +51,7 @@ impl Surface {
             content: None,
             pool: Pool::default(),
             last_unit: 0,
+            will_have_content: false,
             awaiting: Vec::new(),
             asked: None,
             visible: true,

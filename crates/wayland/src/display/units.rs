@@ -99,6 +99,11 @@ impl Connection {
                 return Err(wrong(format!("unit {got} of surface {} comes after {last}", unit.surface.0)));
             }
             surface.last_unit = unit.number;
+            match unit.content {
+                UnitContent::Keep => {}
+                UnitContent::None => surface.will_have_content = false,
+                UnitContent::Update(_) => surface.will_have_content = true,
+            }
         }
         Ok(())
     }
@@ -106,6 +111,11 @@ impl Connection {
     /// How a unit relates to what is held.
     fn claim_unit(&self, unit: &Unit) -> Claim {
         let mut claim = claim_shape(unit);
+        // An initial commit, perhaps, which the compositor answers by a configure.
+        let has_content = self.surfaces.get(&unit.surface).is_some_and(|surface| surface.will_have_content);
+        if unit.content == UnitContent::Keep && !has_content {
+            claim.keeps.push(Key::Reply);
+        }
         claim.needs.retain(|need| match need {
             Need::Update { surface, seq } => !self.updates.is_complete(*surface, *seq),
             _ => true,
@@ -245,10 +255,6 @@ fn moves_by_attach(unit: &Unit, version: u32) -> bool {
 /// The claim of a unit, with a need for every update, there or not.
 fn claim_shape(unit: &Unit) -> Claim {
     let mut claim = Claim::default();
-    if !names_update(unit) {
-        // Perhaps an initial commit, which the compositor answers by a configure.
-        claim.keeps.push(Key::Reply);
-    }
     add_claim(&mut claim, unit);
     claim
 }
@@ -268,10 +274,6 @@ fn add_claim(claim: &mut Claim, unit: &Unit) {
     for child in &unit.children {
         add_claim(claim, child);
     }
-}
-
-fn names_update(unit: &Unit) -> bool {
-    matches!(unit.content, UnitContent::Update(_)) || unit.children.iter().any(names_update)
 }
 
 fn mentions(unit: &Unit, surface: WireId) -> bool {

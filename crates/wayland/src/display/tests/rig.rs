@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 
 use wayferry_pixels::{Compression, Content, Encoder, Format, Region, Size};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
-use wayland_backend::protocol::Interface;
+use wayland_backend::protocol::{ArgumentType, Interface};
 
 use crate::action::{Action, End};
 use crate::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -399,10 +399,13 @@ impl Rig {
         self.say(&ToDisplay::Request(message));
     }
 
-    /// Sends a request that makes an object, with the new one's name before the other arguments.
+    /// Sends a request that makes an object: `args` are the other arguments.
     pub(super) fn make(&mut self, object: WireId, request: &str, mut args: Vec<WireArg>) -> WireId {
         let id = self.name();
-        args.insert(0, WireArg::NewId(id));
+        let interface = self.connection.objects.of(object).expect("the object exists").interface;
+        let desc = interface.requests.iter().find(|desc| desc.name == request).expect("the request exists");
+        let place = desc.signature.iter().position(|kind| *kind == ArgumentType::NewId).expect("it makes one");
+        args.insert(place, WireArg::NewId(id));
         self.request(object, request, args);
         id
     }

@@ -211,6 +211,27 @@ fn titles_and_syncs_pass_held_pixels() {
     rig.request(toplevel, "set_title", vec![WireArg::Str(Some(b"t".to_vec()))]);
     rig.make(WireId::DISPLAY, "sync", vec![]);
     assert_eq!(rig.requests(), ["xdg_toplevel.set_title", "wl_display.sync"]);
+    // Not even a commit of nothing but state holds it up.
+    rig.commit(surface);
+    rig.make(WireId::DISPLAY, "sync", vec![]);
+    assert_eq!(rig.requests(), ["wl_display.sync"]);
+}
+
+#[test]
+fn a_sync_waits_for_the_initial_commit_before_it() {
+    let mut rig = Rig::new();
+    let [_, surface, ..] = rig.toplevel();
+    rig.commit_update(surface);
+    let unit = rig.unit(surface, UnitContent::None);
+    rig.say(&ToDisplay::Unit(unit));
+    rig.commit(surface);
+    rig.requests();
+    rig.make(WireId::DISPLAY, "sync", vec![]);
+    assert_eq!(rig.requests(), Vec::<String>::new());
+    let update = rig.fresh(surface, size(1, 1), RED);
+    rig.deliver(update);
+    let requests = rig.requests();
+    assert_eq!(requests[requests.len() - 2..], ["wl_surface.commit", "wl_display.sync"]);
 }
 
 #[test]
