@@ -17,6 +17,7 @@ pub mod message;
 pub mod policy;
 pub mod snapshot;
 pub mod tables;
+pub mod trace;
 pub mod value;
 pub mod wire;
 

@@ -9,6 +9,7 @@ use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
 use wayferry_pixels::{Content, Rect, Region};
 
 use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH};
+use crate::trace::Stage;
 use crate::wire::Arg;
 
 use super::object::Data;
@@ -87,8 +88,10 @@ impl Connection {
                 Ok(Change::New)
             }
             Attach::Buffer { id: buffer_id, buffer } => {
-                absorb(surface, id, &buffer, damage)
+                let begun = self.config.probe.begin();
+                let bytes = absorb(surface, id, &buffer, damage)
                     .map_err(|error| Fault::app(buffer_id, SHM_INVALID_FD, error.to_string()))?;
+                self.config.probe.end(begun, Stage::Capture, (surface.wire, surface.updates + 1), bytes);
                 if waits {
                     surface.held_buffers.push(buffer_id);
                     Ok(Change::New)
@@ -342,7 +345,8 @@ pub(super) fn add_damage(list: &mut Vec<DamageRect>, rect: DamageRect) {
 
 const EVERYWHERE: DamageRect = [0, 0, i32::MAX, i32::MAX];
 
-fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<(), ReadError> {
+/// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
+fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<u64, ReadError> {
     let mapping = surface.mapping(buffer.size);
     let fits = |content: &Content| content.size() == buffer.size && content.format() == buffer.format;
     let mut whole = damage.reshaped;
@@ -365,10 +369,10 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
         }
         region
     };
-    let Some(content) = &mut surface.content else { return Ok(()) };
+    let Some(content) = &mut surface.content else { return Ok(0) };
     let changed = content.absorb(&buffer.layout(), &region, |offset, into| buffer.read(offset, into))?;
     surface.changed.union(&changed);
-    Ok(())
+    Ok(changed.area() * content.format().bytes_per_pixel() as u64)
 }
 
 /// All pixels of a buffer.

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use wayferry_pixels::Watch;
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::action::{Action, Update};
@@ -175,7 +176,6 @@ impl Connection {
         if surface.changed.is_empty() && !surface.fresh {
             return UnitContent::Keep;
         }
-        let chunks = self.encoder.encode(content, &surface.changed);
         surface.updates += 1;
         let seq = UpdateSeq(surface.updates);
         *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
@@ -192,3 +192,6 @@ impl Connection {
         UnitContent::Update(seq)
     }
 }
+        let watch = self.config.probe.encoding(surface.wire, surface.updates);
+        let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
+        let chunks = self.encoder.encode_watched(content, &surface.changed, watch);

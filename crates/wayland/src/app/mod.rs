@@ -45,6 +45,7 @@ use crate::action::{Action, End};
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::snapshot::Snapshot;
 use crate::tables;
+use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use self::keyboard::Keyboard;
@@ -77,8 +78,12 @@ pub struct Config {
     pub compression: Compression,
     /// This host's monotonic clock at the session's start.
     pub clock_start: HostTime,
+    /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1.
+    pub threads: usize,
 }
 
+    /// Who wants to know what takes how long.
+    pub probe: Probe,
 /// What the app side knows of the display that is attached.
 #[derive(Debug, Clone, Default)]
 pub struct Desk {
@@ -153,7 +158,7 @@ impl Connection {
         let display = tables::interface("wl_display").expect("wl_display is in the core protocol");
         let offers = registry::offers(&config, &desk.snapshot);
         Self {
-            encoder: Encoder::new(config.compression),
+            encoder: Encoder::new(config.compression).with_threads(config.threads),
             config,
             desk: Rc::clone(desk),
             now: Time::ZERO,

@@ -13,6 +13,7 @@ use wayland_backend::protocol::Interface;
 use crate::action::{Action, End};
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::tables::{self, Access};
+use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use super::cursor::Cursors;
@@ -42,6 +43,8 @@ const MAX_WAITING_PIPES: usize = 64;
 pub struct Config {
     /// The host's `CLOCK_MONOTONIC` when the run loop started, nanoseconds.
     pub clock_start_ns: u64,
+    /// Who wants to know what takes how long.
+    pub probe: Probe,
     /// Privileged globals that the app side may bind; others are refused to it as if the compositor lacked them.
     /// `None`, the default, leaves that to the app side, which then must be trusted as much as this side is: it
     /// could read the clipboard and type into other windows.
@@ -57,6 +60,7 @@ impl Default for Config {
         let size = std::env::var("XCURSOR_SIZE").ok().and_then(|size| size.parse().ok());
         Self {
             clock_start_ns: 0,
+            probe: Probe::default(),
             allow: None,
             cursor_theme: std::env::var("XCURSOR_THEME").unwrap_or_else(|_| "default".to_owned()),
             cursor_size: size.filter(|size| (1..=512).contains(size)).unwrap_or(24),

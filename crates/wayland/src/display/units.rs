@@ -3,10 +3,12 @@
 //! Invariant: when a surface is committed, everything that its unit names has been sent before in the same turn, and
 //! the attached buffer holds exactly the content of the unit's update.
 
+use wayferry_pixels::Region;
 use wayferry_proto::Time;
 
 use crate::action::End;
 use crate::message::{Request, ToApp, Unit, UnitContent, WireId};
+use crate::trace::Stage;
 use crate::wire::Arg;
 
 use super::connection::{Connection, known};
@@ -186,11 +188,14 @@ impl Connection {
             UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(()),
             UnitContent::Keep => Default::default(),
             UnitContent::Update(seq) => {
+                let begun = self.config.probe.begin();
                 let changed = self.updates.apply(unit.surface, surface, seq.0)?;
+                self.config.probe.end(begun, Stage::Decode, (wire, seq.0), pixel_bytes(surface, &changed));
                 check_memory(self.surfaces.values().chain([&*surface]))?;
                 changed
             }
         };
+        let begun = self.config.probe.begin();
         let Some(content) = &surface.content else { return Ok(()) };
         let format = self.shown_format(content.format());
         let (buffer, useless) = surface.pool.take(content, format, |spec| {
@@ -209,6 +214,9 @@ impl Connection {
             // Sides are at most 2¹⁴.
             let rect = [rect.x, rect.y, rect.width, rect.height].map(|value| value as i32);
             self.send(id, ops::SURFACE_DAMAGE_BUFFER, ints(&rect))?;
+        }
+        if let UnitContent::Update(seq) = unit.content {
+            self.config.probe.end(begun, Stage::Commit, (wire, seq.0), pixel_bytes(surface, &changed));
         }
         Ok(())
     }
@@ -245,6 +253,12 @@ impl From<Fault> for End {
             Fault::End(end) => end,
         }
     }
+}
+
+/// How many bytes of the surface's content a region has.
+fn pixel_bytes(surface: &super::surface::Surface, region: &Region) -> u64 {
+    let pixel = surface.content.as_ref().map_or(0, |content| content.format().bytes_per_pixel());
+    region.area() * pixel as u64
 }
 
 /// Whether the unit moves its content by an attach of the same content.
