@@ -16,7 +16,8 @@ use crate::run::Clock;
 use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use crate::run::link::Link;
 use crate::run::signals::Signals;
-use crate::session::session_config;
+use crate::session::{session_config, trace_file};
+use crate::trace::Half;
 
 /// Shows a host's windows until the session ends; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
@@ -27,6 +28,7 @@ pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
     };
     let signals = Signals::new()?;
     let clock = Clock::start();
+    let trace = trace_file(own, Some(Half::Display))?;
     let watched = Watched::new(Compositor::from_environment()?, clock, Some(&signals))?;
     let identity = quic::identity()?;
     let carrier = quic::connect(own, &addresses, &identity, ticket.fingerprint, attach.timeout, &signals)?;
@@ -34,7 +36,8 @@ pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
     config.secret = Some(ticket.secret);
     config.session = ticket.session;
     let link = Link::new(Session::new(config), carrier);
-    match DisplaySide::new(watched, clock, link, own.stats).with_signals(&signals).run()? {
+    let side = DisplaySide::new(watched, clock, link, own.stats).with_trace(trace);
+    match side.with_signals(&signals).run()? {
         Outcome::Exit(code) => Ok(code),
         Outcome::HostLeft => {
             notice("the host ended the session");

@@ -19,7 +19,8 @@ use crate::run::app_side::{AppSide, AppSideConfig, Outcome as AppOutcome};
 use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
 use crate::run::link::Link;
 use crate::run::signals::Signals;
-use crate::session::{app_core, session_config};
+use crate::session::{app_core, session_config, trace_file};
+use crate::trace::Half;
 
 /// Runs one side until its peer closes; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, role: Role) -> Result<u8, Error> {
@@ -56,7 +57,8 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     };
     let session = Session::new(session_config(Side::App, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
-    match AppSide::new(config, clock, link).with_signals(&signals).with_connection(program).run()? {
+    let side = AppSide::new(config, clock, link).with_trace(trace_file(own, Some(Half::App))?);
+    match side.with_signals(&signals).with_connection(program).run()? {
         AppOutcome::Exit(code) => Ok(code),
         AppOutcome::DisplayLeft => Ok(0),
         AppOutcome::ConnectionEnded(end) => ended(end),
@@ -69,7 +71,9 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let watched = Watched::new(compositor, clock, Some(&signals))?;
     let session = Session::new(session_config(Side::Display, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
-    match DisplaySide::new(watched, clock, link, own.stats).with_signals(&signals).run()? {
+    let trace = trace_file(own, Some(Half::Display))?;
+    let side = DisplaySide::new(watched, clock, link, own.stats).with_trace(trace);
+    match side.with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),
         DisplayOutcome::HostLeft | DisplayOutcome::Stopped => Ok(0),
         DisplayOutcome::ConnectionEnded(end) => ended(end),

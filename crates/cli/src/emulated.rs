@@ -25,7 +25,8 @@ use crate::run::signals::Signals;
 use crate::run::socket::{Listener, RuntimeDir};
 use crate::run::tap::Tap;
 use crate::run::{Clock, Handle};
-use crate::session::{app_core, session_config};
+use crate::session::{app_core, session_config, trace_file};
+use crate::trace::TraceFile;
 
 /// A running session.
 pub(crate) struct Emulated {
@@ -81,8 +82,9 @@ impl Emulated {
             environment: environment(&listener, &dir),
             place: Place::OwnGroup,
         });
-        let app = spawn_app(own, near, listener, start)?;
-        let display = spawn_display(own, far, compositor, tap)?;
+        let trace = trace_file(own, None)?;
+        let app = spawn_app(own, near, listener, start, trace.clone())?;
+        let display = spawn_display(own, far, compositor, tap, trace)?;
         Ok(Self { app, display, relay, socket, _dir: dir })
     }
 
@@ -157,6 +159,7 @@ fn spawn_app(
     listener: Listener,
     start: Option<Start>,
 ) -> Result<Half<AppOutcome>, Error> {
+    trace: Option<Arc<TraceFile>>,
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
@@ -170,6 +173,7 @@ fn spawn_app(
         let link = Link::new(Session::new(session_config(Side::App, &own, &clock)), carrier);
         let side = AppSide::new(config, clock, link).with_listener(listener).with_handle(theirs);
         match start {
+        let side = side.with_trace(trace);
             Some(start) => side.with_program(start).run(),
             None => side.run(),
         }
@@ -183,13 +187,18 @@ fn spawn_display(
     compositor: PathBuf,
     tap: Option<Arc<Mutex<Tap>>>,
 ) -> Result<Half<DisplayOutcome>, Error> {
+    trace: Option<Arc<TraceFile>>,
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
         let clock = Clock::start();
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
         let link = Link::new(Session::new(session_config(Side::Display, &own, &clock)), carrier);
-        DisplaySide::new(watched, clock, link, false).with_handle(theirs).with_tap(tap).run()
+        DisplaySide::new(watched, clock, link, false)
+            .with_handle(theirs)
+            .with_tap(tap)
+            .with_trace(trace)
+            .run()
     };
     spawn("display side", handle, run)
 }

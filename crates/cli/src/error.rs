@@ -184,6 +184,9 @@ impl Error {
             Self::Bootstrap(_) => {
                 "the server must allow the forwarding of Unix sockets (AllowStreamLocalForwarding yes)"
             }
+            Self::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                "give a file that the option `--trace` of this version wrote"
+            }
             Self::File { .. } => "check that the path exists and may be used by you",
             Self::System { .. } => "see the system's limits (`ulimit -a`) and free memory",
             Self::AfterStart(inner) => return inner.hint(),

@@ -66,6 +66,12 @@ pub(crate) struct OwnFlags {
     /// Write a qlog file for the connection to DIR.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) qlog: Option<PathBuf>,
+    /// Threads that share the compression of a large picture [default: one per core, at most 4].
+    #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) threads: Option<u8>,
+    /// Write to FILE when each picture was read, compressed, sent and shown; `wayferry trace` draws it.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) trace: Option<PathBuf>,
     /// Print a line of statistics to stderr every second.
     #[arg(long, global = true)]
     pub(crate) stats: bool,
@@ -89,6 +95,12 @@ pub(crate) enum Command {
     Attach(AttachFlags),
     /// Both sides on this machine with an emulated link between them.
     Demo(DemoFlags),
+    /// Draw what `--trace` wrote, and print how long each stage takes.
+    ///
+    /// Give the files of both sides to see how long pictures were on their way, too; times are those of the first
+    /// file's machine. The stages of a picture: capture (read from the program), encode (compressed, by thread), queue
+    /// (waited for the link), wire (first byte out to last byte in), decode, commit (given to the compositor).
+    Trace(TraceFlags),
     /// Measure.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -179,6 +191,22 @@ pub(crate) struct DemoFlags {
     /// The program to show [default: a scripted one].
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceFlags {
+    /// A file that `--trace` wrote, or the files of both sides of a session.
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Draw the timeline into this file.
+    #[arg(long, value_name = "OUT")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Leave out what is over before this time, in seconds since the first picture.
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = parse_instant)]
+    pub(crate) from: f64,
+    /// Leave out what begins after this time.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_instant)]
+    pub(crate) to: Option<f64>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -297,6 +325,13 @@ fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     match (low.parse::<u16>(), high.parse::<u16>()) {
         (Ok(low), Ok(high)) if low <= high && (low > 0 || high == 0) => Ok(low..=high),
         _ => Err("expected a port or LOW-HIGH".into()),
+    }
+}
+
+fn parse_instant(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
+        _ => Err("expected a number of seconds".into()),
     }
 }
 

@@ -29,7 +29,8 @@ use crate::run::programs::{Environment, Launch, Place};
 use crate::run::signals::Signals;
 use crate::run::socket::{self, Listener, RuntimeDir, random_bytes};
 use crate::run::wait::Interests;
-use crate::session::{app_core, session_config};
+use crate::session::{app_core, session_config, trace_file};
+use crate::trace::Half;
 
 /// Runs a host; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, host: HostFlags) -> Result<u8, Error> {
@@ -54,6 +55,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
     let signals = Signals::new()?;
     let clock = Clock::start();
     let dir = RuntimeDir::new()?;
+    let trace = trace_file(own, Some(Half::App))?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let identity = quic::identity()?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
@@ -72,7 +74,11 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
     let link = door.admit(&clock, expires, &signals)?;
     door.close();
     let start = start(launch, &programs, &dir, Place::OwnGroup);
-    let side = app_side(own, clock, link).with_signals(&signals).with_listener(programs).with_door(door);
+    let side = app_side(own, clock, link)
+        .with_trace(trace)
+        .with_signals(&signals)
+        .with_listener(programs)
+        .with_door(door);
     finish(side.with_program(start).run()?)
 }
 
@@ -81,6 +87,7 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     let signals = Signals::new()?;
     let clock = Clock::start();
     let reached = socket::connect(path);
+    let trace = trace_file(own, Some(Half::App))?;
     // sshd leaves the file behind.
     let _ = std::fs::remove_file(path);
     let bootstrap = reached.map_err(|error| {
@@ -99,6 +106,7 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     finish(
         app_side(own, clock, link)
             .with_signals(&signals)
+            .with_trace(trace)
             .with_listener(programs)
             .with_program(start)
             .run()?,

@@ -21,6 +21,7 @@ mod run;
 mod sanitize;
 mod session;
 mod ssh;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh { words } => ssh::run(&own, &words),
         Command::Demo(demo) => demo::run(&own, &demo),
+        Command::Trace(flags) => trace::run(&flags),
         Command::Bench(BenchCommand::Windows(bench)) => bench::windows::run(&own, &bench),
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),

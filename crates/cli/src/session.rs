@@ -1,9 +1,13 @@
 //! From flags to what sessions and Wayland halves are told; shared by all commands that make a session.
 
+use std::sync::Arc;
+
 use wayferry_proto::{Compression, Config, Side};
 
+use crate::error::Error;
 use crate::flags::{Compress, OwnFlags};
 use crate::run::Clock;
+use crate::trace::{Half, TraceFile};
 
 /// What a session of ours starts with; secrets and ids are added by the caller.
 pub(crate) fn session_config(side: Side, own: &OwnFlags, clock: &Clock) -> Config {
@@ -24,7 +28,21 @@ pub(crate) fn app_core(own: &OwnFlags, clock: &Clock) -> wayferry_wayland::app::
         allow: own.allow.clone(),
         deny: own.deny.clone(),
         title_prefix: own.title_prefix.clone().unwrap_or_default(),
+        threads: own.threads.map_or_else(default_threads, usize::from),
         clock_start: clock.origin(),
         ..Default::default()
     }
+}
+
+/// More threads than this gain little: the rest of the way is one thread's.
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(4)
+}
+
+/// The trace that was asked for, of one half or of both.
+///
+/// # Errors
+/// The file cannot be made.
+pub(crate) fn trace_file(own: &OwnFlags, half: Option<Half>) -> Result<Option<Arc<TraceFile>>, Error> {
+    own.trace.as_ref().map(|path| TraceFile::create(path, half)).transpose()
 }

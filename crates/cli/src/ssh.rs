@@ -29,7 +29,8 @@ use crate::run::link::Link;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
 use crate::run::socket::{Listener, RuntimeDir, random_name};
-use crate::session::session_config;
+use crate::session::{session_config, trace_file};
+use crate::trace::Half;
 
 use args::SshArgs;
 use quote::quote;
@@ -116,6 +117,9 @@ fn remote_options(own: &OwnFlags) -> Vec<String> {
         Some(Compress::Zstd(level)) => words.push(format!("--compress=zstd={level}")),
         None => {}
     }
+    if let Some(threads) = own.threads {
+        words.push(format!("--threads={threads}"));
+    }
     if let Some(ports) = &own.port {
         words.push(format!("--port={}-{}", ports.start(), ports.end()));
     }
@@ -170,6 +174,7 @@ fn session(
     watched: Watched,
     ssh: &mut Program,
     socket: OwnedFd,
+    let trace = trace_file(own, Some(Half::Display))?;
     clock: Clock,
     signals: &Signals,
 ) -> Result<Option<u8>, Error> {
@@ -196,8 +201,11 @@ fn session(
     config.session = ticket.session;
     let carrier = carrier(own, args, &ticket, &identity, &socket, signals)?;
     let link = Link::new(Session::new(config), carrier);
-    let outcome =
-        DisplaySide::new(watched, clock, link, own.stats).with_signals(signals).with_guard(ssh).run()?;
+    let outcome = DisplaySide::new(watched, clock, link, own.stats)
+        .with_trace(trace)
+        .with_signals(signals)
+        .with_guard(ssh)
+        .run()?;
     drop(socket);
     match outcome {
         Outcome::Exit(_) | Outcome::HostLeft | Outcome::Stopped => Ok(None),

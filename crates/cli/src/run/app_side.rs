@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,6 +34,7 @@ use crate::error::Error;
 use crate::flags::Compress;
 use crate::notice::{notice, trouble};
 
+use crate::trace::{Half, SideTrace, TraceFile};
 /// What an app side is told once.
 #[derive(Debug, Clone)]
 pub(crate) struct AppSideConfig {
@@ -88,6 +90,7 @@ pub(crate) struct AppSide<'a> {
 /// One program's connection.
 struct Served {
     socket: Socket,
+    trace: SideTrace,
     core: Connection,
     channel: ChannelId,
 }
@@ -165,6 +168,7 @@ impl<'a> AppSide<'a> {
     /// Ends with an error when one of these signals comes.
     #[must_use]
     pub(crate) fn with_signals(mut self, signals: &'a Signals) -> Self {
+            trace: SideTrace::new(Half::App, None),
         self.signals = Some(signals);
         self
     }
@@ -182,6 +186,13 @@ impl<'a> AppSide<'a> {
         self.listener = Some(listener);
         self
     }
+    /// Writes a timeline.
+    #[must_use]
+    pub(crate) fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
+        self.trace = SideTrace::new(Half::App, file);
+        self
+    }
+
 
     /// Starts this program when the display is there, and ends with it.
     #[must_use]
@@ -248,6 +259,7 @@ impl<'a> AppSide<'a> {
             self.flush_sockets(now);
             self.remove_ended(now);
             self.link.transmit();
+            self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
             if let Some(outcome) = self.outcome(now) {
                 return Ok(outcome);
             }
@@ -437,6 +449,7 @@ impl<'a> AppSide<'a> {
         if let Some(door) = &mut self.door {
             // Nobody can come in: a session has one display.
             drop(door.turn(now));
+        config.probe = self.trace.probe(id);
         }
         if now >= self.next_refresh {
             self.next_refresh = now + CLOCK_REFRESH;
@@ -482,7 +495,7 @@ impl<'a> AppSide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, link, pipes, sent_blobs, counters, .. } = self;
+        let Self { connections, link, pipes, sent_blobs, counters, trace, .. } = self;
         let session = &mut link.session;
         for (id, served) in connections {
             while let Some(action) = served.core.poll_action() {
@@ -494,7 +507,7 @@ impl<'a> AppSide<'a> {
                             served.core.on_hang_up();
                         }
                     }
-                    Action::Update(update) => send_update(session, counters, *id, served, update),
+                    Action::Update(update) => send_update(session, counters, trace, *id, served, update),
                     Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
                     Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
                     Action::Blob { hash, bytes } => send_blob(session, sent_blobs, hash, bytes),
@@ -611,6 +624,7 @@ impl<'a> AppSide<'a> {
                 }
             }
         }
+        deadline = earlier(deadline, self.trace.next_timeout(now));
         for (id, served) in &mut self.connections {
             deadline = earlier(deadline, served.core.next_timeout());
             let flags = served.interest();
@@ -701,6 +715,7 @@ fn send_update(
         }
     }
 }
+    trace: &mut SideTrace,
 
 /// Sends a blob once per session.
 pub(super) fn send_blob(session: &mut Session, sent: &mut HashSet<u128>, hash: u128, bytes: Vec<u8>) {
@@ -719,6 +734,7 @@ fn pixel_compression(asked: Compress, session: &Session) -> wayferry_pixels::Com
     match (session.compression(), asked) {
         (Agreed::Zstd, Compress::Zstd(level)) => wayferry_pixels::Compression::Zstd(level),
         (Agreed::Zstd, _) => wayferry_pixels::Compression::Zstd(1),
+            trace.handed(&header, bytes);
         (Agreed::Lz4, _) => wayferry_pixels::Compression::Lz4,
         (Agreed::None, _) => wayferry_pixels::Compression::None,
     }

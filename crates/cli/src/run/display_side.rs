@@ -32,6 +32,7 @@ use super::wait::Interests;
 use super::{Clock, Handle, earlier, socket};
 use crate::error::Error;
 use crate::notice::notice;
+use crate::trace::{Half, SideTrace, TraceFile};
 
 /// How to reach the compositor.
 #[derive(Debug)]
@@ -69,6 +70,7 @@ pub(crate) struct DisplaySide<'a> {
     stats: Option<StatsLine>,
     last_end: Option<End>,
     tap: Option<Arc<Mutex<Tap>>>,
+    trace: SideTrace,
 }
 
 /// One program's connection to the compositor.
@@ -199,6 +201,7 @@ impl<'a> DisplaySide<'a> {
             stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
             last_end: None,
             tap: None,
+            trace: SideTrace::new(Half::Display, None),
         }
     }
 
@@ -220,6 +223,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub(crate) fn with_tap(mut self, tap: Option<Arc<Mutex<Tap>>>) -> Self {
         self.tap = tap;
+        self
+    }
+
+    /// Writes a timeline.
+    #[must_use]
+    pub(crate) fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
+        self.trace = SideTrace::new(Half::Display, file);
         self
     }
 
@@ -266,6 +276,7 @@ impl<'a> DisplaySide<'a> {
             self.flush_sockets();
             self.remove_ended(now);
             self.link.transmit();
+            self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
             if let Some(outcome) = self.outcome() {
                 return Ok(outcome);
             }
@@ -337,7 +348,11 @@ impl<'a> DisplaySide<'a> {
 
     /// A program connected: so do we, to the compositor.
     fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
-        let config = Config { clock_start_ns: self.clock.origin().0, ..Config::default() };
+        let config = Config {
+            clock_start_ns: self.clock.origin().0,
+            probe: self.trace.probe(connection),
+            ..Config::default()
+        };
         let reached = match (&self.compositor, self.watcher.take()) {
             (Compositor::Only(_), Some((socket, watcher))) => Ok((socket, watcher.into_connection(config))),
             (compositor, watcher) => {
@@ -366,7 +381,9 @@ impl<'a> DisplaySide<'a> {
 
     fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
         self.counters.updates += 1;
-        self.counters.content_bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        self.counters.content_bytes += bytes;
+        self.trace.arrived(header, bytes);
         if let Some(tap) = &self.tap {
             tap.lock().unwrap_or_else(PoisonError::into_inner).look(header, &chunks);
         }

@@ -1,0 +1,272 @@
+//! A timeline as a picture: one row per surface, stage and thread, time from left to right.
+//!
+//! Only numbers of ours get into the SVG, never text of a file. Invariant: the picture is bounded, and what does not fit is
+//! counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::join::Bar;
+use super::{Half, Stage};
+
+/// A picture.
+#[derive(Debug)]
+pub(crate) struct Chart {
+    pub(crate) svg: String,
+    /// Bars for which there was no place.
+    pub(crate) left_out: usize,
+}
+
+/// What a row shows: rows of a surface stand together, in the order in which an update goes through them.
+type Key = (u32, u64, Stage, Half, u32);
+
+/// Draws the bars.
+pub(crate) fn draw(bars: &[Bar]) -> Chart {
+    let mut rows: BTreeMap<Key, usize> = bars.iter().take(MAX_BARS).map(|bar| (key(bar), 0)).collect();
+    while rows.len() > MAX_ROWS {
+        rows.pop_last();
+    }
+    rows.values_mut().enumerate().for_each(|(index, row)| *row = index);
+    let shown = || bars.iter().take(MAX_BARS).filter(|bar| rows.contains_key(&key(bar)));
+    let begin = shown().map(|bar| bar.start).min().unwrap_or(0);
+    let axis = Axis::new(begin, shown().map(|bar| bar.end).max().unwrap_or(begin));
+    let mut svg = String::new();
+    // Writing to a string cannot fail.
+    let _ = head(&mut svg, &axis, rows.len())
+        .and_then(|()| legend(&mut svg))
+        .and_then(|()| grid(&mut svg, &axis, rows.len()))
+        .and_then(|()| rows.iter().try_for_each(|(key, row)| label(&mut svg, &axis, key, *row)))
+        .and_then(|()| shown().try_for_each(|bar| mark(&mut svg, &axis, bar, rows[&key(bar)])))
+        .and_then(|()| svg.write_str("</svg>\n"));
+    Chart { svg, left_out: bars.len() - shown().count() }
+}
+
+/// Time to x.
+struct Axis {
+    begin: u64,
+    span: u64,
+    width: f64,
+}
+
+impl Axis {
+    fn new(begin: u64, end: u64) -> Self {
+        let span = (end - begin).max(1);
+        let width = (span as f64 / 1e6 * PIXELS_PER_MS).clamp(MIN_WIDTH, MAX_WIDTH);
+        Self { begin, span, width }
+    }
+
+    fn x(&self, time: u64) -> f64 {
+        MARGIN + time.saturating_sub(self.begin) as f64 / self.span as f64 * self.width
+    }
+
+    /// Between two lines of the grid: 1, 2 or 5 of some unit, about a hundred pixels apart.
+    fn step(&self) -> u64 {
+        let least = self.span as f64 / self.width * 100.0;
+        let decades = (0..19).map(|power| 10u64.pow(power));
+        let steps = decades.flat_map(|unit| [1, 2, 5].map(|digit: u64| digit.saturating_mul(unit)));
+        steps.into_iter().find(|step| *step as f64 >= least).unwrap_or(u64::MAX)
+    }
+}
+
+fn key(bar: &Bar) -> Key {
+    (bar.connection, bar.surface, bar.stage, bar.half, bar.thread)
+}
+
+fn head(svg: &mut String, axis: &Axis, rows: usize) -> std::fmt::Result {
+    let (width, height) = (MARGIN + axis.width + 20.0, top(rows) + 10.0);
+    writeln!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">"
+    )?;
+    writeln!(svg, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>")
+}
+
+fn legend(svg: &mut String) -> std::fmt::Result {
+    for (index, stage) in Stage::ALL.into_iter().enumerate() {
+        let x = 10.0 + 90.0 * index as f64;
+        writeln!(svg, "<rect x=\"{x:.0}\" y=\"10\" width=\"14\" height=\"12\" fill=\"{}\"/>", colour(stage))?;
+        writeln!(svg, "<text x=\"{:.0}\" y=\"20\">{}</text>", x + 20.0, stage.name())?;
+    }
+    Ok(())
+}
+
+fn grid(svg: &mut String, axis: &Axis, rows: usize) -> std::fmt::Result {
+    let step = axis.step();
+    let mut next = axis.begin.checked_next_multiple_of(step);
+    while let Some(time) = next.filter(|time| *time <= axis.begin.saturating_add(axis.span)) {
+        next = time.checked_add(step);
+        let x = axis.x(time);
+        writeln!(
+            svg,
+            "<line x1=\"{x:.1}\" y1=\"{:.0}\" x2=\"{x:.1}\" y2=\"{:.0}\" stroke=\"#dddddd\"/>",
+            TOP - 4.0,
+            top(rows)
+        )?;
+        let shown = Time(time);
+        writeln!(svg, "<text x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{shown}</text>", TOP - 8.0)?;
+    }
+    Ok(())
+}
+
+fn label(svg: &mut String, axis: &Axis, key: &Key, row: usize) -> std::fmt::Result {
+    let (connection, surface, stage, half, thread) = *key;
+    let y = top(row);
+    if row % 2 == 1 {
+        let width = MARGIN + axis.width;
+        writeln!(
+            svg,
+            "<rect x=\"0\" y=\"{y:.0}\" width=\"{width:.0}\" height=\"{HEIGHT:.0}\" fill=\"#000000\" \
+             fill-opacity=\"0.03\"/>"
+        )?;
+    }
+    let whose = if stage == Stage::Wire { "link" } else { half.name() };
+    write!(
+        svg,
+        "<text x=\"10\" y=\"{:.0}\">program {connection} · surface {surface} · {whose} · {}",
+        y + 12.0,
+        stage.name()
+    )?;
+    if thread > 0 {
+        write!(svg, " · thread {thread}")?;
+    }
+    writeln!(svg, "</text>")
+}
+
+fn mark(svg: &mut String, axis: &Axis, bar: &Bar, row: usize) -> std::fmt::Result {
+    let (x, y) = (axis.x(bar.start), top(row) + 3.0);
+    let width = (axis.x(bar.end) - x).max(LEAST_BAR);
+    let (height, fill) = (HEIGHT - 6.0, colour(bar.stage));
+    writeln!(
+        svg,
+        "<rect x=\"{x:.2}\" y=\"{y:.0}\" width=\"{width:.2}\" height=\"{height:.0}\" fill=\"{fill}\">\
+         <title>{} of update {}: {} at {}, {} bytes</title></rect>",
+        bar.stage.name(),
+        bar.seq,
+        Time(bar.end - bar.start),
+        Time(bar.start),
+        bar.bytes
+    )
+}
+
+/// Distinct to the colour-blind too.
+fn colour(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Capture => "#0072b2",
+        Stage::Encode => "#e69f00",
+        Stage::Queue => "#999999",
+        Stage::Wire => "#56b4e9",
+        Stage::Arrive => "#000000",
+        Stage::Decode => "#cc79a7",
+        Stage::Commit => "#009e73",
+    }
+}
+
+/// Upper edge of a row.
+fn top(row: usize) -> f64 {
+    TOP + HEIGHT * row as f64
+}
+
+/// Nanoseconds for people.
+struct Time(u64);
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ns = self.0 as f64;
+        match self.0 {
+            // Microseconds are as fine as anything here is measured.
+            0..1_000_000 => write!(f, "{} µs", (ns / 1e3).round()),
+            1_000_000..1_000_000_000 => write!(f, "{} ms", (ns / 1e3).round() / 1e3),
+            _ => write!(f, "{} s", (ns / 1e6).round() / 1e3),
+        }
+    }
+}
+
+/// Bars in one picture; browsers get slow beyond it.
+const MAX_BARS: usize = 50_000;
+/// Rows in one picture.
+const MAX_ROWS: usize = 400;
+/// Room for the labels.
+const MARGIN: f64 = 270.0;
+/// Where the rows begin.
+const TOP: f64 = 56.0;
+/// Height of a row.
+const HEIGHT: f64 = 17.0;
+/// A frame of 60 Hz is about 30 pixels wide.
+const PIXELS_PER_MS: f64 = 2.0;
+/// Widths between which the time axis stays.
+const MIN_WIDTH: f64 = 900.0;
+const MAX_WIDTH: f64 = 20_000.0;
+/// What takes no time must be seen too.
+const LEAST_BAR: f64 = 0.8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar(stage: Stage, surface: u64, thread: u32, start: u64, end: u64) -> Bar {
+        Bar { stage, half: Half::App, thread, connection: 1, surface, seq: 9, start, end, bytes: 5 }
+    }
+
+    /// Whether every element is closed in its order.
+    fn well_formed(svg: &str) -> bool {
+        let mut open: Vec<&str> = Vec::new();
+        let mut rest = svg;
+        while let Some(at) = rest.find('<') {
+            let Some(length) = rest[at..].find('>') else { return false };
+            let tag = &rest[at + 1..at + length];
+            rest = &rest[at + length + 1..];
+            if let Some(closed) = tag.strip_prefix('/') {
+                if open.pop() != Some(closed) {
+                    return false;
+                }
+            } else if !tag.ends_with('/') {
+                if tag.matches('"').count() % 2 == 1 {
+                    return false;
+                }
+                open.push(tag.split(' ').next().unwrap_or(tag));
+            }
+        }
+        open.is_empty() && !svg.contains('&') && !svg.contains("NaN") && !svg.contains("inf")
+    }
+
+    #[test]
+    fn a_row_per_surface_stage_and_thread() {
+        let bars = [
+            bar(Stage::Encode, 24, 0, 1_000_000, 3_000_000),
+            bar(Stage::Encode, 24, 1, 1_200_000, 2_000_000),
+            bar(Stage::Encode, 24, 0, 20_000_000, 23_000_000),
+            bar(Stage::Capture, 24, 0, 0, 900_000),
+            bar(Stage::Capture, 26, 0, 50_000_000, 50_000_000),
+        ];
+        let Chart { svg, left_out } = draw(&bars);
+        assert!(well_formed(&svg), "{svg}");
+        assert_eq!(left_out, 0);
+        assert_eq!(svg.matches("program 1 · surface ").count(), 4);
+        assert_eq!(svg.matches("<title>").count(), bars.len());
+        assert!(svg.contains("surface 24 · app · encode · thread 1"), "{svg}");
+        assert!(svg.contains("<title>capture of update 9: 900 µs at 0 µs, 5 bytes</title>"), "{svg}");
+        for stage in Stage::ALL {
+            assert!(svg.contains(&format!(">{}</text>", stage.name())), "{stage:?} is in the legend");
+        }
+    }
+
+    #[test]
+    fn nothing_is_a_picture_too() {
+        let chart = draw(&[]);
+        assert!(well_formed(&chart.svg) && chart.left_out == 0, "{}", chart.svg);
+    }
+
+    #[test]
+    fn a_picture_is_bounded() {
+        let many: Vec<Bar> =
+            (0..60_000).map(|index| bar(Stage::Wire, index % 1000, 0, index, index + 1)).collect();
+        let chart = draw(&many);
+        assert!(well_formed(&chart.svg));
+        assert_eq!(chart.svg.matches("surface ").count(), MAX_ROWS);
+        assert_eq!(chart.svg.matches("<title>").count() + chart.left_out, many.len());
+        let far = [bar(Stage::Queue, 1, 0, 0, u64::MAX), bar(Stage::Queue, 1, 0, u64::MAX, u64::MAX)];
+        let chart = draw(&far);
+        assert!(well_formed(&chart.svg) && chart.svg.len() < 100_000, "{}", chart.svg.len());
+    }
+}

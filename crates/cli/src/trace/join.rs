@@ -1,0 +1,214 @@
+//! Rows of one or two traces as bars on one time axis.
+//!
+//! The first trace's clock is kept; the other's times are mapped by what the sessions knew of each other's clocks, which
+//! drift, so the row nearest in time counts. Invariant: bars begin at 0 or later and end no earlier than they begin.
+
+use std::collections::HashMap;
+
+use super::read::Trace;
+use super::{ClockRow, Half, Row, Stage};
+
+/// A piece of work on the common axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bar {
+    pub(crate) stage: Stage,
+    pub(crate) half: Half,
+    pub(crate) thread: u32,
+    pub(crate) connection: u32,
+    pub(crate) surface: u64,
+    pub(crate) seq: u64,
+    /// Nanoseconds since the first bar's begin, as `end`.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) bytes: u64,
+}
+
+/// All bars, by their begin.
+#[derive(Debug)]
+pub(super) struct Joined {
+    bars: Vec<Bar>,
+}
+
+impl Joined {
+    /// The bars that are under way between these times, in seconds; the end may be left open.
+    pub(super) fn cut(self, from: f64, to: Option<f64>) -> Vec<Bar> {
+        // A cast of a float saturates.
+        let (from, to) = ((from * 1e9) as u64, to.map_or(u64::MAX, |to| (to * 1e9) as u64));
+        self.bars.into_iter().filter(|bar| bar.end >= from && bar.start <= to).collect()
+    }
+}
+
+/// Puts one or two traces on one axis.
+///
+/// # Errors
+/// Why they do not go together.
+pub(super) fn join(traces: Vec<Trace>) -> Result<Joined, &'static str> {
+    let mut traces = traces.into_iter();
+    let first = traces.next().ok_or("no trace given")?;
+    let mut rows: Vec<(i128, i128, Row)> =
+        first.rows.iter().map(|row| (row.start.into(), row.end.into(), *row)).collect();
+    if let Some(second) = traces.next() {
+        if first.half.is_none() || second.half.is_none() || first.half == second.half {
+            return Err("two traces go together when one is of the app side and one of the display side");
+        }
+        let offsets = Offsets::new(&first.clocks, &second.clocks)
+            .ok_or("neither trace tells the offset between the two clocks")?;
+        rows.extend(second.rows.iter().map(|row| (offsets.map(row.start), offsets.map(row.end), *row)));
+    }
+    if traces.next().is_some() {
+        return Err("a session has two sides");
+    }
+    rows.extend(wires(&rows));
+    let zero = rows.iter().map(|(start, ..)| *start).min().unwrap_or(0);
+    let mut bars: Vec<Bar> = rows.iter().map(|row| bar(row, zero)).collect();
+    bars.sort_by_key(|bar| (bar.start, bar.end));
+    Ok(Joined { bars })
+}
+
+/// How to map the second trace's clock to the first one's.
+struct Offsets {
+    /// When by the second clock, and what to subtract from it.
+    samples: Vec<(u64, i128)>,
+}
+
+impl Offsets {
+    fn new(first: &[ClockRow], second: &[ClockRow]) -> Option<Self> {
+        let doubt = |rows: &[ClockRow]| rows.iter().map(|row| row.doubt).min().unwrap_or(u64::MAX);
+        let theirs = |row: &ClockRow| (row.at, -i128::from(row.offset));
+        let ours = |row: &ClockRow| {
+            let at = i128::from(row.at) + i128::from(row.offset);
+            (u64::try_from(at.max(0)).unwrap_or(u64::MAX), i128::from(row.offset))
+        };
+        let mut samples: Vec<(u64, i128)> = if second.is_empty() || doubt(first) < doubt(second) {
+            first.iter().map(ours).collect()
+        } else {
+            second.iter().map(theirs).collect()
+        };
+        samples.sort_unstable();
+        (!samples.is_empty()).then_some(Self { samples })
+    }
+
+    fn map(&self, time: u64) -> i128 {
+        let next = self.samples.partition_point(|(at, _)| *at < time);
+        let near = self.samples[next.saturating_sub(1)..].iter().take(2);
+        let offset = near.min_by_key(|(at, _)| at.abs_diff(time)).map_or(0, |(_, offset)| *offset);
+        i128::from(time) - offset
+    }
+}
+
+/// What neither side can know alone: how long an update was on its way.
+fn wires(rows: &[(i128, i128, Row)]) -> Vec<(i128, i128, Row)> {
+    let key = |row: &Row| (row.connection, row.surface, row.seq);
+    let left: HashMap<_, i128> = rows
+        .iter()
+        .filter(|(.., row)| row.stage == Stage::Queue)
+        .map(|(_, end, row)| (key(row), *end))
+        .collect();
+    let arrived = rows.iter().filter(|(.., row)| row.stage == Stage::Arrive);
+    arrived
+        .filter_map(|(at, _, row)| {
+            let start = left.get(&key(row))?;
+            // The clocks may be wrong by a little more than a short way takes.
+            Some((*start.min(at), *at, Row { stage: Stage::Wire, ..*row }))
+        })
+        .collect()
+}
+
+fn bar((start, end, row): &(i128, i128, Row), zero: i128) -> Bar {
+    let place = |time: &i128| u64::try_from(time - zero).unwrap_or(0);
+    let Row { stage, half, thread, connection, surface, seq, bytes, .. } = *row;
+    let start = place(start);
+    Bar { stage, half, thread, connection, surface, seq, start, end: place(end).max(start), bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn row(stage: Stage, half: Half, start: u64, end: u64) -> Row {
+        Row { stage, half, thread: 0, connection: 1, surface: 2, seq: 3, start, end, bytes: 9 }
+    }
+
+    fn clock(half: Half, at: u64, offset: i64, doubt: u64) -> ClockRow {
+        ClockRow { half, at, offset, doubt }
+    }
+
+    /// The display's clock is 100 s ahead; the update is 20 ms on its way.
+    fn traces() -> (Trace, Trace) {
+        let ahead = 100_000 * MS;
+        let app = Trace {
+            half: Some(Half::App),
+            rows: vec![
+                row(Stage::Encode, Half::App, 1_000 * MS, 1_005 * MS),
+                row(Stage::Queue, Half::App, 1_005 * MS, 1_010 * MS),
+            ],
+            clocks: vec![
+                clock(Half::App, 900 * MS, ahead as i64, MS),
+                clock(Half::App, 9_000 * MS, (ahead + 40 * MS) as i64, MS),
+            ],
+        };
+        let arrive = row(Stage::Arrive, Half::Display, 1_030 * MS + ahead, 1_030 * MS + ahead);
+        (app, Trace { half: Some(Half::Display), rows: vec![arrive], clocks: vec![] })
+    }
+
+    fn wire(joined: &Joined) -> Option<(u64, u64)> {
+        let bar = joined.bars.iter().find(|bar| bar.stage == Stage::Wire)?;
+        Some((bar.start, bar.end))
+    }
+
+    #[test]
+    fn two_sides_make_a_wire_on_the_first_one_s_clock() {
+        let (app, display) = traces();
+        let joined = join(vec![app.clone(), display.clone()]).expect("they go together");
+        assert_eq!(wire(&joined), Some((10 * MS, 30 * MS)));
+        // Either order, and whichever side knows the clocks better.
+        let joined = join(vec![display.clone(), app.clone()]).expect("they go together");
+        assert_eq!(wire(&joined), Some((10 * MS, 30 * MS)));
+        let better = clock(Half::Display, 101_000 * MS, -(100_001 * MS as i64), 0);
+        let display = Trace { clocks: vec![better], ..display };
+        let joined = join(vec![app, display]).expect("they go together");
+        assert_eq!(wire(&joined), Some((10 * MS, 29 * MS)));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let (app, display) = traces();
+        let no_clock = Trace { clocks: vec![], ..app.clone() };
+        assert!(join(vec![no_clock, display.clone()]).expect_err("no clock").contains("offset"));
+        assert!(join(vec![app.clone(), app.clone()]).expect_err("twice").contains("one of the display side"));
+        let both = Trace { half: None, ..display };
+        assert!(join(vec![app, both]).is_err());
+    }
+
+    #[test]
+    fn a_part_can_be_cut_out() {
+        let (app, _) = traces();
+        let stages = |from, to| {
+            let bars = join(vec![traces().0]).expect("one").cut(from, to);
+            bars.iter().map(|bar| bar.stage).collect::<Vec<_>>()
+        };
+        assert_eq!(join(vec![app]).expect("one").bars.len(), 2);
+        assert_eq!(stages(0.006, None), [Stage::Queue]);
+        assert_eq!(stages(0.0, Some(0.004)), [Stage::Encode]);
+        assert_eq!(stages(1e300, Some(f64::MAX)), []);
+    }
+
+    #[test]
+    fn hostile_times_stay_on_the_axis() {
+        let rows = vec![
+            row(Stage::Queue, Half::App, 0, u64::MAX),
+            row(Stage::Encode, Half::App, u64::MAX, u64::MAX),
+        ];
+        let app = Trace {
+            half: Some(Half::App),
+            rows,
+            clocks: vec![clock(Half::App, u64::MAX, i64::MIN, 0), clock(Half::App, 0, i64::MAX, 0)],
+        };
+        let rows = vec![row(Stage::Arrive, Half::Display, u64::MAX, u64::MAX)];
+        let display = Trace { half: Some(Half::Display), rows, clocks: vec![] };
+        let bars = join(vec![app, display]).expect("they go together").cut(0.0, None);
+        assert!(bars.iter().all(|bar| bar.start <= bar.end), "{bars:?}");
+    }
+}
