@@ -158,8 +158,8 @@ fn spawn_app(
     carrier: Box<dyn Carrier>,
     listener: Listener,
     start: Option<Start>,
-) -> Result<Half<AppOutcome>, Error> {
     trace: Option<Arc<TraceFile>>,
+) -> Result<Half<AppOutcome>, Error> {
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
@@ -172,8 +172,8 @@ fn spawn_app(
         };
         let link = Link::new(Session::new(session_config(Side::App, &own, &clock)), carrier);
         let side = AppSide::new(config, clock, link).with_listener(listener).with_handle(theirs);
-        match start {
         let side = side.with_trace(trace);
+        match start {
             Some(start) => side.with_program(start).run(),
             None => side.run(),
         }
@@ -186,8 +186,8 @@ fn spawn_display(
     carrier: Box<dyn Carrier>,
     compositor: PathBuf,
     tap: Option<Arc<Mutex<Tap>>>,
-) -> Result<Half<DisplayOutcome>, Error> {
     trace: Option<Arc<TraceFile>>,
+) -> Result<Half<DisplayOutcome>, Error> {
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {

@@ -54,8 +54,8 @@ fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
 fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Launch) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let clock = Clock::start();
-    let dir = RuntimeDir::new()?;
     let trace = trace_file(own, Some(Half::App))?;
+    let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let identity = quic::identity()?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
@@ -86,8 +86,8 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
 fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let clock = Clock::start();
-    let reached = socket::connect(path);
     let trace = trace_file(own, Some(Half::App))?;
+    let reached = socket::connect(path);
     // sshd leaves the file behind.
     let _ = std::fs::remove_file(path);
     let bootstrap = reached.map_err(|error| {
@@ -105,8 +105,8 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     let start = start(launch, &programs, &dir, Place::Foreground);
     finish(
         app_side(own, clock, link)
-            .with_signals(&signals)
             .with_trace(trace)
+            .with_signals(&signals)
             .with_listener(programs)
             .with_program(start)
             .run()?,

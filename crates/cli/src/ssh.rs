@@ -174,11 +174,11 @@ fn session(
     watched: Watched,
     ssh: &mut Program,
     socket: OwnedFd,
-    let trace = trace_file(own, Some(Half::Display))?;
     clock: Clock,
     signals: &Signals,
 ) -> Result<Option<u8>, Error> {
     let identity = quic::identity()?;
+    let trace = trace_file(own, Some(Half::Display))?;
     let deadline = clock.now() + MEET_PATIENCE;
     say(&socket, &Line::Greeting(identity.fingerprint().to_string()))?;
     let ticket = match hear(&socket, &clock, deadline, signals) {

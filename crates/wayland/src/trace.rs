@@ -98,13 +98,6 @@ impl Watch for Encoding<'_> {
 
     fn encoded(&self, thread: usize, start: u64, bytes: usize) {
         let (surface, seq, start) = (self.surface, self.seq, HostTime(start));
-        self.recorder.record(Span {
-            stage: Stage::Encode,
-            thread,
-            surface,
-            seq,
-            start,
-            bytes: bytes as u64,
-        });
+        self.recorder.record(Span { stage: Stage::Encode, thread, surface, seq, start, bytes: bytes as u64 });
     }
 }

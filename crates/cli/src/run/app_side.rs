@@ -33,8 +33,8 @@ use crate::door::Door;
 use crate::error::Error;
 use crate::flags::Compress;
 use crate::notice::{notice, trouble};
-
 use crate::trace::{Half, SideTrace, TraceFile};
+
 /// What an app side is told once.
 #[derive(Debug, Clone)]
 pub(crate) struct AppSideConfig {
@@ -85,12 +85,12 @@ pub(crate) struct AppSide<'a> {
     phase: Phase,
     last_end: Option<End>,
     next_refresh: Time,
+    trace: SideTrace,
 }
 
 /// One program's connection.
 struct Served {
     socket: Socket,
-    trace: SideTrace,
     core: Connection,
     channel: ChannelId,
 }
@@ -162,13 +162,13 @@ impl<'a> AppSide<'a> {
             phase: Phase::Running,
             last_end: None,
             next_refresh: Time::ZERO,
+            trace: SideTrace::new(Half::App, None),
         }
     }
 
     /// Ends with an error when one of these signals comes.
     #[must_use]
     pub(crate) fn with_signals(mut self, signals: &'a Signals) -> Self {
-            trace: SideTrace::new(Half::App, None),
         self.signals = Some(signals);
         self
     }
@@ -180,12 +180,6 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Accepts programs here.
-    #[must_use]
-    pub(crate) fn with_listener(mut self, listener: Listener) -> Self {
-        self.listener = Some(listener);
-        self
-    }
     /// Writes a timeline.
     #[must_use]
     pub(crate) fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
@@ -193,6 +187,12 @@ impl<'a> AppSide<'a> {
         self
     }
 
+    /// Accepts programs here.
+    #[must_use]
+    pub(crate) fn with_listener(mut self, listener: Listener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
 
     /// Starts this program when the display is there, and ends with it.
     #[must_use]
@@ -428,6 +428,7 @@ impl<'a> AppSide<'a> {
         self.next_connection += 1;
         let mut config = self.config.core.clone();
         config.compression = pixel_compression(self.config.compress, &self.link.session);
+        config.probe = self.trace.probe(id);
         let mut core = Connection::new(config, desk);
         let now = self.clock.now();
         for (hash, blob) in &self.blobs.blobs {
@@ -449,7 +450,6 @@ impl<'a> AppSide<'a> {
         if let Some(door) = &mut self.door {
             // Nobody can come in: a session has one display.
             drop(door.turn(now));
-        config.probe = self.trace.probe(id);
         }
         if now >= self.next_refresh {
             self.next_refresh = now + CLOCK_REFRESH;
@@ -603,6 +603,7 @@ impl<'a> AppSide<'a> {
         }
         let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
         deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
+        deadline = earlier(deadline, self.trace.next_timeout(now));
         if let Some(door) = &self.door {
             door.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Door));
             deadline = earlier(deadline, door.next_timeout());
@@ -624,7 +625,6 @@ impl<'a> AppSide<'a> {
                 }
             }
         }
-        deadline = earlier(deadline, self.trace.next_timeout(now));
         for (id, served) in &mut self.connections {
             deadline = earlier(deadline, served.core.next_timeout());
             let flags = served.interest();
@@ -690,6 +690,7 @@ impl BlobStore {
 fn send_update(
     session: &mut Session,
     counters: &mut Counters,
+    trace: &mut SideTrace,
     id: ConnectionId,
     served: &mut Served,
     update: Update,
@@ -708,6 +709,7 @@ fn send_update(
         Ok(bytes) => {
             counters.updates += 1;
             counters.content_bytes += bytes;
+            trace.handed(&header, bytes);
         }
         Err(error) => {
             notice(&format!("the content of a window was not sent: {error}"));
@@ -715,7 +717,6 @@ fn send_update(
         }
     }
 }
-    trace: &mut SideTrace,
 
 /// Sends a blob once per session.
 pub(super) fn send_blob(session: &mut Session, sent: &mut HashSet<u128>, hash: u128, bytes: Vec<u8>) {
@@ -734,7 +735,6 @@ fn pixel_compression(asked: Compress, session: &Session) -> wayferry_pixels::Com
     match (session.compression(), asked) {
         (Agreed::Zstd, Compress::Zstd(level)) => wayferry_pixels::Compression::Zstd(level),
         (Agreed::Zstd, _) => wayferry_pixels::Compression::Zstd(1),
-            trace.handed(&header, bytes);
         (Agreed::Lz4, _) => wayferry_pixels::Compression::Lz4,
         (Agreed::None, _) => wayferry_pixels::Compression::None,
     }

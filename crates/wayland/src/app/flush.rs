@@ -177,6 +177,9 @@ impl Connection {
             return UnitContent::Keep;
         }
         surface.updates += 1;
+        let watch = self.config.probe.encoding(surface.wire, surface.updates);
+        let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
+        let chunks = self.encoder.encode_watched(content, &surface.changed, watch);
         let seq = UpdateSeq(surface.updates);
         *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         self.actions.push_back(Action::Update(Update {
@@ -192,6 +195,3 @@ impl Connection {
         UnitContent::Update(seq)
     }
 }
-        let watch = self.config.probe.encoding(surface.wire, surface.updates);
-        let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
-        let chunks = self.encoder.encode_watched(content, &surface.changed, watch);

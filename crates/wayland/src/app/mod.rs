@@ -76,14 +76,14 @@ pub struct Config {
     pub title_prefix: String,
     /// How chunks are compressed.
     pub compression: Compression,
-    /// This host's monotonic clock at the session's start.
-    pub clock_start: HostTime,
     /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1.
     pub threads: usize,
-}
-
+    /// This host's monotonic clock at the session's start.
+    pub clock_start: HostTime,
     /// Who wants to know what takes how long.
     pub probe: Probe,
+}
+
 /// What the app side knows of the display that is attached.
 #[derive(Debug, Clone, Default)]
 pub struct Desk {
