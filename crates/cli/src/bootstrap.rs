@@ -14,15 +14,14 @@
 //! ```
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::Time;
 
 use crate::error::Error;
+use crate::run::Clock;
 use crate::run::signals::Signals;
-use crate::run::{Clock, poll};
 
 /// How the session will be carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,13 +117,6 @@ pub(crate) fn hear(
     }
     let text = String::from_utf8(text).map_err(|_| Error::Bootstrap("a line is not text".into()))?;
     Line::decode(&text)
-}
-
-/// Whether a line has begun to arrive.
-pub(crate) fn is_readable(socket: &OwnedFd) -> Result<bool, Error> {
-    let mut set = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
-    poll(&mut set, Some(Duration::ZERO))?;
-    Ok(!set[0].revents().is_empty())
 }
 
 /// Version of this exchange.

@@ -81,6 +81,7 @@ impl Emulated {
             launch,
             environment: environment(&listener, &dir),
             place: Place::OwnGroup,
+            satellite: None,
         });
         let trace = trace_file(own, None)?;
         let app = spawn_app(own, near, listener, start, trace.clone())?;

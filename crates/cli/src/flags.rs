@@ -75,9 +75,9 @@ pub(crate) struct OwnFlags {
     /// Print a line of statistics to stderr every second.
     #[arg(long, global = true)]
     pub(crate) stats: bool,
-    /// Write what the programs send, without their pixels, to DIR, as a corpus for tests.
-    #[arg(long, value_name = "DIR", global = true, hide = true)]
-    pub(crate) record: Option<PathBuf>,
+    /// Give the link up after this much silence [default: 60].
+    #[arg(long, value_name = "SECONDS", global = true, value_parser = parse_seconds)]
+    pub(crate) silence: Option<Duration>,
 }
 
 #[derive(Debug, Subcommand)]

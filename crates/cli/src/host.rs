@@ -29,6 +29,7 @@ use crate::run::programs::{Environment, Launch, Place};
 use crate::run::signals::Signals;
 use crate::run::socket::{self, Listener, RuntimeDir, random_bytes};
 use crate::run::wait::Interests;
+use crate::run::xwayland::Satellite;
 use crate::session::{app_core, session_config, trace_file};
 use crate::trace::Half;
 
@@ -57,6 +58,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
     let trace = trace_file(own, Some(Half::App))?;
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
+    let start = start(own, launch, &programs, &dir, Place::OwnGroup)?;
     let identity = quic::identity()?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
     let ticket = Ticket {
@@ -73,7 +75,6 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
     let expires = host.expire.map(|patience| clock.now() + patience);
     let link = door.admit(&clock, expires, &signals)?;
     door.close();
-    let start = start(launch, &programs, &dir, Place::OwnGroup);
     let side = app_side(own, clock, link)
         .with_trace(trace)
         .with_signals(&signals)
@@ -95,6 +96,7 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     })?;
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
+    let start = start(own, launch, &programs, &dir, Place::Foreground)?;
     let secret = Secret::from(random_bytes::<32>());
     let mut config = session_config(Side::App, own, &clock);
     config.expected_secret = Some(secret);
@@ -102,7 +104,6 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     let carrier = meet(own, &clock, &signals, &bootstrap, secret, config.session)?;
     config.start = clock.now();
     let link = Link::new(Session::new(config), carrier);
-    let start = start(launch, &programs, &dir, Place::Foreground);
     finish(
         app_side(own, clock, link)
             .with_trace(trace)
@@ -189,8 +190,20 @@ fn app_side<'a>(own: &OwnFlags, clock: Clock, link: Link) -> AppSide<'a> {
     AppSide::new(config, clock, link)
 }
 
-fn start(launch: Launch, programs: &Listener, dir: &RuntimeDir, place: Place) -> Start {
-    Start { launch, environment: environment(programs, dir), place }
+fn start(
+    own: &OwnFlags,
+    launch: Launch,
+    programs: &Listener,
+    dir: &RuntimeDir,
+    place: Place,
+) -> Result<Start, Error> {
+    let satellite = if own.xwayland { Some(Satellite::find()?) } else { None };
+    let mut environment = environment(programs, dir);
+    if let Some(satellite) = &satellite {
+        environment.unset.retain(|name| *name != "DISPLAY");
+        environment.set.push(("DISPLAY".into(), satellite.display()));
+    }
+    Ok(Start { launch, environment, place, satellite })
 }
 
 /// What programs of the session find in their environment.

@@ -80,7 +80,13 @@ pub(crate) fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
 }
 
 fn options(own: &OwnFlags) -> Options {
-    Options { qlog: own.qlog.clone(), ..Options::default() }
+    let mut options = Options { qlog: own.qlog.clone(), ..Options::default() };
+    if let Some(silence) = own.silence {
+        options.idle_timeout = silence;
+        // Often enough that one lost packet is not silence.
+        options.keep_alive = options.keep_alive.min(silence / 4);
+    }
+    options
 }
 
 fn warn(warnings: Vec<Warning>) {

@@ -46,7 +46,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let door = Listener::unlocked(dir.path().join("ssh"))?;
     let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
     let mut ssh = start_ssh(own, &args, &door, &remote_socket)?;
-    let result = meet(own, &args, &mut ssh, &door, &clock, &signals).and_then(|met| match met {
+    let result = meet(&mut ssh, &door, &signals).and_then(|met| match met {
         Met::Socket(socket) => session(own, &args, watched, &mut ssh, socket, clock, &signals),
         Met::SshEnded(status) => before_meeting(own, &args, status),
     });
@@ -123,6 +123,9 @@ fn remote_options(own: &OwnFlags) -> Vec<String> {
     if let Some(ports) = &own.port {
         words.push(format!("--port={}-{}", ports.start(), ports.end()));
     }
+    if let Some(silence) = own.silence {
+        words.push(format!("--silence={}", silence.as_secs_f64()));
+    }
     if own.oneshot {
         words.push("--oneshot".into());
     }
@@ -133,14 +136,7 @@ fn remote_options(own: &OwnFlags) -> Vec<String> {
 }
 
 /// Waits until the other side has come through ssh, as long as ssh takes: it may be asking for a password.
-fn meet(
-    _own: &OwnFlags,
-    _args: &SshArgs,
-    ssh: &mut Program,
-    door: &Listener,
-    _clock: &Clock,
-    signals: &Signals,
-) -> Result<Met, Error> {
+fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Error> {
     loop {
         let accepted =
             door.accept().map_err(|source| Error::System { doing: "accepting ssh's connection", source })?;
@@ -245,7 +241,7 @@ fn carrier(
 fn addresses(own: &OwnFlags, args: &SshArgs, ticket: &Ticket) -> Vec<SocketAddr> {
     let mut addresses = ticket.addresses.clone();
     let Some(port) = addresses.first().map(SocketAddr::port) else { return addresses };
-    for name in ssh_host_name(own, args) {
+    if let Some(name) = ssh_host_name(own, args) {
         for mut address in (name.as_str(), port).to_socket_addrs().into_iter().flatten() {
             address.set_port(port);
             if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {

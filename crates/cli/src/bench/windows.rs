@@ -83,9 +83,11 @@ fn fps_by(bench: &Bench<'_>, case: &'static str, pace: Pace) -> Result<Vec<Row>,
         for buffers in [2, 3] {
             let setting = Setting { rtt_ms, rate_mbps: Some(100), loss_percent: 0.0 };
             let rig = bench.rig(setting)?;
-            let cells = Cells { buffers, pace, ..Cells::default() };
-            let program = rig.program(move |client| cells.run(client))?;
-            let (window, _) = rig.window("cells")?;
+            // Little changes in each frame, however many there are: the question is the round trip, not the rate.
+            let scene =
+                BigCommit { title: case.into(), width: 640, height: 480, buffers, pace, frames: None };
+            let program = rig.program(move |client| scene.run(client))?;
+            let (window, _) = rig.window(case)?;
             rig.pass(Duration::from_secs(1))?;
             let (from, drawn) = (now(), program.counts().frames);
             rig.pass(bench.duration())?;

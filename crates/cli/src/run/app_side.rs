@@ -28,6 +28,7 @@ use super::signals::Signals;
 use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
 use super::wait::Interests;
+use super::xwayland::Satellite;
 use super::{Clock, Handle, earlier};
 use crate::door::Door;
 use crate::error::Error;
@@ -54,6 +55,8 @@ pub(crate) struct Start {
     pub(crate) launch: Launch,
     pub(crate) environment: Environment,
     pub(crate) place: Place,
+    /// To be ready before the program starts.
+    pub(crate) satellite: Option<Satellite>,
 }
 
 /// The app side of a running session.
@@ -67,8 +70,10 @@ pub(crate) struct AppSide<'a> {
     door: Option<Door>,
     start: Option<Start>,
     program: Option<Program>,
-    /// Programs whose end does not end the session, such as the X11 bridge.
-    helpers: Vec<Program>,
+    /// The X11 bridge: its end does not end the session.
+    satellite: Option<Program>,
+    /// Until when the program waits for the bridge.
+    start_by: Option<Time>,
     connections: BTreeMap<ConnectionId, Served>,
     /// Sockets that came before the display was known.
     early: Vec<OwnedFd>,
@@ -148,7 +153,8 @@ impl<'a> AppSide<'a> {
             door: None,
             start: None,
             program: None,
-            helpers: Vec::new(),
+            satellite: None,
+            start_by: None,
             connections: BTreeMap::new(),
             early: Vec::new(),
             next_connection: 1,
@@ -208,13 +214,6 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Looks after a helper: it is ended with the session.
-    #[must_use]
-    pub(crate) fn with_helper(mut self, helper: Option<Program>) -> Self {
-        self.helpers.extend(helper);
-        self
-    }
-
     /// Serves a program whose connection exists already.
     #[must_use]
     pub(crate) fn with_connection(mut self, fd: OwnedFd) -> Self {
@@ -252,11 +251,12 @@ impl<'a> AppSide<'a> {
                     return Ok(outcome);
                 }
             }
+            self.start_program(now)?;
             // Input first: it must not wait for the pixels below.
-            self.flush_sockets(now);
+            self.flush_sockets();
             self.work(now, &ready);
             self.link.transmit();
-            self.flush_sockets(now);
+            self.flush_sockets();
             self.remove_ended(now);
             self.link.transmit();
             self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
@@ -356,6 +356,27 @@ impl<'a> AppSide<'a> {
         for fd in std::mem::take(&mut self.early) {
             self.serve(fd);
         }
+        if self.program.is_none()
+            && self.start_by.is_none()
+            && let Some(start) = &self.start
+        {
+            self.start_by = Some(now);
+            if let Some(satellite) = &start.satellite {
+                self.satellite = Some(satellite.start(&start.environment)?);
+                self.start_by = Some(now + SATELLITE_PATIENCE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the program when what it needs is there.
+    fn start_program(&mut self, now: Time) -> Result<(), Error> {
+        let Some(by) = self.start_by else { return Ok(()) };
+        let waits = |start: &Start| start.satellite.as_ref().is_some_and(|satellite| !satellite.is_ready());
+        if now < by && self.start.as_ref().is_some_and(waits) {
+            return Ok(());
+        }
+        self.start_by = None;
         if let Some(start) = self.start.take() {
             self.program = Some(Program::start(&start.launch, &start.environment, start.place)?);
         }
@@ -516,7 +537,7 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    fn flush_sockets(&mut self, _now: Time) {
+    fn flush_sockets(&mut self) {
         for served in self.connections.values_mut() {
             served.write();
         }
@@ -633,6 +654,10 @@ impl<'a> AppSide<'a> {
         }
         for (fd, flags, token) in self.pipes.interests(&self.link.session) {
             interests.add(fd, flags, Token::Pipe(token));
+        }
+        if self.start_by.is_some() {
+            // The bridge tells nobody when it is ready; its socket appears.
+            deadline = earlier(deadline, Some(now + SATELLITE_LOOK));
         }
         if self.link.has_more() {
             deadline = Some(now);
@@ -754,5 +779,9 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(3);
 const CLOCK_REFRESH: Duration = Duration::from_secs(1);
 /// A smaller change of the offset is noise.
 const CLOCK_STEP_NS: u64 = 500_000;
+/// How long the X11 bridge may take before the program is started without it.
+const SATELLITE_PATIENCE: Duration = Duration::from_secs(5);
+/// How often is looked whether it is ready.
+const SATELLITE_LOOK: Duration = Duration::from_millis(10);
 /// Stop code: no such connection.
 const STOP_UNKNOWN: u32 = 3;

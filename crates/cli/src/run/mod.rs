@@ -17,6 +17,7 @@ pub(crate) mod socket;
 pub(crate) mod stats;
 pub(crate) mod tap;
 pub(crate) mod wait;
+pub(crate) mod xwayland;
 
 use std::time::{Duration, Instant};
 

@@ -195,11 +195,6 @@ impl Pipes {
         }
     }
 
-    /// Whether nothing is under way.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.outgoing.is_empty() && self.incoming.values().all(|pipe| pipe.end.is_none())
-    }
-
     /// Reads a bounded piece of an outgoing pipe.
     fn read(&mut self, session: &mut Session, key: PipeKey) {
         let Some(pipe) = self.outgoing.get(&key) else { return };

@@ -1,0 +1,207 @@
+//! `wayferry host` and `wayferry attach` on this machine: the stage is the compositor, its scripted client the program.
+
+mod rig;
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+use wayferry_net::Ticket;
+use wayferry_stage::{Client, Config, Global, Input, Link, LinkConfig};
+
+use rig::{Run, Site, nothing_left, picture, stage};
+
+#[test]
+fn a_window_crosses_pixel_for_pixel_and_keys_come_back() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut session = site.session(&stage, &["--title-prefix", "far: "]);
+    let mut client = Client::connect(&session.socket).expect("the session's socket");
+    let window = client.window("hello", 200, 120).expect("a window");
+    let image = picture(200, 120);
+    client.draw(window, &image).expect("drawn");
+    let shown = stage.stage.watch().commit(|commit| commit.attached).expect("shown");
+    assert_eq!(shown.title.as_deref(), Some("far: hello"));
+    assert_eq!(stage.stage.screenshot(shown.surface).as_ref(), Some(&image));
+    stage.stage.type_text("w");
+    let key = client.wait_input(|input| matches!(input, Input::Key { pressed: true, .. })).expect("a key");
+    assert!(matches!(key, Input::Key { code: 17, .. }), "{key:?}");
+    drop(client);
+    // The program ends when its input does, with a status that both sides pass on.
+    session.end_program();
+    assert_eq!((session.host.code(), session.attach.code()), (7, 7));
+    nothing_left(&site);
+}
+
+#[test]
+fn a_program_that_breaks_the_protocol_ends_alone_and_is_named() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut session = site.session(&stage, &[]);
+    let mut good = Client::connect(&session.socket).expect("the session's socket");
+    let window = good.window("good", 64, 64).expect("a window");
+    let mut bad = UnixStream::connect(&session.socket).expect("the session's socket");
+    bad.write_all(&[9, 0, 0, 0, 0, 0, 8, 0]).expect("a request on an object that does not exist");
+    let mut answer = Vec::new();
+    std::io::Read::read_to_end(&mut bad, &mut answer).expect("the error and the end");
+    assert!(!answer.is_empty(), "the program must be told");
+    good.draw(window, &picture(64, 64)).expect("drawn");
+    stage.stage.watch().commit(|commit| commit.attached).expect("the good one lives");
+    drop(good);
+    session.end_program();
+    assert_eq!(session.host.code(), 7);
+    let messages = session.host.stderr();
+    assert!(messages.contains("error: the program broke the Wayland protocol"), "{messages}");
+    assert!(messages.contains("hint: "), "{messages}");
+}
+
+#[test]
+fn a_wrong_secret_is_turned_away_and_the_right_one_still_gets_in() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut host = site.host(&["--"], &["true"]);
+    let ticket: Ticket = host.first_line().parse().expect("a ticket");
+    let wrong = Ticket { secret: [1; 32].into(), ..ticket.clone() };
+    let mut attach = site.attach(&stage, &[], &wrong.to_string());
+    attach.fails(28, "authentication failed");
+    let mut attach = site.attach(&stage, &[], &ticket.to_string());
+    assert_eq!((host.code(), attach.code()), (0, 0));
+    nothing_left(&site);
+}
+
+#[test]
+fn a_ticket_that_nobody_uses_expires() {
+    let site = Site::new();
+    let mut host = site.host(&["--expire", "0.05", "--"], &["true"]);
+    host.first_line();
+    host.fails(28, "expired");
+    nothing_left(&site);
+}
+
+#[test]
+fn a_display_name_has_one_owner() {
+    let site = Site::new();
+    let mut first = site.host(&["--display", "w", "--"], &["true"]);
+    first.first_line();
+    site.host(&["--display", "w", "--"], &["true"]).fails(77, "`w`");
+    first.terminate();
+    assert_eq!(first.code(), 143);
+    nothing_left(&site);
+}
+
+#[test]
+fn a_compositor_without_what_windows_need_is_named() {
+    let site = Site::new();
+    let stage = stage(&Config::default().without(Global::DataDevice));
+    let ticket = site.host(&["--"], &["true"]).first_line();
+    site.attach(&stage, &[], &ticket).fails(70, "wl_data_device_manager");
+}
+
+#[test]
+fn without_a_runtime_directory_there_is_a_private_one() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let script = "test -S \"$XDG_RUNTIME_DIR/$WAYLAND_DISPLAY\" && stat -c %a \"$XDG_RUNTIME_DIR\" && echo $XDG_RUNTIME_DIR";
+    let mut host = site.host_in("/no/such/directory", &["--"], &["sh", "-c", script]);
+    let ticket = host.first_line();
+    let mut attach = site.attach(&stage, &[], &ticket);
+    assert_eq!((host.code(), attach.code()), (0, 0));
+    let lines = host.stdout();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines[0], "700");
+    assert!(!std::path::Path::new(lines[1]).exists(), "{} is left", lines[1]);
+}
+
+#[test]
+fn one_shot_serves_one_program_and_ends_with_it() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut session = site.session(&stage, &["--oneshot"]);
+    let mut client = Client::connect(&session.socket).expect("the session's socket");
+    client.window("only", 64, 64).expect("a window");
+    assert!(UnixStream::connect(&session.socket).is_err(), "a second program must not get in");
+    drop(client);
+    assert_eq!((session.host.code(), session.attach.code()), (0, 0));
+    nothing_left(&site);
+}
+
+#[test]
+fn a_denied_protocol_is_not_offered() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut session = site.session(&stage, &["--deny", "wp_viewporter"]);
+    let client = Client::connect(&session.socket).expect("the session's socket");
+    let offered = client.globals();
+    assert!(offered.iter().any(|(name, _)| name == "wl_compositor"), "{offered:?}");
+    assert!(!offered.iter().any(|(name, _)| name == "wp_viewporter"), "{offered:?}");
+    drop(client);
+    session.end_program();
+    assert_eq!(session.host.code(), 7);
+}
+
+#[test]
+fn a_host_that_is_terminated_ends_its_programs() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut host = site.host(&["--"], &["sh", "-c", "echo $$; exec sleep 1000"]);
+    let ticket = host.first_line();
+    let mut attach = site.attach(&stage, &[], &ticket);
+    let pid = host.next_line();
+    host.terminate();
+    assert_eq!((host.code(), attach.code()), (143, 0));
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is left");
+    nothing_left(&site);
+}
+
+#[test]
+fn the_manual_and_the_completions_know_every_option() {
+    let man = Run::new(["man"]).output();
+    let bash = Run::new(["completions", "bash"]).output();
+    for option in ["--title-prefix", "--compress", "--remote-bin", "--oneshot", "--via", "--listen"] {
+        // roff writes a hyphen as `\-`.
+        assert!(man.contains(&option.replace('-', "\\-")), "{option} is not in the manual");
+        assert!(bash.contains(option), "{option} is not completed");
+    }
+    assert!(man.contains("EXIT STATUS"));
+}
+
+#[test]
+fn a_link_that_is_cut_ends_both_sides_with_29() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut host = site.host(&["--silence", "1", "--"], &["sh", "-c", "echo started; exec sleep 1000"]);
+    let ticket = host.first_line();
+    let address = ticket.parse::<Ticket>().expect("a ticket").addresses[0];
+    let link = Link::start(LinkConfig::default(), address).expect("a link");
+    let via = link.local_addr().to_string();
+    let mut attach = site.attach(&stage, &["--silence", "1", "--via", &via], &ticket);
+    assert_eq!(host.next_line(), "started");
+    link.set_down(true);
+    attach.fails(29, "connection lost");
+    host.fails(29, "connection lost");
+    nothing_left(&site);
+}
+
+#[test]
+fn x11_programs_find_the_satellite() {
+    use std::os::unix::fs::PermissionsExt;
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    // Stands in for xwayland-satellite: a program that is started with a display name and makes the X socket.
+    let tools = Site::new();
+    let script = tools.path().join("xwayland-satellite");
+    let log = tools.path().join("log");
+    let text =
+        format!("#!/bin/sh\necho $$ $1 $DISPLAY > {0}.new; mv {0}.new {0}; exec sleep 1000\n", log.display());
+    std::fs::write(&script, text).expect("a script");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let path = format!("{}:{}", tools.path().display(), std::env::var("PATH").unwrap_or_default());
+    let program = format!("while ! test -e {}; do :; done; echo $DISPLAY", log.display());
+    let mut host = site.host_with("PATH", &path, &["--xwayland", "--"], &["sh", "-c", &program]);
+    let ticket = host.first_line();
+    let mut attach = site.attach(&stage, &[], &ticket);
+    let display = host.next_line();
+    assert_eq!((host.code(), attach.code()), (0, 0));
+    let log = std::fs::read_to_string(log).expect("the satellite ran");
+    let words: Vec<&str> = log.split_whitespace().collect();
+    assert_eq!(words[1..], [display.as_str()], "its own DISPLAY must be empty");
+    assert!(!std::path::Path::new(&format!("/proc/{}", words[0])).exists(), "the satellite is left");
+}
+
+#[test]
+fn a_missing_satellite_is_named() {
+    let site = Site::new();
+    site.host_with("PATH", "/no/such/directory", &["--xwayland", "--"], &["true"])
+        .fails(127, "xwayland-satellite");
+    nothing_left(&site);
+}
