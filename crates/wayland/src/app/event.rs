@@ -15,6 +15,7 @@ use crate::wire::Arg;
 
 use super::keyboard::sealed_memfd;
 use super::object::{AddError, Object};
+use super::request::nullable;
 use super::{Connection, Fault, MAX_WAITING_EVENTS, error_code};
 
 impl Connection {
@@ -113,7 +114,7 @@ impl Connection {
         if event.args.len() != desc.signature.len() || rule.class == Class::Refused {
             return Err(Fault::Peer(format!("an event {}.{} of another shape", interface.name, desc.name)));
         }
-        if !alive || desc.since > version {
+        if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
         }
         if !self.before_event(id, interface, desc, &event) {
@@ -127,6 +128,14 @@ impl Connection {
             self.sync.on_done(id);
         }
         Ok(())
+    }
+
+    /// Whether an event names an object that is not here, where no null may stand: libraries end a program over it.
+    fn lacks_object(&self, desc: &MessageDesc, event: &Request) -> bool {
+        event.args.iter().zip(desc.signature).any(|(arg, kind)| match arg {
+            WireArg::Object(wire) => !nullable(*kind) && self.objects.by_wire(*wire).is_none(),
+            _ => false,
+        })
     }
 
     /// Notes what the app side must know of an event; returns whether the program gets it.
@@ -189,11 +198,8 @@ impl Connection {
                 WireArg::Fixed(value) => Arg::Fixed(value),
                 WireArg::Str(value) => Arg::Str(value),
                 WireArg::Array(value) => Arg::Array(value),
-                WireArg::Object(wire) => Arg::Object(
-                    self.objects
-                        .by_wire(wire)
-                        .map_or(0, |id| if self.objects.alive(id).is_some() { id } else { 0 }),
-                ),
+                // One that the program has just destroyed keeps its id until that is acknowledged; its library knows.
+                WireArg::Object(wire) => Arg::Object(self.objects.by_wire(wire).unwrap_or(0)),
                 WireArg::NewId(wire) => Arg::NewId(self.adopt_server_object(desc, version, wire)?),
                 WireArg::Pipe(pipe) => Arg::Fd(self.outgoing_pipe(pipe)?),
                 WireArg::Blob { hash, .. } => Arg::Fd(self.blob_fd(hash)?),

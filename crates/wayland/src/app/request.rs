@@ -509,7 +509,8 @@ fn clone_plain(arg: &Arg) -> Option<Arg> {
     })
 }
 
-fn nullable(kind: wayland_backend::protocol::ArgumentType) -> bool {
+/// Whether null may stand for an object.
+pub(super) fn nullable(kind: wayland_backend::protocol::ArgumentType) -> bool {
     use wayland_backend::protocol::{AllowNull, ArgumentType};
     matches!(kind, ArgumentType::Object(AllowNull::Yes))
 }

@@ -542,6 +542,27 @@ fn an_event_that_needs_a_blob_holds_up_the_ones_behind() {
     assert_eq!(names[..2], ["keymap", "key"]);
 }
 
+/// Null may not stand for the surface of an `enter`: libwayland would end the program.
+#[test]
+fn an_enter_of_a_surface_that_was_just_destroyed_names_it_and_is_never_null() {
+    let mut rig = Rig::new();
+    let (compositor, seat) = (rig.bind("wl_compositor"), rig.bind("wl_seat"));
+    let surface = rig.surface(compositor);
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let (object, focus) = (rig.connection.wire(keyboard).unwrap(), rig.connection.wire(surface).unwrap());
+    rig.request(surface, "destroy", vec![]);
+    rig.events();
+    let args = || vec![WireArg::Uint(7), WireArg::Object(focus), WireArg::Array(vec![])];
+    rig.tell(&ToApp::Event(Request { object, opcode: 1, args: args() }));
+    let events = rig.events();
+    assert!(matches!(events[0].args[..], [_, Arg::Object(id), _] if id == surface), "{events:?}");
+    rig.tell(&ToApp::Deleted(focus));
+    rig.events();
+    rig.tell(&ToApp::Event(Request { object, opcode: 1, args: args() }));
+    assert!(rig.events().is_empty(), "an id that may be another object's by now");
+}
+
 #[test]
 fn held_keys_are_released_after_silence() {
     let mut rig = Rig::new();
