@@ -18,6 +18,10 @@ use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
+/// Bytes of content that count as small: about what the session sends before large content.
+const SMALL: u64 = 16 << 10;
+/// Small content that may be handed over while there is no budget at all.
+const MAX_SMALL_DEBT: u64 = 256 << 10;
 
 impl Connection {
     /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due.
@@ -26,19 +30,19 @@ impl Connection {
         if *budget > 0 && std::mem::take(&mut self.debt) > MAX_DEBT {
             self.process(now);
         }
-        self.starved = false;
         let is_due = |id: &u32| self.send_due(*id).is_some_and(|due| due <= now);
         let mut due: Vec<u32> = self.surfaces.keys().copied().filter(is_due).collect();
         // Whoever waited longest goes first.
         due.sort_by_key(|id| (self.surfaces[id].last_sent, *id));
         for id in due {
-            if *budget == 0 {
-                self.starved = true;
-                break;
+            self.broke = *budget == 0;
+            if self.waits_for_budget(id) {
+                continue;
             }
-            let step = self.send_unit(id).map(|bytes| *budget = budget.saturating_sub(bytes));
+            let step = self.send_unit(id).map(|bytes| self.pay(bytes, budget));
             self.settle(step);
         }
+        self.broke = *budget == 0;
         let step = self.answer_frames();
         self.settle(step);
     }
@@ -48,7 +52,11 @@ impl Connection {
         if self.end.is_some() {
             return None;
         }
-        let sends = self.surfaces.keys().filter_map(|id| self.send_due(*id)).filter(|_| !self.starved);
+        if self.more && !self.stalled() {
+            return Some(self.now);
+        }
+        let sendable = self.surfaces.keys().filter(|id| !self.waits_for_budget(**id));
+        let sends = sendable.filter_map(|id| self.send_due(*id));
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let keys = self.keyboards.values().filter_map(super::keyboard::Keyboard::next_timeout);
         sends.chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
@@ -60,8 +68,23 @@ impl Connection {
         if self.end.is_some() {
             return;
         }
+        if self.more {
+            self.process(now);
+        }
         let step = self.release_keys().and_then(|()| self.ping_timeout()).and_then(|()| self.answer_frames());
         self.settle(step);
+    }
+
+    fn pay(&mut self, bytes: u64, budget: &mut u64) {
+        self.debt += bytes.saturating_sub(*budget);
+        *budget = budget.saturating_sub(bytes);
+    }
+
+    /// Whether the surface's waiting commit must wait for budget. A small one may pass large ones that are on their
+    /// way: the session sends it before them, so a typed character does not wait behind a video.
+    fn waits_for_budget(&self, id: u32) -> bool {
+        let small = self.surfaces.get(&id).is_some_and(|surface| surface.changed_bytes() <= SMALL);
+        self.broke && !(small && self.debt <= MAX_SMALL_DEBT)
     }
 
     fn send_due(&self, id: u32) -> Option<Time> {
@@ -73,6 +96,10 @@ impl Connection {
     fn frame_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
         if surface.frames.is_empty() && surface.held_buffers.is_empty() {
+            return None;
+        }
+        // What is drawn while the last frame is still leaving would be old when its turn comes.
+        if self.broke && surface.last_bytes > SMALL {
             return None;
         }
         let period = if surface.visible { self.period() } else { HIDDEN_PERIOD };
@@ -154,6 +181,7 @@ impl Connection {
         let content = self.content(id, unsent.change, bytes);
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
+        surface.last_bytes = *bytes;
         surface.last_sent = Some(now);
         surface.units += 1;
         let number = surface.units;

@@ -60,6 +60,8 @@ const MAX_DEBT: u64 = 4 << 20;
 /// Bytes of messages that the display side has not handled; a program beyond it waits. Far above what programs send
 /// in a round trip or during an outage, so only floods meet it.
 const MAX_AHEAD: u64 = 4 << 20;
+/// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
+const REQUESTS_AT_ONCE: usize = 64;
 /// Bytes of blobs (keymaps) kept per connection.
 const MAX_BLOB_BYTES: usize = 16 << 20;
 /// Events of the compositor that wait for a blob.
@@ -141,11 +143,13 @@ pub struct Connection {
     pool_bytes: u64,
     /// Content handed over beyond the budget.
     debt: u64,
+    /// The last turn ended before the input did.
+    more: bool,
     /// Bytes of messages sent to the display side, and handled there.
     sent: u64,
     consumed: u64,
-    /// The last flush ended because the budget did.
-    starved: bool,
+    /// The last flush left no budget.
+    broke: bool,
     end: Option<End>,
 }
 
@@ -177,9 +181,10 @@ impl Connection {
             next_pipe: 2,
             pool_bytes: 0,
             debt: 0,
+            more: false,
             sent: 0,
             consumed: 0,
-            starved: false,
+            broke: false,
             end: None,
         }
     }
@@ -194,17 +199,24 @@ impl Connection {
         &mut self.output
     }
 
-    /// Handles the requests that have arrived. Requests wait while content far beyond the budget is on its way.
+    /// Handles requests that have arrived, a bounded number at a time so that no program holds up the others or its
+    /// own frames; [`Self::next_timeout`] says at once that there are more. Requests wait while too much of what they
+    /// brought is on its way.
     pub fn process(&mut self, now: Time) {
         self.now = now;
-        while self.end.is_none() && !self.stalled() {
+        self.more = false;
+        for _ in 0..REQUESTS_AT_ONCE {
+            if self.end.is_some() || self.stalled() {
+                return;
+            }
             let step = match self.input.next_message() {
                 Ok(Some(raw)) => self.on_request(&raw),
-                Ok(None) => break,
+                Ok(None) => return,
                 Err(error) => Err(Fault::app(1, error_code::INVALID_METHOD, error.to_string())),
             };
             self.settle(step);
         }
+        self.more = true;
     }
 
     /// Whether [`Self::process`] leaves requests unread because too much of what they brought is on its way.

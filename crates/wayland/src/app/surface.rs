@@ -193,6 +193,8 @@ pub(crate) struct Surface {
     /// When the last unit left, and when the last frame callbacks were answered.
     pub(crate) last_sent: Option<Time>,
     pub(crate) last_frame: Option<Time>,
+    /// Content that left with the last unit, children's included.
+    pub(crate) last_bytes: u64,
     /// Callbacks of commits that were sent, to be answered at the next tick.
     pub(crate) frames: Vec<u32>,
     /// Feedback by unit number.
@@ -224,6 +226,7 @@ impl Surface {
             units: 0,
             last_sent: None,
             last_frame: None,
+            last_bytes: 0,
             frames: Vec::new(),
             feedback: Vec::new(),
             held_buffers: Vec::new(),
@@ -238,6 +241,12 @@ impl Surface {
     pub(crate) fn mapping(&self, buffer: Size) -> Mapping {
         let Self { transform, scale, crop, destination, .. } = *self;
         Mapping { buffer, transform, scale, crop, destination }
+    }
+
+    /// At most how many bytes its next update has: the pixels that the display side lacks.
+    pub(crate) fn changed_bytes(&self) -> u64 {
+        let pixel = self.content.as_ref().map_or(0, |content| content.format().bytes_per_pixel() as u64);
+        self.changed.area() * pixel
     }
 
     /// Whether the newest commit left the surface with content.

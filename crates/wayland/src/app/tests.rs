@@ -12,7 +12,7 @@ use super::*;
 use crate::action::Update;
 use crate::message::{Request, Unit, UnitContent, WireArg};
 use crate::snapshot::{Global, Keymap, Output, Seat};
-use crate::wire::{RawMessage, Socket};
+use crate::wire::{RawMessage, ReadState, Socket};
 
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 
@@ -129,16 +129,20 @@ impl Rig {
     }
 
     fn events(&mut self) -> Vec<Event> {
-        self.server.flush(self.connection.output()).unwrap();
-        let _ = self.program.read_into(&mut self.received);
         let mut events = Vec::new();
-        while let Some(raw) = self.received.next_message().unwrap() {
-            let interface = tables::interface(self.interfaces[&raw.object]).unwrap();
-            let desc = &interface.events[usize::from(raw.opcode)];
-            let args = wire_args(interface, &raw, &mut self.received);
-            events.push(Event { object: raw.object, name: desc.name, args });
+        loop {
+            let flushed = self.server.flush(self.connection.output()).unwrap();
+            let read = self.program.read_into(&mut self.received).unwrap();
+            while let Some(raw) = self.received.next_message().unwrap() {
+                let interface = tables::interface(self.interfaces[&raw.object]).unwrap();
+                let desc = &interface.events[usize::from(raw.opcode)];
+                let args = wire_args(interface, &raw, &mut self.received);
+                events.push(Event { object: raw.object, name: desc.name, args });
+            }
+            if flushed && read == ReadState::WouldBlock {
+                return events;
+            }
         }
-        events
     }
 
     fn bind(&mut self, interface: &'static str) -> u32 {
@@ -297,7 +301,7 @@ fn without_budget_content_waits_but_a_map_does_not() {
     let (surface, shm) = rig.window();
     assert_eq!(rig.units().len(), 1, "mapping leaves at once");
     rig.now += FRAME;
-    let buffer = rig.buffer(shm, 4, 4, 2);
+    let buffer = rig.buffer(shm, 128, 128, 2);
     rig.attach(surface, buffer);
     let frame = rig.frame(surface);
     rig.commit(surface);
@@ -308,6 +312,56 @@ fn without_budget_content_waits_but_a_map_does_not() {
     rig.flush(1);
     assert_eq!(rig.units().len(), 1);
     assert!(names(&rig.events()).contains(&(frame, "done")));
+}
+
+/// A small change passes when large content is on its way; large content and its frame callback wait.
+#[test]
+fn without_budget_a_small_change_passes_and_a_large_one_waits() {
+    let mut rig = Rig::new();
+    let (small, shm) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let large = rig.surface(compositor);
+    let paint = |rig: &mut Rig, surface, side, value| {
+        let buffer = rig.buffer(shm, side, side, value);
+        rig.attach(surface, buffer);
+        let frame = rig.frame(surface);
+        rig.commit(surface);
+        frame
+    };
+    paint(&mut rig, large, 128, 1);
+    rig.flush(1);
+    rig.units();
+    rig.events();
+    rig.now += FRAME;
+    let small_frame = paint(&mut rig, small, 4, 2);
+    let large_frame = paint(&mut rig, large, 128, 2);
+    rig.flush(0);
+    assert_eq!(rig.units().len(), 1, "the small one");
+    let answered = names(&rig.events());
+    assert!(answered.contains(&(small_frame, "done")) && !answered.contains(&(large_frame, "done")));
+    rig.flush(1 << 20);
+    assert_eq!(rig.units().len(), 1, "the large one");
+}
+
+/// A program that never pauses must not keep its own frames from leaving.
+#[test]
+fn requests_are_handled_a_few_at_a_time() {
+    let mut rig = Rig::new();
+    let (surface, _) = rig.window();
+    let mut out = OutBuffer::new(1 << 20);
+    let commit = tables::request_opcode(tables::interface("wl_surface").unwrap(), "commit").unwrap();
+    for _ in 0..3 * REQUESTS_AT_ONCE {
+        out.encode(surface, commit, vec![]).unwrap();
+    }
+    rig.program.flush(&mut out).unwrap();
+    rig.server.read_into(rig.connection.input()).unwrap();
+    let waiting = rig.connection.input().len();
+    rig.connection.process(rig.now);
+    assert_eq!(rig.connection.input().len(), waiting / 3 * 2);
+    assert_eq!(rig.connection.next_timeout(), Some(rig.now), "there are more");
+    rig.connection.on_timeout(rig.now);
+    rig.connection.on_timeout(rig.now);
+    assert!(rig.connection.input().is_empty());
 }
 
 #[test]
