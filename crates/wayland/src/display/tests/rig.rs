@@ -404,7 +404,8 @@ impl Rig {
         let id = self.name();
         let interface = self.connection.objects.of(object).expect("the object exists").interface;
         let desc = interface.requests.iter().find(|desc| desc.name == request).expect("the request exists");
-        let place = desc.signature.iter().position(|kind| *kind == ArgumentType::NewId).expect("it makes one");
+        let place =
+            desc.signature.iter().position(|kind| *kind == ArgumentType::NewId).expect("it makes one");
         args.insert(place, WireArg::NewId(id));
         self.request(object, request, args);
         id
