@@ -25,9 +25,7 @@ impl Connection {
     /// Handles a commit of surface `id`.
     pub(super) fn commit(&mut self, id: u32) -> Result<(), Fault> {
         let synchronised = self.effectively_synchronised(id);
-        if synchronised {
-            self.flush_older(id)?;
-        }
+        self.flush_older(id)?;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let was_mapped = surface.mapped();
         let pending = std::mem::take(&mut surface.pending);
@@ -206,14 +204,23 @@ impl Connection {
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.sync = sync;
         }
-        if !self.effectively_synchronised(id) {
-            let cached = self.surfaces.get_mut(&id).and_then(|surface| surface.cached.take());
-            if let Some(cached) = cached {
-                self.join(id, cached)?;
-                self.flush_surface(id)?;
-            }
+        self.release_cached(id)
+    }
+
+    /// Sends what was cached at a surface and at those below it, as far as they are not synchronised any more: their next
+    /// commits will not wait for a parent, and must not overtake what did.
+    fn release_cached(&mut self, id: u32) -> Result<(), Fault> {
+        if self.effectively_synchronised(id) {
+            return Ok(());
         }
-        Ok(())
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let (cached, children) = (surface.cached.take(), surface.children.clone());
+        if let Some(cached) = cached {
+            self.flush_older(id)?;
+            self.join(id, cached)?;
+            self.flush_surface(id)?;
+        }
+        children.into_iter().try_for_each(|child| self.release_cached(child))
     }
 
     /// `wl_subsurface.destroy`: the surface loses its parent.
@@ -225,7 +232,8 @@ impl Connection {
         if let Some(parent) = surface.parent.take().and_then(|parent| self.surfaces.get_mut(&parent)) {
             parent.children.retain(|id| *id != child);
         }
-        cached.map_or(Ok(()), |cached| self.give_up(cached))
+        cached.map_or(Ok(()), |cached| self.give_up(cached))?;
+        self.release_cached(child)
     }
 
     /// Frees the callbacks of a commit that will never be sent.
@@ -257,7 +265,8 @@ impl Connection {
         // Their ids must become free; the program knows that the surface is gone.
         frames.into_iter().try_for_each(|id| self.forget(id))?;
         surface.held_buffers.into_iter().try_for_each(|id| self.release_buffer(id))?;
-        self.discard_feedback(feedback)
+        self.discard_feedback(feedback)?;
+        surface.children.into_iter().try_for_each(|child| self.release_cached(child))
     }
 
     /// Keeps what the app side itself must know of a double-buffered request.
