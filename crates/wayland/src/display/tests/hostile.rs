@@ -155,7 +155,9 @@ fn privileged_globals_are_bound_only_if_allowed() {
         let mut rig = Rig::configured(&globals, Config { allow, ..Config::default() });
         rig.turn();
         let manager = rig.bind(name);
-        let pointer = rig.make(manager, "create_virtual_pointer", vec![WireArg::Object(WireId::NULL)]);
+        let pointer = rig.name();
+        let args = vec![WireArg::Object(WireId::NULL), WireArg::NewId(pointer)];
+        rig.request(manager, "create_virtual_pointer", args);
         assert_eq!(rig.connection.objects.live(pointer).is_some(), bound);
         rig.request(pointer, "button", vec![WireArg::Uint(0), WireArg::Uint(1), WireArg::Uint(1)]);
         rig.assert_alive();

@@ -283,13 +283,20 @@ fn shapes_are_drawn_where_the_compositor_cannot() {
     rig.assert_alive();
 }
 
+fn virtual_keyboard(rig: &mut Rig) -> WireId {
+    let (manager, seat) = (rig.bind("zwp_virtual_keyboard_manager_v1"), rig.bind("wl_seat"));
+    let keyboard = rig.name();
+    let args = vec![WireArg::Object(seat), WireArg::NewId(keyboard)];
+    rig.request(manager, "create_virtual_keyboard", args);
+    keyboard
+}
+
 #[test]
 fn a_virtual_keyboards_keys_wait_for_its_keymap() {
     let mut globals = GLOBALS.to_vec();
     globals.push(("zwp_virtual_keyboard_manager_v1", 1));
     let mut rig = Rig::with(&globals);
-    let (manager, seat) = (rig.bind("zwp_virtual_keyboard_manager_v1"), rig.bind("wl_seat"));
-    let keyboard = rig.make(manager, "create_virtual_keyboard", vec![WireArg::Object(seat)]);
+    let keyboard = virtual_keyboard(&mut rig);
     rig.requests();
     let hash = crate::blob::hash(b"keys\0");
     let keymap = vec![WireArg::Uint(1), WireArg::Blob { hash, length: 5 }, WireArg::Uint(5)];
@@ -314,8 +321,7 @@ fn a_keymap_of_another_size_than_announced_is_refused() {
         let mut globals = GLOBALS.to_vec();
         globals.push(("zwp_virtual_keyboard_manager_v1", 1));
         let mut rig = Rig::with(&globals);
-        let (manager, seat) = (rig.bind("zwp_virtual_keyboard_manager_v1"), rig.bind("wl_seat"));
-        let keyboard = rig.make(manager, "create_virtual_keyboard", vec![WireArg::Object(seat)]);
+        let keyboard = virtual_keyboard(&mut rig);
         let hash = crate::blob::hash(b"keys\0");
         rig.connection.on_blob(rig.now, hash, b"keys\0");
         rig.requests();
