@@ -1,0 +1,136 @@
+//! Random programs through both halves, whatever the order of arrival: no commit is ever torn.
+
+mod compositor;
+mod program;
+mod rig;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use program::{Deed, Program, SURFACES};
+use rig::Rig;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Act(Deed),
+    ToDisplay(usize),
+    ToApp(usize),
+    Update(usize),
+    Compositor,
+    Release(usize),
+    Tick,
+    Input(u8, u32),
+    Pass(u64),
+    Flush(u64),
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let surface = || 0..SURFACES;
+    prop_oneof![
+        12 => (surface(), proptest::option::weighted(0.85, any::<[u8; 4]>()), any::<bool>(), any::<bool>())
+            .prop_map(|(surface, paint, by_buffer, frame)| Deed::Commit { surface, paint, by_buffer, frame }),
+        1 => surface().prop_map(|surface| Deed::Unmap { surface }),
+        1 => (surface(), any::<(u8, u8)>()).prop_map(|(surface, size)| Deed::Resize { surface, size }),
+        1 => (surface(), any::<u8>()).prop_map(|(surface, scale)| Deed::Scale { surface, scale }),
+        1 => (surface(), any::<u8>()).prop_map(|(surface, transform)| Deed::Transform { surface, transform }),
+        1 => (surface(), any::<Option<(u8, u8)>>()).prop_map(|(surface, size)| Deed::Viewport { surface, size }),
+        2 => (surface(), any::<bool>()).prop_map(|(surface, sync)| Deed::Sync { surface, sync }),
+        1 => surface().prop_map(|surface| Deed::Renew { surface }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => deed().prop_map(Step::Act),
+        3 => (1usize..20).prop_map(Step::ToDisplay),
+        2 => (1usize..20).prop_map(Step::ToApp),
+        4 => (0usize..16).prop_map(Step::Update),
+        2 => Just(Step::Compositor),
+        1 => (1usize..8).prop_map(Step::Release),
+        1 => Just(Step::Tick),
+        1 => any::<(u8, u32)>().prop_map(|(kind, value)| Step::Input(kind, value)),
+        3 => (1u64..40).prop_map(Step::Pass),
+        3 => prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)].prop_map(Step::Flush),
+    ]
+}
+
+fn run(steps: &[Step]) {
+    let mut rig = Rig::new();
+    let mut program = Program::new(&mut rig);
+    for step in steps {
+        match step {
+            Step::Act(deed) => program.act(&mut rig, deed),
+            Step::ToDisplay(count) => rig.to_display(*count),
+            Step::ToApp(count) => rig.to_app(*count),
+            Step::Update(which) => rig.update(*which),
+            Step::Compositor => rig.compositor(),
+            Step::Release(count) => rig.compositor.release(*count),
+            Step::Tick => rig.compositor.tick(),
+            Step::Input(kind, value) => rig.compositor.input_event(*kind, *value),
+            Step::Pass(time) => rig.pass(Duration::from_millis(*time)),
+            Step::Flush(budget) => rig.flush(*budget),
+        }
+    }
+    program.read(&mut rig);
+    rig.finish();
+    program.commit_all(&mut rig);
+    rig.finish();
+    program.read(&mut rig);
+    assert_eq!((rig.app.end(), rig.display.end()), (None, None));
+    assert_eq!(program.waiting, Vec::<u32>::new(), "frame callbacks that nobody answered");
+    for (surface, log) in rig.compositor.logs.iter().enumerate() {
+        check_order(&program.commits[surface], log, surface);
+    }
+    for (surface, last) in program.truth() {
+        assert_eq!(
+            rig.compositor.logs[surface].last().copied().flatten(),
+            last,
+            "surface {surface} at the end"
+        );
+    }
+}
+
+/// Each picture that was shown is one that was committed, in the order of the commits; some may be left out.
+fn check_order(commits: &[Option<u128>], log: &[Option<u128>], surface: usize) {
+    let mut place = 0;
+    for shown in log {
+        let Some(found) = commits[place.min(commits.len())..].iter().position(|commit| commit == shown)
+        else {
+            // Commits that came before any with a buffer show nothing.
+            assert!(shown.is_none() && place == 0, "surface {surface}: never committed, or out of order");
+            continue;
+        };
+        place += found;
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_commit_is_torn_whatever_the_order_of_arrival(steps in proptest::collection::vec(step(), 1..160)) {
+        run(&steps);
+    }
+}
+
+fn paint(surface: usize) -> Step {
+    let paint = Some([0, 0, surface as u8, 1]);
+    Step::Act(Deed::Commit { surface, paint, by_buffer: true, frame: false })
+}
+
+fn sync(surface: usize, sync: bool) -> Step {
+    Step::Act(Deed::Sync { surface, sync })
+}
+
+/// The parent leaves the synchronised mode; its child, never in it by itself, had cached a commit because of it.
+#[test]
+fn a_cached_commit_never_follows_a_newer_one() {
+    run(&[sync(2, false), paint(2), Step::Act(Deed::Unmap { surface: 2 }), sync(1, false), paint(2)]);
+}
+
+/// A child's commit waits in its parent's unit for the pace of frames, and the child leaves the synchronised mode.
+#[test]
+fn a_commit_never_overtakes_an_older_one_in_the_parents_unit() {
+    let older = [paint(0), Step::Flush(u64::MAX), paint(1), Step::Act(Deed::Unmap { surface: 1 }), paint(0)];
+    let newer = [sync(1, false), paint(1), Step::Pass(20), Step::Flush(u64::MAX)];
+    run(&[&older[..], &newer[..]].concat());
+}

@@ -1,0 +1,372 @@
+//! The two halves in lock-step: whatever leaves one waits here until it is delivered to the other.
+//!
+//! The program and the order of arrival are the caller's. Checked on the way: neither half accuses the other, and every
+//! unit that is applied shows what the app half's content was when it made the unit.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wayferry_pixels::{Content, Decoder};
+use wayferry_proto::{ClockMap, ConnectionId, SurfaceId, Time, UpdateHeader};
+use wayferry_wayland::message::{ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_wayland::wire::{InBuffer, OutBuffer};
+use wayferry_wayland::{Action, End, Update, app, blob, display, tables};
+
+use crate::compositor::{self, Compositor, KEYMAP, picture};
+
+/// More messages under way than the halves may ever have of an honest caller.
+const MAX_QUEUED: usize = 1 << 16;
+
+pub(crate) struct Rig {
+    pub(crate) app: app::Connection,
+    pub(crate) display: display::Connection,
+    pub(crate) compositor: Compositor,
+    /// What the program has been sent and has not read.
+    pub(crate) events: InBuffer,
+    pub(crate) now: Time,
+    to_display: VecDeque<Vec<u8>>,
+    to_app: VecDeque<Vec<u8>>,
+    updates: VecDeque<(UpdateHeader, Vec<Bytes>)>,
+    blobs: VecDeque<(bool, u128, Vec<u8>)>,
+    sent_blobs: BTreeSet<(bool, u128)>,
+    decoder: Decoder,
+    contents: HashMap<SurfaceId, Content>,
+    /// What each unit that left is to show, and whether it has been applied.
+    pub(crate) units: BTreeMap<(WireId, u64), (Option<u128>, bool)>,
+    /// Surfaces in the order of their creation.
+    surfaces: Vec<WireId>,
+    destroyed: BTreeSet<WireId>,
+    interfaces: HashMap<WireId, &'static str>,
+    told: Option<()>,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        let desk = app::Desk { snapshot: compositor::snapshot(), clock: ClockMap::default() };
+        let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
+        let mut rig = Self {
+            app: app::Connection::new(app::Config::default(), &Rc::new(desk)),
+            display: display::Connection::new(config),
+            compositor: Compositor::new(),
+            events: InBuffer::new(),
+            now: Time::from_millis(1000),
+            to_display: VecDeque::new(),
+            to_app: VecDeque::new(),
+            updates: VecDeque::new(),
+            blobs: VecDeque::new(),
+            sent_blobs: BTreeSet::new(),
+            decoder: Decoder::new(),
+            contents: HashMap::new(),
+            units: BTreeMap::new(),
+            surfaces: Vec::new(),
+            destroyed: BTreeSet::new(),
+            interfaces: HashMap::new(),
+            told: None,
+        };
+        rig.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
+        rig
+    }
+
+    /// The program sends.
+    pub(crate) fn program(&mut self, bytes: &[u8], fds: Vec<OwnedFd>) {
+        if self.app.end().is_some() {
+            return;
+        }
+        if self.app.input().push(bytes, fds).is_err() {
+            // What the run loop does with a socket that misbehaves.
+            self.app.on_hang_up();
+        }
+        self.app.process(self.now);
+        self.collect_app();
+    }
+
+    /// The program sends what is queued there.
+    pub(crate) fn program_sends(&mut self, out: &mut OutBuffer) {
+        let (bytes, fds) = out.take();
+        self.program(&bytes, fds);
+    }
+
+    /// Delivers up to `count` messages to the display half.
+    pub(crate) fn to_display(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(message) = self.to_display.pop_front() else { break };
+            self.display.on_message(self.now, &message);
+            self.collect_display();
+        }
+    }
+
+    /// Delivers up to `count` messages to the app half.
+    pub(crate) fn to_app(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(message) = self.to_app.pop_front() else { break };
+            self.app.on_message(self.now, &message);
+            self.app.process(self.now);
+            self.collect_app();
+        }
+    }
+
+    /// Delivers one of the updates under way.
+    pub(crate) fn update(&mut self, which: usize) {
+        if self.updates.is_empty() {
+            return;
+        }
+        let which = which % self.updates.len();
+        if let Some((header, chunks)) = self.updates.remove(which) {
+            self.display.on_update(self.now, &header, chunks);
+            self.collect_display();
+        }
+    }
+
+    /// Delivers one of the blobs under way.
+    pub(crate) fn blob(&mut self, which: usize) {
+        if self.blobs.is_empty() {
+            return;
+        }
+        let which = which % self.blobs.len();
+        match self.blobs.remove(which) {
+            Some((true, hash, bytes)) => {
+                self.display.on_blob(self.now, hash, &bytes);
+                self.collect_display();
+            }
+            Some((false, hash, bytes)) => {
+                self.app.on_blob(self.now, hash, &Rc::from(bytes));
+                self.collect_app();
+            }
+            None => {}
+        }
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now += time;
+        if self.app.next_timeout().is_some_and(|due| due <= self.now) {
+            self.app.on_timeout(self.now);
+            self.collect_app();
+        }
+        if self.display.next_timeout().is_some_and(|due| due <= self.now) {
+            self.display.on_timeout(self.now);
+            self.collect_display();
+        }
+    }
+
+    /// Lets content go while the budget lasts.
+    pub(crate) fn flush(&mut self, mut budget: u64) {
+        self.app.flush(self.now, &mut budget);
+        self.app.process(self.now);
+        self.collect_app();
+    }
+
+    /// The compositor reads and answers.
+    pub(crate) fn compositor(&mut self) {
+        if self.display.end().is_some() {
+            return;
+        }
+        let (bytes, fds) = self.compositor.output.take();
+        self.display.input().push(&[], fds).expect("descriptors fit");
+        for part in bytes.chunks(1 << 12) {
+            self.display.input().push(part, []).expect("events fit");
+            self.display.process(self.now);
+        }
+        self.collect_display();
+    }
+
+    /// Delivers everything, in order, until nothing happens any more.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..200 {
+            let quiet = self.to_display.is_empty()
+                && self.to_app.is_empty()
+                && self.updates.is_empty()
+                && self.blobs.is_empty()
+                && self.compositor.output.is_empty();
+            if quiet {
+                return;
+            }
+            self.to_display(usize::MAX);
+            while !self.updates.is_empty() && self.display.end().is_none() {
+                self.update(0);
+            }
+            self.updates.retain(|_| self.display.end().is_none());
+            while !self.blobs.is_empty() {
+                self.blob(0);
+            }
+            self.compositor();
+            self.to_app(usize::MAX);
+            if self.display.end().is_some() {
+                self.compositor.output.take();
+            }
+        }
+        panic!("the halves never come to rest");
+    }
+
+    /// Everything arrives, the compositor shows and gives back everything, time passes: what is still not applied then is
+    /// stuck.
+    pub(crate) fn finish(&mut self) {
+        for _ in 0..12 {
+            self.settle();
+            self.compositor.release(usize::MAX);
+            self.compositor.tick();
+            self.compositor();
+            self.settle();
+            self.pass(Duration::from_millis(100));
+            self.flush(u64::MAX);
+        }
+        self.settle();
+        if self.app.end().is_some() || self.display.end().is_some() {
+            return;
+        }
+        for ((surface, unit), (_, applied)) in &self.units {
+            assert!(
+                *applied || self.destroyed.contains(surface),
+                "unit {unit} of surface {} is stuck",
+                surface.0
+            );
+        }
+    }
+
+    fn collect_app(&mut self) {
+        while let Some(action) = self.app.poll_action() {
+            match action {
+                Action::Message(bytes) => {
+                    let message = ToDisplay::decode(&bytes).expect("what a half sends can be read");
+                    self.look(&message);
+                    self.to_display.push_back(bytes);
+                }
+                Action::Update(update) => self.take_update(update),
+                Action::Blob { hash, bytes } => {
+                    if self.sent_blobs.insert((true, hash)) {
+                        self.blobs.push_back((true, hash, bytes));
+                    }
+                }
+                Action::PipeOut { .. } | Action::PipeIn { .. } => {}
+            }
+        }
+        let (bytes, fds) = self.app.output().take();
+        drop(fds);
+        // Whoever reads takes everything; the descriptors are of no interest.
+        if self.events.push(&bytes, []).is_err() {
+            self.events = InBuffer::new();
+        }
+        assert!(self.to_display.len() < MAX_QUEUED);
+        match self.app.end() {
+            Some(End::PeerViolation(what)) => panic!("the app half accuses the display half: {what}"),
+            Some(_) => self.display.on_hang_up(),
+            None => {}
+        }
+    }
+
+    fn take_update(&mut self, update: Update) {
+        let Update { surface, seq, size, format, fresh, chunks } = update;
+        if fresh {
+            self.contents.insert(surface, Content::new(size, format));
+        }
+        let content = self.contents.get_mut(&surface).expect("the first update is fresh");
+        for chunk in &chunks {
+            self.decoder.apply(content, chunk).expect("what a half encodes can be applied");
+        }
+        let header = UpdateHeader {
+            connection: ConnectionId(1),
+            surface,
+            seq,
+            size: (size.width(), size.height()),
+            format: format.code(),
+            fresh,
+        };
+        self.updates.push_back((header, chunks.into_iter().map(Bytes::from).collect()));
+    }
+
+    /// Notes what a message for the display half will do.
+    fn look(&mut self, message: &ToDisplay) {
+        match message {
+            ToDisplay::Bind { interface, id, .. } => {
+                let name = tables::interface(interface).expect("a global").name;
+                self.interfaces.insert(*id, name);
+            }
+            ToDisplay::Request(request) => {
+                let Some(name) = self.interfaces.get(&request.object).copied() else { return };
+                let desc = &tables::interface(name).expect("known").requests[usize::from(request.opcode)];
+                for arg in &request.args {
+                    if let (WireArg::NewId(id), Some(child)) = (arg, desc.child_interface) {
+                        self.interfaces.insert(*id, child.name);
+                        if child.name == "wl_surface" {
+                            self.surfaces.push(*id);
+                        }
+                    }
+                }
+                if (name, desc.name) == ("wl_surface", "destroy") {
+                    self.destroyed.insert(request.object);
+                    self.contents.remove(&SurfaceId(request.object.0));
+                }
+            }
+            ToDisplay::Unit(unit) => self.expect(unit),
+            _ => {}
+        }
+    }
+
+    fn expect(&mut self, unit: &Unit) {
+        unit.children.iter().for_each(|child| self.expect(child));
+        let surface = SurfaceId(unit.surface.0);
+        if unit.content == UnitContent::None {
+            self.contents.remove(&surface);
+        }
+        let content = self.contents.get(&surface);
+        let shown = content.map(|content| {
+            let size = (content.size().width() as i32, content.size().height() as i32);
+            picture(size, content.pixels())
+        });
+        self.units.insert((unit.surface, unit.number), (shown, false));
+    }
+
+    fn collect_display(&mut self) {
+        let (bytes, fds) = self.display.output().take();
+        if self.display.end().is_none() || !bytes.is_empty() {
+            self.compositor.input.push(&[], fds).expect("descriptors fit");
+            for part in bytes.chunks(1 << 12) {
+                self.compositor.input.push(part, []).expect("requests fit");
+                self.compositor.process();
+            }
+        }
+        while let Some(action) = self.display.poll_action() {
+            match action {
+                Action::Message(bytes) => {
+                    if let ToApp::Applied { surface, unit } = ToApp::decode(&bytes).expect("sound") {
+                        self.check_applied(surface, unit);
+                    }
+                    self.to_app.push_back(bytes);
+                }
+                Action::Blob { hash, bytes } => {
+                    if self.sent_blobs.insert((false, hash)) {
+                        self.blobs.push_back((false, hash, bytes));
+                    }
+                }
+                Action::PipeOut { .. } | Action::PipeIn { .. } => {}
+                Action::Update(_) => panic!("the display half sends no pixels"),
+            }
+        }
+        assert!(self.to_app.len() < MAX_QUEUED);
+        match self.display.end() {
+            Some(End::PeerViolation(what)) => panic!("the display half accuses the app half: {what}"),
+            // The run loop closes the channel once everything in it has been said.
+            Some(_) if self.told.replace(()).is_none() => {
+                self.to_app(usize::MAX);
+                self.app.on_hang_up();
+            }
+            _ => {}
+        }
+    }
+
+    /// The compositor shows what the unit was made from.
+    fn check_applied(&mut self, surface: WireId, unit: u64) {
+        let (_, applied) = self.units.get_mut(&(surface, unit)).expect("only units that left");
+        assert!(!std::mem::replace(applied, true), "applied twice");
+        let index = self.surfaces.iter().position(|wire| *wire == surface).expect("a surface");
+        // One `Applied` per commit, so the place of this one in the log follows from those before.
+        let place =
+            self.units.range((surface, 0)..=(surface, unit)).filter(|(_, (_, applied))| *applied).count();
+        let shown = self.compositor.logs[index][place - 1];
+        let (expected, _) = self.units[&(surface, unit)];
+        assert_eq!(shown, expected, "unit {unit} of surface {} is torn", surface.0);
+    }
+}
