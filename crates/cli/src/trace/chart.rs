@@ -1,4 +1,5 @@
-//! A timeline as a picture: one row per surface, stage and thread, time from left to right.
+//! A timeline as a picture: one row per surface, stage and thread (more where bars would hide each other), time from left
+//! to right.
 //!
 //! Only numbers of ours get into the SVG, never text of a file. Invariant: the picture is bounded, and what does not fit is
 //! counted.
@@ -22,23 +23,55 @@ type Key = (u32, u64, Stage, Half, u32);
 
 /// Draws the bars.
 pub(crate) fn draw(bars: &[Bar]) -> Chart {
-    let mut rows: BTreeMap<Key, usize> = bars.iter().take(MAX_BARS).map(|bar| (key(bar), 0)).collect();
-    while rows.len() > MAX_ROWS {
-        rows.pop_last();
-    }
-    rows.values_mut().enumerate().for_each(|(index, row)| *row = index);
-    let shown = || bars.iter().take(MAX_BARS).filter(|bar| rows.contains_key(&key(bar)));
-    let begin = shown().map(|bar| bar.start).min().unwrap_or(0);
-    let axis = Axis::new(begin, shown().map(|bar| bar.end).max().unwrap_or(begin));
+    let (rows, count) = rows(&bars[..bars.len().min(MAX_BARS)]);
+    let placed: Vec<(&Bar, usize)> = rows.values().flat_map(|row| row.bars.iter().copied()).collect();
+    let begin = placed.iter().map(|(bar, _)| bar.start).min().unwrap_or(0);
+    let axis = Axis::new(begin, placed.iter().map(|(bar, _)| bar.end).max().unwrap_or(begin));
     let mut svg = String::new();
     // Writing to a string cannot fail.
-    let _ = head(&mut svg, &axis, rows.len())
+    let _ = head(&mut svg, &axis, count)
         .and_then(|()| legend(&mut svg))
-        .and_then(|()| grid(&mut svg, &axis, rows.len()))
-        .and_then(|()| rows.iter().try_for_each(|(key, row)| label(&mut svg, &axis, key, *row)))
-        .and_then(|()| shown().try_for_each(|bar| mark(&mut svg, &axis, bar, rows[&key(bar)])))
+        .and_then(|()| grid(&mut svg, &axis, count))
+        .and_then(|()| rows.iter().try_for_each(|(key, row)| label(&mut svg, &axis, key, row)))
+        .and_then(|()| placed.iter().try_for_each(|(bar, row)| mark(&mut svg, &axis, bar, *row)))
         .and_then(|()| svg.write_str("</svg>\n"));
-    Chart { svg, left_out: bars.len() - shown().count() }
+    Chart { svg, left_out: bars.len() - placed.len() }
+}
+
+/// Bars that stand together, in as many rows as it takes to keep them apart.
+#[derive(Default)]
+struct Row<'a> {
+    first: usize,
+    /// When each row is free again.
+    free: Vec<u64>,
+    bars: Vec<(&'a Bar, usize)>,
+}
+
+/// Gives every bar its row; the number of rows with it.
+fn rows(bars: &[Bar]) -> (BTreeMap<Key, Row<'_>>, usize) {
+    let mut rows: BTreeMap<Key, Row<'_>> = BTreeMap::new();
+    for bar in bars {
+        let row = rows.entry(key(bar)).or_default();
+        let lane = row.free.iter().position(|free| *free <= bar.start);
+        let lane = lane.unwrap_or_else(|| {
+            if row.free.len() < MAX_LANES {
+                row.free.push(0);
+            }
+            row.free.len() - 1
+        });
+        row.free[lane] = row.free[lane].max(bar.end);
+        row.bars.push((bar, lane));
+    }
+    let mut count = 0;
+    while rows.values().map(|row| row.free.len()).sum::<usize>() > MAX_ROWS {
+        rows.pop_last();
+    }
+    for row in rows.values_mut() {
+        row.first = count;
+        count += row.free.len();
+        row.bars.iter_mut().for_each(|(_, lane)| *lane += row.first);
+    }
+    (rows, count)
 }
 
 /// Time to x.
@@ -109,14 +142,14 @@ fn grid(svg: &mut String, axis: &Axis, rows: usize) -> std::fmt::Result {
     Ok(())
 }
 
-fn label(svg: &mut String, axis: &Axis, key: &Key, row: usize) -> std::fmt::Result {
+fn label(svg: &mut String, axis: &Axis, key: &Key, row: &Row<'_>) -> std::fmt::Result {
     let (connection, surface, stage, half, thread) = *key;
-    let y = top(row);
-    if row % 2 == 1 {
-        let width = MARGIN + axis.width;
+    let y = top(row.first);
+    if matches!(stage, Stage::Encode | Stage::Wire | Stage::Decode) {
+        let (width, height) = (MARGIN + axis.width, HEIGHT * row.free.len() as f64);
         writeln!(
             svg,
-            "<rect x=\"0\" y=\"{y:.0}\" width=\"{width:.0}\" height=\"{HEIGHT:.0}\" fill=\"#000000\" \
+            "<rect x=\"0\" y=\"{y:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"#000000\" \
              fill-opacity=\"0.03\"/>"
         )?;
     }
@@ -186,6 +219,8 @@ impl std::fmt::Display for Time {
 const MAX_BARS: usize = 50_000;
 /// Rows in one picture.
 const MAX_ROWS: usize = 400;
+/// Rows for bars of one kind that overlap; of more, some hide others.
+const MAX_LANES: usize = 8;
 /// Room for the labels.
 const MARGIN: f64 = 270.0;
 /// Where the rows begin.
@@ -237,6 +272,7 @@ mod tests {
             bar(Stage::Encode, 24, 1, 1_200_000, 2_000_000),
             bar(Stage::Encode, 24, 0, 20_000_000, 23_000_000),
             bar(Stage::Capture, 24, 0, 0, 900_000),
+            bar(Stage::Capture, 24, 0, 500_000, 950_000),
             bar(Stage::Capture, 26, 0, 50_000_000, 50_000_000),
         ];
         let Chart { svg, left_out } = draw(&bars);
@@ -244,6 +280,8 @@ mod tests {
         assert_eq!(left_out, 0);
         assert_eq!(svg.matches("program 1 · surface ").count(), 4);
         assert_eq!(svg.matches("<title>").count(), bars.len());
+        // The two that overlap are in rows of their own: five rows for four kinds.
+        assert!(svg.contains(&format!("height=\"{:.0}\" viewBox", top(5) + 10.0)), "{svg}");
         assert!(svg.contains("surface 24 · app · encode · thread 1"), "{svg}");
         assert!(svg.contains("<title>capture of update 9: 900 µs at 0 µs, 5 bytes</title>"), "{svg}");
         for stage in Stage::ALL {

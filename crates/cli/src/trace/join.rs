@@ -3,7 +3,7 @@
 //! The first trace's clock is kept; the other's times are mapped by what the sessions knew of each other's clocks, which
 //! drift, so the row nearest in time counts. Invariant: bars begin at 0 or later and end no earlier than they begin.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::read::Trace;
 use super::{ClockRow, Half, Row, Stage};
@@ -58,7 +58,10 @@ pub(super) fn join(traces: Vec<Trace>) -> Result<Joined, &'static str> {
     if traces.next().is_some() {
         return Err("a session has two sides");
     }
-    rows.extend(wires(&rows));
+    let wires = wires(&rows);
+    let shown: HashSet<_> = wires.iter().map(|(.., row)| key(row)).collect();
+    rows.retain(|(.., row)| row.stage != Stage::Arrive || !shown.contains(&key(row)));
+    rows.extend(wires);
     let zero = rows.iter().map(|(start, ..)| *start).min().unwrap_or(0);
     let mut bars: Vec<Bar> = rows.iter().map(|row| bar(row, zero)).collect();
     bars.sort_by_key(|bar| (bar.start, bar.end));
@@ -96,9 +99,13 @@ impl Offsets {
     }
 }
 
-/// What neither side can know alone: how long an update was on its way.
+/// The update that a row is about.
+fn key(row: &Row) -> (u32, u64, u64) {
+    (row.connection, row.surface, row.seq)
+}
+
+/// What neither side can know alone: how long an update was on its way. It ends with the arrival, so it stands for it.
 fn wires(rows: &[(i128, i128, Row)]) -> Vec<(i128, i128, Row)> {
-    let key = |row: &Row| (row.connection, row.surface, row.seq);
     let left: HashMap<_, i128> = rows
         .iter()
         .filter(|(.., row)| row.stage == Stage::Queue)
@@ -163,6 +170,7 @@ mod tests {
         let (app, display) = traces();
         let joined = join(vec![app.clone(), display.clone()]).expect("they go together");
         assert_eq!(wire(&joined), Some((10 * MS, 30 * MS)));
+        assert!(joined.bars.iter().all(|bar| bar.stage != Stage::Arrive), "the wire shows it");
         // Either order, and whichever side knows the clocks better.
         let joined = join(vec![display.clone(), app.clone()]).expect("they go together");
         assert_eq!(wire(&joined), Some((10 * MS, 30 * MS)));
