@@ -34,11 +34,11 @@ use crate::session::{app_core, session_config, trace_file};
 use crate::trace::Half;
 
 /// Runs a host; gives the exit code.
-pub(crate) fn run(own: &OwnFlags, host: HostFlags) -> Result<u8, Error> {
-    let launch = launch(own, &host);
+pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
+    let launch = launch(own, host);
     match (&host.bootstrap, host.listen) {
         (Some(socket), _) => bootstrapped(own, socket, launch),
-        (None, Some(address)) => listening(own, &host, address, launch),
+        (None, Some(address)) => listening(own, host, address, launch),
         (None, None) => Err(Error::Usage("`--listen ADDR:PORT` is missing".into())),
     }
 }
@@ -80,7 +80,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
         .with_signals(&signals)
         .with_listener(programs)
         .with_door(door);
-    finish(side.with_program(start).run()?)
+    finish(&side.with_program(start).run()?)
 }
 
 /// Through ssh.
@@ -105,7 +105,7 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     config.start = clock.now();
     let link = Link::new(Session::new(config), carrier);
     finish(
-        app_side(own, clock, link)
+        &app_side(own, clock, link)
             .with_trace(trace)
             .with_signals(&signals)
             .with_listener(programs)
@@ -220,9 +220,9 @@ pub(crate) fn environment(programs: &Listener, dir: &RuntimeDir) -> Environment 
     Environment { set, unset: vec!["WAYLAND_SOCKET", "DISPLAY"] }
 }
 
-fn finish(outcome: Outcome) -> Result<u8, Error> {
+fn finish(outcome: &Outcome) -> Result<u8, Error> {
     match outcome {
-        Outcome::Exit(code) => Ok(code),
+        Outcome::Exit(code) => Ok(*code),
         Outcome::DisplayLeft => {
             notice("the display ended the session");
             Ok(0)

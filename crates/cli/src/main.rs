@@ -40,7 +40,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
     let own = flags.own;
     match flags.command {
         Command::Conn { role } => conn::run(&own, role),
-        Command::Host(host) => host::run(&own, host),
+        Command::Host(host) => host::run(&own, &host),
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh { words } => ssh::run(&own, &words),
         Command::Demo(demo) => demo::run(&own, &demo),

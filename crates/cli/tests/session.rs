@@ -4,9 +4,10 @@ mod rig;
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use wayferry_net::Ticket;
-use wayferry_stage::{Client, Config, Global, Input, Link, LinkConfig};
+use wayferry_stage::{Client, Config, Endpoint, Global, Input, Link, LinkConfig, Program};
 
 use rig::{Run, Site, nothing_left, picture, stage};
 
@@ -203,5 +204,38 @@ fn a_missing_satellite_is_named() {
     let site = Site::new();
     site.host_with("PATH", "/no/such/directory", &["--xwayland", "--"], &["true"])
         .fails(127, "xwayland-satellite");
+    nothing_left(&site);
+}
+
+#[test]
+fn a_program_that_floods_its_socket_does_not_end_the_others() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut session =
+        site.session_over(&stage, LinkConfig { rate: Some(10_000_000), ..LinkConfig::default() });
+    let socket = session.socket.clone();
+    let flood = Program::start(Endpoint::Socket(socket), |client| {
+        let window = client.window("flood", 16, 16)?;
+        let mut number = 0u64;
+        loop {
+            number += 1;
+            client.set_title(window, &format!("{number} {}", "x".repeat(3000)));
+            client.dispatch(Duration::ZERO)?;
+        }
+    });
+    let flood = flood.expect("a thread");
+    let mut good = Client::connect(&session.socket).expect("the session's socket");
+    let window = good.window("good", 64, 64).expect("a window");
+    good.draw(window, &picture(64, 64)).expect("drawn");
+    let shown = |commit: &wayferry_stage::Commit| commit.attached && commit.title.as_deref() == Some("good");
+    let shown = stage.stage.watch().patience(Duration::from_secs(30)).commit(shown).expect("shown");
+    stage.stage.set_focus(Some(shown.surface));
+    stage.stage.type_text("wayferry");
+    for _ in 0..8 {
+        good.wait_input(|input| matches!(input, Input::Key { pressed: true, .. })).expect("a key");
+    }
+    drop(flood);
+    drop(good);
+    session.end_program();
+    assert_eq!((session.host.code(), session.attach.code()), (7, 7), "{}", session.host.stderr());
     nothing_left(&site);
 }

@@ -41,8 +41,11 @@ struct Bench<'a> {
     quick: bool,
 }
 
+/// Measures one case.
+type Case = fn(&Bench<'_>) -> Result<Vec<Row>, Error>;
+
 /// The cases by name.
-const CASES: &[(&str, fn(&Bench<'_>) -> Result<Vec<Row>, Error>)] = &[
+const CASES: &[(&str, Case)] = &[
     ("fps", fps),
     ("fps-free-running", fps_free_running),
     ("bytes-per-cell", bytes_per_cell),

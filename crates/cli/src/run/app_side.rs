@@ -21,6 +21,7 @@ use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::{ReadState, Socket};
 use wayferry_wayland::{Action, End, Update};
 
+use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
 use super::pipes::{PipeToken, Pipes};
 use super::programs::{Environment, Launch, Place, Program, exit_code};
@@ -85,6 +86,7 @@ pub(crate) struct AppSide<'a> {
     blobs: BlobStore,
     sent_blobs: HashSet<u128>,
     counters: Counters,
+    backlog: Backlog,
     stats: Option<StatsLine>,
     accept_after: Time,
     phase: Phase,
@@ -98,6 +100,8 @@ struct Served {
     socket: Socket,
     core: Connection,
     channel: ChannelId,
+    /// Bytes handed to the session since nothing waited for the link.
+    handed: u64,
 }
 
 enum Phase {
@@ -164,6 +168,7 @@ impl<'a> AppSide<'a> {
             blobs: BlobStore::default(),
             sent_blobs: HashSet::new(),
             counters: Counters::default(),
+            backlog: Backlog::default(),
             accept_after: Time::ZERO,
             phase: Phase::Running,
             last_end: None,
@@ -293,10 +298,10 @@ impl<'a> AppSide<'a> {
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
                 self.pipes.on_opened(&mut self.link.session, channel, (connection, pipe));
             }
-            Event::Opened { channel, header: Header::Events { connection } } => {
-                if !self.connections.contains_key(&connection) {
-                    self.link.session.stop(channel, STOP_UNKNOWN);
-                }
+            Event::Opened { channel, header: Header::Events { connection } }
+                if !self.connections.contains_key(&connection) =>
+            {
+                self.link.session.stop(channel, STOP_UNKNOWN);
             }
             Event::Message { header: Header::Events { connection }, bytes, .. } => {
                 self.counters.messages += 1;
@@ -456,7 +461,7 @@ impl<'a> AppSide<'a> {
             core.on_blob(now, *hash, blob);
         }
         let channel = self.link.session.open(Header::Wayland { connection: id });
-        self.connections.insert(id, Served { socket, core, channel });
+        self.connections.insert(id, Served { socket, core, channel, handed: 0 });
     }
 
     fn on_timeouts(&mut self, now: Time) {
@@ -516,13 +521,18 @@ impl<'a> AppSide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, link, pipes, sent_blobs, counters, trace, .. } = self;
+        let Self { connections, link, pipes, sent_blobs, counters, backlog, trace, .. } = self;
+        if backlog.drain(link.state().sent_bytes) {
+            connections.values_mut().for_each(|served| served.handed = 0);
+        }
         let session = &mut link.session;
         for (id, served) in connections {
             while let Some(action) = served.core.poll_action() {
                 match action {
                     Action::Message(bytes) => {
                         counters.messages += 1;
+                        served.handed += bytes.len() as u64;
+                        backlog.add(bytes.len() as u64);
                         if let Err(error) = session.send(served.channel, &bytes) {
                             notice(&format!("a message of a program was not sent: {error}"));
                             served.core.on_hang_up();
@@ -648,9 +658,17 @@ impl<'a> AppSide<'a> {
         }
         for (id, served) in &mut self.connections {
             deadline = earlier(deadline, served.core.next_timeout());
-            let flags = served.interest();
+            let held = self.backlog.must_wait(served.handed);
+            if held {
+                // The carrier wakes for content only.
+                deadline = earlier(deadline, Some(now + HELD_LOOK));
+            }
+            let flags = served.interest(held);
             let Served { socket, .. } = &*served;
-            interests.add(socket.as_fd(), flags, Token::Connection(*id));
+            // A hang-up of a program that is not to be read would be reported again and again.
+            if !flags.is_empty() {
+                interests.add(socket.as_fd(), flags, Token::Connection(*id));
+            }
         }
         for (fd, flags, token) in self.pipes.interests(&self.link.session) {
             interests.add(fd, flags, Token::Pipe(token));
@@ -688,9 +706,9 @@ impl Served {
         }
     }
 
-    fn interest(&mut self) -> PollFlags {
+    fn interest(&mut self, held: bool) -> PollFlags {
         let mut flags = PollFlags::empty();
-        if !self.core.stalled() {
+        if !held && !self.core.stalled() {
             flags |= PollFlags::IN;
         }
         if !self.core.output().is_empty() {
@@ -767,6 +785,8 @@ fn pixel_compression(asked: Compress, session: &Session) -> wayferry_pixels::Com
 
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
+/// How often is looked whether a program that is held back may go on.
+const HELD_LOOK: Duration = Duration::from_millis(10);
 /// Programs accepted in one turn.
 const MAX_ACCEPTS: usize = 16;
 /// Programs at once; more wait in the socket's queue.

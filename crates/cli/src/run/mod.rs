@@ -7,6 +7,7 @@
 //! descriptor, so that nobody can starve the others.
 
 pub(crate) mod app_side;
+mod backlog;
 pub(crate) mod display_side;
 mod handle;
 pub(crate) mod link;

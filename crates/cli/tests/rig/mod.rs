@@ -9,7 +9,8 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use wayferry_stage::{Config, Image, Stage};
+use wayferry_net::Ticket;
+use wayferry_stage::{Config, Image, Link, LinkConfig, Stage};
 
 /// A machine of its own: a runtime directory, gone at the end.
 pub(crate) struct Site {
@@ -30,6 +31,7 @@ pub(crate) struct Session {
     pub(crate) attach: Process,
     /// Where programs connect.
     pub(crate) socket: PathBuf,
+    _link: Option<Link>,
 }
 
 /// A running `wayferry`; killed when dropped.
@@ -109,12 +111,27 @@ impl Site {
 
     /// A whole session; returns when the program runs.
     pub(crate) fn session(&self, stage: &OnStage, options: &[&str]) -> Session {
+        let (mut host, ticket) = self.waiting_host(options);
+        let attach = self.attach(stage, &[], &ticket);
+        assert_eq!(host.next_line(), "started");
+        Session { host, attach, socket: self.runtime.join("w"), _link: None }
+    }
+
+    /// The same over an emulated link.
+    pub(crate) fn session_over(&self, stage: &OnStage, link: LinkConfig) -> Session {
+        let (mut host, ticket) = self.waiting_host(&[]);
+        let address = ticket.parse::<Ticket>().expect("a ticket").addresses[0];
+        let link = Link::start(link, address).expect("a link");
+        let attach = self.attach(stage, &["--via", &link.local_addr().to_string()], &ticket);
+        assert_eq!(host.next_line(), "started");
+        Session { host, attach, socket: self.runtime.join("w"), _link: Some(link) }
+    }
+
+    fn waiting_host(&self, options: &[&str]) -> (Process, String) {
         let options: Vec<&str> = options.iter().copied().chain(["--display", "w", "--"]).collect();
         let mut host = self.host(&options, &["sh", "-c", "echo started; read end; exit 7"]);
         let ticket = host.first_line();
-        let attach = self.attach(stage, &[], &ticket);
-        assert_eq!(host.next_line(), "started");
-        Session { host, attach, socket: self.runtime.join("w") }
+        (host, ticket)
     }
 }
 
