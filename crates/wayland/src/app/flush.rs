@@ -27,8 +27,11 @@ impl Connection {
     /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due.
     pub fn flush(&mut self, now: Time, budget: &mut u64) {
         self.now = now;
-        if *budget > 0 && std::mem::take(&mut self.debt) > MAX_DEBT {
-            self.process(now);
+        if *budget > 0 {
+            self.small_debt = 0;
+            if std::mem::take(&mut self.debt) > MAX_DEBT {
+                self.process(now);
+            }
         }
         let is_due = |id: &u32| self.send_due(*id).is_some_and(|due| due <= now);
         let mut due: Vec<u32> = self.surfaces.keys().copied().filter(is_due).collect();
@@ -75,8 +78,11 @@ impl Connection {
         self.settle(step);
     }
 
+    /// A commit that goes beyond the budget ends it; how far beyond must not hold up the small ones after it.
     fn pay(&mut self, bytes: u64, budget: &mut u64) {
-        self.debt += bytes.saturating_sub(*budget);
+        if *budget == 0 {
+            self.small_debt += bytes;
+        }
         *budget = budget.saturating_sub(bytes);
     }
 
@@ -84,7 +90,7 @@ impl Connection {
     /// way: the session sends it before them, so a typed character does not wait behind a video.
     fn waits_for_budget(&self, id: u32) -> bool {
         let small = self.surfaces.get(&id).is_some_and(|surface| surface.changed_bytes() <= SMALL);
-        self.broke && !(small && self.debt <= MAX_SMALL_DEBT)
+        self.broke && !(small && self.small_debt <= MAX_SMALL_DEBT)
     }
 
     fn send_due(&self, id: u32) -> Option<Time> {

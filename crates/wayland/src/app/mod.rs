@@ -141,8 +141,10 @@ pub struct Connection {
     serials: serial::Serials,
     next_pipe: u64,
     pool_bytes: u64,
-    /// Content handed over beyond the budget.
+    /// Content handed over beyond the budget because order demanded it.
     debt: u64,
+    /// Content handed over without budget because it is small.
+    small_debt: u64,
     /// The last turn ended before the input did.
     more: bool,
     /// Bytes of messages sent to the display side, and handled there.
@@ -181,6 +183,7 @@ impl Connection {
             next_pipe: 2,
             pool_bytes: 0,
             debt: 0,
+            small_debt: 0,
             more: false,
             sent: 0,
             consumed: 0,

@@ -343,6 +343,36 @@ fn without_budget_a_small_change_passes_and_a_large_one_waits() {
     assert_eq!(rig.units().len(), 1, "the large one");
 }
 
+#[test]
+fn a_frame_far_beyond_the_budget_does_not_hold_up_a_small_change() {
+    let mut rig = Rig::new();
+    let raw = Config { compression: Compression::None, ..Config::default() };
+    rig.connection = Connection::new(raw, &desk());
+    let (small, shm) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let large = rig.surface(compositor);
+    let paint = |rig: &mut Rig, surface, side, value| {
+        rig.now += FRAME;
+        let buffer = rig.buffer(shm, side, side, value);
+        rig.attach(surface, buffer);
+        rig.commit(surface);
+    };
+    paint(&mut rig, large, 512, 1);
+    paint(&mut rig, large, 512, 2);
+    rig.now += FRAME;
+    rig.flush(1);
+    rig.units();
+    paint(&mut rig, small, 4, 1);
+    rig.flush(0);
+    assert_eq!(rig.units().len(), 1);
+    // What is small adds up all the same.
+    for value in 0..64 {
+        paint(&mut rig, small, 64, value);
+        rig.flush(0);
+    }
+    assert!(rig.units().len() < 32);
+}
+
 /// A program that never pauses must not keep its own frames from leaving.
 #[test]
 fn requests_are_handled_a_few_at_a_time() {
