@@ -36,7 +36,8 @@ pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
     config.secret = Some(ticket.secret);
     config.session = ticket.session;
     let link = Link::new(Session::new(config), carrier);
-    let side = DisplaySide::new(watched, clock, link, own.stats).with_trace(trace);
+    let side =
+        DisplaySide::new(watched, clock, link, own.stats).with_allowed(own.allow.clone()).with_trace(trace);
     match side.with_signals(&signals).run()? {
         Outcome::Exit(code) => Ok(code),
         Outcome::HostLeft => {

@@ -57,7 +57,7 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     };
     let session = Session::new(session_config(Side::App, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
-    let side = AppSide::new(config, clock, link).with_trace(trace_file(own, Some(Half::App))?);
+    let side = AppSide::new(config, clock, link).with_recordings(own.record.clone()).with_trace(trace_file(own, Some(Half::App))?);
     match side.with_signals(&signals).with_connection(program).run()? {
         AppOutcome::Exit(code) => Ok(code),
         AppOutcome::DisplayLeft => Ok(0),
@@ -72,7 +72,8 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let session = Session::new(session_config(Side::Display, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
     let trace = trace_file(own, Some(Half::Display))?;
-    let side = DisplaySide::new(watched, clock, link, own.stats).with_trace(trace);
+    let side =
+        DisplaySide::new(watched, clock, link, own.stats).with_allowed(own.allow.clone()).with_trace(trace);
     match side.with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),
         DisplayOutcome::HostLeft | DisplayOutcome::Stopped => Ok(0),

@@ -196,6 +196,7 @@ fn spawn_display(
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
         let link = Link::new(Session::new(session_config(Side::Display, &own, &clock)), carrier);
         DisplaySide::new(watched, clock, link, false)
+            .with_allowed(own.allow.clone())
             .with_handle(theirs)
             .with_tap(tap)
             .with_trace(trace)

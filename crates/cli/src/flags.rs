@@ -69,6 +69,9 @@ pub(crate) struct OwnFlags {
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
+    /// Record what each program says to a file in DIR, without its pixels: a seed for the fuzz target `pair`.
+    #[arg(long, value_name = "DIR", global = true, hide = true)]
+    pub(crate) record: Option<PathBuf>,
     /// Write to FILE when each picture was read, compressed, sent and shown; `wayferry trace` draws it.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) trace: Option<PathBuf>,

@@ -187,7 +187,7 @@ fn app_side<'a>(own: &OwnFlags, clock: Clock, link: Link) -> AppSide<'a> {
         oneshot: own.oneshot,
         stats: own.stats,
     };
-    AppSide::new(config, clock, link)
+    AppSide::new(config, clock, link).with_recordings(own.record.clone())
 }
 
 fn start(

@@ -198,6 +198,7 @@ fn session(
     let carrier = carrier(own, args, &ticket, &identity, &socket, signals)?;
     let link = Link::new(Session::new(config), carrier);
     let outcome = DisplaySide::new(watched, clock, link, own.stats)
+        .with_allowed(own.allow.clone())
         .with_trace(trace)
         .with_signals(signals)
         .with_guard(ssh)

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use wayferry_wayland::{Action, End, Update};
 use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
 use super::pipes::{PipeToken, Pipes};
+use super::recorder::Recorder;
 use super::programs::{Environment, Launch, Place, Program, exit_code};
 use super::signals::Signals;
 use super::socket::Listener;
@@ -93,6 +95,7 @@ pub(crate) struct AppSide<'a> {
     last_end: Option<End>,
     next_refresh: Time,
     trace: SideTrace,
+    recordings: Option<PathBuf>,
 }
 
 /// One program's connection.
@@ -102,6 +105,7 @@ struct Served {
     channel: ChannelId,
     /// Bytes handed to the session since nothing waited for the link.
     handed: u64,
+    recorder: Option<Recorder>,
 }
 
 enum Phase {
@@ -174,6 +178,7 @@ impl<'a> AppSide<'a> {
             last_end: None,
             next_refresh: Time::ZERO,
             trace: SideTrace::new(Half::App, None),
+            recordings: None,
         }
     }
 
@@ -195,6 +200,13 @@ impl<'a> AppSide<'a> {
     #[must_use]
     pub(crate) fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
         self.trace = SideTrace::new(Half::App, file);
+        self
+    }
+
+    /// Records what programs say to files in this directory.
+    #[must_use]
+    pub(crate) fn with_recordings(mut self, directory: Option<PathBuf>) -> Self {
+        self.recordings = directory;
         self
     }
 
@@ -461,7 +473,12 @@ impl<'a> AppSide<'a> {
             core.on_blob(now, *hash, blob);
         }
         let channel = self.link.session.open(Header::Wayland { connection: id });
-        self.connections.insert(id, Served { socket, core, channel, handed: 0 });
+        let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
+        let recorder = recorder.unwrap_or_else(|error| {
+            notice(&format!("cannot record a program: {error}"));
+            None
+        });
+        self.connections.insert(id, Served { socket, core, channel, handed: 0, recorder });
     }
 
     fn on_timeouts(&mut self, now: Time) {
@@ -688,7 +705,11 @@ impl Served {
     /// Reads a bounded amount and handles it.
     fn read(&mut self, now: Time) {
         for _ in 0..MAX_READS {
-            let state = self.socket.read_into(self.core.input());
+            let buffer = self.recorder.as_mut().map(|recorder| &mut recorder.buffer);
+            let state = self.socket.read_into(buffer.unwrap_or(self.core.input()));
+            if let Some(recorder) = &mut self.recorder {
+                recorder.pass_on(now, self.core.input());
+            }
             self.core.process(now);
             match state {
                 Ok(ReadState::Progress) => {}

@@ -59,6 +59,8 @@ pub(crate) struct DisplaySide<'a> {
     /// The ssh that carries the session: its end without a word is the end.
     guard: Option<&'a mut Program>,
     link: Link,
+    /// Privileged protocols that the host may use on the compositor here.
+    allow: Vec<String>,
     compositor: Compositor,
     watcher: Option<(Socket, Watcher)>,
     connections: BTreeMap<ConnectionId, Shown>,
@@ -190,6 +192,7 @@ impl<'a> DisplaySide<'a> {
             handle: None,
             guard: None,
             link,
+            allow: Vec::new(),
             compositor: watched.compositor,
             watcher: watched.watcher,
             connections: BTreeMap::new(),
@@ -209,6 +212,12 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub(crate) fn with_signals(mut self, signals: &'a Signals) -> Self {
         self.signals = Some(signals);
+        self
+    }
+
+    /// Lets the host use these privileged protocols on the compositor here; without, none.
+    pub(crate) fn with_allowed(mut self, allow: Vec<String>) -> Self {
+        self.allow = allow;
         self
     }
 
@@ -351,6 +360,7 @@ impl<'a> DisplaySide<'a> {
         let config = Config {
             clock_start_ns: self.clock.origin().0,
             probe: self.trace.probe(connection),
+            allow: Some(self.allow.clone()),
             ..Config::default()
         };
         let reached = match (&self.compositor, self.watcher.take()) {

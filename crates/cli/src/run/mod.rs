@@ -13,6 +13,7 @@ mod handle;
 pub(crate) mod link;
 pub(crate) mod pipes;
 pub(crate) mod programs;
+mod recorder;
 pub(crate) mod signals;
 pub(crate) mod socket;
 pub(crate) mod stats;

@@ -11,7 +11,7 @@ use wayferry_proto::Time;
 use crate::message::{Request, ToDisplay, WireArg, WireId};
 use crate::policy;
 use crate::snapshot::Snapshot;
-use crate::tables::{self, Access, Missing};
+use crate::tables::{self, Access, Missing, Stub};
 use crate::wire::Arg;
 
 use super::object::{Data, Object};
@@ -33,6 +33,9 @@ const FIRST_FIXED: u32 = 1;
 const FIRST_OUTPUT: u32 = 1_000;
 const FIRST_SEAT: u32 = 2_000;
 
+/// A registry name that no compositor gives: the display side is to stand in for it.
+const NO_GLOBAL: u32 = 0;
+
 /// The registry for a program, given what the compositor has.
 pub(crate) fn offers(config: &Config, snapshot: &Snapshot) -> Vec<Offer> {
     let mut offers = Vec::new();
@@ -48,8 +51,13 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot) -> Vec<Offer> {
             continue;
         }
         let at_compositor = || snapshot.globals.iter().find(|g| g.interface == interface).map(|g| g.name);
-        let real =
-            if global.missing == Missing::Local || interface == "wl_shm" { None } else { at_compositor() };
+        let real = match global.missing {
+            Missing::Local => None,
+            _ if interface == "wl_shm" => None,
+            // The display side draws the shapes itself where the compositor cannot.
+            Missing::Stub(Stub::ThemedCursor) => at_compositor().or(Some(NO_GLOBAL)),
+            _ => at_compositor(),
+        };
         if global.missing == Missing::Absent && real.is_none() {
             continue;
         }
