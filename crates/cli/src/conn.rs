@@ -57,7 +57,9 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     };
     let session = Session::new(session_config(Side::App, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
-    let side = AppSide::new(config, clock, link).with_recordings(own.record.clone()).with_trace(trace_file(own, Some(Half::App))?);
+    let side = AppSide::new(config, clock, link)
+        .with_recordings(own.record.clone())
+        .with_trace(trace_file(own, Some(Half::App))?);
     match side.with_signals(&signals).with_connection(program).run()? {
         AppOutcome::Exit(code) => Ok(code),
         AppOutcome::DisplayLeft => Ok(0),
