@@ -1,5 +1,6 @@
 //! `wayferry host` and `wayferry attach` on this machine: the stage is the compositor, its scripted client the program.
 
+mod fake;
 mod rig;
 
 use std::io::Write;
@@ -237,5 +238,28 @@ fn a_program_that_floods_its_socket_does_not_end_the_others() {
     drop(good);
     session.end_program();
     assert_eq!((session.host.code(), session.attach.code()), (7, 7), "{}", session.host.stderr());
+    nothing_left(&site);
+}
+
+#[test]
+fn a_keymap_that_cannot_be_read_is_named() {
+    let site = Site::new();
+    let compositor = fake::Compositor::start(site.path().join("fake"));
+    let ticket = site.host(&["--"], &["true"]).first_line();
+    site.attach_to(compositor.socket(), &[], &ticket).fails(79, "keymap");
+}
+
+#[test]
+fn a_compositor_that_ends_is_named_and_ends_the_session() {
+    let (site, on_stage) = (Site::new(), stage(&Config::default()));
+    let mut session = site.session(&on_stage, &[]);
+    let mut client = Client::connect(&session.socket).expect("the session's socket");
+    let window = client.window("window", 64, 64).expect("a window");
+    client.draw(window, &picture(64, 64)).expect("drawn");
+    on_stage.stage.watch().commit(|commit| commit.attached).expect("shown");
+    drop(on_stage);
+    session.attach.fails(71, "the compositor ended the connection");
+    assert_eq!(session.host.code(), 0);
+    drop(client);
     nothing_left(&site);
 }

@@ -103,9 +103,14 @@ impl Site {
 
     /// `wayferry attach` on a stage.
     pub(crate) fn attach(&self, stage: &OnStage, options: &[&str], ticket: &str) -> Process {
+        self.attach_to(&stage.socket, options, ticket)
+    }
+
+    /// `wayferry attach` on the compositor behind a socket.
+    pub(crate) fn attach_to(&self, socket: &Path, options: &[&str], ticket: &str) -> Process {
         let mut command = wayferry(["attach"]);
         command.args(options).arg(ticket).env("XDG_RUNTIME_DIR", &self.runtime);
-        command.env("WAYLAND_DISPLAY", &stage.socket);
+        command.env("WAYLAND_DISPLAY", socket);
         Process::start(command)
     }
 
