@@ -23,6 +23,7 @@ fn main() -> std::io::Result<()> {
         ("wayland_message", wayland_message()),
         ("half_message", half_message()),
         ("chunk", chunk()),
+        ("pair", pair()),
     ] {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
         std::fs::create_dir_all(&directory)?;
@@ -259,4 +260,88 @@ fn chunk() -> Seeds {
         ("zstd", one(Compression::Zstd(1), Format::Argb8888)),
         ("empty", vec![0, 0, 0]),
     ]
+}
+
+/// Programs that keep the protocol, as operations of the target; recorded ones lie beside them.
+fn pair() -> Seeds {
+    // Everything arrives after 20 ms.
+    let turn: &[u8] = &[1, 20, 0];
+    // A commit whose pixels come late: the message first, the update behind the answer to a frame.
+    let late: &[u8] = &[12, 20, 0, 13, 0xff, 0xff, 4, 20, 8, 10, 5, 20, 6, 0, 9, 4];
+    let child = [commit(12), commit(7)].concat();
+    let desync = [says("wl_subsurface", "set_desync", 13, vec![]), commit(12)].concat();
+    vec![
+        ("window", [&window(), turn, &commit(7), late, &commit(7), turn].concat()),
+        ("subsurface", [&window(), turn, &subsurface(), &child, late, &desync, late, &child, turn].concat()),
+        (
+            "destroyed",
+            [&window(), turn, &commit(7), &says("wl_surface", "destroy", 7, vec![]), late].concat(),
+        ),
+        ("compositor_gone", [&window(), turn, &commit(7), &[15, 1]].concat()),
+        ("input", [&window(), turn, &[11, 0, 0, 0, 11, 3, 0, 0, 11, 4, 1, 0, 11, 7, 0, 0], turn].concat()),
+    ]
+}
+
+fn window() -> Vec<u8> {
+    let text = |text: &str| Arg::Str(Some(text.as_bytes().to_vec()));
+    let mut operations = says("wl_display", "get_registry", 1, vec![Arg::NewId(2)]);
+    for (interface, id) in [("wl_compositor", 3), ("wl_shm", 4), ("xdg_wm_base", 5), ("wl_subcompositor", 6)]
+    {
+        let name = tables::GLOBALS.iter().position(|global| global.name() == interface).expect("offered") + 1;
+        let version = Arg::Uint(tables::version_cap(interface));
+        let args = vec![Arg::Uint(name as u32), text(interface), version, Arg::NewId(id)];
+        operations.extend(says("wl_registry", "bind", 2, args));
+    }
+    let file = || std::fs::File::open("/dev/null").expect("exists").into();
+    let numbers = [0, 32, 16, 128].map(Arg::Int);
+    for message in [
+        says("wl_compositor", "create_surface", 3, vec![Arg::NewId(7)]),
+        says("xdg_wm_base", "get_xdg_surface", 5, vec![Arg::NewId(8), Arg::Object(7)]),
+        says("xdg_surface", "get_toplevel", 8, vec![Arg::NewId(9)]),
+        says("wl_surface", "commit", 7, vec![]),
+        says("wl_shm", "create_pool", 4, vec![Arg::NewId(10), Arg::Fd(file()), Arg::Int(2048)]),
+        says(
+            "wl_shm_pool",
+            "create_buffer",
+            10,
+            std::iter::once(Arg::NewId(11)).chain(numbers).chain([Arg::Uint(0)]).collect(),
+        ),
+    ] {
+        operations.extend(message);
+    }
+    operations
+}
+
+fn subsurface() -> Vec<u8> {
+    [
+        says("wl_compositor", "create_surface", 3, vec![Arg::NewId(12)]),
+        says("wl_subcompositor", "get_subsurface", 6, vec![Arg::NewId(13), Arg::Object(12), Arg::Object(7)]),
+    ]
+    .concat()
+}
+
+/// The program paints a little and commits.
+fn commit(surface: u32) -> Vec<u8> {
+    [
+        vec![14, 0, 1, 0, surface as u8],
+        says("wl_surface", "attach", surface, vec![Arg::Object(11), Arg::Int(0), Arg::Int(0)]),
+        says("wl_surface", "damage_buffer", surface, [0, 0, 32, 16].map(Arg::Int).into()),
+        says("wl_surface", "commit", surface, vec![]),
+    ]
+    .concat()
+}
+
+/// One message of the program; its files have the size of the pool in [`window`].
+fn says(interface: &str, name: &str, object: u32, args: Vec<Arg>) -> Vec<u8> {
+    let table = tables::interface(interface).expect("an interface");
+    let mut out = OutBuffer::new(1 << 16);
+    let opcode = tables::request_opcode(table, name).expect("a request");
+    out.encode(object, opcode, args).expect("a sound message");
+    let (bytes, fds) = out.take();
+    let mut operation = vec![0];
+    operation.extend((bytes.len() as u16).to_le_bytes());
+    operation.push(fds.len() as u8);
+    fds.iter().for_each(|_| operation.extend(2048u32.to_le_bytes()));
+    operation.extend(bytes);
+    operation
 }

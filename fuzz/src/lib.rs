@@ -6,8 +6,14 @@
 //! `examples/seeds.rs` writes those seeds that are made by the code itself.
 
 pub mod chunk;
+#[path = "../../crates/wayland/tests/halves/compositor.rs"]
+mod compositor;
 pub mod half_message;
 mod input;
+pub mod pair;
+#[allow(dead_code, reason = "a test of the halves uses the rest")]
+#[path = "../../crates/wayland/tests/halves/rig.rs"]
+mod rig;
 pub mod wayland_message;
 pub mod wire_parser;
 
@@ -28,11 +34,12 @@ mod tests {
     #[test]
     fn seeds_pass() {
         type Run = fn(&[u8]);
-        let targets: [(&str, Run); 4] = [
+        let targets: [(&str, Run); 5] = [
             ("wire_parser", super::wire_parser::run),
             ("wayland_message", super::wayland_message::run),
             ("half_message", super::half_message::run),
             ("chunk", super::chunk::run),
+            ("pair", super::pair::run),
         ];
         for (target, run) in targets {
             seeds(target).iter().for_each(|seed| run(seed));

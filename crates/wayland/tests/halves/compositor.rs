@@ -24,6 +24,9 @@ const FORMATS: [u32; 7] =
 /// First id that the compositor gives away itself.
 const SERVER_IDS: u32 = 0xff00_0000;
 
+/// Events of input devices stop while so much is unread.
+const MAX_EVENT_BYTES: usize = 1 << 16;
+
 /// One end of a connection.
 pub(crate) struct Compositor {
     pub(crate) input: InBuffer,
@@ -179,6 +182,9 @@ impl Compositor {
 
     /// Sends some event of an input device or of the clipboard to every object that can get it.
     pub(crate) fn input_event(&mut self, kind: u8, value: u32) {
+        if self.output.len() > MAX_EVENT_BYTES {
+            return;
+        }
         let Some((&surface, _)) = self.surfaces.iter().find(|(_, surface)| surface.index.is_some()) else {
             return;
         };

@@ -27,6 +27,7 @@ pub(crate) struct Rig {
     /// What the program has been sent and has not read.
     pub(crate) events: InBuffer,
     pub(crate) now: Time,
+    unread: VecDeque<u8>,
     to_display: VecDeque<Vec<u8>>,
     to_app: VecDeque<Vec<u8>>,
     updates: VecDeque<(UpdateHeader, Vec<Bytes>)>,
@@ -53,6 +54,7 @@ impl Rig {
             compositor: Compositor::new(),
             events: InBuffer::new(),
             now: Time::from_millis(1000),
+            unread: VecDeque::new(),
             to_display: VecDeque::new(),
             to_app: VecDeque::new(),
             updates: VecDeque::new(),
@@ -70,16 +72,31 @@ impl Rig {
         rig
     }
 
-    /// The program sends.
+    /// The program sends; what the app half is not ready for waits as in a socket.
     pub(crate) fn program(&mut self, bytes: &[u8], fds: Vec<OwnedFd>) {
-        if self.app.end().is_some() {
-            return;
+        if self.app.end().is_none() {
+            self.unread.extend(bytes);
+            self.app.input().fds_mut().extend(fds);
+            self.feed();
         }
-        if self.app.input().push(bytes, fds).is_err() {
-            // What the run loop does with a socket that misbehaves.
-            self.app.on_hang_up();
+    }
+
+    fn feed(&mut self) {
+        loop {
+            let before = self.app.input().len();
+            if self.app.end().is_some() || self.app.stalled() {
+                break;
+            }
+            let part: Vec<u8> = self.unread.drain(..self.unread.len().min(1 << 12)).collect();
+            if self.app.input().push(&part, []).is_err() {
+                // What the run loop does with a socket that misbehaves.
+                self.app.on_hang_up();
+            }
+            self.app.process(self.now);
+            if part.is_empty() && self.app.input().len() == before {
+                break;
+            }
         }
-        self.app.process(self.now);
         self.collect_app();
     }
 
@@ -103,8 +120,7 @@ impl Rig {
         for _ in 0..count {
             let Some(message) = self.to_app.pop_front() else { break };
             self.app.on_message(self.now, &message);
-            self.app.process(self.now);
-            self.collect_app();
+            self.feed();
         }
     }
 
@@ -155,8 +171,7 @@ impl Rig {
     /// Lets content go while the budget lasts.
     pub(crate) fn flush(&mut self, mut budget: u64) {
         self.app.flush(self.now, &mut budget);
-        self.app.process(self.now);
-        self.collect_app();
+        self.feed();
     }
 
     /// The compositor reads and answers.
@@ -165,8 +180,11 @@ impl Rig {
             return;
         }
         let (bytes, fds) = self.compositor.output.take();
-        self.display.input().push(&[], fds).expect("descriptors fit");
+        self.display.input().fds_mut().extend(fds);
         for part in bytes.chunks(1 << 12) {
+            if self.display.end().is_some() {
+                break;
+            }
             self.display.input().push(part, []).expect("events fit");
             self.display.process(self.now);
         }
@@ -322,7 +340,7 @@ impl Rig {
     fn collect_display(&mut self) {
         let (bytes, fds) = self.display.output().take();
         if self.display.end().is_none() || !bytes.is_empty() {
-            self.compositor.input.push(&[], fds).expect("descriptors fit");
+            self.compositor.input.fds_mut().extend(fds);
             for part in bytes.chunks(1 << 12) {
                 self.compositor.input.push(part, []).expect("requests fit");
                 self.compositor.process();
