@@ -4,6 +4,7 @@
 //! an event for an object that the program has destroyed leaves nothing behind at either side.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use wayland_backend::protocol::{Interface, MessageDesc};
 
@@ -13,7 +14,7 @@ use crate::policy::{self, Class, Rule, Time};
 use crate::tables;
 use crate::wire::Arg;
 
-use super::keyboard::sealed_memfd;
+use super::keyboard::{self, sealed_memfd};
 use super::object::{AddError, Object};
 use super::request::nullable;
 use super::{Connection, Fault, MAX_WAITING_EVENTS, error_code};
@@ -162,11 +163,19 @@ impl Connection {
         }
     }
 
+    /// How long the display side may be silent about a held key.
+    pub(super) fn key_patience(&self) -> Duration {
+        keyboard::patience(self.desk.clock.rtt().unwrap_or_default())
+    }
+
     /// Releases keys of keyboards that the display side has gone silent about.
     pub(super) fn release_keys(&mut self) -> Result<(), Fault> {
-        let (now, time) = (self.now, self.clock_ms());
-        let silent: Vec<_> =
-            self.keyboards.iter_mut().map(|(id, keyboard)| (*id, keyboard.on_timeout(now))).collect();
+        let (now, time, patience) = (self.now, self.clock_ms(), self.key_patience());
+        let silent: Vec<_> = self
+            .keyboards
+            .iter_mut()
+            .map(|(id, keyboard)| (*id, keyboard.on_timeout(now, patience)))
+            .collect();
         for (id, (serial, keys)) in silent {
             for key in keys {
                 let args = vec![Arg::Uint(serial), Arg::Uint(time), Arg::Uint(key), Arg::Uint(0)];

@@ -61,7 +61,8 @@ impl Connection {
         let sendable = self.surfaces.keys().filter(|id| !self.waits_for_budget(**id));
         let sends = sendable.filter_map(|id| self.send_due(*id));
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
-        let keys = self.keyboards.values().filter_map(super::keyboard::Keyboard::next_timeout);
+        let patience = self.key_patience();
+        let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
         sends.chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
     }
 
