@@ -68,6 +68,8 @@ pub(crate) struct AppSide<'a> {
     clock: Clock,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
+    /// Time spent working since the last update left.
+    worked: Duration,
     link: Link,
     listener: Option<Listener>,
     door: Option<Door>,
@@ -156,6 +158,7 @@ impl<'a> AppSide<'a> {
             clock,
             signals: None,
             handle: None,
+            worked: Duration::ZERO,
             link,
             listener: None,
             door: None,
@@ -291,10 +294,12 @@ impl<'a> AppSide<'a> {
         self.on_timeouts(now);
         self.flush_content(now);
         self.perform_actions();
+        // A commit may be read in one turn and leave in a later one.
+        self.worked += self.clock.now().since(began);
         if let Some(handle) = &self.handle
             && self.counters.updates > updates
         {
-            handle.publish_turn(self.clock.now() - began);
+            handle.publish_turn(std::mem::take(&mut self.worked));
         }
     }
 

@@ -67,9 +67,9 @@ enum EndKind {
 /// Which pipe a polled descriptor belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PipeToken {
-    /// To be given to [`Pipes::on_readable`].
+    /// A descriptor that is read.
     Out(PipeKey),
-    /// To be given to [`Pipes::on_writable`].
+    /// A descriptor that is written.
     In(PipeKey),
 }
 
@@ -340,3 +340,271 @@ const STOP_NOT_READ: u32 = 1;
 const STOP_TOO_MANY: u32 = 2;
 /// Reset code: the descriptor cannot be read.
 const RESET_READ_ERROR: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use rustix::pipe::{PipeFlags, pipe_with};
+    use wayferry_proto::{Arrival, Config, Event, PIPE_WINDOW, Side, StreamId, Transmit};
+
+    use super::*;
+
+    const KEY: PipeKey = (ConnectionId(1), 2);
+
+    /// Two sides with a perfect link between them.
+    struct Pair {
+        app: (Session, Pipes),
+        display: (Session, Pipes),
+        offsets: HashMap<(bool, StreamId), u64>,
+    }
+
+    impl Pair {
+        fn new() -> Self {
+            let side = |side| (Session::new(Config::new(side)), Pipes::default());
+            let mut pair =
+                Self { app: side(Side::App), display: side(Side::Display), offsets: HashMap::new() };
+            pair.turn();
+            pair
+        }
+
+        /// Moves everything that can move without waiting.
+        fn turn(&mut self) {
+            loop {
+                let mut moved = false;
+                for to_display in [true, false] {
+                    let (from, to) = match to_display {
+                        true => (&mut self.app, &mut self.display),
+                        false => (&mut self.display, &mut self.app),
+                    };
+                    while let Some(transmit) = from.0.poll_transmit() {
+                        moved = true;
+                        carry(&mut self.offsets, to_display, transmit, &mut to.0);
+                    }
+                    while let Some(event) = to.0.poll_event() {
+                        take(to, event);
+                    }
+                    moved |= ready(to);
+                }
+                if !moved {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn carry(offsets: &mut HashMap<(bool, StreamId), u64>, way: bool, transmit: Transmit, to: &mut Session) {
+        match transmit {
+            Transmit::Data { stream, bytes, finish } => {
+                let offset = offsets.entry((way, stream)).or_default();
+                let arrival = Arrival::Data { stream, offset: *offset, bytes: bytes.clone() };
+                *offset += bytes.len() as u64;
+                let length = *offset;
+                to.receive(Time::ZERO, arrival);
+                if finish {
+                    to.receive(Time::ZERO, Arrival::Finished { stream, length });
+                }
+            }
+            Transmit::Reset { stream, code } => to.receive(Time::ZERO, Arrival::Reset { stream, code }),
+            Transmit::Stop { stream, code } => to.receive(Time::ZERO, Arrival::Stopped { stream, code }),
+            _ => {}
+        }
+    }
+
+    fn take((session, pipes): &mut (Session, Pipes), event: Event) {
+        match event {
+            Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
+                pipes.on_opened(session, channel, (connection, pipe));
+            }
+            Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
+                pipes.on_data(session, (connection, pipe), bytes);
+            }
+            Event::Finished { header: Header::Pipe { connection, pipe }, .. } => {
+                pipes.on_finished(session, (connection, pipe));
+            }
+            Event::Reset { header: Header::Pipe { connection, pipe }, .. } => {
+                pipes.on_reset((connection, pipe))
+            }
+            Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
+                pipes.on_stopped((connection, pipe))
+            }
+            Event::Closed { reason, .. } => panic!("the session ended: {reason}"),
+            _ => {}
+        }
+    }
+
+    /// Serves the descriptors that are ready now; says whether there were any.
+    fn ready((session, pipes): &mut (Session, Pipes)) -> bool {
+        let found: Vec<(PipeToken, PollFlags)> = pipes
+            .interests(session)
+            .filter_map(|(fd, flags, token)| {
+                let mut set = [rustix::event::PollFd::from_borrowed_fd(fd, flags)];
+                super::super::poll(&mut set, Some(Duration::ZERO)).expect("poll");
+                (!set[0].revents().is_empty()).then(|| (token, set[0].revents()))
+            })
+            .collect();
+        for (token, flags) in &found {
+            pipes.on_ready(session, *token, *flags);
+        }
+        !found.is_empty()
+    }
+
+    fn fifo() -> (OwnedFd, OwnedFd) {
+        pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).expect("a pipe")
+    }
+
+    fn text(length: usize) -> Vec<u8> {
+        (0..length).map(|index| (index * 31 % 251) as u8).collect()
+    }
+
+    /// Writes as much as goes, and says how much that was.
+    fn fill(fd: &OwnedFd, bytes: &[u8]) -> usize {
+        let mut written = 0;
+        while written < bytes.len() {
+            match rustix::io::write(fd, &bytes[written..]) {
+                Ok(count) => written += count,
+                Err(_) => break,
+            }
+        }
+        written
+    }
+
+    fn drain(fd: &OwnedFd) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut piece = [0; 4096];
+        while let Ok(count @ 1..) = rustix::io::read(fd, &mut piece) {
+            bytes.extend(&piece[..count]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_megabyte_crosses_and_a_slow_reader_costs_no_more_than_the_window() {
+        let mut pair = Pair::new();
+        let ((source, writer), (reader, target)) = (fifo(), fifo());
+        pair.app.1.send_from(&mut pair.app.0, KEY, source);
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        let (sent, mut written, mut read) = (text(1 << 20), 0, Vec::new());
+        loop {
+            let count = fill(&writer, &sent[written..]);
+            written += count;
+            pair.turn();
+            if count == 0 {
+                break;
+            }
+        }
+        // Nobody has read: what is on the way is the window and the two pipes' own buffers.
+        assert!(written <= PIPE_WINDOW + 3 * 64 * 1024, "{written} bytes were taken from the writer");
+        while written < sent.len() {
+            read.extend(drain(&reader));
+            pair.turn();
+            written += fill(&writer, &sent[written..]);
+            pair.turn();
+        }
+        drop(writer);
+        for _ in 0..64 {
+            pair.turn();
+            read.extend(drain(&reader));
+        }
+        assert!(read == sent, "{} of {} bytes", read.len(), sent.len());
+        assert!(pair.app.1.outgoing.is_empty() && pair.display.1.incoming.is_empty());
+    }
+
+    #[test]
+    fn a_reader_that_stops_early_ends_the_writer() {
+        let mut pair = Pair::new();
+        let ((source, writer), (reader, target)) = (fifo(), fifo());
+        pair.app.1.send_from(&mut pair.app.0, KEY, source);
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        fill(&writer, b"first");
+        pair.turn();
+        assert_eq!(drain(&reader), b"first");
+        drop(reader);
+        // Nothing more was written, yet the writer is told.
+        pair.turn();
+        assert_eq!(rustix::io::write(&writer, b"more"), Err(Errno::PIPE));
+        assert!(pair.app.1.outgoing.is_empty() && pair.display.1.incoming.is_empty());
+    }
+
+    #[test]
+    fn either_half_may_come_first() {
+        for reader_first in [true, false] {
+            let mut pair = Pair::new();
+            let ((source, writer), (reader, target)) = (fifo(), fifo());
+            fill(&writer, b"text");
+            drop(writer);
+            let mut target = Some(target);
+            if reader_first {
+                pair.display.1.receive_into(&mut pair.display.0, KEY, target.take().expect("once"));
+            }
+            pair.app.1.send_from(&mut pair.app.0, KEY, source);
+            pair.turn();
+            if let Some(target) = target {
+                pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+            }
+            pair.turn();
+            assert_eq!(drain(&reader), b"text");
+            assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the end is passed on");
+        }
+    }
+
+    #[test]
+    fn sockets_and_files_are_pipes_too() {
+        let mut pair = Pair::new();
+        let (mut ours, source) = UnixStream::pair().expect("sockets");
+        ours.write_all(&text(100_000)).expect("fits");
+        let path = std::env::temp_dir().join(format!("wayferry-pipes-{}", std::process::id()));
+        let file = std::fs::File::create(&path).expect("a file");
+        pair.app.1.send_from(&mut pair.app.0, KEY, source.into());
+        pair.display.1.receive_into(&mut pair.display.0, KEY, file.into());
+        drop(ours);
+        pair.turn();
+        let written = std::fs::read(&path).expect("the file");
+        assert!(written == text(100_000), "{} bytes", written.len());
+        // And back: from a file into a socket.
+        let (mut ours, target) = UnixStream::pair().expect("sockets");
+        let key = (ConnectionId(1), 3);
+        pair.display.1.send_from(&mut pair.display.0, key, std::fs::File::open(&path).expect("open").into());
+        pair.app.1.receive_into(&mut pair.app.0, key, target.into());
+        pair.turn();
+        let mut read = Vec::new();
+        ours.read_to_end(&mut read).expect("the end is passed on");
+        assert!(read == text(100_000), "{} bytes", read.len());
+        let _ = std::fs::remove_file(&path);
+    }
+
+    #[test]
+    fn a_terminal_is_a_pipe_whose_end_is_an_error() {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let mut pair = Pair::new();
+        let source = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&source).expect("granted");
+        unlockpt(&source).expect("unlocked");
+        let name = ptsname(&source, Vec::new()).expect("its name");
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let writer = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).expect("its other end");
+        let (reader, target) = fifo();
+        pair.app.1.send_from(&mut pair.app.0, KEY, source);
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        fill(&writer, b"line\n");
+        pair.turn();
+        assert_eq!(drain(&reader), b"line\r\n");
+        drop(writer);
+        pair.turn();
+        assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the end is passed on");
+    }
+
+    #[test]
+    fn a_half_whose_other_half_never_comes_is_forgotten() {
+        let mut pair = Pair::new();
+        let (reader, target) = fifo();
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        pair.display.1.on_connection_end(Time::ZERO, KEY.0);
+        let due = pair.display.1.next_timeout().expect("a deadline");
+        pair.display.1.on_timeout(&mut pair.display.0, due);
+        assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the descriptor is closed");
+        assert_eq!(pair.display.1.next_timeout(), None);
+    }
+}
