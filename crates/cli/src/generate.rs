@@ -13,6 +13,10 @@ pub(crate) fn man() -> Result<u8, Error> {
     let mut render = || -> std::io::Result<()> {
         let command = Flags::command();
         clap_mangen::Man::new(command.clone()).render(&mut page)?;
+        writeln!(page, ".SH ENVIRONMENT")?;
+        for (name, meaning) in ENVIRONMENT {
+            writeln!(page, ".TP\n{name}\n{meaning}")?;
+        }
         writeln!(page, ".SH \"EXIT STATUS\"")?;
         for (code, meaning) in crate::error::CODES {
             writeln!(page, ".TP\n{code}\n{}", meaning.replace('\\', "\\\\"))?;
@@ -45,3 +49,25 @@ fn write_out(bytes: &[u8]) -> Result<u8, Error> {
         .map_err(|source| Error::System { doing: "writing to stdout", source })?;
     Ok(0)
 }
+
+/// Every variable of the environment that a user may set.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    (
+        "WAYLAND_DISPLAY",
+        "The compositor on which windows are shown; programs of a session find theirs in it.",
+    ),
+    (
+        "XDG_RUNTIME_DIR",
+        "Where sockets are; where there is none, a private directory is made and removed again.",
+    ),
+    (
+        "XCURSOR_THEME, XCURSOR_SIZE",
+        "Pointers that the compositor cannot draw by name are taken from this theme.",
+    ),
+    ("SHELL", "What runs where no command is given."),
+    ("TMPDIR", "Where private directories are made."),
+    (
+        "SSLKEYLOGFILE",
+        "TLS secrets are appended to this file, for a network analyser. Whoever reads it reads the session.",
+    ),
+];
