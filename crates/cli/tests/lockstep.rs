@@ -420,9 +420,8 @@ fn menus_over_a_busy_window_open_nested_and_close_from_outside() {
     stage.pointer_button(0x110, true);
     stage.pointer_button(0x110, false);
     let serial = loop {
-        match client.next_input().expect("input") {
-            Input::Button { serial, pressed: true, .. } => break serial,
-            _ => {}
+        if let Input::Button { serial, pressed: true, .. } = client.next_input().expect("input") {
+            break serial;
         }
     };
     // The window is redrawn while its menus open.

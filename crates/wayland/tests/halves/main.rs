@@ -61,8 +61,8 @@ fn run(steps: &[Step]) {
     for step in steps {
         match step {
             Step::Act(deed) => program.act(&mut rig, deed),
-            Step::ToDisplay(count) => rig.to_display(*count),
-            Step::ToApp(count) => rig.to_app(*count),
+            Step::ToDisplay(count) => rig.deliver_down(*count),
+            Step::ToApp(count) => rig.deliver_up(*count),
             Step::Update(which) => rig.update(*which),
             Step::Compositor => rig.compositor(),
             Step::Release(count) => rig.compositor.release(*count),

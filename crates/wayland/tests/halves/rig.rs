@@ -107,7 +107,7 @@ impl Rig {
     }
 
     /// Delivers up to `count` messages to the display half.
-    pub(crate) fn to_display(&mut self, count: usize) {
+    pub(crate) fn deliver_down(&mut self, count: usize) {
         for _ in 0..count {
             let Some(message) = self.to_display.pop_front() else { break };
             self.display.on_message(self.now, &message);
@@ -116,7 +116,7 @@ impl Rig {
     }
 
     /// Delivers up to `count` messages to the app half.
-    pub(crate) fn to_app(&mut self, count: usize) {
+    pub(crate) fn deliver_up(&mut self, count: usize) {
         for _ in 0..count {
             let Some(message) = self.to_app.pop_front() else { break };
             self.app.on_message(self.now, &message);
@@ -202,7 +202,7 @@ impl Rig {
             if quiet {
                 return;
             }
-            self.to_display(usize::MAX);
+            self.deliver_down(usize::MAX);
             while !self.updates.is_empty() && self.display.end().is_none() {
                 self.update(0);
             }
@@ -211,7 +211,7 @@ impl Rig {
                 self.blob(0);
             }
             self.compositor();
-            self.to_app(usize::MAX);
+            self.deliver_up(usize::MAX);
             if self.display.end().is_some() {
                 self.compositor.output.take();
             }
@@ -368,7 +368,7 @@ impl Rig {
             Some(End::PeerViolation(what)) => panic!("the display half accuses the app half: {what}"),
             // The run loop closes the channel once everything in it has been said.
             Some(_) if self.told.replace(()).is_none() => {
-                self.to_app(usize::MAX);
+                self.deliver_up(usize::MAX);
                 self.app.on_hang_up();
             }
             _ => {}
