@@ -5,7 +5,7 @@
 //! session ends with them. It decides nothing about Wayland. Invariant: whatever one program does ends at most its own
 //! connection.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -14,19 +14,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::PollFlags;
-use wayferry_proto::{
-    ChannelId, CloseReason, ConnectionId, Control, Event, Header, Session, SurfaceId, Time, UpdateHeader,
-};
+use wayferry_proto::{CloseReason, ConnectionId, Control, Event, Header, Time};
 use wayferry_wayland::app::{Config, Connection, Desk};
 use wayferry_wayland::snapshot::Snapshot;
-use wayferry_wayland::wire::{ReadState, Socket};
-use wayferry_wayland::{Action, End, Update};
+use wayferry_wayland::wire::Socket;
+use wayferry_wayland::{Action, End};
 
 use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
 use super::pipes::{PipeToken, Pipes};
 use super::programs::{Environment, Launch, Place, Program, exit_code};
 use super::recorder::Recorder;
+use super::served::{BlobStore, Served, pixel_compression, send_blob, send_update};
 use super::signals::Signals;
 use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
@@ -100,16 +99,6 @@ pub(crate) struct AppSide<'a> {
     recordings: Option<PathBuf>,
 }
 
-/// One program's connection.
-struct Served {
-    socket: Socket,
-    core: Connection,
-    channel: ChannelId,
-    /// Bytes handed to the session since nothing waited for the link.
-    handed: u64,
-    recorder: Option<Recorder>,
-}
-
 enum Phase {
     Running,
     /// The display was told the exit code and answers by closing.
@@ -117,13 +106,6 @@ enum Phase {
         code: u8,
         deadline: Time,
     },
-}
-
-/// Content that connections may name, kept for those that come later.
-#[derive(Default)]
-struct BlobStore {
-    blobs: HashMap<u128, Rc<[u8]>>,
-    bytes: usize,
 }
 
 /// How a session ended on this side.
@@ -706,119 +688,12 @@ impl<'a> AppSide<'a> {
     }
 }
 
-impl Served {
-    /// Reads a bounded amount and handles it.
-    fn read(&mut self, now: Time) {
-        for _ in 0..MAX_READS {
-            let buffer = self.recorder.as_mut().map(|recorder| &mut recorder.buffer);
-            let state = self.socket.read_into(buffer.unwrap_or(self.core.input()));
-            if let Some(recorder) = &mut self.recorder {
-                recorder.pass_on(now, self.core.input());
-            }
-            self.core.process(now);
-            match state {
-                Ok(ReadState::Progress) => {}
-                Ok(ReadState::WouldBlock) => return,
-                Ok(ReadState::Closed) | Err(_) => return self.core.on_hang_up(),
-            }
-        }
-    }
-
-    fn write(&mut self) {
-        if let Err(error) = self.socket.flush(self.core.output())
-            && error.kind() != std::io::ErrorKind::BrokenPipe
-        {
-            self.core.on_hang_up();
-        }
-    }
-
-    fn interest(&mut self, held: bool) -> PollFlags {
-        let mut flags = PollFlags::empty();
-        if !held && !self.core.stalled() {
-            flags |= PollFlags::IN;
-        }
-        if !self.core.output().is_empty() {
-            flags |= PollFlags::OUT;
-        }
-        flags
-    }
-}
-
-impl BlobStore {
-    fn insert(&mut self, hash: u128, blob: Rc<[u8]>) {
-        if self.bytes + blob.len() > MAX_BLOB_BYTES {
-            // Connections that need one have it by now; only later ones would have to do without.
-            self.blobs.clear();
-            self.bytes = 0;
-        }
-        self.bytes += blob.len();
-        self.blobs.insert(hash, blob);
-    }
-}
-
-fn send_update(
-    session: &mut Session,
-    counters: &mut Counters,
-    trace: &mut SideTrace,
-    id: ConnectionId,
-    served: &mut Served,
-    update: Update,
-) {
-    let Update { surface, seq, size, format, fresh, chunks } = update;
-    let surface = SurfaceId(surface.0);
-    let header = UpdateHeader {
-        connection: id,
-        surface,
-        seq,
-        size: (size.width(), size.height()),
-        format: format.code(),
-        fresh,
-    };
-    match session.send_update(header, chunks) {
-        Ok(bytes) => {
-            counters.updates += 1;
-            counters.content_bytes += bytes;
-            trace.handed(&header, bytes);
-        }
-        Err(error) => {
-            notice(&format!("the content of a window was not sent: {error}"));
-            served.core.on_hang_up();
-        }
-    }
-}
-
-/// Sends a blob once per session.
-pub(super) fn send_blob(session: &mut Session, sent: &mut HashSet<u128>, hash: u128, bytes: Vec<u8>) {
-    let Ok(length) = u32::try_from(bytes.len()) else { return };
-    if length > wayferry_proto::MAX_BLOB || !sent.insert(hash) {
-        return;
-    }
-    let channel = session.open(Header::Blob { hash, length });
-    session.write(channel, bytes.into());
-    session.finish(channel);
-}
-
-/// What the user allowed and the display understands.
-fn pixel_compression(asked: Compress, session: &Session) -> wayferry_pixels::Compression {
-    use wayferry_proto::Compression as Agreed;
-    match (session.compression(), asked) {
-        (Agreed::Zstd, Compress::Zstd(level)) => wayferry_pixels::Compression::Zstd(level),
-        (Agreed::Zstd, _) => wayferry_pixels::Compression::Zstd(1),
-        (Agreed::Lz4, _) => wayferry_pixels::Compression::Lz4,
-        (Agreed::None, _) => wayferry_pixels::Compression::None,
-    }
-}
-
-/// Reads of one socket in one turn: 64 KiB.
-const MAX_READS: usize = 16;
 /// How often is looked whether a program that is held back may go on.
 const HELD_LOOK: Duration = Duration::from_millis(10);
 /// Programs accepted in one turn.
 const MAX_ACCEPTS: usize = 16;
 /// Programs at once; more wait in the socket's queue.
 const MAX_CONNECTIONS: usize = 512;
-/// Bytes of blobs kept for programs that come later.
-const MAX_BLOB_BYTES: usize = 16 << 20;
 /// How long the display may take to answer the end.
 const EXIT_PATIENCE: Duration = Duration::from_secs(3);
 /// How often the clocks' offset is looked at.

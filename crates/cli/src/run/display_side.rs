@@ -21,10 +21,10 @@ use wayferry_wayland::display::{Config, Connection, Watcher};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
-use super::app_side::send_blob;
 use super::link::{CleanEnd, Link, closed};
 use super::pipes::{PipeToken, Pipes};
 use super::programs::Program;
+use super::served::send_blob;
 use super::signals::Signals;
 use super::stats::{Counters, StatsLine};
 use super::tap::Tap;

@@ -14,6 +14,7 @@ pub(crate) mod link;
 pub(crate) mod pipes;
 pub(crate) mod programs;
 mod recorder;
+mod served;
 pub(crate) mod signals;
 pub(crate) mod socket;
 pub(crate) mod stats;

@@ -1,0 +1,148 @@
+//! One program's connection on the app side, and what it shares with the others.
+//!
+//! The run loop in [`super::app_side`] decides when; here is how a socket's bytes reach the program's core, and how what
+//! the core wants reaches the session. Invariant: one call reads a bounded amount.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use rustix::event::PollFlags;
+use wayferry_proto::{ChannelId, ConnectionId, Header, Session, SurfaceId, Time, UpdateHeader};
+use wayferry_wayland::Update;
+use wayferry_wayland::app::Connection;
+use wayferry_wayland::wire::{ReadState, Socket};
+
+use super::recorder::Recorder;
+use super::stats::Counters;
+use crate::flags::Compress;
+use crate::notice::notice;
+use crate::trace::SideTrace;
+
+/// One program's connection.
+pub(super) struct Served {
+    pub(super) socket: Socket,
+    pub(super) core: Connection,
+    pub(super) channel: ChannelId,
+    /// Bytes handed to the session since nothing waited for the link.
+    pub(super) handed: u64,
+    pub(super) recorder: Option<Recorder>,
+}
+
+/// Content that connections may name, kept for those that come later.
+#[derive(Default)]
+pub(super) struct BlobStore {
+    pub(super) blobs: HashMap<u128, Rc<[u8]>>,
+    bytes: usize,
+}
+
+impl Served {
+    /// Reads a bounded amount and handles it.
+    pub(super) fn read(&mut self, now: Time) {
+        for _ in 0..MAX_READS {
+            let buffer = self.recorder.as_mut().map(|recorder| &mut recorder.buffer);
+            let state = self.socket.read_into(buffer.unwrap_or(self.core.input()));
+            if let Some(recorder) = &mut self.recorder {
+                recorder.pass_on(now, self.core.input());
+            }
+            self.core.process(now);
+            match state {
+                Ok(ReadState::Progress) => {}
+                Ok(ReadState::WouldBlock) => return,
+                Ok(ReadState::Closed) | Err(_) => return self.core.on_hang_up(),
+            }
+        }
+    }
+
+    /// Writes what waits, as far as the program takes it.
+    pub(super) fn write(&mut self) {
+        if let Err(error) = self.socket.flush(self.core.output())
+            && error.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            self.core.on_hang_up();
+        }
+    }
+
+    /// What to poll the socket for; nothing to read while the program is held back.
+    pub(super) fn interest(&mut self, held: bool) -> PollFlags {
+        let mut flags = PollFlags::empty();
+        if !held && !self.core.stalled() {
+            flags |= PollFlags::IN;
+        }
+        if !self.core.output().is_empty() {
+            flags |= PollFlags::OUT;
+        }
+        flags
+    }
+}
+
+impl BlobStore {
+    /// Keeps a blob; when there are too many, the others go.
+    pub(super) fn insert(&mut self, hash: u128, blob: Rc<[u8]>) {
+        if self.bytes + blob.len() > MAX_BLOB_BYTES {
+            // Connections that need one have it by now; only later ones would have to do without.
+            self.blobs.clear();
+            self.bytes = 0;
+        }
+        self.bytes += blob.len();
+        self.blobs.insert(hash, blob);
+    }
+}
+
+/// Sends new pixels of a window on a stream of their own.
+pub(super) fn send_update(
+    session: &mut Session,
+    counters: &mut Counters,
+    trace: &mut SideTrace,
+    id: ConnectionId,
+    served: &mut Served,
+    update: Update,
+) {
+    let Update { surface, seq, size, format, fresh, chunks } = update;
+    let surface = SurfaceId(surface.0);
+    let header = UpdateHeader {
+        connection: id,
+        surface,
+        seq,
+        size: (size.width(), size.height()),
+        format: format.code(),
+        fresh,
+    };
+    match session.send_update(header, chunks) {
+        Ok(bytes) => {
+            counters.updates += 1;
+            counters.content_bytes += bytes;
+            trace.handed(&header, bytes);
+        }
+        Err(error) => {
+            notice(&format!("the content of a window was not sent: {error}"));
+            served.core.on_hang_up();
+        }
+    }
+}
+
+/// Sends a blob once per session.
+pub(super) fn send_blob(session: &mut Session, sent: &mut HashSet<u128>, hash: u128, bytes: Vec<u8>) {
+    let Ok(length) = u32::try_from(bytes.len()) else { return };
+    if length > wayferry_proto::MAX_BLOB || !sent.insert(hash) {
+        return;
+    }
+    let channel = session.open(Header::Blob { hash, length });
+    session.write(channel, bytes.into());
+    session.finish(channel);
+}
+
+/// What the user allowed and the display understands.
+pub(super) fn pixel_compression(asked: Compress, session: &Session) -> wayferry_pixels::Compression {
+    use wayferry_proto::Compression as Agreed;
+    match (session.compression(), asked) {
+        (Agreed::Zstd, Compress::Zstd(level)) => wayferry_pixels::Compression::Zstd(level),
+        (Agreed::Zstd, _) => wayferry_pixels::Compression::Zstd(1),
+        (Agreed::Lz4, _) => wayferry_pixels::Compression::Lz4,
+        (Agreed::None, _) => wayferry_pixels::Compression::None,
+    }
+}
+
+/// Reads of one socket in one turn: 64 KiB.
+const MAX_READS: usize = 16;
+/// Bytes of blobs kept for programs that come later.
+const MAX_BLOB_BYTES: usize = 16 << 20;
