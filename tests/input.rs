@@ -1,6 +1,6 @@
 //! Keys, pointer and window management through Wayferry.
 
-use crate::rig::{Compositor, Pair, Session, Sway, until};
+use crate::rig::{Compositor, Home, Pair, Session, Sway, until};
 
 #[test]
 fn typing_reaches_the_program() {
@@ -41,23 +41,18 @@ fn a_window_is_resized_and_closed_from_outside() {
     let mut session = Session::start(&sway);
     let mut foot = session.launch("foot").args(["sh", "-c", WINDOW_SIZE_REPORT]).start();
     let window = sway.window("foot", |window| window.focused);
+    sway.settled();
+    let (width, height) = sway.size();
+    let (rows, columns) = until("the terminal's first size", || terminal_size(session.home()));
+    let (cell_width, cell_height) = (i64::from(width) / columns, i64::from(height) / rows);
     sway.message(&[&format!("[con_id={}] floating enable", window.id)]);
     for (width, height) in [(640, 400), (333, 222), (800, 600)] {
-        sway.message(&[&format!("[con_id={}] resize set {width} {height}", window.id)]);
-        sway.window("the new size", |now| (now.width, now.height) == (width, height));
-        // The terminal rounds down to whole cells and reports how many fit.
-        let report = format!("{width}x{height}");
-        until(&format!("the terminal at {report}"), || {
-            let sizes = std::fs::read_to_string(session.home().file("sizes")).ok()?;
-            let last = sizes
-                .lines()
-                .last()?
-                .split(' ')
-                .filter_map(|part| part.parse::<i64>().ok())
-                .collect::<Vec<_>>();
-            let (rows, columns) = (*last.first()?, *last.get(1)?);
-            fits(width, columns).then_some(())?;
-            fits(height, rows).then_some(())
+        until(&format!("a terminal of {width} x {height}"), || {
+            sway.resize(window.id, (width, height)).then_some(())?;
+            // Whole cells, and a little room around them.
+            let (rows, columns) = terminal_size(session.home())?;
+            let near = |cells: i64, pixels: i64| (pixels - 1..=pixels).contains(&cells);
+            (near(columns, width / cell_width) && near(rows, height / cell_height)).then_some(())
         });
     }
     sway.message(&[&format!("[con_id={}] kill", window.id)]);
@@ -74,9 +69,11 @@ fn titles_and_identity_pass() {
     sway.window("its title", |window| window.app_id == "identity" && window.title == "far: näme");
 }
 
-/// Whether a length in pixels holds this many cells, of any plausible size.
-fn fits(pixels: i64, cells: i64) -> bool {
-    cells > 0 && (5..=30).contains(&(pixels / cells))
+/// Rows and columns that the terminal reported last.
+fn terminal_size(home: &Home) -> Option<(i64, i64)> {
+    let sizes = std::fs::read_to_string(home.file("sizes")).ok()?;
+    let (rows, columns) = sizes.lines().last()?.split_once(' ')?;
+    Some((rows.parse().ok()?, columns.parse().ok()?))
 }
 
 fn holds(text: &[u8], part: &[u8]) -> bool {

@@ -36,14 +36,18 @@ fn interactive_resizing_comes_to_rest_at_the_last_size() {
     let sway = Sway::start();
     let mut session = Session::start_over(&sway, rough(Some(10_000_000)), &[]);
     let mut foot = session.join(colourful_foot(session.home())).start();
-    let name = format!("[con_id={}]", sway.window("foot", |window| window.focused).id);
+    let window = sway.window("foot", |window| window.focused).id;
+    let name = format!("[con_id={window}]");
     sway.message(&[&format!("{name} floating enable")]);
     for step in 0..100 {
         sway.message(&[&format!("{name} resize set {} {}", 300 + 6 * step, 700 - 4 * step)]);
     }
-    sway.message(&[&format!("{name} move position 50 50")]);
-    sway.window("the last size", |now| (now.width, now.height) == LAST);
-    let over_the_link = sway.settled();
+    let over_the_link = until("the last size", || {
+        sway.message(&[&format!("{name} move position 50 50")]);
+        sway.resize(window, LAST).then_some(())?;
+        let shown = sway.settled();
+        sway.resize(window, LAST).then_some(shown)
+    });
     foot.must_run();
     session.must_run();
     foot.kill();
@@ -51,11 +55,10 @@ fn interactive_resizing_comes_to_rest_at_the_last_size() {
 
     // The text is laid out anew at each size, so only a terminal that was told the last one shows this picture.
     let _foot = colourful_foot(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
-    let name = format!("[con_id={}]", sway.window("foot alone", |window| window.focused).id);
-    sway.message(&[&format!(
-        "{name} floating enable, resize set {} {}, move position 50 50",
-        LAST.0, LAST.1
-    )]);
+    let window = sway.window("foot alone", |window| window.focused).id;
+    sway.message(&[&format!("[con_id={window}] floating enable")]);
+    until("the last size again", || sway.resize(window, LAST).then_some(()));
+    sway.message(&[&format!("[con_id={window}] move position 50 50")]);
     sway.shows("the terminal after its last size", &over_the_link);
 }
 

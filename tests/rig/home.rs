@@ -5,6 +5,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -69,9 +70,11 @@ impl Home {
         if !binary.exists() {
             // Brought here, because the unprivileged user may not be able to reach the checkout.
             let built = env!("CARGO_BIN_EXE_wayferry");
-            fs::hard_link(built, &binary)
-                .or_else(|_| fs::copy(built, &binary).map(drop))
-                .expect("the program");
+            // By a program of its own: were it open for writing here, a child that another test starts meanwhile would
+            // hold it open for a moment too, and it could not be run.
+            let copied = fs::hard_link(built, &binary).is_ok()
+                || Command::new("cp").arg(built).arg(&binary).status().is_ok_and(|status| status.success());
+            assert!(copied, "`{built}` could not be copied");
         }
         self.launch(binary.to_str().expect("a plain path"))
     }

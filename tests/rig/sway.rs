@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{Compositor, Home, Picture, Pointer, Program, until};
+use super::{Compositor, Home, Launch, Picture, Pointer, Program, until};
 
 /// See the module.
 pub(crate) struct Sway {
@@ -63,15 +63,18 @@ impl Sway {
             sway.socket(|name| name.starts_with("wayland-") && !name.ends_with(".lock"))
         });
         sway.ipc = sway.home.runtime().join(&sway.ipc).display().to_string();
-        until("sway's output", || (sway.outputs() == 1).then_some(()));
+        // It may exist for a moment before sway listens at it.
+        until("sway's output", || {
+            let outputs = sway.ask(&["-t", "get_outputs"])?;
+            (outputs.as_array()?.len() == 1).then_some(())
+        });
         sway.hold_keyboard();
         sway
     }
 
     /// Asks or commands sway; gives its answer.
     pub(crate) fn message(&self, words: &[&str]) -> Value {
-        let answer =
-            self.launch("swaymsg").arg("-r").args(words.iter().copied()).env("SWAYSOCK", &self.ipc).run();
+        let answer = self.swaymsg(words).run();
         serde_json::from_slice(&answer).unwrap_or(Value::Null)
     }
 
@@ -90,6 +93,17 @@ impl Sway {
     /// Waits until no window is left.
     pub(crate) fn empty(&self) {
         until("the last window to go", || self.windows().is_empty().then_some(()));
+    }
+
+    /// Gives a floating window this size; returns whether it had it already. To be repeated until it has: when a program
+    /// answers late, sway falls back to the size that it drew last.
+    pub(crate) fn resize(&self, id: i64, (width, height): (i64, i64)) -> bool {
+        let has = |window: &Window| window.id == id && (window.width, window.height) == (width, height);
+        let done = self.windows().iter().any(has);
+        if !done {
+            self.message(&[&format!("[con_id={id}] resize set {width} {height}, move position 50 50")]);
+        }
+        done
     }
 
     /// Types a text into the focused window.
@@ -122,8 +136,12 @@ impl Sway {
         });
     }
 
-    fn outputs(&self) -> usize {
-        self.message(&["-t", "get_outputs"]).as_array().map_or(0, Vec::len)
+    fn ask(&self, words: &[&str]) -> Option<Value> {
+        serde_json::from_slice(&self.swaymsg(words).text()?).ok()
+    }
+
+    fn swaymsg(&self, words: &[&str]) -> Launch {
+        self.launch("swaymsg").arg("-r").args(words.iter().copied()).env("SWAYSOCK", &self.ipc)
     }
 
     fn socket(&self, fits: impl Fn(&str) -> bool) -> Option<String> {
