@@ -16,6 +16,8 @@ pub const MAX_SEATS: usize = 16;
 pub const MAX_MODES: usize = 64;
 /// Formats of `wl_shm`.
 pub const MAX_FORMATS: usize = 256;
+/// Registry names of outputs and seats stay below: programs see them moved up into ranges of their own.
+pub const MAX_NAME: u32 = (1 << 30) - 1;
 /// Bytes of one name or description.
 pub const MAX_TEXT: usize = 256;
 
@@ -171,6 +173,10 @@ fn list<'a, T>(
     (0..count).map(|_| read(r)).collect()
 }
 
+fn name(r: &mut Reader<'_>) -> Result<u32, Error> {
+    Ok(r.varint_max(u64::from(MAX_NAME), "a registry name below 2^30")? as u32)
+}
+
 fn text(r: &mut Reader<'_>) -> Result<String, Error> {
     Ok(r.str(MAX_TEXT, "a text")?.to_owned())
 }
@@ -201,7 +207,7 @@ impl Output {
 
     fn read(r: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(Self {
-            global: r.varint_u32("a registry name")?,
+            global: name(r)?,
             position: (int(r)?, int(r)?),
             physical: (int(r)?, int(r)?),
             subpixel: int(r)?,
@@ -244,7 +250,7 @@ impl Seat {
 
     fn read(r: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(Self {
-            global: r.varint_u32("a registry name")?,
+            global: name(r)?,
             capabilities: r.varint_u32("capabilities")?,
             name: text(r)?,
             keymap: if r.bool("a flag")? {

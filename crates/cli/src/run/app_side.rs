@@ -5,7 +5,7 @@
 //! session ends with them. It decides nothing about Wayland. Invariant: whatever one program does ends at most its own
 //! connection.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use rustix::event::PollFlags;
 use wayferry_proto::{CloseReason, ConnectionId, Control, Event, Header, Time};
 use wayferry_wayland::app::{Config, Connection, Desk};
+use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
 use wayferry_wayland::{Action, End};
@@ -25,7 +26,7 @@ use super::link::{CleanEnd, Link, closed};
 use super::pipes::{PipeToken, Pipes};
 use super::programs::{Environment, Launch, Place, Program, exit_code};
 use super::recorder::Recorder;
-use super::served::{BlobStore, Served, pixel_compression, send_blob, send_update};
+use super::served::{Served, pixel_compression, send_blob, send_update};
 use super::signals::Signals;
 use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
@@ -86,8 +87,9 @@ pub(crate) struct AppSide<'a> {
     turn: usize,
     pipes: Pipes,
     desk: Option<Rc<Desk>>,
-    blobs: BlobStore,
-    sent_blobs: HashSet<u128>,
+    /// Content that connections may name, kept for those that come later.
+    blobs: Kept,
+    sent_blobs: Sent,
     counters: Counters,
     backlog: Backlog,
     stats: Option<StatsLine>,
@@ -154,8 +156,8 @@ impl<'a> AppSide<'a> {
             turn: 0,
             pipes: Pipes::default(),
             desk: None,
-            blobs: BlobStore::default(),
-            sent_blobs: HashSet::new(),
+            blobs: Kept::default(),
+            sent_blobs: Sent::default(),
             counters: Counters::default(),
             backlog: Backlog::default(),
             accept_after: Time::ZERO,
@@ -295,7 +297,7 @@ impl<'a> AppSide<'a> {
             }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
-                self.pipes.on_opened(&mut self.link.session, channel, (connection, pipe));
+                self.pipes.on_opened(&mut self.link.session, now, channel, (connection, pipe));
             }
             Event::Opened { channel, header: Header::Events { connection } }
                 if !self.connections.contains_key(&connection) =>
@@ -397,7 +399,7 @@ impl<'a> AppSide<'a> {
 
     fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
         let blob: Rc<[u8]> = Rc::from(&bytes[..]);
-        self.blobs.insert(hash, Rc::clone(&blob));
+        self.blobs.add(hash, Rc::clone(&blob));
         for served in self.connections.values_mut() {
             served.core.on_blob(now, hash, &blob);
         }
@@ -456,8 +458,8 @@ impl<'a> AppSide<'a> {
         config.probe = self.trace.probe(id);
         let mut core = Connection::new(config, desk);
         let now = self.clock.now();
-        for (hash, blob) in &self.blobs.blobs {
-            core.on_blob(now, *hash, blob);
+        for (hash, blob) in self.blobs.iter() {
+            core.on_blob(now, hash, blob);
         }
         let channel = self.link.session.open(Header::Wayland { connection: id });
         let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();

@@ -5,7 +5,7 @@
 //! the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant: when the
 //! loop ends, every connection to the compositor is closed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ use rustix::event::PollFlags;
 use wayferry_proto::{
     ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Time, UpdateHeader,
 };
+use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::display::{Config, Connection, Watcher};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
@@ -65,9 +66,8 @@ pub(crate) struct DisplaySide<'a> {
     watcher: Option<(Socket, Watcher)>,
     connections: BTreeMap<ConnectionId, Shown>,
     pipes: Pipes,
-    blobs: HashMap<u128, Bytes>,
-    blob_bytes: usize,
-    sent_blobs: HashSet<u128>,
+    blobs: Kept,
+    sent_blobs: Sent,
     counters: Counters,
     stats: Option<StatsLine>,
     last_end: Option<End>,
@@ -180,7 +180,7 @@ impl Watched {
 impl<'a> DisplaySide<'a> {
     /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
     pub(crate) fn new(watched: Watched, clock: Clock, mut link: Link, stats: bool) -> Self {
-        let mut sent_blobs = HashSet::new();
+        let mut sent_blobs = Sent::default();
         for (hash, bytes) in watched.blobs {
             send_blob(&mut link.session, &mut sent_blobs, hash, bytes);
         }
@@ -197,8 +197,7 @@ impl<'a> DisplaySide<'a> {
             watcher: watched.watcher,
             connections: BTreeMap::new(),
             pipes: Pipes::default(),
-            blobs: HashMap::new(),
-            blob_bytes: 0,
+            blobs: Kept::default(),
             sent_blobs,
             counters: Counters::default(),
             stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
@@ -302,7 +301,7 @@ impl<'a> DisplaySide<'a> {
                 notice(&format!("a program's connection ended: {text}"));
             }
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
-                self.pipes.on_opened(&mut self.link.session, channel, (connection, pipe));
+                self.pipes.on_opened(&mut self.link.session, now, channel, (connection, pipe));
             }
             Event::Opened { channel, header: Header::Wayland { connection } } => {
                 self.open(connection, channel)
@@ -322,7 +321,7 @@ impl<'a> DisplaySide<'a> {
             Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
                 self.pipes.on_stopped((connection, pipe));
             }
-            Event::Blob { hash, bytes } => self.on_blob(now, hash, bytes),
+            Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
             Event::Warning(text) => notice(&text),
             Event::Closed { reason, by } => {
                 return match closed(reason, by)? {
@@ -374,8 +373,8 @@ impl<'a> DisplaySide<'a> {
         match reached {
             Ok((socket, mut core)) => {
                 let now = self.clock.now();
-                for (hash, blob) in &self.blobs {
-                    core.on_blob(now, *hash, blob);
+                for (hash, blob) in self.blobs.iter() {
+                    core.on_blob(now, hash, blob);
                 }
                 self.connections.insert(connection, Shown { socket, core, channel, from });
             }
@@ -402,17 +401,11 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
-    fn on_blob(&mut self, now: Time, hash: u128, bytes: Bytes) {
+    fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
         for shown in self.connections.values_mut() {
-            shown.core.on_blob(now, hash, &bytes);
+            shown.core.on_blob(now, hash, bytes);
         }
-        if self.blob_bytes + bytes.len() > MAX_BLOB_BYTES {
-            // Programs that need one have it by now.
-            self.blobs.clear();
-            self.blob_bytes = 0;
-        }
-        self.blob_bytes += bytes.len();
-        self.blobs.insert(hash, bytes);
+        self.blobs.add(hash, bytes[..].into());
     }
 
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) -> Result<(), Error> {
@@ -644,8 +637,6 @@ fn watcher_error(end: &End) -> Error {
 
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
-/// Bytes of blobs kept for programs that come later.
-const MAX_BLOB_BYTES: usize = 16 << 20;
 /// How long the compositor may take to tell what it has.
 const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
 /// Stop code: the program's connection to the compositor could not be made.

@@ -7,12 +7,12 @@
 //! Invariant: each descriptor is closed exactly when its other half ended, gave up, or the value is dropped.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::PollFlags;
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::{ChannelId, ConnectionId, Header, RemoteChannelId, Session, Time};
@@ -56,12 +56,14 @@ struct End {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndKind {
-    /// Made non-blocking: its two ends belong to nobody but the transfer.
+    /// Opened anew without waiting: whatever the program does to its own descriptor, ours does not block.
     Fifo,
     /// Read and written with MSG_DONTWAIT.
     Socket,
     /// Terminal, file or device: after poll(2), a few bytes at a time.
     Other,
+    /// Nobody reads it, or it could block: not touched.
+    Refused,
 }
 
 /// Which pipe a polled descriptor belongs to.
@@ -100,13 +102,21 @@ impl Pipes {
     }
 
     /// The peer opened a pipe channel.
-    pub(crate) fn on_opened(&mut self, session: &mut Session, channel: RemoteChannelId, key: PipeKey) {
+    pub(crate) fn on_opened(
+        &mut self,
+        session: &mut Session,
+        now: Time,
+        channel: RemoteChannelId,
+        key: PipeKey,
+    ) {
         let known = self.incoming.contains_key(&key);
         if !known && self.incoming.len() >= MAX_PIPES {
             return session.stop(channel, STOP_TOO_MANY);
         }
         let pipe = self.incoming.entry(key).or_default();
         pipe.channel = Some(channel);
+        // With both halves here a transfer is under way; a channel alone does not wait for ever.
+        pipe.expires = if pipe.end.is_some() { None } else { Some(now + GRACE) };
         if pipe.refused {
             session.stop(channel, STOP_NOT_READ);
             self.incoming.remove(&key);
@@ -279,19 +289,20 @@ impl Pipes {
 }
 
 impl End {
-    /// Only FIFOs are changed.
+    /// A FIFO gets an open file description of our own: the program shares the other and may make it block again.
     fn new(fd: OwnedFd) -> Self {
-        let kind = match rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-            Ok(FileType::Fifo) => EndKind::Fifo,
-            Ok(FileType::Socket) => EndKind::Socket,
-            _ => EndKind::Other,
-        };
-        if kind == EndKind::Fifo
-            && let Ok(flags) = rustix::fs::fcntl_getfl(&fd)
-        {
-            let _ = rustix::fs::fcntl_setfl(&fd, flags | OFlags::NONBLOCK);
+        match rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(FileType::Fifo) => match reopened(&fd) {
+                Ok(own) => Self { fd: own, kind: EndKind::Fifo },
+                // No reader is left.
+                Err(Errno::NXIO) => Self { fd, kind: EndKind::Refused },
+                Err(_) => Self { fd, kind: EndKind::Other },
+            },
+            Ok(FileType::Socket) => Self { fd, kind: EndKind::Socket },
+            // An eventfd and its kin block on some values whatever poll says.
+            Ok(FileType::Unknown) | Err(_) => Self { fd, kind: EndKind::Refused },
+            Ok(_) => Self { fd, kind: EndKind::Other },
         }
-        Self { fd, kind }
     }
 
     fn read(&self, bytes: &mut [u8]) -> Result<usize, Errno> {
@@ -300,12 +311,14 @@ impl End {
                 rustix::net::recv(&self.fd, bytes, RecvFlags::DONTWAIT).map(|(count, _)| count)
             }
             EndKind::Fifo | EndKind::Other => rustix::io::read(&self.fd, bytes),
+            EndKind::Refused => Err(Errno::INVAL),
         }
     }
 
     fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
         match self.kind {
             EndKind::Fifo => rustix::io::write(&self.fd, bytes),
+            EndKind::Refused => Err(Errno::PIPE),
             EndKind::Socket => rustix::net::send(&self.fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
             EndKind::Other => {
                 let ready = &mut [rustix::event::PollFd::new(&self.fd, PollFlags::OUT)];
@@ -320,6 +333,13 @@ impl End {
             }
         }
     }
+}
+
+/// The same FIFO, opened anew and without waiting.
+fn reopened(fd: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let access = rustix::fs::fcntl_getfl(fd)? & OFlags::RWMODE;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    rustix::fs::open(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
 }
 
 fn header((connection, pipe): PipeKey) -> Header {
@@ -416,7 +436,7 @@ mod tests {
     fn take((session, pipes): &mut (Session, Pipes), event: Event) {
         match event {
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
-                pipes.on_opened(session, channel, (connection, pipe));
+                pipes.on_opened(session, Time::ZERO, channel, (connection, pipe));
             }
             Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
                 pipes.on_data(session, (connection, pipe), bytes);
@@ -478,6 +498,37 @@ mod tests {
             bytes.extend(&piece[..count]);
         }
         bytes
+    }
+
+    /// The program shares its descriptor's description with us, but not the one that is written to.
+    #[test]
+    fn a_fifo_that_a_program_makes_block_again_does_not_block() {
+        let mut pair = Pair::new();
+        let ((source, writer), (_reader, target)) = (fifo(), fifo());
+        let theirs = target.try_clone().expect("a copy");
+        pair.app.1.send_from(&mut pair.app.0, KEY, source);
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        fill(&theirs, &text(1 << 20));
+        rustix::fs::fcntl_setfl(&theirs, OFlags::empty()).expect("blocking again");
+        assert_eq!(fill(&writer, b"x"), 1);
+        // Would wait here for ever.
+        pair.turn();
+    }
+
+    #[test]
+    fn a_transfer_under_way_outlives_its_connection() {
+        let mut pair = Pair::new();
+        let ((source, writer), (reader, target)) = (fifo(), fifo());
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        pair.display.1.on_connection_end(Time::ZERO, KEY.0);
+        pair.app.1.send_from(&mut pair.app.0, KEY, source);
+        fill(&writer, b"first");
+        pair.turn();
+        assert_eq!(pair.display.1.next_timeout(), None);
+        pair.display.1.on_timeout(&mut pair.display.0, Time::ZERO + 2 * GRACE);
+        fill(&writer, b" and last");
+        pair.turn();
+        assert_eq!(drain(&reader), b"first and last");
     }
 
     #[test]
@@ -584,7 +635,7 @@ mod tests {
         unlockpt(&source).expect("unlocked");
         let name = ptsname(&source, Vec::new()).expect("its name");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let writer = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).expect("its other end");
+        let writer = rustix::fs::open(name, flags, Mode::empty()).expect("its other end");
         let (reader, target) = fifo();
         pair.app.1.send_from(&mut pair.app.0, KEY, source);
         pair.display.1.receive_into(&mut pair.display.0, KEY, target);

@@ -3,13 +3,11 @@
 //! The run loop in [`super::app_side`] decides when; here is how a socket's bytes reach the program's core, and how what
 //! the core wants reaches the session. Invariant: one call reads a bounded amount.
 
-use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
-
 use rustix::event::PollFlags;
 use wayferry_proto::{ChannelId, ConnectionId, Header, Session, SurfaceId, Time, UpdateHeader};
 use wayferry_wayland::Update;
 use wayferry_wayland::app::Connection;
+use wayferry_wayland::blob::Sent;
 use wayferry_wayland::wire::{ReadState, Socket};
 
 use super::recorder::Recorder;
@@ -26,13 +24,6 @@ pub(super) struct Served {
     /// Bytes handed to the session since nothing waited for the link.
     pub(super) handed: u64,
     pub(super) recorder: Option<Recorder>,
-}
-
-/// Content that connections may name, kept for those that come later.
-#[derive(Default)]
-pub(super) struct BlobStore {
-    pub(super) blobs: HashMap<u128, Rc<[u8]>>,
-    bytes: usize,
 }
 
 impl Served {
@@ -75,19 +66,6 @@ impl Served {
     }
 }
 
-impl BlobStore {
-    /// Keeps a blob; when there are too many, the others go.
-    pub(super) fn insert(&mut self, hash: u128, blob: Rc<[u8]>) {
-        if self.bytes + blob.len() > MAX_BLOB_BYTES {
-            // Connections that need one have it by now; only later ones would have to do without.
-            self.blobs.clear();
-            self.bytes = 0;
-        }
-        self.bytes += blob.len();
-        self.blobs.insert(hash, blob);
-    }
-}
-
 /// Sends new pixels of a window on a stream of their own.
 pub(super) fn send_update(
     session: &mut Session,
@@ -120,10 +98,10 @@ pub(super) fn send_update(
     }
 }
 
-/// Sends a blob once per session.
-pub(super) fn send_blob(session: &mut Session, sent: &mut HashSet<u128>, hash: u128, bytes: Vec<u8>) {
+/// Sends a blob unless the peer has it.
+pub(super) fn send_blob(session: &mut Session, sent: &mut Sent, hash: u128, bytes: Vec<u8>) {
     let Ok(length) = u32::try_from(bytes.len()) else { return };
-    if length > wayferry_proto::MAX_BLOB || !sent.insert(hash) {
+    if length > wayferry_proto::MAX_BLOB || !sent.must_send(hash, bytes.len()) {
         return;
     }
     let channel = session.open(Header::Blob { hash, length });
@@ -144,5 +122,3 @@ pub(super) fn pixel_compression(asked: Compress, session: &Session) -> wayferry_
 
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
-/// Bytes of blobs kept for programs that come later.
-const MAX_BLOB_BYTES: usize = 16 << 20;

@@ -172,7 +172,7 @@ impl Connection {
         if child == parent || self.ancestors(parent).any(|above| above == child) {
             return Err(bad("a surface cannot be its own ancestor"));
         }
-        if depth + 1 >= MAX_UNIT_DEPTH {
+        if depth + 1 + self.height(child, MAX_UNIT_DEPTH) >= MAX_UNIT_DEPTH {
             return Err(Fault::TooMuch("subsurfaces nested"));
         }
         let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
@@ -192,6 +192,12 @@ impl Connection {
         }
         above.children.push(child);
         Ok(())
+    }
+
+    /// Levels of subsurfaces below a surface, counted up to a bound.
+    fn height(&self, id: u32, bound: usize) -> usize {
+        let (Some(surface), Some(bound)) = (self.surfaces.get(&id), bound.checked_sub(1)) else { return 0 };
+        surface.children.iter().map(|child| 1 + self.height(*child, bound)).max().unwrap_or(0)
     }
 
     /// The surface and those above it.

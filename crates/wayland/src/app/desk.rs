@@ -155,7 +155,7 @@ impl Connection {
         for (id, seat) in without {
             let seat = self.desk.snapshot.seats.iter().find(|s| Some(s.global) == seat);
             let Some(keymap) = seat.and_then(|seat| seat.keymap) else { continue };
-            let Some(blob) = self.blobs.get(&keymap.hash).cloned() else { continue };
+            let Some(blob) = self.blobs.of(keymap.hash).cloned() else { continue };
             let Some(wire) = self.wire(id) else { continue };
             let fd = super::keyboard::sealed_memfd(&blob).map_err(|_| Fault::TooMuch("memory files"))?;
             self.emit(id, "keymap", vec![Arg::Uint(keymap.format), Arg::Fd(fd), Arg::Uint(keymap.length)])?;

@@ -44,7 +44,7 @@ impl Connection {
     fn blobs_are_here(&self, message: &ToApp) -> bool {
         let ToApp::Event(event) = message else { return true };
         event.args.iter().all(|arg| match arg {
-            WireArg::Blob { hash, .. } => self.blobs.contains_key(hash),
+            WireArg::Blob { hash, .. } => self.blobs.of(*hash).is_some(),
             _ => true,
         })
     }
@@ -259,7 +259,7 @@ impl Connection {
     }
 
     fn blob_fd(&self, hash: u128) -> Result<OwnedFd, Fault> {
-        let blob = self.blobs.get(&hash).ok_or_else(|| Fault::Peer("a blob that is not here".to_owned()))?;
+        let blob = self.blobs.of(hash).ok_or_else(|| Fault::Peer("a blob that is not here".to_owned()))?;
         sealed_memfd(blob).map_err(|_| Fault::TooMuch("memory files"))
     }
 

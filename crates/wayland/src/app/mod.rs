@@ -42,6 +42,7 @@ use wayferry_pixels::{Compression, Encoder};
 use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 
 use crate::action::{Action, End};
+use crate::blob::Kept;
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::snapshot::Snapshot;
 use crate::tables;
@@ -62,8 +63,6 @@ const MAX_DEBT: u64 = 4 << 20;
 const MAX_AHEAD: u64 = 4 << 20;
 /// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
 const REQUESTS_AT_ONCE: usize = 64;
-/// Bytes of blobs (keymaps) kept per connection.
-const MAX_BLOB_BYTES: usize = 16 << 20;
 /// Events of the compositor that wait for a blob.
 const MAX_WAITING_EVENTS: usize = 4096;
 
@@ -134,7 +133,7 @@ pub struct Connection {
     keyboards: HashMap<u32, Keyboard>,
     encoder: Encoder,
     actions: VecDeque<Action>,
-    blobs: HashMap<u128, Rc<[u8]>>,
+    blobs: Kept,
     waiting_events: VecDeque<ToApp>,
     sync: registry::Sync,
     ping: registry::Ping,
@@ -175,7 +174,7 @@ impl Connection {
             offers,
             keyboards: HashMap::new(),
             actions: VecDeque::new(),
-            blobs: HashMap::new(),
+            blobs: Kept::default(),
             waiting_events: VecDeque::new(),
             sync: registry::Sync::default(),
             ping: registry::Ping::default(),
@@ -243,12 +242,7 @@ impl Connection {
     /// Takes a blob that events of the display side name.
     pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &Rc<[u8]>) {
         self.now = now;
-        let held: usize = self.blobs.values().map(|blob| blob.len()).sum();
-        if held + bytes.len() > MAX_BLOB_BYTES {
-            // Only the newest matter: a keymap is used when it is announced.
-            self.blobs.clear();
-        }
-        self.blobs.insert(hash, Rc::clone(bytes));
+        self.blobs.add(hash, Rc::clone(bytes));
         let step = self.release_waiting_events().and_then(|()| self.tell_keymaps());
         self.settle(step);
     }

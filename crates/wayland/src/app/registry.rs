@@ -30,8 +30,8 @@ pub(crate) struct Offer {
 
 /// Registry names of the fixed globals start here, those of outputs and seats behind them.
 const FIRST_FIXED: u32 = 1;
-const FIRST_OUTPUT: u32 = 1_000;
-const FIRST_SEAT: u32 = 2_000;
+const FIRST_OUTPUT: u32 = 1 << 30;
+const FIRST_SEAT: u32 = 2 << 30;
 
 /// A registry name that no compositor gives: the display side is to stand in for it.
 const NO_GLOBAL: u32 = 0;

@@ -557,6 +557,22 @@ fn a_child_destroyed_under_a_waiting_unit_frees_its_callbacks() {
     assert!(freed);
 }
 
+/// Trees may be built from the leaves up; their depth counts all the same.
+#[test]
+fn a_tree_of_subsurfaces_built_bottom_up_is_bounded() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let factory = rig.bind("wl_subcompositor");
+    let mut child = rig.surface(compositor);
+    for _ in 0..20 {
+        let parent = rig.surface(compositor);
+        let id = rig.id("wl_subsurface");
+        rig.request(factory, "get_subsurface", vec![Arg::NewId(id), Arg::Object(child), Arg::Object(parent)]);
+        child = parent;
+    }
+    assert_eq!(rig.connection.end(), Some(&End::TooMuch("subsurfaces nested")));
+}
+
 #[test]
 fn a_flood_of_requests_waits_for_the_display() {
     let mut rig = Rig::new();

@@ -11,6 +11,7 @@ use wayferry_proto::{Time, UpdateHeader};
 use wayland_backend::protocol::Interface;
 
 use crate::action::{Action, End};
+use crate::blob::Kept;
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::tables::{self, Access};
 use crate::trace::Probe;
@@ -31,9 +32,6 @@ pub(super) const MAX_OUTPUT: usize = 4 << 20;
 const MAX_BACKLOG: usize = 16_384;
 /// Bytes of messages after which the app side is told that they were handled: far below what it may be ahead.
 const ACKNOWLEDGE_EVERY: u64 = 64 << 10;
-
-/// Bytes of blobs kept for requests to come; beyond it the oldest are forgotten.
-const MAX_BLOB_BYTES: usize = 16 << 20;
 
 /// Pipes that one turn of the run loop may open; a descriptor or two each.
 const MAX_WAITING_PIPES: usize = 64;
@@ -119,7 +117,7 @@ pub struct Connection {
     pub(super) holds: Holds<Waiting>,
     pub(super) surfaces: HashMap<WireId, Surface>,
     pub(super) updates: Updates,
-    pub(super) blobs: Blobs,
+    pub(super) blobs: Kept,
     pub(super) keyboards: Keyboards,
     pub(super) cursors: Cursors,
     /// Buffers that live as long as the object that they were given to.
@@ -166,7 +164,7 @@ impl Connection {
             holds: Holds::default(),
             surfaces: HashMap::new(),
             updates: Updates::default(),
-            blobs: Blobs::default(),
+            blobs: Kept::default(),
             keyboards: Keyboards::default(),
             cursors,
             images: HashMap::new(),
@@ -243,7 +241,7 @@ impl Connection {
         if self.end.is_some() {
             return;
         }
-        self.blobs.add(hash, bytes);
+        self.blobs.add(hash, bytes.into());
         self.holds.meet(|need| *need == Need::Blob(hash));
         self.pump(now);
     }
@@ -489,31 +487,4 @@ pub(super) fn known(name: &str) -> &'static Interface {
 /// Text of the peer, fit for a message to people.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(64).collect()
-}
-
-/// Blobs that requests may name.
-#[derive(Debug, Default)]
-pub(super) struct Blobs {
-    by_hash: HashMap<u128, Vec<u8>>,
-    order: VecDeque<u128>,
-    bytes: usize,
-}
-
-impl Blobs {
-    pub(super) fn add(&mut self, hash: u128, bytes: &[u8]) {
-        if bytes.len() > MAX_BLOB_BYTES || self.by_hash.contains_key(&hash) {
-            return;
-        }
-        self.bytes += bytes.len();
-        self.by_hash.insert(hash, bytes.to_vec());
-        self.order.push_back(hash);
-        while self.bytes > MAX_BLOB_BYTES {
-            let Some(oldest) = self.order.pop_front() else { break };
-            self.bytes -= self.by_hash.remove(&oldest).map_or(0, |bytes| bytes.len());
-        }
-    }
-
-    pub(super) fn of(&self, hash: u128) -> Option<&[u8]> {
-        self.by_hash.get(&hash).map(Vec::as_slice)
-    }
 }
