@@ -80,8 +80,8 @@ fn step(input: &mut Input<'_>, rig: &mut Rig, program: &mut Program) {
         }
         2 => program.request(input, rig),
         3 => program.bind(input.u8(), rig),
-        4 => rig.to_display(input.u8().into()),
-        5 => rig.to_app(input.u8().into()),
+        4 => rig.deliver_down(input.u8().into()),
+        5 => rig.deliver_up(input.u8().into()),
         6 => rig.update(input.u8().into()),
         7 => rig.blob(input.u8().into()),
         8 => rig.compositor(),
