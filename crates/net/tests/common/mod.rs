@@ -1,6 +1,6 @@
 //! What the tests of all carriers share: waiting for arrivals without sleeping.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;

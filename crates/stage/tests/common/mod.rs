@@ -1,6 +1,6 @@
 //! What the tests of the stage share.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
