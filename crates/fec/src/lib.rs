@@ -2,6 +2,7 @@
 //!
 //! A block is laid out in rows ([`Layout`]); [`encode`] makes repair rows, any of them at any time, and a [`Decoder`]
 //! takes whatever byte ranges of source and repair arrive, in any order, and gives back every byte that they determine.
+//! A [`RepairController`] says how many repair rows a block should have.
 //!
 //! # The code
 //!
@@ -28,15 +29,20 @@
 //! The one invariant: a byte that a [`Decoder`] gives is the byte that was encoded, provided that all it was fed was.
 
 mod columns;
+mod controller;
 mod decode;
 mod encode;
 mod error;
+mod estimate;
 mod field;
 mod kernel;
 mod layout;
+mod predict;
 mod runs;
 
+pub use controller::{Block, Mode, Plan, Queue, RepairController, Report};
 pub use decode::{Decoder, MAX_RUNS};
 pub use encode::encode;
 pub use error::Error;
+pub use estimate::LossPrior;
 pub use layout::{Layout, MAX_ROWS};
