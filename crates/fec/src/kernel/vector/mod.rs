@@ -11,6 +11,8 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use std::array;
+
 use super::Kernel;
 use super::scalar;
 
@@ -103,16 +105,17 @@ unsafe fn rows<V: Vector, const R: usize>(
     mut outputs: [&mut [u8]; R],
 ) {
     let length = outputs[0].len();
+    let matrix = array::from_fn(|r| &coefficients[r * sources.len()..][..sources.len()]);
     let mut at = 0;
     // SAFETY: as this function's.
     unsafe {
         while at + 2 * V::WIDTH <= length {
-            strip::<V, R, 2>(sources, coefficients, &mut outputs, at);
+            strip::<V, R, 2>(sources, &matrix, &mut outputs, at);
             at += 2 * V::WIDTH;
         }
         while at < length {
             // The last vector may overlap its neighbour, and then makes the same bytes again.
-            strip::<V, R, 1>(sources, coefficients, &mut outputs, at.min(length - V::WIDTH));
+            strip::<V, R, 1>(sources, &matrix, &mut outputs, at.min(length - V::WIDTH));
             at += V::WIDTH;
         }
     }
@@ -125,7 +128,7 @@ unsafe fn rows<V: Vector, const R: usize>(
 #[inline(always)]
 unsafe fn strip<V: Vector, const R: usize, const N: usize>(
     sources: &[&[u8]],
-    coefficients: &[u8],
+    matrix: &[&[u8]; R],
     outputs: &mut [&mut [u8]; R],
     at: usize,
 ) {
@@ -138,8 +141,8 @@ unsafe fn strip<V: Vector, const R: usize, const N: usize>(
             for (n, operand) in operands.iter_mut().enumerate() {
                 *operand = V::load(&source[n * V::WIDTH..]).prepare();
             }
-            for (r, sums) in sums.iter_mut().enumerate() {
-                let factor = V::factor(coefficients[r * sources.len() + index]);
+            for (sums, row) in sums.iter_mut().zip(matrix) {
+                let factor = V::factor(row[index]);
                 for (sum, operand) in sums.iter_mut().zip(operands) {
                     *sum = sum.plus(operand, factor);
                 }
