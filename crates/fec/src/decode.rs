@@ -130,11 +130,13 @@ impl Decoder {
     fn solve(&mut self, span: &[Segment], found: &mut Runs) {
         let syndromes = Syndromes::new(self, span);
         for segment in span {
+            let window = syndromes.window(segment);
+            let skipped = segment.columns.start - window.start;
             let missing = syndromes.solve(self, segment);
-            for (&row, bytes) in segment.erased.iter().zip(missing) {
+            for (&row, bytes) in segment.erased.iter().zip(missing.chunks(window.len())) {
                 let start = row * self.layout.row() + segment.columns.start;
                 let range = start..start + segment.columns.len();
-                self.block[range.clone()].copy_from_slice(&bytes);
+                self.block[range.clone()].copy_from_slice(&bytes[skipped..][..segment.columns.len()]);
                 found.insert(range, |_| ());
             }
         }
@@ -202,25 +204,25 @@ impl Syndromes {
         Self { start: columns.start, repair, stride, bytes }
     }
 
-    /// The missing bytes of one segment, row by row in the order of its erased rows.
-    ///
-    /// More columns than the segment's are computed, so that kernels see no scraps; they are not given back.
-    fn solve(&self, decoder: &Decoder, segment: &Segment) -> Vec<Vec<u8>> {
+    /// The columns that are solved for a segment: more than it has, so that kernels see no scraps.
+    fn window(&self, segment: &Segment) -> Range<usize> {
         let width = segment.columns.len().next_multiple_of(ALIGNMENT);
-        let start = segment.columns.start - self.start;
-        let window = start.min(self.stride - width);
+        let start = segment.columns.start.min(self.start + self.stride - width);
+        start..start + width
+    }
+
+    /// The missing bytes of one segment for all columns of its window, row by row in the order of its erased rows.
+    fn solve(&self, decoder: &Decoder, segment: &Segment) -> Vec<u8> {
+        let window = self.window(segment);
         let place = |index: &usize| self.repair.binary_search(index).map_or(0, |row| row * self.stride);
+        let first = window.start - self.start;
         let sources: Vec<&[u8]> =
-            segment.repair.iter().map(|index| &self.bytes[place(index) + window..][..width]).collect();
+            segment.repair.iter().map(|index| &self.bytes[place(index) + first..][..window.len()]).collect();
         let numbers: Vec<u8> = segment.repair.iter().map(|&index| decoder.repair[index].number).collect();
         let inverse = field::inverse(&numbers, &segment.erased);
-        let mut missing = vec![vec![0; width]; segment.erased.len()];
-        let mut outputs: Vec<&mut [u8]> = missing.iter_mut().map(|row| &mut row[..]).collect();
+        let mut missing = vec![0; segment.erased.len() * window.len()];
+        let mut outputs: Vec<&mut [u8]> = missing.chunks_mut(window.len()).collect();
         kernel::combine(&sources, &inverse, &mut outputs);
-        for row in &mut missing {
-            row.copy_within(start - window..start - window + segment.columns.len(), 0);
-            row.truncate(segment.columns.len());
-        }
         missing
     }
 }
