@@ -79,5 +79,4 @@ fn udp_is_lost_without_a_word_where_it_should_be() {
 
 /// A shell script that turns the terminal's mouse reports on and keeps what comes. It listens when the terminal has
 /// answered a question that stands behind the request: by then it has read that too.
-pub(crate) const MOUSE_REPORT: &str =
-    "stty raw -echo; printf '\\033[?1000h\\033[?1006h\\033[c'; until [ \"$(dd bs=1 count=1 2>/dev/null)\" = c ]; do :; done; touch listens; exec cat > clicks";
+pub(crate) const MOUSE_REPORT: &str = "stty raw -echo; printf '\\033[?1000h\\033[?1006h\\033[c'; until [ \"$(dd bs=1 count=1 2>/dev/null)\" = c ]; do :; done; touch listens; exec cat > clicks";
