@@ -9,7 +9,7 @@ use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
 use wayferry_pixels::{Compression, Content, Encoder, Format, Rect, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
-    Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Transmit, UpdateHeader,
+    Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Time, Transmit, UpdateHeader,
     UpdateSeq,
 };
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -107,7 +107,7 @@ fn talk(side: Side) -> Vec<u8> {
 
 fn shuttle(from: &mut Session, to: &mut Session) {
     let mut heads = std::collections::HashMap::new();
-    while let Some(transmit) = from.poll_transmit() {
+    while let Some(transmit) = from.poll_transmit(Time::ZERO) {
         if let Transmit::Data { stream, bytes, .. } = transmit {
             let head = heads.entry(stream).or_insert(0);
             let offset = *head;
@@ -121,7 +121,7 @@ fn shuttle(from: &mut Session, to: &mut Session) {
 /// What a session transmits, as the operations of the target.
 fn operations(mut session: Session) -> Vec<u8> {
     let mut operations = Vec::new();
-    while let Some(transmit) = session.poll_transmit() {
+    while let Some(transmit) = session.poll_transmit(Time::ZERO) {
         match transmit {
             Transmit::Data { stream, bytes, finish } => {
                 let (stream, length) = (stream.0 as u8, bytes.len() as u16);

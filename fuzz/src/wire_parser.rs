@@ -105,7 +105,7 @@ impl Link {
     /// Delivers what a sound peer of the other side sends first.
     fn greet(&mut self, side: Side) {
         let mut peer = Session::new(Config::new(side));
-        while let Some(transmit) = peer.poll_transmit() {
+        while let Some(transmit) = peer.poll_transmit(self.now) {
             if let Transmit::Data { stream, bytes, .. } = transmit {
                 let head = self.heads.entry(stream).or_default();
                 let offset = *head;
@@ -129,7 +129,7 @@ impl Link {
                 _ => {}
             }
         }
-        while self.session.poll_transmit().is_some() {}
+        while self.session.poll_transmit(self.now).is_some() {}
     }
 }
 

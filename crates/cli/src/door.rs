@@ -115,7 +115,7 @@ fn step(link: &mut Link, now: Time) -> Step {
         Some(_) | None if link.session.is_closed() => Step::Leaves,
         Some(_) | None => Step::Waits,
     };
-    link.transmit();
+    link.transmit(now);
     step
 }
 

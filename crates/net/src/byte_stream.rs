@@ -240,6 +240,9 @@ impl Driver {
         self.shared.outbox.publish(&mut self.level, 0, self.mux.backlog().content, window.size());
         *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = LinkState {
             rtt: window.rtt(),
+            base_rtt: window.rtt(),
+            queue_delay: Duration::ZERO,
+            payload: None,
             window: window.size(),
             unsent: 0,
             rate: window.rate(),

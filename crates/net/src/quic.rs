@@ -160,6 +160,9 @@ impl Carrier for Quic {
         let (figures, stats) = (self.shared.meter.figures(), self.connection.stats());
         LinkState {
             rtt: figures.rtt,
+            base_rtt: figures.base_rtt,
+            queue_delay: figures.queue_delay,
+            payload: Some(figures.payload),
             window: figures.window,
             unsent: self.shared.outbox.unsent(),
             rate: figures.rate,

@@ -1,34 +1,63 @@
 //! Puts the byte ranges of one stream in order, whatever order they come in.
 //!
-//! It knows nothing of what the bytes mean. Invariants: every byte is given out exactly once and in order; the first
-//! copy of a byte wins; ranges that wait are disjoint, and [`Assembler::cost`] is what they take in memory.
+//! It knows nothing of what the bytes mean. What has been given out can be kept for a while, because a block can only be
+//! repaired with the help of those bytes of it that came. Invariants: every byte is given out exactly once and in order;
+//! the first copy of a byte wins; ranges are disjoint, and [`Assembler::cost`] is what they take in memory.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::Error;
 use crate::wire::VARINT_MAX;
 
-/// What a waiting range costs beside its bytes.
+/// What a range costs beside its bytes.
 const RANGE_COST: usize = 64;
 
-/// A waiting range shorter than this is copied, so that a few bytes cannot keep a carrier's large buffer alive.
+/// A range that stays and is shorter than this is copied, so that a few bytes cannot keep a carrier's large buffer
+/// alive.
 const COPY_BELOW: usize = 4096;
 
 /// The bytes of one stream between arrival and parser.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Assembler {
     /// Everything before this offset has been given out.
     given: u64,
     /// One past the last byte seen.
     highest: u64,
     length: Option<u64>,
-    waiting: BTreeMap<u64, Bytes>,
+    /// Those that wait, and before `given` those that are kept.
+    ranges: BTreeMap<u64, Bytes>,
+    /// What the ranges before `given` may cost.
+    keep: usize,
+    /// What they do.
+    kept: usize,
     cost: usize,
 }
 
+impl Default for Assembler {
+    /// Keeps everything until it is told what to keep.
+    fn default() -> Self {
+        Self {
+            given: 0,
+            highest: 0,
+            length: None,
+            ranges: BTreeMap::new(),
+            keep: usize::MAX,
+            kept: 0,
+            cost: 0,
+        }
+    }
+}
+
 impl Assembler {
+    /// Keeps those of the ranges given out last that cost no more than `cost` bytes, from now on.
+    pub(crate) fn keep(&mut self, cost: usize) {
+        self.keep = cost;
+        self.trim();
+    }
+
     /// Takes bytes that belong at `offset`.
     pub(crate) fn insert(&mut self, offset: u64, bytes: &Bytes) -> Result<(), Error> {
         let end = offset.saturating_add(bytes.len() as u64);
@@ -37,20 +66,12 @@ impl Assembler {
             return Err(Error::OutOfRange { expected: "the end of a stream's bytes", max, got: end });
         }
         self.highest = self.highest.max(end);
-        let mut start = offset.max(self.given);
-        while start < end {
-            let covered = self.waiting.range(..=start).next_back().map(|(at, piece)| at + piece.len() as u64);
-            if let Some(covered) = covered.filter(|covered| *covered > start) {
-                start = covered;
-                continue;
-            }
-            let gap_end = self.waiting.range(start..end).next().map_or(end, |(at, _)| *at);
-            let piece = bytes.slice((start - offset) as usize..(gap_end - offset) as usize);
-            let must_wait = start > self.given && piece.len() < COPY_BELOW;
-            let piece = if must_wait { Bytes::copy_from_slice(&piece) } else { piece };
-            self.cost += piece.len() + RANGE_COST;
-            self.waiting.insert(start, piece);
-            start = gap_end;
+        for gap in self.gaps(offset.max(self.given)..end) {
+            let piece = bytes.slice((gap.start - offset) as usize..(gap.end - offset) as usize);
+            let stays = gap.start > self.given || self.keep > 0;
+            let piece =
+                if stays && piece.len() < COPY_BELOW { Bytes::copy_from_slice(&piece) } else { piece };
+            self.add(gap.start, piece);
         }
         Ok(())
     }
@@ -67,16 +88,62 @@ impl Assembler {
 
     /// The next bytes in order.
     pub(crate) fn pop(&mut self) -> Option<Bytes> {
-        let entry = self.waiting.first_entry().filter(|entry| *entry.key() == self.given)?;
-        let piece = entry.remove();
+        let piece = self.ranges.get(&self.given)?.clone();
         self.given += piece.len() as u64;
-        self.cost -= piece.len() + RANGE_COST;
+        self.kept += piece.len() + RANGE_COST;
+        self.trim();
         Some(piece)
+    }
+
+    /// Those parts of `range` that are not there: never came, or came and were not kept.
+    pub(crate) fn gaps(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut gaps = Vec::new();
+        let mut at = range.start;
+        for (start, end) in self.overlapping(&range).map(|(start, piece)| (start, start + piece.len() as u64))
+        {
+            if start > at {
+                gaps.push(at..start);
+            }
+            at = at.max(end);
+        }
+        if at < range.end {
+            gaps.push(at..range.end);
+        }
+        gaps
+    }
+
+    /// Those parts of `range` that are there.
+    pub(crate) fn pieces(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, Bytes)> {
+        let (from, to) = (range.start, range.end);
+        self.overlapping(range).map(move |(start, piece)| {
+            let end = (start + piece.len() as u64).min(to);
+            let first = start.max(from);
+            (first, piece.slice((first - start) as usize..(end - start) as usize))
+        })
+    }
+
+    /// The bytes of `range` in one piece, if they are all there. They stay. For streams of which everything is kept.
+    pub(crate) fn read(&mut self, range: &Range<u64>) -> Option<Bytes> {
+        if !self.gaps(range.clone()).is_empty() {
+            return None;
+        }
+        let mut whole = BytesMut::with_capacity((range.end - range.start) as usize);
+        for (_, piece) in self.pieces(range) {
+            whole.extend_from_slice(&piece);
+        }
+        let whole = whole.freeze();
+        self.replace(range, whole.clone());
+        Some(whole)
     }
 
     /// Whether the length is known and everything has been given out.
     pub(crate) fn is_complete(&self) -> bool {
         self.length == Some(self.given)
+    }
+
+    /// The length, once it is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.length
     }
 
     /// How many bytes have been given out.
@@ -89,9 +156,56 @@ impl Assembler {
         self.highest
     }
 
-    /// The memory that waiting ranges take.
+    /// Whether everything that was given out is still here, and counted.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.keep == usize::MAX
+    }
+
+    /// The memory that the ranges take which wait; those that are kept have their own limit, unless that is none.
     pub(crate) fn cost(&self) -> usize {
-        self.cost
+        if self.keeps_all() { self.cost } else { self.cost - self.kept }
+    }
+
+    /// The ranges that share bytes with `range`.
+    fn overlapping(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, &Bytes)> {
+        let before = self.ranges.range(..range.start).next_back();
+        let before = before.filter(|(at, piece)| *at + piece.len() as u64 > range.start);
+        let inside = (range.start < range.end).then(|| self.ranges.range(range.clone()));
+        before.into_iter().chain(inside.into_iter().flatten()).map(|(at, piece)| (*at, piece))
+    }
+
+    /// Puts one piece in the place of those that make up `range`.
+    fn replace(&mut self, range: &Range<u64>, whole: Bytes) {
+        let old: Vec<_> = self.overlapping(range).map(|(at, piece)| (at, piece.clone())).collect();
+        for (at, piece) in old {
+            self.ranges.remove(&at);
+            self.cost -= piece.len() + RANGE_COST;
+            let end = at + piece.len() as u64;
+            if at < range.start {
+                self.add(at, Bytes::copy_from_slice(&piece[..(range.start - at) as usize]));
+            }
+            if end > range.end {
+                self.add(range.end, Bytes::copy_from_slice(&piece[(range.end - at) as usize..]));
+            }
+        }
+        self.add(range.start, whole);
+        self.kept = self.ranges.range(..self.given).map(|(_, piece)| piece.len() + RANGE_COST).sum();
+    }
+
+    fn add(&mut self, at: u64, piece: Bytes) {
+        self.cost += piece.len() + RANGE_COST;
+        self.ranges.insert(at, piece);
+    }
+
+    /// Drops what need not be kept.
+    fn trim(&mut self) {
+        while self.kept > self.keep
+            && let Some((_, piece)) = self.ranges.pop_first()
+        {
+            let cost = piece.len() + RANGE_COST;
+            self.cost -= cost;
+            self.kept -= cost;
+        }
     }
 }
 
@@ -142,13 +256,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn forgetful() -> Assembler {
+        let mut assembler = Assembler::default();
+        assembler.keep(0);
+        assembler
+    }
+
     fn drain(assembler: &mut Assembler) -> Vec<u8> {
         std::iter::from_fn(|| assembler.pop()).flatten().collect()
     }
 
     #[test]
     fn the_first_copy_wins_and_nothing_is_given_twice() {
-        let mut assembler = Assembler::default();
+        let mut assembler = forgetful();
         assembler.insert(2, &Bytes::from_static(b"cd")).unwrap();
         assert_eq!(drain(&mut assembler), b"");
         assembler.insert(0, &Bytes::from_static(b"abXXef")).unwrap();
@@ -160,7 +280,7 @@ mod tests {
 
     #[test]
     fn lengths_must_agree() {
-        let mut assembler = Assembler::default();
+        let mut assembler = forgetful();
         assembler.insert(0, &Bytes::from_static(b"abc")).unwrap();
         assert!(assembler.finish(2).is_err());
         assembler.finish(3).unwrap();
@@ -176,7 +296,7 @@ mod tests {
     #[test]
     fn tiny_ranges_do_not_keep_large_buffers() {
         let large = Bytes::from(vec![7; 1 << 16]);
-        let mut assembler = Assembler::default();
+        let mut assembler = forgetful();
         assembler.insert(9, &large.slice(9..10)).unwrap();
         assert!(large.is_unique());
         assert_eq!(assembler.cost(), 65);
@@ -189,7 +309,7 @@ mod tests {
             cuts in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..50), 0..60),
         ) {
             let data = Bytes::from(data);
-            let mut assembler = Assembler::default();
+            let mut assembler = forgetful();
             let mut out = Vec::new();
             let whole = (0, data.len());
             let cuts = cuts.iter().map(|(at, len)| {
@@ -198,7 +318,7 @@ mod tests {
             });
             for (from, to) in cuts.chain([whole]) {
                 assembler.insert(from as u64, &data.slice(from..to)).unwrap();
-                let waiting: usize = assembler.waiting.values().map(|piece| piece.len() + RANGE_COST).sum();
+                let waiting: usize = assembler.ranges.values().map(|piece| piece.len() + RANGE_COST).sum();
                 prop_assert_eq!(assembler.cost(), waiting);
                 out.extend(drain(&mut assembler));
                 prop_assert_eq!(&out[..], &data[..out.len()]);

@@ -14,7 +14,9 @@ use crate::{CloseReason, Priority, StreamId};
 pub enum Transmit {
     /// Open a one-way stream to the peer.
     Open {
-        /// Its id, chosen by the session: 0, 1, 2, …
+        /// Its id, chosen by the session: 0, 1, 2, … in the order of opening. A carrier with numbers of its own keeps
+        /// them equal, for repair names streams by them; so a stream that could not be opened or was given up
+        /// uses its number up.
         stream: StreamId,
         /// Its priority; see [`Priority`].
         priority: Priority,
@@ -113,6 +115,12 @@ pub enum Arrival {
 pub struct LinkState {
     /// Smoothed round-trip time.
     pub rtt: Duration,
+    /// The least round-trip time of the path in use: what it is without a queue.
+    pub base_rtt: Duration,
+    /// How long packets wait in the path's queue now.
+    pub queue_delay: Duration,
+    /// Most bytes of one stream in a packet; `None` where streams cannot be read out of order, so that repair is in vain.
+    pub payload: Option<u16>,
     /// How many bytes may be in flight.
     pub window: u64,
     /// Bytes of content and bulk that the carrier was given and has not sent once.

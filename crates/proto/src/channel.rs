@@ -16,6 +16,12 @@ pub const MAX_EDGE: u32 = 16_384;
 /// Largest blob in bytes.
 pub const MAX_BLOB: u32 = 4 << 20;
 
+/// Longest row of a protected block in bytes: what a packet carries on any path, and room for more.
+pub const MAX_ROW: usize = 4096;
+
+/// Most rows before the last one of a protected block, source and repair together: the code's field has 256 elements.
+pub const MAX_ROWS: usize = 254;
+
 /// The two halves of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
@@ -75,12 +81,14 @@ pub enum Kind {
     Pipe = 5,
     /// Bytes named by their hash.
     Blob = 6,
+    /// One repair row of a protected block of another stream.
+    Repair = 7,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Control, Self::Wayland, Self::Events, Self::Update, Self::Pipe, Self::Blob];
+    pub const ALL: [Self; 7] =
+        [Self::Control, Self::Wayland, Self::Events, Self::Update, Self::Pipe, Self::Blob, Self::Repair];
 
     /// Its code on the wire.
     pub fn code(self) -> u64 {
@@ -97,17 +105,17 @@ impl Kind {
         match self {
             Self::Wayland | Self::Update => side == Side::App,
             Self::Events => side == Side::Display,
-            Self::Control | Self::Pipe | Self::Blob => true,
+            Self::Control | Self::Pipe | Self::Blob | Self::Repair => true,
         }
     }
 
-    /// The class in which a long-lived channel of this kind travels.
+    /// The class in which a long-lived channel of this kind travels; repair travels in that of its source.
     pub fn class(self) -> Class {
         match self {
             Self::Control => Class::Control,
             Self::Wayland => Class::Wayland,
             Self::Events | Self::Blob => Class::Events,
-            Self::Update => Class::Content,
+            Self::Update | Self::Repair => Class::Content,
             Self::Pipe => Class::Pipe,
         }
     }
@@ -122,7 +130,7 @@ impl Kinds {
     pub const EMPTY: Self = Self(0);
 
     /// All that this build knows, without [`Kind::Control`], which has its own stream by definition.
-    pub const ALL: Self = Self(0b111_1100);
+    pub const ALL: Self = Self(0b1111_1100);
 
     /// The set with this bit mask: bit `code` for each kind; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -208,6 +216,24 @@ pub enum Header {
         /// How many; ≤ [`MAX_BLOB`].
         length: u32,
     },
+    /// Either way; one repair row, ≤ [`MAX_ROW`] bytes.
+    Repair(RepairHeader),
+}
+
+/// Which row of which block a repair stream carries. It says all that is needed to use the row, so that any rows that
+/// come, alone, rebuild a block of which nothing else did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepairHeader {
+    /// The source stream, by the carrier's number.
+    pub stream: StreamId,
+    /// Where in that stream the block begins.
+    pub offset: u64,
+    /// Bytes of the block, from 1; at most [`MAX_ROWS`] rows.
+    pub length: u32,
+    /// Bytes of a row, 1 ..= [`MAX_ROW`], at most `length`.
+    pub row: u16,
+    /// Which repair row this is, from 0; rows of the block and this together are at most 255.
+    pub index: u8,
 }
 
 /// Which update of which surface a stream carries.
@@ -237,6 +263,7 @@ impl Header {
             Self::Update(_) => Kind::Update,
             Self::Pipe { .. } => Kind::Pipe,
             Self::Blob { .. } => Kind::Blob,
+            Self::Repair(_) => Kind::Repair,
         }
     }
 
@@ -247,7 +274,7 @@ impl Header {
                 Some(*connection)
             }
             Self::Update(update) => Some(update.connection),
-            Self::Control | Self::Blob { .. } => None,
+            Self::Control | Self::Blob { .. } | Self::Repair(_) => None,
         }
     }
 
@@ -267,6 +294,7 @@ impl Header {
             Self::Blob { hash, length } => {
                 fields.u128(*hash).varint((*length).into());
             }
+            Self::Repair(repair) => repair.encode(&mut fields),
         }
         writer.bytes(fields.as_slice());
     }
@@ -289,6 +317,7 @@ impl Header {
                 hash: reader.u128("a blob's hash")?,
                 length: reader.varint_max(MAX_BLOB.into(), "a blob's length")? as u32,
             },
+            Kind::Repair => Self::Repair(RepairHeader::decode(&mut reader)?),
         })
     }
 }
@@ -311,6 +340,32 @@ impl UpdateHeader {
         };
         if header.seq.0 == 0 {
             return Err(Error::Unknown { expected: "an update number from 1", got: 0 });
+        }
+        Ok(header)
+    }
+}
+
+impl RepairHeader {
+    fn encode(&self, writer: &mut Writer) {
+        writer.varint(self.stream.0).varint(self.offset);
+        writer.varint(self.length.into()).varint(self.row.into()).u8(self.index);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let header = Self {
+            stream: StreamId(reader.varint("a stream")?),
+            offset: reader.varint("a block's offset")?,
+            length: reader.varint_max((MAX_ROWS * MAX_ROW) as u64, "a block's length")? as u32,
+            row: reader.varint_max(MAX_ROW as u64, "a row's length")? as u16,
+            index: reader.u8("a repair row's number")?,
+        };
+        let (length, row) = (u64::from(header.length), u64::from(header.row));
+        if row == 0 || row > length {
+            return Err(Error::OutOfRange { expected: "a row's length from 1", max: length, got: row });
+        }
+        let rows = length.div_ceil(row) + u64::from(header.index);
+        if rows > MAX_ROWS as u64 {
+            return Err(Error::OutOfRange { expected: "rows before a row", max: MAX_ROWS as u64, got: rows });
         }
         Ok(header)
     }
@@ -359,10 +414,21 @@ impl Class {
 pub struct Priority(pub i32);
 
 impl Priority {
+    /// The place of the long-lived streams of a class.
+    pub const fn first(class: Class) -> Self {
+        Self((class as i32) << 24 | 0xff_ffff)
+    }
+
     /// Inside `class`, earlier sequence numbers first; a block's repair right after its source.
     pub fn new(class: Class, seq: u64, is_repair: bool) -> Self {
         let place = (seq.wrapping_mul(2) + u64::from(is_repair)) & 0xff_ffff;
         Self(i32::from(class as u8) << 24 | (0xff_ffff - place as i32))
+    }
+
+    /// The place right after this one, for the repair of what travels at it.
+    #[must_use]
+    pub fn repair(self) -> Self {
+        Self(self.0 & !1)
     }
 
     /// The class that it was made with.
@@ -402,6 +468,13 @@ mod tests {
             Header::Update(update),
             Header::Pipe { connection, pipe: 12 },
             Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
+            Header::Repair(RepairHeader {
+                stream: StreamId(70),
+                offset: 1 << 40,
+                length: 100_000,
+                row: 1400,
+                index: 9,
+            }),
         ]
     }
 
@@ -447,6 +520,11 @@ mod tests {
             })
             .is_err()
         );
+        for (length, row, index) in [(0, 0, 0), (9, 0, 0), (9, 10, 0), (254, 1, 1), (1, 1, 254)] {
+            let mut writer = Writer::new();
+            writer.varint(7).varint(0).varint(0).varint(length).varint(row).u8(index);
+            assert!(Header::decode(writer.as_slice()).is_err());
+        }
         for (seq, width, height) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, u64::from(MAX_EDGE) + 1, 1)] {
             let mut writer = Writer::new();
             writer.varint(4).varint(0).varint(0).varint(seq).varint(width).varint(height).u8(0).u8(0);

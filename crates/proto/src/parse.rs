@@ -3,14 +3,14 @@
 //! Push parsers: each takes what it can from the front of a buffer and keeps what is incomplete. Memory grows with the
 //! bytes that came, never with a length that was only announced. Invariant: how the bytes are split does not matter.
 
+use std::ops::Range;
+
 use bytes::{Buf, Bytes};
 
+use crate::Error;
+use crate::assembler::Assembler;
 use crate::session::{MAX_CHUNK, MAX_CHUNKS, MAX_UPDATE};
 use crate::wire::Reader;
-use crate::{Error, UpdateHeader};
-
-/// What a list entry costs beside the bytes that it stands for.
-const ENTRY_COST: usize = 64;
 
 /// Pieces shorter than this are copied, so that a few bytes cannot keep a carrier's large buffer alive.
 const COPY_BELOW: usize = 4096;
@@ -133,63 +133,28 @@ impl Blob {
     }
 }
 
-/// An update: a varint count, as many varint lengths, the chunks.
-#[derive(Debug)]
-pub(crate) struct Update {
-    pub(crate) header: UpdateHeader,
+/// The chunk table of an update: a varint count, then as many varint lengths.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
     number: Varint,
     count: Option<usize>,
     lengths: Vec<u32>,
     total: usize,
-    chunks: Vec<Bytes>,
-    chunk: Exactly,
-    done: bool,
-    cost: usize,
 }
 
-impl Update {
-    pub(crate) fn new(header: UpdateHeader) -> Self {
-        Self {
-            header,
-            number: Varint::default(),
-            count: None,
-            lengths: Vec::new(),
-            total: 0,
-            chunks: Vec::new(),
-            chunk: Exactly::default(),
-            done: false,
-            cost: 0,
-        }
-    }
-
-    /// All chunks, once they are there.
-    pub(crate) fn feed(&mut self, input: &mut Bytes) -> Result<Option<Vec<Bytes>>, Error> {
-        if self.done {
-            return nothing_left(input, "an update");
-        }
+impl Table {
+    /// The chunks' lengths, once all are there.
+    pub(crate) fn feed(&mut self, input: &mut Bytes) -> Result<Option<Vec<u32>>, Error> {
         let Some(count) = self.feed_count(input)? else { return Ok(None) };
         while self.lengths.len() < count {
             let Some(length) = self.number.feed(input) else { return Ok(None) };
             self.take_length(length)?;
         }
-        while self.chunks.len() < count {
-            let length = self.lengths[self.chunks.len()] as usize;
-            let Some(chunk) = self.chunk.feed(length, input) else { return Ok(None) };
-            self.cost += chunk.len() + ENTRY_COST;
-            self.chunks.push(chunk);
-        }
-        self.done = true;
-        self.lengths = Vec::new();
-        self.cost = 0;
-        Ok(Some(std::mem::take(&mut self.chunks)))
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.done
+        Ok(Some(std::mem::take(&mut self.lengths)))
     }
 
     pub(crate) fn cost(&self) -> usize {
-        self.cost + self.chunk.bytes.len()
+        self.lengths.len() * size_of::<u32>()
     }
 
     fn feed_count(&mut self, input: &mut Bytes) -> Result<Option<usize>, Error> {
@@ -218,8 +183,68 @@ impl Update {
             return Err(Error::TooMuch { limit: "bytes of an update", max: MAX_UPDATE as u64 });
         }
         self.lengths.push(length as u32);
-        self.cost += size_of::<u32>();
         Ok(())
+    }
+}
+
+/// The chunks of an update, which come in any order.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    /// Where in the stream each begins, and where the last one ends.
+    starts: Vec<u64>,
+    chunks: Vec<Bytes>,
+    missing: usize,
+}
+
+impl Chunks {
+    /// None is there; the first begins at `begin`.
+    pub(crate) fn new(begin: u64, lengths: &[u32]) -> Self {
+        let ends = lengths.iter().scan(begin, |end, length| {
+            *end += u64::from(*length);
+            Some(*end)
+        });
+        Self {
+            starts: std::iter::once(begin).chain(ends).collect(),
+            chunks: vec![Bytes::new(); lengths.len()],
+            missing: lengths.len(),
+        }
+    }
+
+    /// Takes those that share bytes with `range`, which is there now, and are whole; gives their numbers.
+    pub(crate) fn take(&mut self, assembler: &mut Assembler, range: &Range<u64>) -> Vec<usize> {
+        let first = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
+        let last = self.starts.partition_point(|start| *start < range.end).min(self.chunks.len());
+        let mut whole = Vec::new();
+        for index in first..last {
+            if self.chunks[index].is_empty()
+                && let Some(bytes) = assembler.read(&(self.starts[index]..self.starts[index + 1]))
+            {
+                self.chunks[index] = bytes;
+                self.missing -= 1;
+                whole.push(index);
+            }
+        }
+        whole
+    }
+
+    /// One that has been taken.
+    pub(crate) fn get(&self, index: usize) -> Bytes {
+        self.chunks[index].clone()
+    }
+
+    /// All of them, if none is missing.
+    pub(crate) fn whole(&mut self) -> Option<Vec<Bytes>> {
+        (self.missing == 0).then(|| std::mem::take(&mut self.chunks))
+    }
+
+    /// Where the stream must end.
+    pub(crate) fn end(&self) -> u64 {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// Beside the chunks themselves, which the assembler counts.
+    pub(crate) fn cost(&self) -> usize {
+        self.starts.len() * (size_of::<u64>() + size_of::<Bytes>())
     }
 }
 
@@ -234,18 +259,6 @@ fn nothing_left<T>(input: &Bytes, after: &'static str) -> Result<Option<T>, Erro
 mod tests {
     use super::*;
     use crate::wire::Writer;
-    use crate::{ConnectionId, SurfaceId, UpdateSeq};
-
-    fn header() -> UpdateHeader {
-        UpdateHeader {
-            connection: ConnectionId(1),
-            surface: SurfaceId(2),
-            seq: UpdateSeq(3),
-            size: (4, 5),
-            format: 0,
-            fresh: false,
-        }
-    }
 
     #[test]
     fn messages_come_out_whatever_the_splitting() {
@@ -284,9 +297,9 @@ mod tests {
     fn announced_lengths_take_no_memory() {
         let mut writer = Writer::new();
         writer.varint(MAX_CHUNKS as u64).varint(MAX_CHUNK as u64);
-        let mut update = Update::new(header());
-        assert_eq!(update.feed(&mut writer.into_vec().into()), Ok(None));
-        assert!(update.cost() < 100 && update.lengths.capacity() < 100);
+        let mut table = Table::default();
+        assert_eq!(table.feed(&mut writer.into_vec().into()), Ok(None));
+        assert!(table.cost() < 100 && table.lengths.capacity() < 100);
         let mut frames = Frames::new("a message", 1 << 16);
         assert_eq!(frames.feed(&mut Bytes::from_static(&[0x80, 0, 0xff, 0xff, 1])), Ok(None));
         assert!(frames.body.bytes.capacity() < 100);
@@ -299,7 +312,7 @@ mod tests {
             for number in numbers {
                 writer.varint(*number);
             }
-            Update::new(header()).feed(&mut writer.into_vec().into())
+            Table::default().feed(&mut writer.into_vec().into())
         };
         assert!(matches!(feed(&[MAX_CHUNKS as u64 + 1]), Err(Error::TooMuch { .. })));
         assert!(matches!(feed(&[1, 0]), Err(Error::OutOfRange { got: 0, .. })));
@@ -310,14 +323,25 @@ mod tests {
     }
 
     #[test]
+    fn chunks_come_in_any_order_and_once() {
+        let bytes = Bytes::from_static(b"..aaabbbbc");
+        let mut assembler = Assembler::default();
+        let mut chunks = Chunks::new(2, &[3, 4, 1]);
+        let mut arrive = |range: Range<usize>| {
+            assembler.insert(range.start as u64, &bytes.slice(range.clone())).unwrap();
+            chunks.take(&mut assembler, &(range.start as u64..range.end as u64))
+        };
+        assert_eq!(arrive(8..10), [2]);
+        assert!(arrive(0..4).is_empty());
+        assert_eq!(arrive(4..8), [0, 1]);
+        assert!(arrive(8..9).is_empty());
+        assert!(arrive(0..10).is_empty());
+        assert_eq!(chunks.end(), 10);
+        assert_eq!(chunks.whole().unwrap(), ["aaa", "bbbb", "c"]);
+    }
+
+    #[test]
     fn nothing_may_follow_what_is_whole() {
-        let mut update = Update::new(header());
-        assert_eq!(
-            update.feed(&mut Bytes::from_static(&[1, 1, 9])),
-            Ok(Some(vec![Bytes::from_static(&[9])]))
-        );
-        assert!(update.is_done());
-        assert!(update.feed(&mut Bytes::from_static(&[0])).is_err());
         let mut blob = Blob::new(2);
         assert_eq!(blob.feed(&mut Bytes::from_static(b"ab")), Ok(Some(Bytes::from_static(b"ab"))));
         assert!(blob.feed(&mut Bytes::from_static(b"c")).is_err());

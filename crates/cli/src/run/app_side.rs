@@ -234,7 +234,7 @@ impl<'a> AppSide<'a> {
         if result.is_err() {
             // The display should not have to find out by silence.
             self.link.session.close(CloseReason::Done);
-            self.link.transmit();
+            self.link.transmit(self.clock.now());
         }
         match (result, self.program.is_some()) {
             (Err(error), true) => Err(Error::AfterStart(Box::new(error))),
@@ -259,10 +259,10 @@ impl<'a> AppSide<'a> {
             // Input first: it must not wait for the pixels below.
             self.flush_sockets();
             self.work(now, &ready);
-            self.link.transmit();
+            self.link.transmit(now);
             self.flush_sockets();
             self.remove_ended(now);
-            self.link.transmit();
+            self.link.transmit(now);
             self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
             if let Some(outcome) = self.outcome(now) {
                 return Ok(outcome);
@@ -592,7 +592,7 @@ impl<'a> AppSide<'a> {
         match self.phase {
             Phase::Exiting { code, deadline } if now >= deadline => {
                 self.link.session.close(CloseReason::Done);
-                self.link.transmit();
+                self.link.transmit(now);
                 Some(self.exit_outcome(code))
             }
             Phase::Exiting { .. } => None,
@@ -601,7 +601,7 @@ impl<'a> AppSide<'a> {
                 self.listener = None;
                 // Cannot fail: the message is small and ours to send.
                 let _ = self.link.session.control(&Control::Exit { code: code.into() });
-                self.link.transmit();
+                self.link.transmit(now);
                 self.phase = Phase::Exiting { code, deadline: now + EXIT_PATIENCE };
                 None
             }

@@ -257,7 +257,7 @@ impl<'a> DisplaySide<'a> {
         if !self.link.session.is_closed() {
             self.link.session.close(CloseReason::Done);
         }
-        self.link.transmit();
+        self.link.transmit(self.clock.now());
         result
     }
 
@@ -271,7 +271,7 @@ impl<'a> DisplaySide<'a> {
             // Input first: it must not wait for the pixels that arrived.
             self.on_ready(now, &ready)?;
             self.perform_actions();
-            self.link.transmit();
+            self.link.transmit(now);
             self.link.receive(now);
             while let Some(event) = self.link.poll_event() {
                 if let Some(outcome) = self.on_event(now, event)? {
@@ -280,10 +280,10 @@ impl<'a> DisplaySide<'a> {
             }
             self.on_timeouts(now);
             self.perform_actions();
-            self.link.transmit();
+            self.link.transmit(now);
             self.flush_sockets();
             self.remove_ended(now);
-            self.link.transmit();
+            self.link.transmit(now);
             self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
             if let Some(outcome) = self.outcome() {
                 return Ok(outcome);

@@ -67,6 +67,7 @@ impl Link {
             };
             self.session.receive(now, arrival);
         }
+        self.session.set_link(now, &self.carrier.link());
         if self.session.next_timeout().is_some_and(|at| at <= now) {
             self.session.on_timeout(now);
         }
@@ -78,8 +79,8 @@ impl Link {
     }
 
     /// Hands everything that the session wants sent to the carrier.
-    pub(crate) fn transmit(&mut self) {
-        while let Some(transmit) = self.session.poll_transmit() {
+    pub(crate) fn transmit(&mut self, now: Time) {
+        while let Some(transmit) = self.session.poll_transmit(now) {
             self.carrier.transmit(transmit);
         }
     }

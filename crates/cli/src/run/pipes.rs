@@ -399,7 +399,7 @@ mod tests {
                         true => (&mut self.app, &mut self.display),
                         false => (&mut self.display, &mut self.app),
                     };
-                    while let Some(transmit) = from.0.poll_transmit() {
+                    while let Some(transmit) = from.0.poll_transmit(Time::ZERO) {
                         moved = true;
                         carry(&mut self.offsets, to_display, transmit, &mut to.0);
                     }

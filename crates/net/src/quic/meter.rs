@@ -45,6 +45,9 @@ struct State {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) rtt: Duration,
+    pub(super) base_rtt: Duration,
+    pub(super) queue_delay: Duration,
+    pub(super) payload: u16,
     pub(super) window: u64,
     pub(super) rate: Option<u64>,
     pub(super) sent_packets: u64,
@@ -99,6 +102,13 @@ impl Meter {
         }
     }
 
+    fn on_rtt(&self, rtt: &RttEstimator) {
+        let figures = &mut self.lock().figures;
+        figures.rtt = rtt.get();
+        figures.base_rtt = rtt.min();
+        figures.queue_delay = rtt.get().saturating_sub(rtt.min());
+    }
+
     fn on_lost(&self, bytes: u64) {
         let mut state = self.lock();
         state.figures.lost_packets += 1;
@@ -122,6 +132,13 @@ impl Meter {
     }
 }
 
+impl State {
+    fn set_mtu(&mut self, mtu: u16) {
+        self.mtu = mtu.into();
+        self.figures.payload = mtu.saturating_sub(LEAST_OVERHEAD);
+    }
+}
+
 impl fmt::Debug for Meter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Meter").field("figures", &self.figures()).finish_non_exhaustive()
@@ -135,7 +152,7 @@ impl ControllerFactory for MeteredFactory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         let inner = Arc::new(Bbr3Config::default()).build(now, mtu);
         let mut state = self.0.lock();
-        state.mtu = mtu.into();
+        state.set_mtu(mtu);
         state.figures.window = inner.window();
         drop(state);
         Box::new(Metered { inner, meter: Arc::clone(&self.0) })
@@ -172,7 +189,7 @@ impl Controller for Metered {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.meter.lock().figures.rtt = rtt.get();
+        self.meter.on_rtt(rtt);
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
     }
 
@@ -210,7 +227,7 @@ impl Controller for Metered {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.meter.lock().mtu = new_mtu.into();
+        self.meter.lock().set_mtu(new_mtu);
         self.inner.on_mtu_update(new_mtu);
     }
 
@@ -244,6 +261,9 @@ impl Controller for Metered {
 /// Bytes of a packet that are not stream data: header with connection id and packet number (11), tag (16), and a
 /// STREAM frame's header (up to 11). RFC 9000 §17.3, §19.8.
 const PACKET_OVERHEAD: u64 = 38;
+
+/// The least that they can be: flags, connection id of 8 bytes, packet number, tag, and a STREAM frame's type and id.
+const LEAST_OVERHEAD: u16 = 28;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! What a session is told when it starts.
 
+use wayferry_fec::LossPrior;
+
 use crate::{Capabilities, Compression, HostTime, Kinds, Secret, SessionId, Side, Time, Versions};
 
 /// How a session behaves; a plain value, given once.
@@ -25,6 +27,8 @@ pub struct Config {
     pub expected_secret: Option<Secret>,
     /// What this side can decompress, and would use, preferred first. Default all, Zstandard first.
     pub compression: Vec<Compression>,
+    /// What this side's updates and messages are protected with. Default [`Repair::Adaptive`].
+    pub repair: Repair,
     /// What the peer may make this side store.
     pub limits: Limits,
     /// When the session starts, by the run loop's time; deadlines count from here. Default [`Time::ZERO`].
@@ -46,12 +50,24 @@ impl Config {
             main_only: Kinds::EMPTY,
             secret: None,
             expected_secret: None,
+            repair: Repair::Adaptive(LossPrior::default()),
             compression: vec![Compression::Zstd, Compression::Lz4, Compression::None],
             limits: Limits::default(),
             start: Time::ZERO,
             clock_origin: HostTime(0),
         }
     }
+}
+
+/// How much repair is sent beside protected blocks, where the carrier can read unordered and the peer takes repair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Repair {
+    /// None.
+    Off,
+    /// The same share always: rows sent ÷ rows of the block, from 1. For measurement.
+    Fixed(f64),
+    /// As much as the link's losses ask for, beginning with what is known of it.
+    Adaptive(LossPrior),
 }
 
 /// What the peer may make this side store; exceeding one ends the session with its name.

@@ -71,6 +71,15 @@ pub enum Event {
         /// Its bytes.
         bytes: Bytes,
     },
+    /// A chunk of an update, as soon as it is there: in any order, before the [`Event::Update`] that tells that all are.
+    Chunk {
+        /// Of which update.
+        header: UpdateHeader,
+        /// Its place in the update's table.
+        index: usize,
+        /// The chunk; ≤ [`MAX_CHUNK`](crate::MAX_CHUNK) bytes.
+        bytes: Bytes,
+    },
     /// An update, whole: its chunks in the order of its table.
     Update {
         /// Which one.

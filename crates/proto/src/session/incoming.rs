@@ -11,7 +11,8 @@ use bytes::Bytes;
 use super::stream::{Stream, Verdict};
 use super::{Event, Limits};
 use crate::assembler::IdSet;
-use crate::{Control, Error, Header, Kinds, RemoteChannelId, Side, StreamId};
+use crate::rebuild::Losses;
+use crate::{Control, Error, Header, Kind, Kinds, RemoteChannelId, RepairHeader, Side, StreamId};
 
 /// Where a stream of the peer comes from. The two kinds are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +34,17 @@ pub(super) enum Output {
     UnknownControl,
     /// A stream that is not accepted; nothing more of it will be looked at.
     Refuse { source: Source, kind: u64, why: String },
+    /// A stream that is whole before the carrier has all of it.
+    Rebuilt { source: Source },
+}
+
+/// Bytes of a repair row.
+#[derive(Debug)]
+pub(super) struct Repair {
+    pub(super) header: RepairHeader,
+    /// Where in the row they belong.
+    pub(super) at: usize,
+    pub(super) bytes: Bytes,
 }
 
 /// All channels that the peer opened.
@@ -65,6 +77,27 @@ pub(super) struct Context {
     pub(super) open: BTreeSet<Header>,
     /// The last handle given.
     pub(super) last_channel: u64,
+    /// Repair that has not been brought to its source.
+    pub(super) repairs: VecDeque<Repair>,
+    /// What the sender was not told yet.
+    pub(super) losses: Losses,
+    pub(super) rebuilt: Rebuilt,
+    /// How many rows could have been checked.
+    pub(super) checks: u64,
+}
+
+/// What repair was good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rebuilt {
+    pub(super) blocks: u64,
+    pub(super) bytes: u64,
+}
+
+impl Rules {
+    /// Whether a stream can have repair.
+    pub(super) fn repairs(&self, source: Source) -> bool {
+        matches!(source, Source::Own(_)) && self.accepts.contains(Kind::Repair)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -111,22 +144,22 @@ impl Incoming {
     pub(super) fn set_ready(&mut self) -> Result<(), Error> {
         self.ready = true;
         let sources: Vec<_> = self.streams.keys().copied().collect();
-        sources.into_iter().try_for_each(|source| self.pump(source))
+        sources.into_iter().try_for_each(|source| self.read(source))
     }
 
     /// Bytes of a stream.
     pub(super) fn data(&mut self, source: Source, offset: u64, bytes: &Bytes) -> Result<(), Error> {
         let copy = (!self.ready).then(|| Bytes::copy_from_slice(bytes));
-        let Some(stream) = self.stream(source)? else { return Ok(()) };
-        stream.assembler.insert(offset, copy.as_ref().unwrap_or(bytes))?;
-        self.pump(source)
+        let Some((stream, context)) = self.stream(source)? else { return Ok(()) };
+        stream.insert(offset, copy.as_ref().unwrap_or(bytes), context)?;
+        self.read(source)
     }
 
     /// The length of a stream.
     pub(super) fn finished(&mut self, source: Source, length: u64) -> Result<(), Error> {
-        let Some(stream) = self.stream(source)? else { return Ok(()) };
-        stream.assembler.finish(length)?;
-        self.pump(source)
+        let Some((stream, _)) = self.stream(source)? else { return Ok(()) };
+        stream.finish(length)?;
+        self.read(source)
     }
 
     /// The peer gave a stream up.
@@ -162,6 +195,16 @@ impl Incoming {
         *self = Self::new(self.rules.peer.peer(), self.rules.accepts, self.rules.limits);
     }
 
+    /// What the sender was not told of its link.
+    pub(super) fn take_losses(&mut self) -> Losses {
+        std::mem::take(&mut self.context.losses)
+    }
+
+    /// What repair was good for so far.
+    pub(super) fn rebuilt(&self) -> Rebuilt {
+        self.context.rebuilt
+    }
+
     /// What all streams hold, in bytes.
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {
@@ -174,8 +217,30 @@ impl Incoming {
         self.streams.len() + self.by_channel.len() + self.context.open.len() + self.context.outputs.len()
     }
 
+    /// Reads what a stream can give now, and if that is repair, what its source can give then.
+    fn read(&mut self, source: Source) -> Result<(), Error> {
+        self.pump(source)?;
+        while let Some(repair) = self.context.repairs.pop_front() {
+            self.repair(&repair)?;
+        }
+        Ok(())
+    }
+
+    /// Brings repair to its source.
+    fn repair(&mut self, repair: &Repair) -> Result<(), Error> {
+        let source = Source::Own(repair.header.stream);
+        let Some((stream, context)) = self.stream(source)? else {
+            if repair.at == 0 && repair.header.index == 0 {
+                self.context.losses.add(Losses::none(&repair.header));
+            }
+            return Ok(());
+        };
+        stream.repair(&repair.header, repair.at, &repair.bytes, context)?;
+        self.pump(source)
+    }
+
     /// The stream, made if it is new; `None` when it is over.
-    fn stream(&mut self, source: Source) -> Result<Option<&mut Stream>, Error> {
+    fn stream(&mut self, source: Source) -> Result<Option<(&mut Stream, &mut Context)>, Error> {
         if !self.streams.contains_key(&source) {
             if self.over.contains(source) {
                 return Ok(None);
@@ -185,10 +250,9 @@ impl Incoming {
                 return Err(Error::TooMuch { limit: "open streams", max: max as u64 });
             }
         }
-        Ok(Some(self.streams.entry(source).or_default()))
+        Ok(Some((self.streams.entry(source).or_default(), &mut self.context)))
     }
 
-    /// Reads what a stream can give now.
     fn pump(&mut self, source: Source) -> Result<(), Error> {
         let Some(stream) = self.streams.get_mut(&source) else { return Ok(()) };
         let verdict = stream.pump(source, self.ready, &self.rules, &mut self.context)?;

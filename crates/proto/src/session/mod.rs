@@ -7,7 +7,9 @@ mod config;
 mod event;
 mod incoming;
 mod outgoing;
+mod protect;
 mod stream;
+
 mod timers;
 
 use std::collections::VecDeque;
@@ -15,16 +17,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use config::{Config, Limits};
+pub use config::{Config, Limits, Repair};
 pub use event::Event;
 
+use crate::rebuild::Losses;
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, Control, Error, Header,
-    Hello, HostTime, Kind, LinkState, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, StreamId, Time,
-    Transmit, UpdateHeader, route,
+    Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, StreamId,
+    Time, Transmit, UpdateHeader, route,
 };
 use incoming::{Incoming, Output, Source};
-use outgoing::{MainFailed, Outgoing};
+use outgoing::{MainFailed, Outgoing, Place};
 use timers::{Due, Timers};
 
 /// Updates of fewer bytes go before larger ones.
@@ -43,6 +46,10 @@ pub const MAX_UPDATE: usize = 320 << 20;
 /// Bytes of a pipe that may be on their way or with a reader that has not taken them.
 pub const PIPE_WINDOW: usize = 256 << 10;
 
+/// Most bytes of a channel of messages that are handed over at once, unless one message is longer: a protected block, and
+/// what its receiver keeps so that it can be rebuilt.
+pub const MAX_FLUSH: usize = 64 << 10;
+
 /// Code of a stream that is given up or stopped without a fault.
 pub const STREAM_CANCELLED: u32 = 0;
 
@@ -54,6 +61,9 @@ const MIN_WINDOW: u64 = 64 << 10;
 
 /// Most warnings of a session; a peer must not fill a log.
 const MAX_WARNINGS: u32 = 64;
+
+/// How often the sender of protected blocks is told what became of them.
+const TELL_LOSSES: Duration = Duration::from_millis(200);
 
 /// Most refused streams that the peer is told about. Later ones are only stopped.
 const MAX_REFUSALS: u32 = 64;
@@ -72,6 +82,7 @@ pub struct Session {
     warnings: u32,
     refusals: u32,
     open_failed: bool,
+    told_losses: Time,
 }
 
 /// What the two hellos agreed on.
@@ -82,11 +93,26 @@ struct Agreed {
     compression: Compression,
 }
 
+/// What repair has cost a side as a sender, and saved it as a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepairCounts {
+    /// Blocks of this side that were protected.
+    pub blocks: u64,
+    /// Rows that were sent for them.
+    pub rows: u64,
+    /// Bytes of these rows.
+    pub bytes: u64,
+    /// Blocks of the peer's that were rebuilt before QUIC had sent them again.
+    pub rebuilt: u64,
+    /// Bytes of them that had not come.
+    pub rebuilt_bytes: u64,
+}
+
 impl Session {
     /// Starts a session: the control stream and the hello are queued at once.
     pub fn new(config: Config) -> Self {
         let mut session = Self {
-            outgoing: Outgoing::new(),
+            outgoing: Outgoing::new(config.repair),
             incoming: Incoming::new(config.side, config.streams, config.limits),
             events: VecDeque::new(),
             timers: Timers::new(config.start),
@@ -96,6 +122,7 @@ impl Session {
             warnings: 0,
             refusals: 0,
             open_failed: false,
+            told_losses: config.start,
             config,
         };
         let hello = session.hello();
@@ -116,12 +143,18 @@ impl Session {
         if let Err(error) = self.take_outputs(now).and(taken) {
             self.close((&error).into());
         }
+        self.tell_losses(now);
+    }
+
+    /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
+    pub fn set_link(&mut self, now: Time, link: &LinkState) {
+        self.outgoing.protector_mut().set_link(now, link);
     }
 
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         let (config, agreed) = (&self.config, &self.agreed);
-        self.outgoing.poll(|kind| match agreed {
+        self.outgoing.poll(now, |kind| match agreed {
             Some(agreed) => route(kind, config.streams, config.main_only, &agreed.peer),
             None => Route::Main,
         })
@@ -134,11 +167,14 @@ impl Session {
 
     /// When [`Session::on_timeout`] is to be called; `None` after the end. May change with every other call.
     pub fn next_timeout(&self) -> Option<Time> {
-        (!self.closed).then(|| self.timers.next(self.outgoing.has_pipes()))
+        let repair = self.outgoing.protector().next();
+        let timers = self.timers.next(self.outgoing.has_pipes());
+        (!self.closed).then(|| repair.map_or(timers, |repair| repair.min(timers)))
     }
 
-    /// Does what is due at `now`: pings, deadlines. Harmless when nothing is.
+    /// Does what is due at `now`: pings, deadlines, repair. Harmless when nothing is.
     pub fn on_timeout(&mut self, now: Time) {
+        self.outgoing.send_repair(now);
         while !self.closed {
             match self.timers.due(now, self.outgoing.has_pipes()) {
                 Some(Due::Silence) => self.close(CloseReason::Timeout),
@@ -310,6 +346,29 @@ impl Session {
         self.timers.contact_age(now)
     }
 
+    /// What repair has cost and saved so far.
+    pub fn repair(&self) -> RepairCounts {
+        let (sent, rebuilt) = (self.outgoing.protector().sent(), self.incoming.rebuilt());
+        RepairCounts {
+            blocks: sent.blocks,
+            rows: sent.rows,
+            bytes: sent.bytes,
+            rebuilt: rebuilt.blocks,
+            rebuilt_bytes: rebuilt.bytes,
+        }
+    }
+
+    /// What this side's repair has learned of the link: for the next connection over it.
+    pub fn loss_prior(&self) -> LossPrior {
+        self.outgoing.protector().loss_prior()
+    }
+
+    /// The share of this side's packets that the link loses, from 0 to 1, and how many it loses in a row; as far as is
+    /// known. `None` without adaptive or fixed repair.
+    pub fn loss(&self) -> Option<(f64, f64)> {
+        self.outgoing.protector().loss()
+    }
+
     /// Whether the session is over.
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -349,7 +408,7 @@ impl Session {
             Arrival::Finished { stream, length } => self.incoming.finished(Source::Own(stream), length),
             Arrival::Reset { stream, code } => self.incoming.reset(Source::Own(stream), code),
             Arrival::Stopped { stream, code } => {
-                self.stopped(stream, code);
+                self.stopped(Place::Own(stream), code);
                 Ok(())
             }
             Arrival::OpenFailed { stream, bytes, finish } => {
@@ -371,6 +430,7 @@ impl Session {
                 Output::Control(message) => self.take_control(now, message)?,
                 Output::UnknownControl => self.warn("ignored a control message of an unknown type".into()),
                 Output::Refuse { source, kind, why } => self.refuse(source, kind, &why),
+                Output::Rebuilt { source } => self.stop_source(source, STREAM_CANCELLED),
             }
         }
         Ok(())
@@ -404,7 +464,8 @@ impl Session {
                 }
             }
             Control::EmbeddedReset { stream, code } => self.incoming.reset(Source::Main(stream), code)?,
-            Control::EmbeddedStop { stream, code } => self.stopped(StreamId(stream), code),
+            Control::EmbeddedStop { stream, code } => self.stopped(Place::Main(stream), code),
+            Control::Losses(losses) => self.outgoing.protector_mut().receiver_saw(losses),
             message @ (Control::Snapshot(_) | Control::AppClosed { .. } | Control::Exit { .. }) => {
                 self.events.push_back(Event::Control(message));
             }
@@ -442,8 +503,8 @@ impl Session {
         self.incoming.set_ready()
     }
 
-    fn stopped(&mut self, stream: StreamId, code: u32) {
-        let Some((channel, header)) = self.outgoing.stopped(stream, code) else { return };
+    fn stopped(&mut self, place: Place, code: u32) {
+        let Some((channel, header)) = self.outgoing.stopped(place, code) else { return };
         if header.kind() != Kind::Update {
             self.events.push_back(Event::Stopped { channel, header, code });
         }
@@ -473,6 +534,18 @@ impl Session {
         match source {
             Source::Own(stream) => self.outgoing.transmit(Transmit::Stop { stream, code }),
             Source::Main(stream) => self.outgoing.control(&Control::EmbeddedStop { stream, code }),
+        }
+    }
+
+    /// Tells the sender of protected blocks what became of them, now and then.
+    fn tell_losses(&mut self, now: Time) {
+        if now.since(self.told_losses) < TELL_LOSSES || self.closed || self.agreed.is_none() {
+            return;
+        }
+        let losses = self.incoming.take_losses();
+        if losses != Losses::default() {
+            self.told_losses = now;
+            self.outgoing.control(&Control::Losses(losses));
         }
     }
 

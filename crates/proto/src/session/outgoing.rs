@@ -10,15 +10,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
-use super::{PIPE_WINDOW, SMALL_UPDATE};
+use super::protect::{Protector, Source};
+use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE};
+use crate::assembler::IdSet;
 use crate::wire::Writer;
-use crate::{ChannelId, Class, Control, Error, Header, Kind, Priority, Route, StreamId, Transmit};
+use crate::{ChannelId, Class, Control, Error, Header, Kind, Priority, Route, StreamId, Time, Transmit};
 
 /// Largest piece of a channel inside the main channel: what a more urgent message may have to wait for.
 const PIECE: usize = 16 << 10;
-
-/// Largest single [`Transmit::Data`] that is put together from small parts.
-const BATCH: usize = 64 << 10;
 
 /// Parts of this length and more are handed on as they are, not copied into a batch.
 const LARGE: usize = 16 << 10;
@@ -30,20 +29,29 @@ const PIPE_HEAD: u64 = 64 << 10;
 /// The stream of the main channel.
 const MAIN: StreamId = StreamId(0);
 
+/// See [`Class::Control`].
+const MAIN_PRIORITY: Priority = Priority::first(Class::Control);
+
 /// All channels that this side opened.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     channels: BTreeMap<ChannelId, Channel>,
-    by_stream: BTreeMap<StreamId, ChannelId>,
+    by_place: BTreeMap<Place, ChannelId>,
     /// Channels that have something to send, the most urgent first.
     dirty: BTreeSet<(Reverse<Priority>, ChannelId)>,
-    /// Streams that the carrier could not open, with how many of their bytes it has returned.
-    failed: BTreeMap<StreamId, u64>,
+    /// Streams that the carrier could not open.
+    failed: BTreeMap<StreamId, Failed>,
+    /// Those that were given up: what the carrier returns of them goes nowhere.
+    given_up: IdSet,
     returned: VecDeque<Returned>,
     transmits: VecDeque<Transmit>,
     main: Writer,
+    /// Bytes of the main channel that have left.
+    main_sent: u64,
+    protector: Protector,
     ready: bool,
     next_stream: u64,
+    next_virtual: u64,
     next_channel: u64,
     /// How many streams with a place of their own each class has had.
     places: BTreeMap<Class, u64>,
@@ -54,15 +62,34 @@ pub(super) struct Outgoing {
 #[derive(Debug)]
 struct Channel {
     header: Header,
-    stream: StreamId,
     priority: Priority,
     /// Decided when the first byte leaves.
-    route: Option<Route>,
+    place: Option<Place>,
     queue: Queue,
     finish: bool,
     /// Bytes of the stream that have left, header included.
     sent: u64,
+    /// Those of an update, until all have: they are one block.
+    handed: Vec<Bytes>,
     pipe: Option<Flow>,
+}
+
+/// Where a channel travels, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// On a stream of its own. The carrier opens them in the order of their numbers, so that both sides count alike.
+    Own(StreamId),
+    /// In frames of the main channel, as this virtual stream.
+    Main(u64),
+}
+
+/// A stream that the carrier could not open.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    /// As which its bytes go through the main channel.
+    place: u64,
+    /// How many of its bytes have been returned.
+    count: u64,
 }
 
 /// The flow of a pipe; offsets in its own bytes.
@@ -76,7 +103,7 @@ struct Flow {
 /// Bytes that the carrier returned.
 #[derive(Debug)]
 struct Returned {
-    stream: StreamId,
+    place: u64,
     offset: u64,
     bytes: Bytes,
     finish: bool,
@@ -84,25 +111,30 @@ struct Returned {
 
 impl Outgoing {
     /// With the main channel open and its header queued.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(repair: Repair) -> Self {
         let mut main = Writer::new();
         Header::Control.encode(&mut main);
-        let open = Transmit::Open { stream: MAIN, priority: Priority::new(Class::Control, 0, false) };
-        Self { transmits: VecDeque::from([open]), main, next_stream: 1, ..Self::closed() }
+        let open = Transmit::Open { stream: MAIN, priority: MAIN_PRIORITY };
+        let protector = Protector::new(repair);
+        Self { transmits: VecDeque::from([open]), main, protector, next_stream: 1, ..Self::closed() }
     }
 
     /// With nothing at all, for a session that is over.
     pub(super) fn closed() -> Self {
         Self {
             channels: BTreeMap::new(),
-            by_stream: BTreeMap::new(),
+            by_place: BTreeMap::new(),
             dirty: BTreeSet::new(),
             failed: BTreeMap::new(),
+            given_up: IdSet::default(),
             returned: VecDeque::new(),
             transmits: VecDeque::new(),
             main: Writer::new(),
+            main_sent: 0,
+            protector: Protector::new(Repair::Off),
             ready: false,
             next_stream: 0,
+            next_virtual: 1,
             next_channel: 0,
             places: BTreeMap::new(),
             queued_content: 0,
@@ -189,31 +221,44 @@ impl Outgoing {
 
     pub(super) fn reset(&mut self, id: ChannelId, code: u32) {
         let Some(channel) = self.remove(id) else { return };
-        let stream = channel.stream;
-        self.returned.retain(|returned| returned.stream != stream);
-        self.failed.remove(&stream);
-        match channel.route {
+        match channel.place {
             None => {} // the peer has never heard of it
-            Some(Route::Own) => self.transmit(Transmit::Reset { stream, code }),
-            Some(Route::Main) => self.control(&Control::EmbeddedReset { stream: stream.0, code }),
+            Some(Place::Own(stream)) => self.reset_stream(stream, code),
+            Some(Place::Main(place)) => {
+                self.returned.retain(|returned| returned.place != place);
+                if let Some(stream) = self.failed_stream(place) {
+                    self.failed.remove(&stream);
+                    self.reset_stream(stream, code);
+                }
+                self.control(&Control::EmbeddedReset { stream: place, code });
+            }
         }
     }
 
+    fn reset_stream(&mut self, stream: StreamId, code: u32) {
+        self.protector.forget(stream);
+        self.given_up.insert(stream.0);
+        self.transmit(Transmit::Reset { stream, code });
+    }
+
+    fn failed_stream(&self, place: u64) -> Option<StreamId> {
+        self.failed.iter().find(|(_, failed)| failed.place == place).map(|(stream, _)| *stream)
+    }
+
     /// The peer does not want a stream: gives the channel, unless all of it has left already.
-    pub(super) fn stopped(&mut self, stream: StreamId, code: u32) -> Option<(ChannelId, Header)> {
-        match self.by_stream.get(&stream).copied() {
-            Some(id) => {
+    pub(super) fn stopped(&mut self, place: Place, code: u32) -> Option<(ChannelId, Header)> {
+        match (self.by_place.get(&place).copied(), place) {
+            (Some(id), _) => {
                 let header = self.channels.get(&id)?.header;
                 self.reset(id, code);
                 Some((id, header))
             }
-            None => {
-                // What is still in the carrier need not go on.
-                if stream.0 < self.next_stream {
-                    self.transmit(Transmit::Reset { stream, code });
-                }
+            // What is still in the carrier need not go on.
+            (None, Place::Own(stream)) if stream.0 < self.next_stream => {
+                self.reset_stream(stream, code);
                 None
             }
+            (None, _) => None,
         }
     }
 
@@ -230,24 +275,44 @@ impl Outgoing {
         if stream == MAIN {
             return Err(MainFailed);
         }
-        if let Some(channel) = self.by_stream.get(&stream).and_then(|id| self.channels.get_mut(id)) {
-            channel.route = Some(Route::Main);
+        if self.given_up.contains(stream.0) {
+            return Ok(());
         }
-        let count = self.failed.entry(stream).or_default();
-        let offset = *count;
-        *count += bytes.len() as u64;
+        let place =
+            self.failed.get(&stream).map(|failed| failed.place).unwrap_or_else(|| self.move_to_main(stream));
+        let failed = self.failed.entry(stream).or_insert(Failed { place, count: 0 });
+        let offset = failed.count;
+        failed.count += bytes.len() as u64;
         if finish {
             self.failed.remove(&stream);
         }
-        self.returned.push_back(Returned { stream, offset, bytes, finish });
+        self.returned.push_back(Returned { place, offset, bytes, finish });
         Ok(())
+    }
+
+    /// Gives the channel of a stream a place in the main one.
+    fn move_to_main(&mut self, stream: StreamId) -> u64 {
+        self.protector.forget(stream);
+        let number = self.next_virtual;
+        self.next_virtual += 1;
+        if let Some(id) = self.by_place.remove(&Place::Own(stream)) {
+            self.put(id, Place::Main(number));
+        }
+        number
+    }
+
+    fn put(&mut self, id: ChannelId, place: Place) {
+        self.by_place.insert(place, id);
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.place = Some(place);
+        }
     }
 
     /// The reader of one of our pipes took bytes.
     pub(super) fn credit(&mut self, header: Header, consumed: u64) -> Result<(), Error> {
         let found = self.channels.iter_mut().find(|(_, channel)| channel.header == header);
         let Some((id, channel)) = found else { return Ok(()) }; // it is over already
-        let (id, stream, own) = (*id, channel.stream, channel.route == Some(Route::Own));
+        let (id, place) = (*id, channel.place);
         let Some(flow) = &mut channel.pipe else { return Ok(()) };
         if consumed > flow.left {
             return Err(Error::OutOfRange {
@@ -262,7 +327,7 @@ impl Outgoing {
             self.dirty.remove(&(Reverse(channel.priority), id));
             channel.priority = Priority::new(Class::Pipe, 0, false);
             let priority = channel.priority;
-            if own {
+            if let Some(Place::Own(stream)) = place {
                 self.transmit(Transmit::Prioritise { stream, priority });
             }
         }
@@ -280,8 +345,11 @@ impl Outgoing {
         let class = if on { Class::SmallContent } else { Class::Pipe };
         let priority = Priority::new(class, 0, false);
         let pipes = self.channels.values().filter(|channel| channel.is_pipe_under_way(on));
-        let turns = pipes.map(|channel| Transmit::Prioritise { stream: channel.stream, priority });
-        self.transmits.extend(turns);
+        let streams = pipes.filter_map(|channel| match channel.place? {
+            Place::Own(stream) => Some(stream),
+            Place::Main(_) => None,
+        });
+        self.transmits.extend(streams.map(|stream| Transmit::Prioritise { stream, priority }));
     }
 
     /// Whether there are pipes to boost.
@@ -297,72 +365,141 @@ impl Outgoing {
     /// How many channels and other entries there are.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        let lists = self.channels.len() + self.by_stream.len() + self.dirty.len() + self.failed.len();
+        let lists = self.channels.len() + self.by_place.len() + self.dirty.len() + self.failed.len();
         lists + self.returned.len() + self.transmits.len()
     }
 
+    /// See [`Protector`].
+    pub(super) fn protector(&self) -> &Protector {
+        &self.protector
+    }
+
+    /// See [`Protector`].
+    pub(super) fn protector_mut(&mut self) -> &mut Protector {
+        &mut self.protector
+    }
+
+    /// Lets the rows go whose time has come.
+    pub(super) fn send_repair(&mut self, now: Time) {
+        while let Some(row) = self.protector.due(now) {
+            let stream = self.next_stream();
+            let mut bytes = Writer::new();
+            row.header().encode(&mut bytes);
+            bytes.raw(&row.bytes);
+            self.transmit(Transmit::Open { stream, priority: row.priority });
+            self.transmit(Transmit::Data { stream, bytes: bytes.into_vec().into(), finish: true });
+        }
+    }
+
     /// The next thing to do. `route` decides how a kind travels.
-    pub(super) fn poll(&mut self, route: impl Fn(Kind) -> Route) -> Option<Transmit> {
+    pub(super) fn poll(&mut self, now: Time, route: impl Fn(Kind) -> Route) -> Option<Transmit> {
         if self.transmits.is_empty() {
-            self.flush(route);
+            self.flush(now, route);
         }
         self.transmits.pop_front()
     }
 
     /// Moves the most urgent bytes to `transmits`.
-    fn flush(&mut self, route: impl Fn(Kind) -> Route) {
+    fn flush(&mut self, now: Time, route: impl Fn(Kind) -> Route) {
         if self.main.is_empty()
             && let Some(returned) = self.returned.pop_front()
         {
-            self.embed(returned.stream, returned.offset, &returned.bytes, returned.finish);
+            self.embed(returned.place, returned.offset, &returned.bytes, returned.finish);
         }
         if self.main.is_empty() && self.ready {
-            self.flush_channel(route);
+            self.flush_channel(now, &route);
         }
         if !self.main.is_empty() {
-            let bytes = std::mem::take(&mut self.main).into_vec().into();
+            let bytes: Bytes = std::mem::take(&mut self.main).into_vec().into();
+            let repairs = self.ready && route(Kind::Repair) == Route::Own;
+            if repairs && bytes.len() <= MAX_FLUSH {
+                let pieces = std::slice::from_ref(&bytes);
+                let source = Source { stream: MAIN, priority: MAIN_PRIORITY, offset: self.main_sent, pieces };
+                self.protector.protect(now, source);
+            }
+            self.main_sent += bytes.len() as u64;
             self.transmits.push_back(Transmit::Data { stream: MAIN, bytes, finish: false });
         }
     }
 
     /// Moves bytes of the most urgent channel: all of them if it has a stream of its own, else one piece.
-    fn flush_channel(&mut self, route: impl Fn(Kind) -> Route) {
+    fn flush_channel(&mut self, now: Time, route: impl Fn(Kind) -> Route) {
         let Some((priority, id)) = self.dirty.pop_first() else { return };
+        let Some(place) = self.place_of(id, &route) else { return };
         let Some(channel) = self.channels.get_mut(&id) else { return };
-        let stream = channel.stream;
-        let new = channel.route.is_none();
-        let route = *channel.route.get_or_insert_with(|| route(channel.header.kind()));
-        let max = if route == Route::Own { BATCH } else { PIECE };
-        if new && route == Route::Own {
-            self.transmits.push_back(Transmit::Open { stream, priority: channel.priority });
-        }
+        let kind = channel.header.kind();
         let offset = channel.sent;
-        let bytes = channel.take(max);
+        let bytes = channel.take(if matches!(place, Place::Own(_)) { MAX_FLUSH } else { PIECE });
         let finish = channel.finish && channel.queue.is_empty();
         let more = !finish && channel.can_send();
-        if channel.header.kind() == Kind::Update {
+        if kind == Kind::Update {
             self.queued_content -= bytes.len();
+        }
+        if let Place::Own(stream) = place
+            && route(Kind::Repair) == Route::Own
+        {
+            let (priority, finished) = (channel.priority, finish);
+            channel.handed.push(bytes.clone());
+            let source = match kind {
+                Kind::Update if finished => Some((0, std::mem::take(&mut channel.handed))),
+                Kind::Update => None,
+                Kind::Wayland | Kind::Events => Some((offset, std::mem::take(&mut channel.handed))),
+                _ => {
+                    channel.handed.clear();
+                    None
+                }
+            };
+            if let Some((offset, pieces)) = source {
+                self.protector.protect(now, Source { stream, priority, offset, pieces: &pieces });
+            }
         }
         if finish {
             self.remove(id);
         } else if more {
             self.dirty.insert((priority, id));
         }
-        match route {
+        match place {
             _ if bytes.is_empty() && !finish => {}
-            Route::Own => self.transmits.push_back(Transmit::Data { stream, bytes, finish }),
-            Route::Main => self.embed(stream, offset, &bytes, finish),
+            Place::Own(stream) => self.transmits.push_back(Transmit::Data { stream, bytes, finish }),
+            Place::Main(place) => self.embed(place, offset, &bytes, finish),
         }
     }
 
+    /// Where a channel travels; decided now if it was not.
+    fn place_of(&mut self, id: ChannelId, route: impl Fn(Kind) -> Route) -> Option<Place> {
+        let channel = self.channels.get(&id)?;
+        if channel.place.is_some() {
+            return channel.place;
+        }
+        let priority = channel.priority;
+        let place = match route(channel.header.kind()) {
+            Route::Own => {
+                let stream = self.next_stream();
+                self.transmits.push_back(Transmit::Open { stream, priority });
+                Place::Own(stream)
+            }
+            Route::Main => {
+                self.next_virtual += 1;
+                Place::Main(self.next_virtual - 1)
+            }
+        };
+        self.put(id, place);
+        Some(place)
+    }
+
+    fn next_stream(&mut self) -> StreamId {
+        self.next_stream += 1;
+        StreamId(self.next_stream - 1)
+    }
+
     /// Puts bytes of a channel into the main one.
-    fn embed(&mut self, stream: StreamId, mut offset: u64, bytes: &Bytes, finish: bool) {
+    fn embed(&mut self, stream: u64, mut offset: u64, bytes: &Bytes, finish: bool) {
         let mut rest = bytes.clone();
         loop {
             let bytes = rest.split_to(rest.len().min(PIECE));
             let length = bytes.len() as u64;
             let finish = finish && rest.is_empty();
-            self.control(&Control::Embedded { stream: stream.0, offset, finish, bytes });
+            self.control(&Control::Embedded { stream, offset, finish, bytes });
             offset += length;
             if rest.is_empty() {
                 break;
@@ -371,29 +508,29 @@ impl Outgoing {
     }
 
     fn insert(&mut self, header: Header, priority: Priority) -> ChannelId {
-        let (id, stream) = (ChannelId(self.next_channel), StreamId(self.next_stream));
+        let id = ChannelId(self.next_channel);
         self.next_channel += 1;
-        self.next_stream += 1;
         let mut queue = Queue::default();
         queue.append(|writer| header.encode(writer));
         let channel = Channel {
             header,
-            stream,
             priority,
-            route: None,
+            place: None,
             queue,
             finish: false,
             sent: 0,
+            handed: Vec::new(),
             pipe: (header.kind() == Kind::Pipe).then(Flow::default),
         };
         self.channels.insert(id, channel);
-        self.by_stream.insert(stream, id);
         id
     }
 
     fn remove(&mut self, id: ChannelId) -> Option<Channel> {
         let channel = self.channels.remove(&id)?;
-        self.by_stream.remove(&channel.stream);
+        if let Some(place) = channel.place {
+            self.by_place.remove(&place);
+        }
         self.dirty.remove(&(Reverse(channel.priority), id));
         if channel.header.kind() == Kind::Update {
             self.queued_content -= channel.queue.len;
@@ -448,7 +585,7 @@ impl Channel {
     /// taken.
     fn is_pipe_under_way(&self, busy: bool) -> bool {
         let under_way = |flow: &Flow| !flow.in_head() && (!busy || flow.left > flow.consumed);
-        self.route == Some(Route::Own) && self.pipe.as_ref().is_some_and(under_way)
+        matches!(self.place, Some(Place::Own(_))) && self.pipe.as_ref().is_some_and(under_way)
     }
 }
 

@@ -3,19 +3,31 @@
 //! It reads the header, waits for the peer's hello unless it is the main channel, then reads its kind's body. It knows no
 //! other stream. Invariant: what comes out depends on the stream's bytes alone, not on how and in which order they came.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
-use super::incoming::{Context, Output, Rules, Source};
-use super::{Event, Limits, PIPE_WINDOW};
+use super::incoming::{Context, Output, Repair, Rules, Source};
+use super::{Event, Limits, MAX_FLUSH, PIPE_WINDOW};
 use crate::assembler::Assembler;
-use crate::parse::{Blob, Frames, Update};
+use crate::parse::{Blob, Chunks, Frames, Table};
+use crate::rebuild::{self, Losses, Rebuild};
 use crate::wire::Reader;
-use crate::{Control, Error, Header, Kind, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, RemoteChannelId};
+use crate::{
+    Control, Error, Header, Kind, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, RemoteChannelId, RepairHeader,
+    UpdateHeader,
+};
 
 /// A stream that the peer opened.
 #[derive(Debug)]
 pub(super) struct Stream {
-    pub(super) assembler: Assembler,
+    assembler: Assembler,
+    /// What came since the last pump.
+    touched: Range<u64>,
+    /// Its blocks that wait for more source or repair.
+    rebuilds: Vec<Rebuild>,
+    /// Whether some of its bytes were rebuilt.
+    rebuilt: bool,
     /// What [`Stream::cost`] was when the session's sum was last brought up to date.
     pub(super) counted: usize,
     /// Taken from the assembler and not read yet.
@@ -42,7 +54,9 @@ enum Body {
     Messages(Frames),
     Pipe(Window),
     Blob { hash: u128, blob: Blob },
-    Update(Update),
+    Table { header: UpdateHeader, table: Table },
+    Chunks { header: UpdateHeader, chunks: Chunks },
+    Repair { header: RepairHeader, given: usize },
 }
 
 /// How far a pipe has come; offsets in its own bytes.
@@ -59,6 +73,9 @@ impl Default for Stream {
     fn default() -> Self {
         Self {
             assembler: Assembler::default(),
+            touched: 0..0,
+            rebuilds: Vec::new(),
+            rebuilt: false,
             counted: 0,
             rest: Bytes::new(),
             header: None,
@@ -89,11 +106,14 @@ impl Stream {
     pub(super) fn cost(&self) -> usize {
         let body = match &self.body {
             Body::Header(frames) | Body::Control(frames) | Body::Messages(frames) => frames.cost(),
-            Body::Pipe(_) => 0,
+            Body::Pipe(_) | Body::Repair { .. } => 0,
             Body::Blob { blob, .. } => blob.cost(),
-            Body::Update(update) => update.cost(),
+            Body::Table { table, .. } => table.cost(),
+            Body::Chunks { chunks, .. } => chunks.cost(),
         };
-        self.assembler.cost() + self.rest.len() + body
+        let rest = if self.assembler.keeps_all() { 0 } else { self.rest.len() };
+        let rebuilds: usize = self.rebuilds.iter().map(Rebuild::cost).sum();
+        self.assembler.cost() + rest + rebuilds + body
     }
 
     /// The memory that it may hold. The main channel may carry all others; an update has its own limit.
@@ -102,6 +122,53 @@ impl Stream {
             Some(Kind::Control | Kind::Update) => limits.buffered,
             _ => limits.buffered_per_channel,
         }
+    }
+
+    /// Takes bytes that came.
+    pub(super) fn insert(&mut self, offset: u64, bytes: &Bytes, context: &mut Context) -> Result<(), Error> {
+        self.put(offset, bytes)?;
+        if self.rebuilds.is_empty() {
+            return Ok(());
+        }
+        for rebuild in &mut self.rebuilds {
+            rebuild.source(offset, bytes)?;
+        }
+        self.rebuild(context)
+    }
+
+    /// Takes the length.
+    pub(super) fn finish(&mut self, length: u64) -> Result<(), Error> {
+        self.assembler.finish(length)
+    }
+
+    /// Takes bytes of a repair row of one of its blocks.
+    pub(super) fn repair(
+        &mut self,
+        header: &RepairHeader,
+        at: usize,
+        bytes: &[u8],
+        context: &mut Context,
+    ) -> Result<(), Error> {
+        let end = header.offset.saturating_add(header.length.into());
+        if self.assembler.given() >= end || self.assembler.gaps(header.offset..end).is_empty() {
+            if at == 0 && header.index == 0 {
+                context.losses.add(Losses::none(header));
+            }
+            return self.check(header, at, bytes, context);
+        }
+        let rebuild = match self.rebuilds.iter_mut().position(|rebuild| rebuild.fits(header)) {
+            Some(known) => &mut self.rebuilds[known],
+            None => {
+                if self.rebuilds.len() == MAX_REBUILDS {
+                    self.rebuilds.remove(0);
+                }
+                self.rebuilds.push(Rebuild::new(header, &self.assembler)?);
+                let last = self.rebuilds.len() - 1;
+                &mut self.rebuilds[last]
+            }
+        };
+        rebuild.repair(header.index, at, bytes)?;
+        self.rebuild(context)
     }
 
     /// The caller took bytes of a pipe; gives what to tell the peer, when it is time to.
@@ -144,14 +211,16 @@ impl Stream {
         loop {
             self.read_body(context)?;
             if !self.refill() {
-                return self.end(context);
+                return self.end(source, context);
             }
         }
     }
 
     /// Whether there is something to read.
     fn refill(&mut self) -> bool {
+        // Chunks are not read in order.
         if self.rest.is_empty()
+            && !matches!(self.body, Body::Chunks { .. })
             && let Some(piece) = self.assembler.pop()
         {
             self.rest = piece;
@@ -185,6 +254,9 @@ impl Stream {
             return Err(Error::Violation { expected: "streams of the sender's kinds", got });
         }
         match source {
+            Source::Main(_) if kind == Kind::Repair => {
+                return Ok(Some((kind.code(), "repair inside another channel".to_owned())));
+            }
             Source::Own(_) if kind != Kind::Control && !rules.accepts.contains(kind) => {
                 return Ok(Some((kind.code(), format!("{kind:?} was not offered a stream of its own"))));
             }
@@ -197,8 +269,13 @@ impl Stream {
         if header == Header::Control {
             self.list(header, context)?;
         }
-        self.body = Body::of(header, self.assembler.given() - self.rest.len() as u64);
+        self.body = Body::of(header, self.position());
         self.header = Some(header);
+        self.assembler.keep(match kind {
+            Kind::Update => usize::MAX,
+            Kind::Control | Kind::Wayland | Kind::Events if rules.repairs(source) => MAX_KEPT,
+            _ => 0,
+        });
         Ok(None)
     }
 
@@ -263,26 +340,119 @@ impl Stream {
                 let blob = blob.feed(&mut self.rest)?.map(|bytes| Event::Blob { hash: *hash, bytes });
                 context.outputs.extend(blob.map(event));
             }
-            Body::Update(update) => {
-                let chunks = update.feed(&mut self.rest)?;
-                let update = chunks.map(|chunks| Event::Update { header: update.header, chunks });
-                context.outputs.extend(update.map(event));
+            Body::Table { header, table } => {
+                let header = *header;
+                let Some(lengths) = table.feed(&mut self.rest)? else { return Ok(()) };
+                let chunks = Chunks::new(self.position(), &lengths);
+                self.rest = Bytes::new();
+                self.touched = 0..self.assembler.highest();
+                self.body = Body::Chunks { header, chunks };
+                self.read_chunks(context);
+            }
+            Body::Chunks { .. } => self.read_chunks(context),
+            Body::Repair { header, given } => {
+                let bytes = std::mem::take(&mut self.rest);
+                if *given + bytes.len() > header.row.into() {
+                    return Err(Error::Trailing { after: "a repair row", bytes: bytes.len() });
+                }
+                let at = *given;
+                *given += bytes.len();
+                if !bytes.is_empty() {
+                    context.repairs.push_back(Repair { header: *header, at, bytes });
+                }
             }
         }
         Ok(())
     }
 
+    /// Takes the chunks that what came since the last pump has made whole.
+    fn read_chunks(&mut self, context: &mut Context) {
+        let Body::Chunks { header, chunks } = &mut self.body else { return };
+        let touched = std::mem::take(&mut self.touched);
+        for index in chunks.take(&mut self.assembler, &touched) {
+            let (header, bytes) = (*header, chunks.get(index));
+            context.outputs.push_back(Output::Event(Event::Chunk { header, index, bytes }));
+        }
+    }
+
+    /// Puts bytes to the others.
+    fn put(&mut self, offset: u64, bytes: &Bytes) -> Result<(), Error> {
+        self.assembler.insert(offset, bytes)?;
+        let end = offset + bytes.len() as u64;
+        self.touched = match self.touched.is_empty() {
+            true => offset..end,
+            false => self.touched.start.min(offset)..self.touched.end.max(end),
+        };
+        Ok(())
+    }
+
+    /// Rebuilds what can be rebuilt, and forgets the blocks that are whole.
+    fn rebuild(&mut self, context: &mut Context) -> Result<(), Error> {
+        for mut rebuild in std::mem::take(&mut self.rebuilds) {
+            for (at, bytes) in rebuild.recover(&self.assembler) {
+                context.rebuilt.bytes += bytes.len() as u64;
+                self.rebuilt = true;
+                self.put(at, &bytes)?;
+            }
+            if self.assembler.gaps(rebuild.range()).is_empty() {
+                context.losses.add(rebuild.losses());
+                context.rebuilt.blocks += u64::from(rebuild.has_recovered());
+            } else {
+                self.rebuilds.push(rebuild);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks now and then, in debug builds, whether repair would have repaired.
+    fn check(
+        &self,
+        header: &RepairHeader,
+        at: usize,
+        bytes: &[u8],
+        context: &mut Context,
+    ) -> Result<(), Error> {
+        let end = header.offset + u64::from(header.length);
+        let usable = at == 0 && bytes.len() == usize::from(header.row);
+        if !cfg!(debug_assertions) || !usable || !self.assembler.gaps(header.offset..end).is_empty() {
+            return Ok(());
+        }
+        context.checks += 1;
+        if context.checks % CHECK_EVERY != 1 {
+            return Ok(());
+        }
+        rebuild::check(header, &self.assembler, bytes)
+    }
+
+    /// Where in the stream the next byte to be read lies.
+    fn position(&self) -> u64 {
+        self.assembler.given() - self.rest.len() as u64
+    }
+
     /// Ends the stream if that was its last byte.
-    fn end(&mut self, context: &mut Context) -> Result<Verdict, Error> {
+    fn end(&mut self, source: Source, context: &mut Context) -> Result<Verdict, Error> {
+        if let Body::Chunks { header, chunks } = &mut self.body {
+            let (seen, end) = (self.assembler.length().unwrap_or(self.assembler.highest()), chunks.end());
+            if seen > end || self.assembler.length().is_some_and(|length| length < end) {
+                let got = format!("the end of one after {seen} bytes instead of {end}");
+                return Err(Error::Violation { expected: "an update as its table says", got });
+            }
+            let Some(chunks) = chunks.whole() else { return Ok(Verdict::Open) };
+            context.outputs.push_back(Output::Event(Event::Update { header: *header, chunks }));
+            if self.rebuilt {
+                context.outputs.push_back(Output::Rebuilt { source });
+            }
+            return Ok(Verdict::Over);
+        }
         if !self.assembler.is_complete() {
             return Ok(Verdict::Open);
         }
         let whole = match &self.body {
             Body::Header(_) | Body::Pipe(_) => true,
-            Body::Control(_) => false,
+            Body::Control(_) | Body::Table { .. } | Body::Chunks { .. } => false,
             Body::Messages(frames) => frames.is_between_messages(),
             Body::Blob { blob, .. } => blob.is_done(),
-            Body::Update(update) => update.is_done(),
+            Body::Repair { header, given } => *given == header.row.into(),
         };
         if !whole {
             let got = format!("the end of {:?}", self.header);
@@ -303,9 +473,21 @@ impl Body {
             Header::Wayland { .. } | Header::Events { .. } => {
                 Self::Messages(Frames::new("a message's length", MAX_MESSAGE))
             }
-            Header::Update(header) => Self::Update(Update::new(header)),
+            Header::Update(header) => Self::Table { header, table: Table::default() },
+            Header::Repair(header) => Self::Repair { header, given: 0 },
             Header::Pipe { .. } => Self::Pipe(Window { begin, given: 0, consumed: 0, announced: 0 }),
             Header::Blob { hash, length } => Self::Blob { hash, blob: Blob::new(length) },
         }
     }
 }
+
+/// What a long-lived channel keeps of what it has given out, so that a block can be rebuilt: one flush, and what its
+/// ranges cost.
+const MAX_KEPT: usize = MAX_FLUSH / 4 * 5;
+
+/// Most blocks of one stream that wait for source or repair; the oldest is given up for another, and QUIC's own
+/// retransmission makes it whole.
+const MAX_REBUILDS: usize = 64;
+
+/// In debug builds, one of so many rows that were not needed is used for a check.
+const CHECK_EVERY: u64 = 16;

@@ -365,7 +365,7 @@ proptest! {
             };
             alone.session.receive(Time::from_millis(rng.below(3000) as u64), arrival);
             prop_assert!(alone.session.incoming.buffered() <= received);
-            while alone.session.poll_transmit().is_some() {}
+            while alone.session.poll_transmit(Time::ZERO).is_some() {}
         }
         let closed = alone.events().iter().filter(|event| matches!(event, Event::Closed { .. })).count();
         prop_assert_eq!(closed, usize::from(alone.session.is_closed()));
@@ -434,7 +434,9 @@ fn what_is_given_up_is_freed_and_stays_over() {
 fn a_stopped_update_is_no_event() {
     let mut alone = Alone::ready(Side::App);
     alone.session.send_update(update(1, 1), vec![vec![1; 50_000]; 3]).unwrap();
-    let Some(Transmit::Open { stream, .. }) = alone.session.poll_transmit() else { panic!("no stream") };
+    let Some(Transmit::Open { stream, .. }) = alone.session.poll_transmit(Time::ZERO) else {
+        panic!("no stream")
+    };
     alone.session.receive(Time::ZERO, Arrival::Stopped { stream, code: 0 });
     assert_eq!(alone.events(), []);
     assert_eq!(alone.session.content_budget(&LinkState::default()), MIN_WINDOW, "nothing is queued any more");

@@ -3,6 +3,7 @@
 mod delivery;
 mod handshake;
 mod hostile;
+mod repair;
 mod routing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,7 +162,7 @@ impl Pair {
                     }
                     end.events.push(event);
                 }
-                let Some(transmit) = self.ends[at].session.poll_transmit() else { break };
+                let Some(transmit) = self.ends[at].session.poll_transmit(self.now) else { break };
                 self.carry(at, transmit);
             }
         }
@@ -175,10 +176,10 @@ impl Pair {
                 let end = &mut self.ends[at];
                 if stream.0 > 0 && self.plan.open_failures > 0 && stream.0 % self.plan.open_failures == 0 {
                     end.failed.insert(stream);
-                } else {
-                    let number = StreamId(end.opened.len() as u64);
-                    assert_eq!(end.opened.insert(stream, number), None, "opened twice");
                 }
+                let number = StreamId(end.opened.len() as u64);
+                assert_eq!(number, stream, "the sides count streams alike");
+                assert_eq!(end.opened.insert(stream, number), None, "opened twice");
             }
             Transmit::Data { stream, bytes, finish } if self.ends[at].failed.contains(&stream) => {
                 self.fly(at, &Arrival::OpenFailed { stream, bytes, finish });
@@ -309,7 +310,7 @@ impl Alone {
         let mut alone = Self::new(Config::new(side));
         alone.data(0, 0, &hello_stream(&hello_of(side.peer())));
         assert!(matches!(alone.events()[..], [Event::Ready { .. }]));
-        while alone.session.poll_transmit().is_some() {}
+        while alone.session.poll_transmit(Time::ZERO).is_some() {}
         alone
     }
 
@@ -328,7 +329,7 @@ impl Alone {
     }
 
     pub(super) fn transmits(&mut self) -> Vec<Transmit> {
-        std::iter::from_fn(|| self.session.poll_transmit()).collect()
+        std::iter::from_fn(|| self.session.poll_transmit(Time::ZERO)).collect()
     }
 
     /// Why it closed; it must have, exactly once, as the last event.

@@ -64,11 +64,13 @@ fn large_channels_let_others_into_the_main_one() {
     pair.settle();
     pair.forget();
     pair.app().send_update(update(1, 1), vec![vec![1; 60_000]; 10]).unwrap();
-    assert!(pair.app().poll_transmit().is_some());
+    assert!(pair.app().poll_transmit(Time::ZERO).is_some());
     pair.app().send(channel, b"urgent").unwrap();
-    let Some(Transmit::Data { bytes, .. }) = pair.app().poll_transmit() else { panic!("nothing left") };
+    let Some(Transmit::Data { bytes, .. }) = pair.app().poll_transmit(Time::ZERO) else {
+        panic!("nothing left")
+    };
     assert!(bytes.len() < 30, "the urgent message is next, not the rest of the update");
-    while let Some(Transmit::Data { bytes, .. }) = pair.app().poll_transmit() {
+    while let Some(Transmit::Data { bytes, .. }) = pair.app().poll_transmit(Time::ZERO) {
         assert!(bytes.len() <= (16 << 10) + 32);
     }
 }

@@ -1,0 +1,250 @@
+//! The sending side of repair: which blocks are protected, how much, and when their rows leave.
+//!
+//! It makes rows of bytes that the session has handed over, and holds them back for a moment: a row that shares a packet
+//! with its source dies with it. How much is the repair controller's decision. Invariant: a row is only ever made of
+//! bytes that were handed over as they are, so that what it rebuilds is what QUIC would have delivered.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wayferry_fec::{Block, Layout, LossPrior, Mode, Queue, RepairController, Report, encode};
+
+use super::Repair;
+use crate::rebuild::Losses;
+use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Protector {
+    controller: Option<RepairController>,
+    link: LinkState,
+    /// What the carrier's counters were when the controller was last told.
+    reported: (u64, u64),
+    /// Of what the receiver told, with which the carrier's losses are put into runs.
+    seen: Losses,
+    held: BTreeMap<(Time, u64), Row>,
+    held_bytes: usize,
+    count: u64,
+    sent: Sent,
+}
+
+/// A row that waits for its time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) header: RepairHeader,
+    pub(super) priority: Priority,
+    pub(super) bytes: Bytes,
+}
+
+/// What repair has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) blocks: u64,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+/// Bytes that were handed over on a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) stream: StreamId,
+    pub(super) priority: Priority,
+    /// Where in the stream they begin.
+    pub(super) offset: u64,
+    pub(super) pieces: &'a [Bytes],
+}
+
+impl Protector {
+    pub(super) fn new(repair: Repair) -> Self {
+        let controller = match repair {
+            Repair::Off => None,
+            Repair::Fixed(ratio) => Some(RepairController::new(Mode::Fixed(ratio), LossPrior::default())),
+            Repair::Adaptive(prior) => Some(RepairController::new(Mode::Adaptive, prior)),
+        };
+        Self {
+            controller,
+            link: LinkState::default(),
+            reported: (0, 0),
+            seen: Losses::default(),
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            count: 0,
+            sent: Sent::default(),
+        }
+    }
+
+    /// Takes what the carrier knows of its link now.
+    pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
+        self.link = *link;
+        let packets = link.sent_packets.saturating_sub(self.reported.0);
+        let lost = link.lost_packets.saturating_sub(self.reported.1).min(packets);
+        let Some(controller) = self.controller.as_mut().filter(|_| packets >= REPORT_EVERY || lost > 0)
+        else {
+            return;
+        };
+        self.reported = (link.sent_packets, link.lost_packets);
+        let runs = match self.seen.lost {
+            0 => lost,
+            seen => (lost * self.seen.runs).div_ceil(seen),
+        };
+        let queue = Queue { delay: link.queue_delay, base_rtt: link.base_rtt };
+        controller.report(now.since_start(), Report { packets, lost, runs }, queue);
+    }
+
+    /// Takes what the receiver saw. Only how losses cluster: how many there are, the carrier counts itself.
+    pub(super) fn receiver_saw(&mut self, losses: Losses) {
+        if self.seen.packets > FORGET_AFTER {
+            let Losses { packets, lost, runs } = self.seen;
+            self.seen = Losses { packets: packets / 2, lost: lost / 2, runs: runs.div_ceil(2) };
+        }
+        self.seen.packets = self.seen.packets.saturating_add(losses.packets);
+        self.seen.lost = self.seen.lost.saturating_add(losses.lost);
+        self.seen.runs = self.seen.runs.saturating_add(losses.runs);
+    }
+
+    /// Protects bytes that have just been handed over, as one block or, where they are too many, the last of them as
+    /// several: what was sent more than a round trip before the end is sent again before the end.
+    pub(super) fn protect(&mut self, now: Time, source: Source<'_>) {
+        let Some(payload) = self.link.payload.filter(|_| self.controller.is_some()) else { return };
+        let row = usize::from(payload).clamp(1, MAX_ROW);
+        let total: usize = source.pieces.iter().map(Bytes::len).sum();
+        let tail = total.min(self.tail().max(row));
+        let mut skip = total - tail;
+        // Even blocks, each with room for its repair.
+        let blocks = tail.div_ceil(row).div_ceil(MAX_SOURCE_ROWS).max(1);
+        for left in (1..=blocks).rev() {
+            let length = (total - skip).div_ceil(left);
+            if length > 0 {
+                let pieces = slice(source.pieces, skip, length);
+                self.protect_block(
+                    now,
+                    Source { offset: source.offset + skip as u64, pieces: &pieces, ..source },
+                    row,
+                );
+            }
+            skip += length;
+        }
+    }
+
+    /// Forgets the rows of a stream that is not wanted any more.
+    pub(super) fn forget(&mut self, stream: StreamId) {
+        let bytes = &mut self.held_bytes;
+        self.held.retain(|_, row| {
+            let stays = row.header.stream != stream;
+            *bytes -= if stays { 0 } else { row.bytes.len() };
+            stays
+        });
+    }
+
+    /// When the next row may leave.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.held.keys().next().map(|(at, _)| *at)
+    }
+
+    /// The next row that may leave.
+    pub(super) fn due(&mut self, now: Time) -> Option<Row> {
+        let entry = self.held.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let row = entry.remove();
+        self.held_bytes -= row.bytes.len();
+        self.sent.rows += 1;
+        self.sent.bytes += row.bytes.len() as u64;
+        Some(row)
+    }
+
+    /// What repair has cost so far.
+    pub(super) fn sent(&self) -> Sent {
+        self.sent
+    }
+
+    /// What the next connection over this link should begin with.
+    pub(super) fn loss_prior(&self) -> LossPrior {
+        self.controller.as_ref().map(RepairController::export).unwrap_or_default()
+    }
+
+    /// The share of packets that the link loses, from 0 to 1, and how many in a row; as far as is known.
+    pub(super) fn loss(&self) -> Option<(f64, f64)> {
+        self.controller.as_ref().map(|controller| (controller.loss(), controller.mean_burst()))
+    }
+
+    /// How many bytes at the end of much can be lost without being sent again before the end.
+    fn tail(&self) -> usize {
+        let Some(rate) = self.link.rate else { return usize::MAX };
+        let trip = self.link.rtt.as_secs_f64() * TAIL_TRIPS;
+        (trip * rate as f64) as usize
+    }
+
+    fn protect_block(&mut self, now: Time, source: Source<'_>, row: usize) {
+        let length: usize = source.pieces.iter().map(Bytes::len).sum();
+        let Ok(layout) = Layout::new(length, row) else { return };
+        let Some(controller) = &mut self.controller else { return };
+        let block = Block {
+            rows: layout.rows(),
+            row: layout.row(),
+            rtt: self.link.rtt,
+            rate: self.link.rate.unwrap_or(0),
+            window_limited: false,
+        };
+        let plan = controller.plan(now.since_start(), block);
+        let rows = usize::from(plan.rows).min(layout.max_repair()) as u8;
+        if rows == 0 || self.held_bytes > MAX_HELD {
+            return;
+        }
+        self.sent.blocks += 1;
+        let pieces: Vec<&[u8]> = source.pieces.iter().map(|piece| &piece[..]).collect();
+        for (index, bytes) in encode(layout, &pieces, 0..rows).into_iter().enumerate() {
+            let later = plan.second_after.filter(|_| index > 0).unwrap_or_default();
+            let header = RepairHeader {
+                stream: source.stream,
+                offset: source.offset,
+                length: length as u32,
+                row: layout.row() as u16,
+                index: index as u8,
+            };
+            self.held_bytes += bytes.len();
+            self.count += 1;
+            let row = Row { header, priority: source.priority.repair(), bytes: bytes.into() };
+            self.held.insert((now + HOLD + later, self.count), row);
+        }
+    }
+}
+
+/// The `length` bytes after `skip` of what the pieces make up.
+fn slice(pieces: &[Bytes], mut skip: usize, mut length: usize) -> Vec<Bytes> {
+    let mut slices = Vec::new();
+    for piece in pieces {
+        let start = skip.min(piece.len());
+        let end = piece.len().min(start + length);
+        if end > start {
+            slices.push(piece.slice(start..end));
+        }
+        skip -= start;
+        length -= end - start;
+    }
+    slices
+}
+
+impl Row {
+    /// What its stream begins with.
+    pub(super) fn header(&self) -> Header {
+        Header::Repair(self.header)
+    }
+}
+
+/// How long a row is held back: longer than a sender takes to fill a packet with what was handed over before.
+const HOLD: Duration = Duration::from_millis(2);
+
+/// Most source rows of a block, so that repair of ten percent and more has room beside them.
+const MAX_SOURCE_ROWS: usize = 220;
+
+/// A loss is known, and mended by QUIC, after about so many round trips.
+const TAIL_TRIPS: f64 = 1.25;
+
+/// Bytes of rows that wait; more blocks go unprotected meanwhile. A block has at most 4096 × 255.
+const MAX_HELD: usize = 16 << 20;
+
+/// Packets after which the controller is told that none was lost.
+const REPORT_EVERY: u64 = 32;
+
+/// Packets after which what the receiver told counts half.
+const FORGET_AFTER: u64 = 4096;

@@ -1,0 +1,416 @@
+//! Protected blocks: what is lost is rebuilt from its repair, without being sent again.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::RepairHeader;
+use crate::wire::Reader;
+
+/// What the carrier tells of a link that lost something before.
+fn link() -> LinkState {
+    LinkState {
+        payload: Some(PAYLOAD as u16),
+        rate: Some(10_000_000),
+        rtt: Duration::from_millis(100),
+        base_rtt: Duration::from_millis(100),
+        ..LinkState::default()
+    }
+}
+
+const PAYLOAD: usize = 1000;
+
+/// A sender and a receiver, and packets between them that the test drops.
+struct Wire {
+    sender: Alone,
+    receiver: Alone,
+    sent: BTreeMap<StreamId, u64>,
+    now: Time,
+}
+
+type Packet = Vec<Arrival>;
+
+impl Wire {
+    fn new(side: Side, repair: Repair) -> Self {
+        let mut sender = Alone::new(Config { repair, ..Config::new(side) });
+        sender.data(0, 0, &hello_stream(&hello_of(side.peer())));
+        sender.session.set_link(Time::ZERO, &link());
+        let mut wire = Self {
+            sender,
+            receiver: Alone::new(Config { repair: Repair::Off, ..Config::new(side.peer()) }),
+            sent: BTreeMap::new(),
+            now: Time::ZERO,
+        };
+        let packets = wire.packets();
+        wire.deliver(packets.iter().flatten());
+        wire.sender.events();
+        wire.receiver.events();
+        wire.receiver.transmits();
+        wire
+    }
+
+    /// What the sender has to send within the next milliseconds, repair included, in packets as QUIC fills them.
+    fn packets(&mut self) -> Vec<Packet> {
+        let mut packets = vec![];
+        let mut room = 0;
+        for after in [0, 2, 10] {
+            self.now += Duration::from_millis(after);
+            self.sender.session.on_timeout(self.now);
+            while let Some(transmit) = self.sender.session.poll_transmit(self.now) {
+                let Transmit::Data { stream, mut bytes, finish } = transmit else { continue };
+                loop {
+                    if room == 0 {
+                        packets.push(vec![]);
+                        room = PAYLOAD;
+                    }
+                    let packet = packets.last_mut().expect("a packet");
+                    let part = bytes.split_to(bytes.len().min(room));
+                    room -= part.len();
+                    let offset = self.sent.entry(stream).or_default();
+                    packet.push(Arrival::Data { stream, offset: *offset, bytes: part.clone() });
+                    *offset += part.len() as u64;
+                    if bytes.is_empty() {
+                        if finish {
+                            packet.push(Arrival::Finished { stream, length: *offset });
+                        }
+                        break;
+                    }
+                }
+            }
+            room = 0; // what was held back does not share a packet
+        }
+        packets
+    }
+
+    fn deliver<'a>(&mut self, arrivals: impl IntoIterator<Item = &'a Arrival>) {
+        for arrival in arrivals {
+            self.receiver.session.receive(self.now, arrival.clone());
+        }
+    }
+
+    /// Delivers all packets but those.
+    fn deliver_but(&mut self, packets: &[Packet], dropped: &[usize]) {
+        for (n, packet) in packets.iter().enumerate() {
+            if !dropped.contains(&n) {
+                self.deliver(packet);
+            }
+        }
+    }
+
+    fn updates(&mut self) -> Vec<Vec<Bytes>> {
+        let updates = self.receiver.events().into_iter().filter_map(|event| match event {
+            Event::Update { chunks, .. } => Some(chunks),
+            Event::Chunk { .. } => None,
+            other => panic!("only updates were sent: {other:?}"),
+        });
+        updates.collect()
+    }
+
+    fn messages(&mut self) -> Vec<Bytes> {
+        let messages = self.receiver.events().into_iter().filter_map(|event| match event {
+            Event::Message { bytes, .. } => Some(bytes),
+            _ => None,
+        });
+        messages.collect()
+    }
+}
+
+fn chunks(seed: u64, lengths: &[usize]) -> Vec<Vec<u8>> {
+    let mut dice = Dice(seed);
+    lengths.iter().map(|length| dice.bytes(*length)).collect()
+}
+
+/// An update of nine packets and its three or more of repair, from which these are dropped.
+fn update_without(dropped: &[usize]) -> (usize, bool) {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(1.3));
+    let sent = chunks(1, &[3000, 2500, 500, 2800]);
+    wire.sender.session.send_update(update(1, 1), sent.clone()).unwrap();
+    let packets = wire.packets();
+    wire.deliver_but(&packets, dropped);
+    let updates = wire.updates();
+    assert!(updates.iter().all(|chunks| *chunks == sent), "a wrong update");
+    assert!(updates.len() <= 1);
+    // What QUIC sends again changes nothing, or helps where repair did not.
+    let rebuilt = updates.len() == 1;
+    wire.deliver(packets.iter().flatten());
+    assert_eq!(wire.updates().len(), usize::from(!rebuilt));
+    assert_eq!(wire.receiver.session.incoming.buffered(), 0);
+    (packets.len(), rebuilt)
+}
+
+#[test]
+fn any_packet_may_be_lost_and_any_two() {
+    let (count, whole) = update_without(&[]);
+    assert!(whole && count >= 12, "{count} packets");
+    for first in 0..count {
+        for second in first..count {
+            assert_eq!(update_without(&[first, second]), (count, true), "without {first} and {second}");
+        }
+    }
+}
+
+#[test]
+fn without_enough_repair_the_update_waits() {
+    assert!(!update_without(&[0, 2, 4, 6]).1);
+    // All of the repair and something of the source.
+    assert!(!update_without(&[3, 9, 10, 11, 12, 13]).1);
+}
+
+#[test]
+fn what_was_rebuilt_is_stopped_and_then_reset() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(1.1));
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[5000])).unwrap();
+    let packets = wire.packets();
+    wire.deliver_but(&packets, &[2]);
+    assert_eq!(wire.updates().len(), 1);
+    let stops = wire.receiver.transmits();
+    let [Transmit::Stop { stream, code: STREAM_CANCELLED }] = stops[..] else { panic!("{stops:?}") };
+    wire.sender.session.receive(wire.now, Arrival::Stopped { stream, code: STREAM_CANCELLED });
+    assert_eq!(wire.sender.transmits(), [Transmit::Reset { stream, code: STREAM_CANCELLED }]);
+    assert_eq!(wire.sender.events(), []);
+    wire.deliver(&[Arrival::Reset { stream, code: STREAM_CANCELLED }]);
+    assert_eq!(wire.receiver.events(), []);
+    let counts = wire.receiver.session.repair();
+    assert!(counts.rebuilt == 1 && (900..=1100).contains(&counts.rebuilt_bytes), "{counts:?}");
+}
+
+#[test]
+fn chunks_are_told_as_they_come() {
+    let mut wire = Wire::new(Side::App, Repair::Off);
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[900, 1000, 1000, 1000])).unwrap();
+    let packets = wire.packets();
+    assert_eq!(packets.len(), 4);
+    let indices = |wire: &mut Wire, n: usize| -> Vec<usize> {
+        wire.deliver(&packets[n]);
+        let events = wire.receiver.events();
+        let chunks = events.iter().filter_map(|event| match event {
+            Event::Chunk { index, .. } => Some(*index),
+            _ => None,
+        });
+        chunks.collect()
+    };
+    assert_eq!(indices(&mut wire, 3), []);
+    assert_eq!(indices(&mut wire, 2), []);
+    assert_eq!(indices(&mut wire, 0), [0, 3]);
+    assert_eq!(indices(&mut wire, 1), [1, 2]);
+}
+
+/// A key's packet is lost; the key comes all the same, once, and in order.
+#[test]
+fn a_flush_of_one_packet_may_be_lost_whole() {
+    let mut wire = Wire::new(Side::Display, Repair::Fixed(2.0));
+    let channel = wire.sender.session.open(events(1));
+    let mut late = vec![];
+    for key in 0..30_u8 {
+        wire.sender.session.send(channel, &[key; 40]).unwrap();
+        let packets = wire.packets();
+        assert_eq!(packets.len(), 2, "source and repair");
+        let lost = usize::from(key % 3 == 1);
+        wire.deliver(&packets[1 - lost]);
+        assert_eq!(wire.messages(), [vec![key; 40]], "the first of the two is enough");
+        late.extend(packets.into_iter().nth(lost));
+    }
+    wire.deliver(late.iter().flatten());
+    assert_eq!(wire.messages(), [] as [Bytes; 0]);
+    assert!(!wire.receiver.session.is_closed());
+}
+
+#[test]
+fn a_lost_flush_does_not_hold_back_those_after_it_for_long() {
+    let mut wire = Wire::new(Side::Display, Repair::Fixed(2.0));
+    let channel = wire.sender.session.open(events(1));
+    let mut packets = vec![];
+    for key in 0..3_u8 {
+        wire.sender.session.send(channel, &[key; 40]).unwrap();
+        packets.push(wire.packets());
+    }
+    wire.deliver(&packets[0][0]);
+    wire.deliver(&packets[2][0]);
+    assert_eq!(wire.messages().len(), 1, "the second is missing");
+    wire.deliver(&packets[1][1]);
+    assert_eq!(wire.messages(), [vec![1; 40], vec![2; 40]]);
+}
+
+/// The part of a block that was given out is needed to rebuild the rest.
+#[test]
+fn a_long_flush_is_rebuilt_with_what_was_given_out() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(1.1));
+    let channel = wire.sender.session.open(wayland(1));
+    for round in 0..20_u8 {
+        let sent: Vec<Vec<u8>> = (0..8).map(|n| vec![round * 8 + n; 1000]).collect();
+        for message in &sent {
+            wire.sender.session.send(channel, message).unwrap();
+        }
+        let packets = wire.packets();
+        wire.deliver_but(&packets, &[usize::from(round) % 8]);
+        assert_eq!(wire.messages(), sent, "round {round}");
+    }
+}
+
+#[test]
+fn the_main_channel_is_protected_too() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
+    wire.sender.session.control(&Control::Exit { code: 3 }).unwrap();
+    let packets = wire.packets();
+    wire.deliver(&packets[1]);
+    assert_eq!(wire.receiver.events(), [Event::Control(Control::Exit { code: 3 })]);
+}
+
+#[test]
+fn repair_is_held_back() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[100])).unwrap();
+    let kinds =
+        |transmits: &[Transmit]| transmits.iter().filter(|t| matches!(t, Transmit::Data { .. })).count();
+    let mut at_once = vec![];
+    while let Some(transmit) = wire.sender.session.poll_transmit(wire.now) {
+        at_once.push(transmit);
+    }
+    assert_eq!(kinds(&at_once), 1);
+    let due = wire.sender.session.next_timeout().unwrap();
+    assert!((1..=3).contains(&due.since(wire.now).as_millis()), "{due:?}");
+    wire.sender.session.on_timeout(due);
+    assert_eq!(kinds(&wire.sender.transmits()), 1);
+    assert_eq!(
+        wire.sender.session.next_timeout().map(|at| at.since(due) > Duration::from_millis(100)),
+        Some(true)
+    );
+}
+
+#[test]
+fn repair_needs_a_carrier_and_a_peer_that_can_use_it() {
+    let rows = |link: LinkState, accepted: Kinds| {
+        let mut sender = Alone::new(Config { repair: Repair::Fixed(2.0), ..Config::new(Side::App) });
+        sender.data(0, 0, &hello_stream(&Hello { streams: accepted, ..hello_of(Side::Display) }));
+        sender.session.set_link(Time::ZERO, &link);
+        sender.session.send_update(update(1, 1), chunks(1, &[100])).unwrap();
+        sender.transmits();
+        sender.session.on_timeout(Time::from_millis(100));
+        sender.session.repair().rows
+    };
+    assert!(rows(link(), Kinds::ALL) > 0);
+    assert_eq!(rows(LinkState { payload: None, ..link() }, Kinds::ALL), 0);
+    assert_eq!(rows(link(), Kinds::ALL.without(Kind::Repair)), 0);
+}
+
+/// A stream that was given up costs no more repair.
+#[test]
+fn repair_of_a_stopped_update_is_not_sent() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[5000])).unwrap();
+    let opened = wire.sender.transmits();
+    let Some(Transmit::Open { stream, .. }) = opened.first() else { panic!("{opened:?}") };
+    wire.sender.session.receive(wire.now, Arrival::Stopped { stream: *stream, code: 0 });
+    wire.sender.transmits();
+    wire.sender.session.on_timeout(Time::from_millis(1000));
+    assert!(!wire.sender.transmits().iter().any(|transmit| matches!(transmit, Transmit::Open { .. })));
+}
+
+#[test]
+fn a_large_update_is_several_blocks() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(1.05));
+    let sent = chunks(7, &[60_000; 10]);
+    wire.sender.session.send_update(update(1, 1), sent.clone()).unwrap();
+    let packets = wire.packets();
+    let lost: Vec<usize> = (0..20).map(|n| n * 30).collect();
+    wire.deliver_but(&packets, &lost);
+    assert_eq!(wire.updates(), [sent]);
+    assert!(wire.sender.session.repair().blocks >= 3);
+}
+
+/// What the sender learns from the receiver.
+#[test]
+fn losses_are_told_to_the_sender() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(1.5));
+    wire.now = Time::from_millis(500);
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[9000])).unwrap();
+    let packets = wire.packets();
+    wire.deliver_but(&packets, &[2, 3, 6]);
+    wire.now += Duration::from_millis(300);
+    wire.deliver(&packets[0]);
+    let mut told = Losses::default();
+    for transmit in wire.receiver.transmits() {
+        let Transmit::Data { bytes, .. } = transmit else { continue };
+        let mut frames = Reader::new(&bytes);
+        while let Ok(frame) = frames.bytes(1000, "a frame") {
+            if let Ok(Some(Control::Losses(losses))) = Control::decode(&Bytes::copy_from_slice(frame)) {
+                told.add(losses);
+            }
+        }
+    }
+    // The main channel had a block of its own, which came.
+    assert_eq!(told, Losses { packets: 11, lost: 3, runs: 2 });
+}
+
+#[test]
+fn hostile_repair_is_bounded() {
+    let mut alone = Alone::ready(Side::Display);
+    for n in 0..200_000_u64 {
+        let header = Header::Repair(RepairHeader {
+            stream: StreamId(3 + n % 1000),
+            offset: n,
+            length: 254 * 4096,
+            row: 4096,
+            index: 0,
+        });
+        alone.data(
+            5_000_000 + n,
+            0,
+            &stream(header, |writer| {
+                writer.raw(&[1; 100]);
+            }),
+        );
+        if alone.session.is_closed() {
+            break;
+        }
+    }
+    let limit = too_much(&mut alone);
+    assert!(limit.contains("buffered bytes") || limit.contains("open streams"), "{limit}");
+}
+
+fn too_much(alone: &mut Alone) -> String {
+    match alone.closed() {
+        CloseReason::TooMuch(limit) => limit,
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_order_with_repeats_and_gaps_gives_each_update_once(
+        seed: u64,
+        ratio in prop::sample::select(vec![1.0_f64, 1.03, 1.1, 1.5, 2.0]),
+        loss in 0_usize..300,
+    ) {
+        let mut dice = Dice(seed);
+        let mut wire = Wire::new(Side::App, Repair::Fixed(ratio));
+        let mut said = BTreeMap::new();
+        for number in 1..=4 {
+            let lengths: Vec<usize> = (0..dice.below(5)).map(|_| 1 + dice.below(9000)).collect();
+            let chunks = chunks(seed ^ number, &lengths);
+            wire.sender.session.send_update(update(1, number), chunks.clone()).unwrap();
+            said.insert(update(1, number), chunks.into_iter().map(Bytes::from).collect::<Vec<_>>());
+        }
+        let mut packets = wire.packets();
+        for n in (1..packets.len()).rev() {
+            packets.swap(n, dice.below(n + 1));
+        }
+        let mut heard = BTreeMap::new();
+        let mut late = vec![];
+        for packet in packets {
+            if dice.below(1000) < loss {
+                late.push(packet.clone());
+                continue;
+            }
+            for _ in 0..1 + dice.below(6) / 5 {
+                wire.deliver(&packet);
+            }
+        }
+        wire.deliver(late.iter().flatten());
+        for event in wire.receiver.events() {
+            if let Event::Update { header, chunks } = event {
+                prop_assert_eq!(heard.insert(header, chunks), None, "twice");
+            }
+        }
+        prop_assert_eq!(heard, said);
+    }
+}
