@@ -35,8 +35,9 @@ pub(super) struct Pump {
     streams: HashMap<StreamId, Outgoing>,
     /// Streams with bytes that flow control keeps here, highest priority first.
     blocked: BTreeSet<Place>,
-    /// Streams that the peer does not let us open yet, likewise.
-    waiting: BTreeSet<Place>,
+    /// Streams that the peer does not let us open yet. They are opened in the order of their numbers, those that were
+    /// given up too, so that QUIC counts them as the session does: repair names streams by number.
+    waiting: BTreeSet<StreamId>,
     /// Those that had to wait, the longest first; may name some that no longer do.
     patience: VecDeque<(Instant, StreamId)>,
     opening: Option<Opening>,
@@ -198,7 +199,7 @@ impl Pump {
             watch: None,
         };
         self.streams.insert(id, outgoing);
-        self.waiting.insert((Reverse(priority.0), id));
+        self.waiting.insert(id);
         if self.opening.is_none() {
             self.open_next().await;
         }
@@ -233,16 +234,15 @@ impl Pump {
         self.open_next().await;
     }
 
-    /// The most important of those who wait gets the stream.
+    /// The first of those who wait gets the stream.
     async fn assign(&mut self, mut stream: SendStream) {
-        let Some((_, id)) = self.waiting.pop_first() else {
+        let first = self.waiting.pop_first();
+        let Some((id, outgoing)) = first.and_then(|id| Some((id, self.streams.get_mut(&id)?))) else {
             // Nobody wants it any more; the peer may forget it.
             let _ = stream.reset(VarInt::from_u32(0));
             return;
         };
-        let Some(outgoing) = self.streams.get_mut(&id) else {
-            return;
-        };
+        debug_assert_eq!(stream.id().index(), id.0, "the session's number is the stream's");
         let _ = stream.set_priority(outgoing.priority.0);
         let stopped = stream.stopped();
         outgoing.watch = Some(self.watches.spawn(async move { (id, stopped.await) }));
@@ -288,10 +288,8 @@ impl Pump {
         if let Some(stream) = &outgoing.stream {
             let _ = stream.set_priority(priority.0);
         }
-        for places in [&mut self.blocked, &mut self.waiting] {
-            if places.remove(&(Reverse(old.0), id)) {
-                places.insert((Reverse(priority.0), id));
-            }
+        if self.blocked.remove(&(Reverse(old.0), id)) {
+            self.blocked.insert((Reverse(priority.0), id));
         }
     }
 
@@ -312,9 +310,7 @@ impl Pump {
 
     fn forget(&mut self, id: StreamId) -> Option<Outgoing> {
         let outgoing = self.streams.remove(&id)?;
-        let place = (Reverse(outgoing.priority.0), id);
-        self.blocked.remove(&place);
-        self.waiting.remove(&place);
+        self.blocked.remove(&(Reverse(outgoing.priority.0), id));
         self.backlog.sub(outgoing.priority, outgoing.queued);
         if let Some(watch) = &outgoing.watch {
             watch.abort();
@@ -381,7 +377,8 @@ impl Pump {
     }
 
     fn is_delivered(&self) -> bool {
-        self.blocked.is_empty() && self.waiting.is_empty() && self.shared.meter.is_quiet()
+        let waits = self.waiting.iter().any(|id| self.streams.contains_key(id));
+        self.blocked.is_empty() && !waits && self.shared.meter.is_quiet()
     }
 
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
