@@ -1,0 +1,40 @@
+//! Which congestion controller a connection has.
+
+use std::sync::Arc;
+
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig};
+
+/// A congestion controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Controller {
+    /// noq's BBR3. It seeds itself: two runs with it are not alike.
+    Bbr3,
+    /// noq's CUBIC.
+    Cubic,
+}
+
+impl Controller {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Bbr3, Self::Cubic];
+
+    /// As in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bbr3 => "bbr3",
+            Self::Cubic => "cubic",
+        }
+    }
+
+    /// Whether the same seed gives the same run.
+    pub fn is_deterministic(self) -> bool {
+        self != Self::Bbr3
+    }
+}
+
+/// Makes controllers of this kind.
+pub fn factory(controller: Controller) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match controller {
+        Controller::Bbr3 => Arc::new(Bbr3Config::default()),
+        Controller::Cubic => Arc::new(CubicConfig::default()),
+    }
+}
