@@ -14,10 +14,12 @@ mod clock;
 mod controller;
 mod crypto;
 mod error;
+//GRID
 mod host;
 pub mod link;
 mod meter;
 mod random;
+pub mod session;
 mod stats;
 mod transport;
 mod unit;

@@ -1,0 +1,160 @@
+//! The display side: asks for updates and notes when their chunks came.
+//!
+//! Invariant: what came is what was sent; anything else is a fault, and the run is worth nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use noq_proto::StreamEvent;
+use wayferry_proto::{ChannelId, Event, Header, Side, Time, UpdateHeader};
+
+use super::Delivery;
+use super::app_side::CONNECTION;
+use super::log::Log;
+use super::plan::{Pace, Place, Plan, pattern};
+use super::port::Port;
+use super::tap::{Seen, Tap};
+use crate::app::{App, Io};
+
+/// See the module.
+#[derive(Debug)]
+pub struct DisplaySide {
+    port: Port,
+    plan: Arc<Plan>,
+    tap: Tap,
+    log: Log,
+    events: Option<ChannelId>,
+    /// Requests that were sent.
+    asked: usize,
+    /// When the first of them was.
+    first: Option<Time>,
+    /// When the next one is due.
+    next: Option<Time>,
+    whole: Vec<bool>,
+    left: usize,
+    fault: Option<String>,
+}
+
+impl DisplaySide {
+    /// For this workload.
+    pub fn new(plan: Arc<Plan>, delivery: Delivery) -> Self {
+        Self {
+            port: Port::new(delivery, Side::Display),
+            tap: Tap::default(),
+            log: Log::new(&plan),
+            events: None,
+            asked: 0,
+            first: None,
+            next: None,
+            whole: vec![false; plan.updates.len()],
+            left: plan.updates.len(),
+            plan,
+            fault: None,
+        }
+    }
+
+    /// Whether every update is here, or something went wrong.
+    pub fn is_done(&self) -> bool {
+        self.left == 0 || self.fault.is_some()
+    }
+
+    /// How many updates are missing.
+    pub fn missing(&self) -> usize {
+        self.left
+    }
+
+    /// What went wrong.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// When what happened.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn take_events(&mut self, now: Time) {
+        while let Some(event) = self.port.session.poll_event() {
+            match event {
+                Event::Ready { .. } => {
+                    self.events = Some(self.port.session.open(Header::Events { connection: CONNECTION }));
+                    self.next = Some(now);
+                }
+                Event::Update { header, chunks } => self.take_update(now, &header, &chunks),
+                Event::Warning(why) => self.fault = Some(why),
+                Event::Closed { reason, .. } => self.fault = Some(format!("{reason:?}")),
+                _ => {}
+            }
+        }
+    }
+
+    fn take_update(&mut self, now: Time, header: &UpdateHeader, chunks: &[Bytes]) {
+        let update = header.seq.0.saturating_sub(1) as usize;
+        let right = self.plan.updates.get(update).is_some_and(|lengths| {
+            lengths.len() == chunks.len()
+                && chunks.iter().enumerate().all(|(chunk, bytes)| {
+                    pattern(Place { update, chunk, offset: 0 }, lengths[chunk]) == *bytes
+                })
+        });
+        if !right || self.whole[update] {
+            self.fault = Some(format!("update {update} came twice or with other bytes than were sent"));
+            return;
+        }
+        self.whole[update] = true;
+        self.left -= 1;
+        for chunk in 0..chunks.len() {
+            self.log.chunk(update, chunk, now);
+        }
+        if let Pace::Asked { pause } = self.plan.pace {
+            self.next = Some(now + pause);
+        }
+    }
+
+    fn ask(&mut self, now: Time) {
+        let Some(events) = self.events else { return };
+        while let Some(due) = self.next.filter(|due| *due <= now) {
+            self.next = None;
+            let count = self.plan.updates.len();
+            let requests =
+                if matches!(self.plan.pace, Pace::BackToBack | Pace::Timed(_)) { 1 } else { count };
+            if self.asked >= requests {
+                return;
+            }
+            let first = *self.first.get_or_insert(due);
+            self.log.request(self.asked, now);
+            self.asked += 1;
+            if let Err(error) = self.port.session.send(events, &[0; REQUEST]) {
+                self.fault = Some(error.to_string());
+            }
+            if let Pace::Keys(times) = &self.plan.pace {
+                self.next = times.get(self.asked).map(|time| first + *time);
+            }
+        }
+    }
+}
+
+impl App for DisplaySide {
+    fn on_stream(&mut self, now: Time, event: StreamEvent, mut io: Io<'_>) {
+        let Self { port, tap, plan, log, .. } = self;
+        port.on_stream(now, &event, &mut io, |bytes| {
+            tap.piece(plan, bytes, |seen| match seen {
+                Seen::First(update, chunk) => log.first(update, chunk, now),
+                Seen::All(update, chunk) => log.chunk(update, chunk, now),
+            });
+        });
+    }
+
+    fn drive(&mut self, now: Time, mut io: Io<'_>) {
+        self.port.session.on_timeout(now);
+        self.take_events(now);
+        self.ask(now);
+        self.port.transmit(&mut io);
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.port.session.next_timeout().into_iter().chain(self.next).min()
+    }
+}
+
+/// Length of a request in bytes: about what a key press takes.
+const REQUEST: usize = 24;

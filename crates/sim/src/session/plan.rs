@@ -1,0 +1,137 @@
+//! What is sent when: the workload as plain values, known to both halves.
+//!
+//! The bytes of a chunk are a pattern that names the update, the chunk and the place in it, so that whoever sees a piece
+//! of any stream knows what it is. Invariant: the pattern of eight bytes at a multiple of eight decodes to its place.
+
+use std::time::Duration;
+
+/// A workload; see the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Lengths in bytes of each update's chunks.
+    pub updates: Vec<Vec<usize>>,
+    /// What starts an update.
+    pub pace: Pace,
+}
+
+/// What starts an update.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pace {
+    /// One request; then the link.
+    BackToBack,
+    /// One request; then these times after it was heard, one for each update.
+    Timed(Vec<Duration>),
+    /// A request each, sent when the update before has been whole for this long.
+    Asked {
+        /// From one update's end to the next one's request.
+        pause: Duration,
+    },
+    /// A request each, sent at these times after the first, whatever has come.
+    Keys(Vec<Duration>),
+}
+
+impl Plan {
+    /// `count` updates of `chunks` chunks of `length` bytes.
+    pub fn uniform(count: usize, chunks: usize, length: usize, pace: Pace) -> Self {
+        Self { updates: vec![vec![length; chunks]; count], pace }
+    }
+
+    /// Bytes of all chunks.
+    pub fn bytes(&self) -> u64 {
+        self.updates.iter().flatten().map(|length| *length as u64).sum()
+    }
+
+    /// The bytes of an update's chunks.
+    pub(super) fn chunks(&self, update: usize) -> Vec<Vec<u8>> {
+        let lengths = self.updates.get(update).map(Vec::as_slice).unwrap_or_default();
+        lengths
+            .iter()
+            .enumerate()
+            .map(|(chunk, length)| pattern(Place { update, chunk, offset: 0 }, *length))
+            .collect()
+    }
+
+    /// The chunk before this one, and its length.
+    pub(super) fn before(&self, (update, chunk): (usize, usize)) -> Option<((usize, usize), usize)> {
+        let before = match chunk.checked_sub(1) {
+            Some(chunk) => (update, chunk),
+            None => (update.checked_sub(1)?, self.updates.get(update - 1)?.len().checked_sub(1)?),
+        };
+        Some((before, self.length(before.0, before.1)?))
+    }
+
+    /// The chunk after this one, and its length.
+    pub(super) fn after(&self, (update, chunk): (usize, usize)) -> Option<((usize, usize), usize)> {
+        let next = [(update, chunk + 1), (update + 1, 0)];
+        next.into_iter().find_map(|next| Some((next, self.length(next.0, next.1)?)))
+    }
+
+    /// The length of a chunk, if there is one.
+    pub(super) fn length(&self, update: usize, chunk: usize) -> Option<usize> {
+        self.updates.get(update)?.get(chunk).copied()
+    }
+}
+
+/// A byte of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) update: usize,
+    pub(super) chunk: usize,
+    /// In the chunk.
+    pub(super) offset: usize,
+}
+
+impl Place {
+    /// What the word at this place is; `offset` is a multiple of eight.
+    fn word(self) -> [u8; WORD] {
+        let number = (MAGIC << 52)
+            | (self.update as u64) << 32
+            | (self.chunk as u64) << 20
+            | (self.offset / WORD) as u64;
+        number.to_be_bytes()
+    }
+
+    /// The place whose word this is, if it is one.
+    pub(super) fn of(word: [u8; WORD]) -> Option<Self> {
+        let number = u64::from_be_bytes(word);
+        let field = |shift: u32, bits: u32| (number >> shift & ((1 << bits) - 1)) as usize;
+        let place = Self { update: field(32, 20), chunk: field(20, 12), offset: field(0, 20) * WORD };
+        (number >> 52 == MAGIC).then_some(place)
+    }
+
+    /// Whether the word is what belongs `bytes` after this place.
+    pub(super) fn continues(self, bytes: usize, word: [u8; WORD]) -> bool {
+        Self { offset: self.offset + bytes, ..self }.word() == word
+    }
+}
+
+/// `length` bytes of the pattern from `place` on.
+pub(super) fn pattern(place: Place, length: usize) -> Vec<u8> {
+    let words =
+        (0..length.div_ceil(WORD)).map(|index| Place { offset: place.offset + index * WORD, ..place }.word());
+    let mut bytes: Vec<u8> = words.flatten().collect();
+    bytes.truncate(length);
+    bytes
+}
+
+/// Length of the pattern's words.
+pub(super) const WORD: usize = 8;
+
+/// The first bits of every word.
+const MAGIC: u64 = 0xa5c;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pattern_names_its_place() {
+        let plan = Plan::uniform(3, 4, 1003, Pace::BackToBack);
+        let chunks = plan.chunks(2);
+        assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), [1003; 4]);
+        let word = chunks[3][800..808].try_into().unwrap();
+        assert_eq!(Place::of(word), Some(Place { update: 2, chunk: 3, offset: 800 }));
+        assert_eq!(Place::of(*b"anything"), None);
+        assert_eq!(plan.bytes(), 12_036);
+    }
+}

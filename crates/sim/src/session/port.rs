@@ -1,0 +1,252 @@
+//! Between a session and its connection: transmits become streams, what streams bring becomes arrivals.
+//!
+//! The product's `crates/net/src/quic/{pump,intake}.rs` do the same with tasks. One uni stream for each stream of the
+//! session, in its priority; unordered reads; a stream that the peer stopped is reset. What flow control holds back waits
+//! here. Invariant: the bytes of one stream are written in order, or the stream is over.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use noq_proto::{Connection, Dir, ReadError, StreamEvent, StreamId as QuicId, VarInt, WriteError};
+use wayferry_proto::{Arrival, LinkState, Priority, Session, Side, StreamId, Time, Transmit};
+
+use super::Delivery;
+use crate::app::Io;
+use crate::meter::Meter;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) session: Session,
+    streams: BTreeMap<StreamId, Outgoing>,
+    numbers: BTreeMap<QuicId, StreamId>,
+    /// Streams that the peer does not let us open yet.
+    waiting: VecDeque<StreamId>,
+    /// Content bytes that flow control keeps here.
+    backlog: u64,
+    /// Every stream counts as content: the updates are in the main one.
+    all_content: bool,
+    /// How much of each of the peer's open streams is known to exist.
+    lengths: BTreeMap<QuicId, u64>,
+}
+
+/// A stream of ours that is not over.
+#[derive(Debug)]
+struct Outgoing {
+    id: Option<QuicId>,
+    priority: Priority,
+    queue: VecDeque<Bytes>,
+    finish: bool,
+    /// Counts as content whatever its class is.
+    always_content: bool,
+}
+
+impl Port {
+    pub(super) fn new(delivery: Delivery, side: Side) -> Self {
+        Self {
+            session: Session::new(delivery.config(side)),
+            all_content: delivery == Delivery::Total,
+            streams: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            backlog: 0,
+            lengths: BTreeMap::new(),
+        }
+    }
+
+    /// Tells the session what happened to a stream. `tap` sees every piece that came.
+    pub(super) fn on_stream(
+        &mut self,
+        now: Time,
+        event: &StreamEvent,
+        io: &mut Io<'_>,
+        mut tap: impl FnMut(&[u8]),
+    ) {
+        match *event {
+            StreamEvent::Opened { dir: Dir::Uni } => {
+                while let Some(id) = io.connection.streams().accept(Dir::Uni) {
+                    self.read(now, id, io.connection, &mut tap);
+                }
+            }
+            StreamEvent::Readable { id } => self.read(now, id, io.connection, &mut tap),
+            StreamEvent::Writable { id } => {
+                if let Some(stream) = self.numbers.get(&id).copied() {
+                    self.write(stream, io);
+                }
+            }
+            StreamEvent::Finished { id } => {
+                if let Some(stream) = self.numbers.get(&id).copied() {
+                    self.forget(stream);
+                }
+            }
+            StreamEvent::Stopped { id, error_code } => self.stopped(now, id, error_code, io),
+            StreamEvent::Available { .. } => self.open_waiting(io),
+            StreamEvent::Opened { .. } => {}
+        }
+    }
+
+    /// Does what the session wants done.
+    pub(super) fn transmit(&mut self, io: &mut Io<'_>) {
+        while let Some(transmit) = self.session.poll_transmit() {
+            match transmit {
+                Transmit::Open { stream, priority } => {
+                    self.streams.insert(stream, Outgoing::new(priority, self.all_content));
+                    self.waiting.push_back(stream);
+                    self.open_waiting(io);
+                }
+                Transmit::Data { stream, bytes, finish } => self.data(stream, bytes, finish, io),
+                Transmit::Prioritise { stream, priority } => self.prioritise(stream, priority, io.connection),
+                Transmit::Reset { stream, code } => self.reset(stream, code, io.connection),
+                Transmit::Stop { stream, code } => {
+                    let id = QuicId::new(!io.connection.side(), Dir::Uni, stream.0);
+                    let _ = io.connection.recv_stream(id).stop(VarInt::from_u32(code));
+                }
+                // The session says so itself.
+                Transmit::Close { .. } => {}
+            }
+        }
+    }
+
+    /// What the session's scheduler is told of the link.
+    pub(super) fn link(&self, meter: &Meter) -> LinkState {
+        let figures = meter.figures();
+        LinkState {
+            rtt: figures.rtt,
+            window: figures.window,
+            unsent: figures.content + self.backlog,
+            rate: figures.rate,
+            lost_packets: figures.lost_packets,
+            sent_packets: figures.sent_packets,
+            ..LinkState::default()
+        }
+    }
+
+    fn read(&mut self, now: Time, id: QuicId, connection: &mut Connection, tap: &mut impl FnMut(&[u8])) {
+        let stream = StreamId(id.index());
+        let mut recv = connection.recv_stream(id);
+        let Ok(mut chunks) = recv.read(false) else { return };
+        let length = self.lengths.entry(id).or_default();
+        let end = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => {
+                    tap(&chunk.bytes);
+                    *length = (*length).max(chunk.offset + chunk.bytes.len() as u64);
+                    self.session
+                        .receive(now, Arrival::Data { stream, offset: chunk.offset, bytes: chunk.bytes });
+                }
+                end => break end,
+            }
+        };
+        let _ = chunks.finalize();
+        let length = *length;
+        match end {
+            Ok(_) => self.session.receive(now, Arrival::Finished { stream, length }),
+            Err(ReadError::Reset(code)) => {
+                self.session.receive(now, Arrival::Reset { stream, code: code_of(code) });
+            }
+            Err(ReadError::Blocked) => return,
+        }
+        self.lengths.remove(&id);
+    }
+
+    fn open_waiting(&mut self, io: &mut Io<'_>) {
+        while let Some(stream) = self.waiting.front().copied() {
+            let Some(outgoing) = self.streams.get_mut(&stream) else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let Some(id) = io.connection.streams().open(Dir::Uni) else { return };
+            self.waiting.pop_front();
+            let _ = io.connection.send_stream(id).set_priority(outgoing.priority.0);
+            outgoing.id = Some(id);
+            self.numbers.insert(id, stream);
+            self.write(stream, io);
+        }
+    }
+
+    fn data(&mut self, stream: StreamId, bytes: Bytes, finish: bool, io: &mut Io<'_>) {
+        let Some(outgoing) = self.streams.get_mut(&stream) else { return };
+        outgoing.finish = finish;
+        if !bytes.is_empty() {
+            self.backlog += if outgoing.is_content() { bytes.len() as u64 } else { 0 };
+            outgoing.queue.push_back(bytes);
+        }
+        self.write(stream, io);
+    }
+
+    /// Writes what the stream has, as far as it goes.
+    fn write(&mut self, stream: StreamId, io: &mut Io<'_>) {
+        let Some(outgoing) = self.streams.get_mut(&stream) else { return };
+        let Some(id) = outgoing.id else { return };
+        let content = outgoing.is_content();
+        let mut send = io.connection.send_stream(id);
+        while let Some(front) = outgoing.queue.front_mut() {
+            match send.write_chunks(&mut std::slice::from_mut(front)) {
+                Ok(written) => {
+                    io.meter.on_written(written, content);
+                    self.backlog -= if content { written as u64 } else { 0 };
+                    if front.is_empty() {
+                        outgoing.queue.pop_front();
+                    }
+                }
+                Err(WriteError::Blocked) => return,
+                // Its end has been or will be told.
+                Err(_) => return self.forget(stream),
+            }
+        }
+        if outgoing.finish {
+            let _ = send.finish();
+        }
+    }
+
+    fn prioritise(&mut self, stream: StreamId, priority: Priority, connection: &mut Connection) {
+        let Some(outgoing) = self.streams.get_mut(&stream) else { return };
+        let queued = outgoing.queued();
+        self.backlog -= if outgoing.is_content() { queued } else { 0 };
+        outgoing.priority = priority;
+        self.backlog += if outgoing.is_content() { queued } else { 0 };
+        if let Some(id) = outgoing.id {
+            let _ = connection.send_stream(id).set_priority(priority.0);
+        }
+    }
+
+    fn reset(&mut self, stream: StreamId, code: u32, connection: &mut Connection) {
+        if let Some(id) = self.streams.get(&stream).and_then(|outgoing| outgoing.id) {
+            let _ = connection.send_stream(id).reset(VarInt::from_u32(code));
+        }
+        self.forget(stream);
+    }
+
+    fn stopped(&mut self, now: Time, id: QuicId, code: VarInt, io: &mut Io<'_>) {
+        let Some(stream) = self.numbers.get(&id).copied() else { return };
+        let code = code_of(code);
+        self.reset(stream, code, io.connection);
+        self.session.receive(now, Arrival::Stopped { stream, code });
+    }
+
+    fn forget(&mut self, stream: StreamId) {
+        let Some(outgoing) = self.streams.remove(&stream) else { return };
+        self.backlog -= if outgoing.is_content() { outgoing.queued() } else { 0 };
+        if let Some(id) = outgoing.id {
+            self.numbers.remove(&id);
+        }
+    }
+}
+
+impl Outgoing {
+    fn new(priority: Priority, always_content: bool) -> Self {
+        Self { id: None, priority, queue: VecDeque::new(), finish: false, always_content }
+    }
+
+    fn is_content(&self) -> bool {
+        self.always_content || self.priority.class().is_budgeted()
+    }
+
+    fn queued(&self) -> u64 {
+        self.queue.iter().map(|bytes| bytes.len() as u64).sum()
+    }
+}
+
+fn code_of(code: VarInt) -> u32 {
+    u32::try_from(code.into_inner()).unwrap_or(u32::MAX)
+}
