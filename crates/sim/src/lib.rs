@@ -14,7 +14,7 @@ mod clock;
 mod controller;
 mod crypto;
 mod error;
-//GRID
+pub mod grid;
 mod host;
 pub mod link;
 mod meter;

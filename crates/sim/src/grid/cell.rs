@@ -1,0 +1,209 @@
+//! One combination of everything that is varied.
+
+use std::time::Duration;
+
+use crate::controller::Controller;
+use crate::link::{LaneConfig, Loss, Queue, Service};
+use crate::random::Random;
+use crate::session::{Delivery, Pace, Plan};
+use crate::unit::Bitrate;
+use crate::world::LinkConfig;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cell {
+    /// What is sent when.
+    pub workload: Workload,
+    /// In what order it may be delivered.
+    pub delivery: Delivery,
+    /// Both sides' congestion controller.
+    pub controller: Controller,
+    /// How packets are lost, both ways.
+    pub loss_model: LossModel,
+    /// Share of packets lost, in hundredths of a percent.
+    pub loss: u32,
+    /// Round-trip time of an empty link in milliseconds.
+    pub rtt_ms: u32,
+    /// Rate of the link in decimal megabits per second, both ways.
+    pub rate_mbps: u32,
+}
+
+/// A workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Workload {
+    /// 300 updates of 100 kB in 10 chunks, back to back.
+    Streaming,
+    /// The same, ten a second.
+    Streaming10Hz,
+    /// The same, each asked for 300 ms after the one before was whole.
+    NonStreaming,
+    /// 600 keys, ten a second, each answered by an update of one to five packets.
+    Typing,
+    /// 300 updates, ten a second: most of one to five packets, some of 10 to 50 kB, a few of 100 to 300 kB.
+    Mixed,
+}
+
+/// How packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LossModel {
+    /// Each for itself.
+    Independent,
+    /// In bursts of two packets in the mean.
+    Gilbert2,
+    /// In bursts of four packets in the mean.
+    Gilbert4,
+    /// In times of 5 ms in the mean.
+    Burst5Ms,
+    /// In times of 20 ms in the mean.
+    Burst20Ms,
+}
+
+impl Cell {
+    /// The settings that all others are compared with: 0.5 % independent loss, 100 ms, 100 Mbit/s.
+    pub fn baseline(workload: Workload, delivery: Delivery, controller: Controller) -> Self {
+        Self {
+            workload,
+            delivery,
+            controller,
+            loss_model: LossModel::Independent,
+            loss: 50,
+            rtt_ms: 100,
+            rate_mbps: 100,
+        }
+    }
+
+    /// The cell whose run on a lossless link this one's overhead is compared with: the same workload with fences.
+    pub fn reference(self) -> Self {
+        Self { delivery: Delivery::Partial, loss: 0, loss_model: LossModel::Independent, ..self }
+    }
+
+    /// The share of packets lost in percent.
+    pub fn loss_percent(self) -> f64 {
+        f64::from(self.loss) / 100.0
+    }
+
+    /// The link's rate.
+    pub fn rate(self) -> Bitrate {
+        Bitrate::mbps(self.rate_mbps.into())
+    }
+
+    /// The round-trip time of an empty link.
+    pub fn rtt(self) -> Duration {
+        Duration::from_millis(self.rtt_ms.into())
+    }
+
+    /// The same link without loss, and with more queue than any controller fills: what is sent on it is sent once.
+    pub fn lossless_link(self) -> LinkConfig {
+        let mut link = Self { loss: 0, ..self }.link();
+        link.forward.queue.bytes = u64::MAX / 2;
+        link.back.queue.bytes = u64::MAX / 2;
+        link
+    }
+
+    /// The link: symmetric, with a queue of one bandwidth-delay product each way.
+    pub fn link(self) -> LinkConfig {
+        let lane = LaneConfig {
+            service: Service::Rate(self.rate()),
+            delay: self.rtt() / 2,
+            queue: Queue::of(self.rate(), self.rtt()),
+            loss: self.loss_model.loss(f64::from(self.loss) / 10_000.0),
+            ..LaneConfig::default()
+        };
+        LinkConfig { forward: lane.clone(), back: lane }
+    }
+}
+
+impl LossModel {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Independent, Self::Gilbert2, Self::Gilbert4, Self::Burst5Ms, Self::Burst20Ms];
+
+    /// As in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Independent => "independent",
+            Self::Gilbert2 => "gilbert-2",
+            Self::Gilbert4 => "gilbert-4",
+            Self::Burst5Ms => "burst-5ms",
+            Self::Burst20Ms => "burst-20ms",
+        }
+    }
+
+    fn loss(self, share: f64) -> Loss {
+        match self {
+            _ if share <= 0.0 => Loss::None,
+            Self::Independent => Loss::Independent(share),
+            Self::Gilbert2 => Loss::Packets { share, burst: 2.0 },
+            Self::Gilbert4 => Loss::Packets { share, burst: 4.0 },
+            Self::Burst5Ms => Loss::Times { share, burst: Duration::from_millis(5) },
+            Self::Burst20Ms => Loss::Times { share, burst: Duration::from_millis(20) },
+        }
+    }
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Streaming, Self::Streaming10Hz, Self::NonStreaming, Self::Typing, Self::Mixed];
+
+    /// As in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Streaming => "streaming",
+            Self::Streaming10Hz => "streaming-10hz",
+            Self::NonStreaming => "non-streaming",
+            Self::Typing => "typing",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// What it sends when; always the same.
+    pub fn plan(self) -> Plan {
+        let large = |pace| Plan::uniform(UPDATES, 10, CHUNK, pace);
+        match self {
+            Self::Streaming => large(Pace::BackToBack),
+            Self::Streaming10Hz => large(Pace::Timed(every(PERIOD, UPDATES))),
+            Self::NonStreaming => large(Pace::Asked { pause: PAUSE }),
+            Self::Typing => {
+                let mut random = Random::new(1);
+                let updates = (0..KEYS).map(|_| vec![small(&mut random)]).collect();
+                Plan { updates, pace: Pace::Keys(every(PERIOD, KEYS)) }
+            }
+            Self::Mixed => {
+                let mut random = Random::new(2);
+                let updates = (0..UPDATES).map(|_| mixed(&mut random)).collect();
+                Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)) }
+            }
+        }
+    }
+}
+
+fn every(period: Duration, count: usize) -> Vec<Duration> {
+    (0..count as u32).map(|number| period * number).collect()
+}
+
+/// One to five packets.
+fn small(random: &mut Random) -> usize {
+    random.range(1..6) as usize * PACKET_CONTENT
+}
+
+fn mixed(random: &mut Random) -> Vec<usize> {
+    let bytes = match random.range(0..100) {
+        0..80 => return vec![small(random)],
+        80..95 => random.range(10_000..50_000),
+        _ => random.range(100_000..300_000),
+    };
+    let count = (bytes as usize).div_ceil(CHUNK);
+    vec![bytes as usize / count; count]
+}
+
+/// Bytes of a message of the paper; a chunk here.
+const CHUNK: usize = 10_000;
+
+const UPDATES: usize = 300;
+const KEYS: usize = 600;
+const PERIOD: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// Bytes of an update that fill one packet with it.
+const PACKET_CONTENT: usize = 1300;

@@ -1,0 +1,127 @@
+//! One cell with one seed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use wayferry_proto::Time;
+
+use super::cell::Cell;
+use crate::error::Error;
+use crate::link::HEADERS;
+use crate::session::{AppSide, DisplaySide, Measures};
+use crate::transport::PacketSize;
+use crate::world::{Flow, HostId, LinkConfig, World};
+
+/// What one run gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// While congestion control learns the link; see [`Log::measures`](crate::session::Log::measures).
+    pub first: Measures,
+    /// From then on.
+    pub rest: Measures,
+    /// From the first request to the last delivery.
+    pub completion: Duration,
+    /// Updates delivered.
+    pub updates: u64,
+    /// UDP payload in the direction of the updates, in bytes.
+    pub wire_bytes: u64,
+    /// Packets in that direction.
+    pub wire_packets: u64,
+    /// Bytes of the updates themselves.
+    pub content_bytes: u64,
+}
+
+impl Run {
+    /// Runs a cell.
+    ///
+    /// # Errors
+    /// A session or connection ended, or the updates were not there after an hour.
+    pub fn of(cell: Cell, seed: u64) -> Result<Self, Error> {
+        Self::on(cell.link(), cell, seed)
+    }
+
+    /// Runs a cell's workload over another link than its own.
+    ///
+    /// # Errors
+    /// As [`Run::of`].
+    pub fn on(link: LinkConfig, cell: Cell, seed: u64) -> Result<Self, Error> {
+        let plan = Arc::new(cell.workload.plan());
+        let flow = Flow {
+            controller: cell.controller,
+            size: PACKET,
+            sender: Box::new(AppSide::new(Arc::clone(&plan), cell.delivery)),
+            receiver: Box::new(DisplaySide::new(Arc::clone(&plan), cell.delivery)),
+        };
+        let (sender, receiver) = (HostId::sender(0), HostId::receiver(0));
+        let mut world = World::new(link, vec![flow], seed)?;
+        let faulty = |world: &World| world.app::<AppSide>(sender).is_some_and(|app| app.fault().is_some());
+        let done = |world: &World| world.app::<DisplaySide>(receiver).is_none_or(DisplaySide::is_done);
+        world.run_while(LIMIT, |world| !done(world) && !faulty(world))?;
+        let at = world.now();
+        let wire = world.lane_stats()[0];
+        let missing = || Error::Unfinished { at, missing: "updates".into() };
+        let app = world.app::<AppSide>(sender).ok_or_else(missing)?;
+        let display = world.app::<DisplaySide>(receiver).ok_or_else(missing)?;
+        if let Some(why) = display.fault().or(app.fault()) {
+            return Err(Error::Session { at, why: why.to_owned() });
+        }
+        if display.missing() > 0 {
+            return Err(Error::Unfinished { at, missing: format!("{} updates", display.missing()) });
+        }
+        let order = cell.delivery.order();
+        let (first, rest) = display.log().measures(&plan, order, app.sent()).ok_or_else(missing)?;
+        Ok(Self {
+            first,
+            rest,
+            completion: display.log().completion(order).ok_or_else(missing)?,
+            updates: plan.updates.len() as u64,
+            wire_bytes: wire.offered_bytes,
+            wire_packets: wire.offered,
+            content_bytes: plan.bytes(),
+        })
+    }
+
+    /// The response time that the link allows at this run's bytes: the round trip and the mean update on the line.
+    pub fn floor(&self, cell: Cell) -> Duration {
+        let bytes = self.wire_bytes + self.wire_packets * HEADERS;
+        cell.rtt() + cell.rate().time(bytes / self.updates.max(1))
+    }
+}
+
+/// Lossless runs that others are compared with; each is made once.
+#[derive(Debug, Default)]
+pub struct References(Mutex<HashMap<Cell, Reference>>);
+
+/// See [`References`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// UDP payload in the direction of the updates, in bytes.
+    pub wire_bytes: u64,
+    /// See [`Run::floor`].
+    pub floor: Duration,
+}
+
+impl References {
+    /// What a cell is compared with. Two threads that ask at once may both run it.
+    ///
+    /// # Errors
+    /// As [`Run::of`].
+    pub fn of(&self, cell: Cell) -> Result<Reference, Error> {
+        let key = cell.reference();
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(reference) = known {
+            return Ok(reference);
+        }
+        let run = Run::on(key.lossless_link(), key, 0)?;
+        let reference = Reference { wire_bytes: run.wire_bytes, floor: run.floor(key) };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, reference);
+        Ok(reference)
+    }
+}
+
+/// The paper's packets.
+const PACKET: PacketSize = PacketSize::Pinned(1400);
+
+/// When a run is given up.
+const LIMIT: Time = Time::from_millis(3_600_000);
