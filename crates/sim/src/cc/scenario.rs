@@ -1,17 +1,16 @@
-//! The scenarios, each a link, what goes over it, and what of it is measured.
+//! The scenarios by name, with what is expected of the product's controller in each.
 
 use std::time::Duration;
 
-use wayferry_proto::Time;
-
-use crate::app::{Bulk, Messages, Sink, Traffic};
+use super::experiment::{
+    Path, competition, frames, limited_bulk, message_beside_bulk, rate_drop, route_change, start_up,
+    two_flows,
+};
+use super::outcome::{Metric, Outcome, Target};
 use crate::controller::Controller;
 use crate::error::Error;
-use crate::link::{LaneConfig, Loss, Queue, Service};
-use crate::stats::Samples;
-use crate::transport::PacketSize;
+use crate::link::{Jitter, Loss, Policer, Reorder};
 use crate::unit::Bitrate;
-use crate::world::{Flow, HostId, LinkConfig, World};
 
 /// One experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +23,64 @@ pub enum Scenario {
     BWithoutRepair,
     /// B on 8 Mbit/s.
     B8,
-}
-
-/// What was seen.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// How long messages took.
-    pub latency: Samples,
-    /// Share of messages that arrived at all.
-    pub delivered: Option<f64>,
-    /// Bulk bytes that arrived, of what the link could carry.
-    pub goodput: Option<f64>,
-    /// How long packets waited in the bottleneck's queue.
-    pub queue: Samples,
-    /// Packets that found no room in it.
-    pub overflowed: u64,
+    /// A bulk flow begins on 20 Mbit/s, 25 ms each way, one bandwidth-delay product of queue.
+    StartUp20,
+    /// The same on 100 Mbit/s.
+    StartUp100,
+    /// The same on 1 Gbit/s.
+    StartUp1000,
+    /// A bulk flow's round trip grows by 100 ms: 20 Mbit/s, 20 ms each way at first.
+    RttStep,
+    /// A bulk flow's link falls from 20 to 2 Mbit/s.
+    RateDrop,
+    /// A bulk flow whose packets wander by ± 20 ms.
+    JitterWander,
+    /// The same, but they arrive in clumps.
+    JitterClumps,
+    /// A bulk flow beside one of CUBIC, with 30 ms of queue.
+    ShareCubic30,
+    /// The same with 250 ms of queue.
+    ShareCubic250,
+    /// A bulk flow beside one of BBR3, with 100 ms of queue.
+    ShareBbr3,
+    /// A bulk flow beside 10 of 20 Mbit/s without control.
+    BesideConstant,
+    /// Two flows of this controller, the second five seconds after the first.
+    TwoFlows,
+    /// 5 % of the acknowledgements' packets are lost.
+    AckLoss,
+    /// 2 % of the packets are 10 ms late.
+    Reordering,
+    /// A policer of 10 Mbit/s with 50 kB of burst on a link of 100 Mbit/s.
+    Policer,
+    /// CoDel in the bottleneck.
+    Codel,
 }
 
 impl Scenario {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 4] = [Self::A, Self::B, Self::BWithoutRepair, Self::B8];
+    pub const ALL: [Self; 20] = [
+        Self::A,
+        Self::B,
+        Self::BWithoutRepair,
+        Self::B8,
+        Self::StartUp20,
+        Self::StartUp100,
+        Self::StartUp1000,
+        Self::RttStep,
+        Self::RateDrop,
+        Self::JitterWander,
+        Self::JitterClumps,
+        Self::ShareCubic30,
+        Self::ShareCubic250,
+        Self::ShareBbr3,
+        Self::BesideConstant,
+        Self::TwoFlows,
+        Self::AckLoss,
+        Self::Reordering,
+        Self::Policer,
+        Self::Codel,
+    ];
 
     /// As in tables and files.
     pub fn name(self) -> &'static str {
@@ -52,83 +89,97 @@ impl Scenario {
             Self::B => "B",
             Self::BWithoutRepair => "B-without-repair",
             Self::B8 => "B-8mbit",
+            Self::StartUp20 => "start-up-20",
+            Self::StartUp100 => "start-up-100",
+            Self::StartUp1000 => "start-up-1000",
+            Self::RttStep => "rtt-step",
+            Self::RateDrop => "rate-drop",
+            Self::JitterWander => "jitter-wander",
+            Self::JitterClumps => "jitter-clumps",
+            Self::ShareCubic30 => "share-vs-cubic-30ms",
+            Self::ShareCubic250 => "share-vs-cubic-250ms",
+            Self::ShareBbr3 => "share-vs-bbr3",
+            Self::BesideConstant => "beside-constant",
+            Self::TwoFlows => "two-flows",
+            Self::AckLoss => "ack-loss",
+            Self::Reordering => "reordering",
+            Self::Policer => "policer",
+            Self::Codel => "codel",
+        }
+    }
+
+    /// What is expected of the product's controller. Where the aim is that nothing collapses, that is half of the link.
+    pub fn targets(self) -> &'static [Target] {
+        use Metric::{Drops, Goodput, Jain, LatencyP50, LatencyP99, QueueP99, Settling, Share, StartUp};
+        match self {
+            Self::A => &const { [Target::of(LatencyP50, 25.0), Target::of(LatencyP99, 29.0)] },
+            Self::B => &const { [Target::of(LatencyP99, 50.0)] },
+            Self::B8 => &const { [Target::of(LatencyP99, 65.0)] },
+            Self::BWithoutRepair | Self::ShareBbr3 => &[],
+            Self::StartUp20 => &const { [Target::of(StartUp, 3.0), Target::of(Drops, 0.0)] },
+            Self::StartUp100 => &const { [Target::of(StartUp, 6.0), Target::of(Drops, 0.0)] },
+            Self::StartUp1000 => &const { [Target::of(StartUp, 9.0), Target::of(Drops, 0.0)] },
+            Self::RttStep => &const { [Target::of(Goodput, 85.0), Target::of(QueueP99, 100.0)] },
+            Self::RateDrop => &const { [Target::of(Settling, 2.0)] },
+            Self::JitterWander | Self::JitterClumps => &const { [Target::of(Goodput, 80.0)] },
+            Self::ShareCubic30 | Self::ShareCubic250 => &const { [Target::between(Share, 35.0, 65.0)] },
+            Self::TwoFlows => &const { [Target::of(Goodput, 95.0), Target::of(Jain, 0.9)] },
+            Self::BesideConstant | Self::AckLoss | Self::Reordering | Self::Policer | Self::Codel => {
+                &const { [Target::of(Goodput, 50.0)] }
+            }
         }
     }
 
     /// Runs it.
     ///
     /// # Errors
-    /// The connection broke.
+    /// A connection broke.
     pub fn run(self, controller: Controller, seed: u64) -> Result<Outcome, Error> {
+        let path = Path::new(Bitrate::mbps(20), 20, 100);
+        let jitter = |jitter| Path { jitter, ..path };
+        let span = Duration::from_millis(40);
         match self {
-            Self::A => beside_bulk(controller, seed),
+            Self::A => message_beside_bulk(controller, seed),
             Self::B => frames(Bitrate::mbps(30), 0.2, controller, seed),
             Self::BWithoutRepair => frames(Bitrate::mbps(30), 0.0, controller, seed),
             Self::B8 => frames(Bitrate::mbps(8), 0.2, controller, seed),
+            Self::StartUp20 => start_up(Bitrate::mbps(20), controller, seed),
+            Self::StartUp100 => start_up(Bitrate::mbps(100), controller, seed),
+            Self::StartUp1000 => start_up(Bitrate::mbps(1000), controller, seed),
+            Self::RttStep => route_change(path, controller, seed),
+            Self::RateDrop => rate_drop(Path::new(Bitrate::mbps(20), 20, 250), controller, seed),
+            Self::JitterWander => {
+                limited_bulk(jitter(Jitter::Wander { span, period: WANDER }), path.rate, controller, seed)
+            }
+            Self::JitterClumps => limited_bulk(jitter(Jitter::Clumps { span }), path.rate, controller, seed),
+            Self::ShareCubic30 => {
+                competition(Path::new(path.rate, 20, 30), Controller::Cubic, controller, seed)
+            }
+            Self::ShareCubic250 => {
+                competition(Path::new(path.rate, 20, 250), Controller::Cubic, controller, seed)
+            }
+            Self::ShareBbr3 => competition(path, Controller::Bbr3, controller, seed),
+            Self::BesideConstant => {
+                let constant = Some(Bitrate::mbps(10));
+                limited_bulk(Path { constant, ..path }, Bitrate::mbps(10), controller, seed)
+            }
+            Self::TwoFlows => two_flows(path, controller, seed),
+            Self::AckLoss => {
+                limited_bulk(Path { back_loss: Loss::Independent(0.05), ..path }, path.rate, controller, seed)
+            }
+            Self::Reordering => {
+                let reorder = Some(Reorder { share: 0.02, by: Duration::from_millis(10) });
+                limited_bulk(Path { reorder, ..path }, path.rate, controller, seed)
+            }
+            Self::Policer => {
+                let policer = Some(Policer { rate: Bitrate::mbps(10), burst: 50_000 });
+                let path = Path { policer, ..Path::new(Bitrate::mbps(100), 20, 100) };
+                limited_bulk(path, Bitrate::mbps(10), controller, seed)
+            }
+            Self::Codel => limited_bulk(Path { codel: true, ..path }, path.rate, controller, seed),
         }
     }
 }
 
-/// A link with the same delay both ways and a limit on the way forward.
-fn dumbbell(rate: Bitrate, one_way: Duration, queue: Duration, loss: f64) -> LinkConfig {
-    let loss = if loss > 0.0 { Loss::Independent(loss) } else { Loss::None };
-    let forward = LaneConfig {
-        service: Service::Rate(rate),
-        delay: one_way,
-        queue: Queue::of(rate, queue),
-        loss,
-        ..LaneConfig::default()
-    };
-    let back = LaneConfig { queue: Queue::default(), service: Service::Rate(rate), ..forward.clone() };
-    LinkConfig { forward, back }
-}
-
-fn beside_bulk(controller: Controller, seed: u64) -> Result<Outcome, Error> {
-    let rate = Bitrate::mbps(10);
-    let link = dumbbell(rate, Duration::from_millis(20), Duration::from_millis(250), 0.0);
-    let start = Time::from_millis(2000);
-    let messages =
-        Messages { size: 100, interval: Duration::from_millis(50), start, count: 400, repair: 0.0 };
-    traffic(link, rate, Some(Bulk::ALWAYS), Some(messages), controller, seed)
-}
-
-fn frames(rate: Bitrate, repair: f64, controller: Controller, seed: u64) -> Result<Outcome, Error> {
-    let link = dumbbell(rate, Duration::from_millis(40), Duration::from_millis(250), 0.02);
-    let interval = Duration::from_secs(1) / 30;
-    let messages = Messages { size: 20_000, interval, start: Time::ZERO, count: 600, repair };
-    traffic(link, rate, None, Some(messages), controller, seed)
-}
-
-/// One flow, from its first message until a while after the last.
-fn traffic(
-    link: LinkConfig,
-    rate: Bitrate,
-    bulk: Option<Bulk>,
-    messages: Option<Messages>,
-    controller: Controller,
-    seed: u64,
-) -> Result<Outcome, Error> {
-    let flow = Flow {
-        controller,
-        size: PacketSize::Discovered,
-        sender: Box::new(Traffic::new(bulk, messages)),
-        receiver: Box::new(Sink::new(bulk.is_some(), messages)),
-    };
-    let mut world = World::new(link, vec![flow], seed)?;
-    world.record_waits();
-    let (start, end) = messages.map_or((Time::ZERO, Time::ZERO), |it| (it.start, it.time(it.count) + TAIL));
-    world.run_until(end)?;
-    let Some(sink) = world.app::<Sink>(HostId::receiver(0)) else { return Err(Error::NoHandshake) };
-    let latency: Samples = sink.deliveries().iter().map(|it| it.arrived.since(it.sent)).collect();
-    let sent = messages.map(|messages| messages.count as f64);
-    Ok(Outcome {
-        delivered: sent.map(|sent| latency.len() as f64 / sent),
-        latency,
-        goodput: bulk.map(|_| sink.bulk_bytes(start, end) as f64 / rate.bytes(end.since(start)) as f64),
-        queue: world.waits().iter().filter(|wait| wait.at >= start).map(|wait| wait.time).collect(),
-        overflowed: world.lane_stats()[0].overflowed,
-    })
-}
-
-/// How long the last messages have.
-const TAIL: Duration = Duration::from_secs(2);
+/// How long a wandering delay keeps its direction.
+const WANDER: Duration = Duration::from_millis(100);
