@@ -9,7 +9,7 @@ fn main() {
     for row in rows {
         let p = |s: &wayferry_sim::Samples, q: f64| s.percentile(q).unwrap_or(f64::NAN);
         println!(
-            "{:<15}{:<8}{:<6} blocking {:.2}/{:.2} inter {:.2}/{:.2} response {:.1}/{:.1} completion {:.1} overhead {:.2} ratio {:.3} floor {:?}",
+            "{:<15}{:<15}{:<6} blocking {:.2}/{:.2} inter {:.2}/{:.2} response {:.1}/{:.1} completion {:.1} overhead {:.2} ratio {:.3} floor {:?}",
             row.cell.workload.name(),
             row.cell.delivery.name(),
             row.cell.controller.name(),

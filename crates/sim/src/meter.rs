@@ -40,6 +40,13 @@ pub struct Figures {
     mtu: u64,
 }
 
+impl Figures {
+    /// The most that a packet carries of one stream, as in the product.
+    pub fn payload(&self) -> u16 {
+        (self.mtu as u16).saturating_sub(LEAST_OVERHEAD)
+    }
+}
+
 impl Meter {
     /// What is known now.
     pub fn figures(&self) -> Figures {
@@ -200,3 +207,6 @@ fn payload(bytes: u16) -> u64 {
 
 /// Header with connection id and packet number (11), tag (16), a STREAM frame's header (11). RFC 9000 §17.3, §19.8.
 const PACKET_OVERHEAD: u64 = 38;
+
+/// The least that they can be: flags, connection id of 8 bytes, packet number, tag, and a STREAM frame's type and id.
+const LEAST_OVERHEAD: u16 = 28;

@@ -6,9 +6,9 @@ use wayferry_proto::Time;
 use wayferry_sim::Controller;
 use wayferry_sim::grid::{Cell, Job, Run, Workload, run_jobs};
 use wayferry_sim::link::{Change, Jitter, Loss, Reorder, Step};
-use wayferry_sim::session::Delivery;
+use wayferry_sim::session::{Amount, Delivery};
 
-const DELIVERIES: [Delivery; 2] = [Delivery::Total, Delivery::Partial];
+const DELIVERIES: [Delivery; 3] = [Delivery::Total, Delivery::Partial, Delivery::Repaired(Amount::Adaptive)];
 
 /// The display side reports a fault when an update comes twice or with a wrong byte, and the run ends when all are there.
 #[test]

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, LossModel, Workload};
 use crate::controller::Controller;
-use crate::session::Delivery;
+use crate::session::{Amount, Delivery};
 
 /// A set of cells with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Grid {
 }
 
 /// How updates are delivered, for comparison.
-const DELIVERIES: [Delivery; 2] = [Delivery::Total, Delivery::Partial];
+const DELIVERIES: [Delivery; 3] = [Delivery::Total, Delivery::Partial, Delivery::Repaired(Amount::Adaptive)];
 
 fn cross(workloads: &[Workload], controllers: &[Controller]) -> Vec<Cell> {
     let mut cells = Vec::new();

@@ -108,7 +108,7 @@ impl App for AppSide {
         self.port.session.on_timeout(now);
         self.take_events(now);
         self.send(now, &io);
-        self.port.transmit(&mut io);
+        self.port.transmit(now, &mut io);
     }
 
     fn next_timeout(&self) -> Option<Time> {

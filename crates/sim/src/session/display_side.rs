@@ -80,6 +80,9 @@ impl DisplaySide {
                     self.events = Some(self.port.session.open(Header::Events { connection: CONNECTION }));
                     self.next = Some(now);
                 }
+                Event::Chunk { header, index, .. } => {
+                    self.log.chunk(header.seq.0.saturating_sub(1) as usize, index, now);
+                }
                 Event::Update { header, chunks } => self.take_update(now, &header, &chunks),
                 Event::Warning(why) => self.fault = Some(why),
                 Event::Closed { reason, .. } => self.fault = Some(format!("{reason:?}")),
@@ -148,7 +151,7 @@ impl App for DisplaySide {
         self.port.session.on_timeout(now);
         self.take_events(now);
         self.ask(now);
-        self.port.transmit(&mut io);
+        self.port.transmit(now, &mut io);
     }
 
     fn next_timeout(&self) -> Option<Time> {

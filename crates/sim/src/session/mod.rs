@@ -17,7 +17,7 @@ pub use display_side::DisplaySide;
 pub use log::{Log, Measures, Order};
 pub use plan::{Pace, Plan};
 
-use wayferry_proto::{Config, Kinds, Limits, Side};
+use wayferry_proto::{Config, Kinds, Limits, LossPrior, Repair, Side};
 
 /// How updates reach the display side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +26,42 @@ pub enum Delivery {
     Total,
     /// A stream for each update, and a fence.
     Partial,
+    /// The same, with repair.
+    Repaired(Amount),
+}
+
+/// How much repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Amount {
+    /// All rows are 1.03 times those of the source.
+    Fixed103,
+    /// 1.05 times.
+    Fixed105,
+    /// 1.10 times.
+    Fixed110,
+    /// As much as the losses ask for.
+    Adaptive,
+}
+
+impl Amount {
+    /// As in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed103 => "fixed-1.03",
+            Self::Fixed105 => "fixed-1.05",
+            Self::Fixed110 => "fixed-1.10",
+            Self::Adaptive => "adaptive",
+        }
+    }
+
+    fn repair(self) -> Repair {
+        match self {
+            Self::Fixed103 => Repair::Fixed(1.03),
+            Self::Fixed105 => Repair::Fixed(1.05),
+            Self::Fixed110 => Repair::Fixed(1.10),
+            Self::Adaptive => Repair::Adaptive(LossPrior::default()),
+        }
+    }
 }
 
 impl Delivery {
@@ -34,6 +70,15 @@ impl Delivery {
         match self {
             Self::Total => "total",
             Self::Partial => "partial",
+            Self::Repaired(_) => "partial+repair",
+        }
+    }
+
+    /// How much repair there is, as in tables and files.
+    pub fn repair_name(self) -> &'static str {
+        match self {
+            Self::Total | Self::Partial => "none",
+            Self::Repaired(amount) => amount.name(),
         }
     }
 
@@ -41,17 +86,21 @@ impl Delivery {
     pub fn order(self) -> Order {
         match self {
             Self::Total => Order::Total,
-            Self::Partial => Order::Partial,
+            Self::Partial | Self::Repaired(_) => Order::Partial,
         }
     }
 
     fn config(self, side: Side) -> Config {
-        let mut config = Config::new(side);
-        if self == Self::Total {
-            config.main_only = Kinds::ALL;
-            // One stream holds everything that one lost packet holds back: as much as may be on the way.
-            config.limits = Limits { buffered_per_channel: 128 << 20, ..Limits::default() };
+        let config = Config { repair: Repair::Off, ..Config::new(side) };
+        match self {
+            Self::Total => Config {
+                main_only: Kinds::ALL,
+                // One stream holds everything that one lost packet holds back: as much as may be on the way.
+                limits: Limits { buffered_per_channel: 128 << 20, ..Limits::default() },
+                ..config
+            },
+            Self::Partial => config,
+            Self::Repaired(amount) => Config { repair: amount.repair(), ..config },
         }
-        config
     }
 }

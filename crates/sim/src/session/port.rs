@@ -86,8 +86,9 @@ impl Port {
     }
 
     /// Does what the session wants done.
-    pub(super) fn transmit(&mut self, io: &mut Io<'_>) {
-        while let Some(transmit) = self.session.poll_transmit() {
+    pub(super) fn transmit(&mut self, now: Time, io: &mut Io<'_>) {
+        self.session.set_link(now, &self.link(io.meter));
+        while let Some(transmit) = self.session.poll_transmit(now) {
             match transmit {
                 Transmit::Open { stream, priority } => {
                     self.streams.insert(stream, Outgoing::new(priority, self.all_content));
@@ -112,6 +113,9 @@ impl Port {
         let figures = meter.figures();
         LinkState {
             rtt: figures.rtt,
+            base_rtt: figures.rtt_min,
+            queue_delay: figures.rtt.saturating_sub(figures.rtt_min),
+            payload: Some(figures.payload()),
             window: figures.window,
             unsent: figures.content + self.backlog,
             rate: figures.rate,
