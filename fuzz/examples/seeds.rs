@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
 use wayferry_pixels::{Compression, Content, Encoder, Format, Rect, Region, Size};
@@ -24,6 +25,7 @@ fn main() -> std::io::Result<()> {
         ("half_message", half_message()),
         ("chunk", chunk()),
         ("pair", pair()),
+        ("erasure", erasure()),
     ] {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
         std::fs::create_dir_all(&directory)?;
@@ -344,4 +346,34 @@ fn says(interface: &str, name: &str, object: u32, args: Vec<Arg>) -> Vec<u8> {
     fds.iter().for_each(|_| operation.extend(2048u32.to_le_bytes()));
     operation.extend(bytes);
     operation
+}
+
+fn erasure() -> Seeds {
+    let block = |length: u16, row: u16, lies: bool, pieces: &[(u8, u16, u8)]| {
+        let mut bytes = [(length - 1).to_le_bytes(), (row - 1).to_le_bytes()].concat();
+        bytes.push(u8::from(lies));
+        for &(kind, offset, length) in pieces {
+            bytes.push(kind);
+            bytes.extend(offset.to_le_bytes());
+            bytes.push(length);
+        }
+        bytes
+    };
+    let across = [(SOURCE, 0, 70), (SOURCE, 170, 255), (0, 0, 100), (SOURCE, 425, 75)];
+    let two = [(SOURCE, 0, 50), (SOURCE, 250, 250), (0, 0, 100), (1, 0, 60), (1, 40, 60)];
+    vec![
+        ("across_rows", block(500, 100, false, &across)),
+        ("two_rows", block(500, 100, false, &two)),
+        ("repair_alone", block(40, 100, false, &[(3, 0, 40)])),
+        ("past_the_end", block(500, 100, false, &[(SOURCE, 490, 20), (0, 90, 20), (9, 0, 1)])),
+        (
+            "lies",
+            block(
+                500,
+                100,
+                true,
+                &[(SOURCE, 0, 250), (200, 0, 100), (7, 0, 90), (8, 5, 95), (SOURCE, 300, 3)],
+            ),
+        ),
+    ]
 }

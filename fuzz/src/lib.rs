@@ -8,6 +8,7 @@
 pub mod chunk;
 #[path = "../../crates/wayland/tests/halves/compositor.rs"]
 mod compositor;
+pub mod erasure;
 pub mod half_message;
 mod input;
 pub mod pair;
@@ -34,12 +35,13 @@ mod tests {
     #[test]
     fn seeds_pass() {
         type Run = fn(&[u8]);
-        let targets: [(&str, Run); 5] = [
+        let targets: [(&str, Run); 6] = [
             ("wire_parser", super::wire_parser::run),
             ("wayland_message", super::wayland_message::run),
             ("half_message", super::half_message::run),
             ("chunk", super::chunk::run),
             ("pair", super::pair::run),
+            ("erasure", super::erasure::run),
         ];
         for (target, run) in targets {
             seeds(target).iter().for_each(|seed| run(seed));
