@@ -16,7 +16,7 @@ use wayferry_stage::{
 
 use crate::emulated::{Emulated, Plan};
 use crate::error::Error;
-use crate::flags::{DemoFlags, OwnFlags};
+use crate::flags::{Delivery, DemoFlags, OwnFlags};
 use crate::notice::notice;
 use crate::run::display_side::Compositor;
 use crate::run::programs::Launch;
@@ -28,47 +28,168 @@ use crate::run::tap::Tap;
 pub(crate) fn run(own: &OwnFlags, flags: &DemoFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let dir = RuntimeDir::private()?;
-    let screen = Screen::new(flags, &dir)?;
-    let link = link(flags)?;
-    let tap = Arc::new(Mutex::new(Tap::new()));
-    let plan = Plan {
-        own,
-        compositor: screen.socket.clone(),
-        up: link.clone(),
-        down: LinkConfig { seed: link.seed ^ 1, ..link },
-        program: (!flags.program.is_empty()).then(|| Launch::Command(flags.program.clone())),
-        tap: screen.stage.is_none().then(|| Arc::clone(&tap)),
+    let modes = match (own.delivery, flags.program.is_empty()) {
+        (None, true) => vec![Delivery::Total, Delivery::Repair],
+        (mode, _) => vec![mode.unwrap_or_default()],
     };
-    let session = Emulated::start(plan, &signals)?;
+    let mut scenes = Vec::new();
+    for mode in modes {
+        scenes.push(Scene::start(own, flags, mode, &dir, &signals)?);
+    }
     println!(
         "{} on {}, over a link of {} ms round trip, {} % loss, {} Mbit/s",
         flags.program.first().map_or("the scripted program".into(), |program| program.to_string_lossy()),
-        if screen.stage.is_some() { "the built-in stage" } else { "this desktop" },
+        if scenes[0].screen.stage.is_some() { "the built-in stage" } else { "this desktop" },
         flags.rtt,
         flags.loss,
         flags.rate
     );
-    let scripted = match flags.program.is_empty() {
-        true => Some(start_scripted(&session, &screen)?),
-        false => None,
-    };
+    if scenes.len() > 1 {
+        println!(
+            "two sessions, each over such a link of its own: `total` has everything on one ordered stream, `repair` is Wayferry"
+        );
+    }
     let began = Instant::now();
-    let last = watch(flags, &signals, &session, &screen, scripted.as_ref())?;
+    watch(flags, &signals, &mut scenes)?;
     let elapsed = began.elapsed();
-    let picture =
-        screen.picture().or_else(|| tap.lock().unwrap_or_else(PoisonError::into_inner).picture()).or(last);
-    summary(&session, &screen, elapsed);
-    if let Some(picture) = picture {
+    println!("summary after {:.1} s:", elapsed.as_secs_f64());
+    let name =
+        |scene: &Scene| if scenes.len() > 1 { format!("{}: ", scene.mode.name()) } else { String::new() };
+    for scene in &scenes {
+        scene.summary(&name(scene), elapsed);
+    }
+    let pictures: Vec<Image> = scenes.iter().filter_map(Scene::picture).collect();
+    if let Some(picture) = beside(&pictures) {
         let failed = |source| Error::File { path: flags.png.clone(), source };
         picture.write_png(&flags.png).map_err(failed)?;
         println!("picture of the display: {}", flags.png.display());
     }
-    if let Some(program) = scripted
-        && let Err(error) = program.stop()
-    {
-        notice(&format!("the scripted program ended: {error}"));
+    scenes.into_iter().map(Scene::end).try_fold(0, |worst, code| Ok(worst.max(code?)))
+}
+
+/// A session of the demo with everything around it.
+struct Scene {
+    mode: Delivery,
+    screen: Screen,
+    session: Emulated,
+    scripted: Option<Program>,
+    tap: Arc<Mutex<Tap>>,
+    line: Line,
+    /// The last picture that showed a window.
+    last: Option<Image>,
+}
+
+impl Scene {
+    fn start(
+        own: &OwnFlags,
+        flags: &DemoFlags,
+        mode: Delivery,
+        dir: &RuntimeDir,
+        signals: &Signals,
+    ) -> Result<Self, Error> {
+        let screen = Screen::new(flags, dir, mode)?;
+        let link = link(flags)?;
+        let tap = Arc::new(Mutex::new(Tap::new()));
+        let own = OwnFlags {
+            delivery: Some(mode),
+            title_prefix: own.title_prefix.clone().or_else(|| Some(format!("{}: ", mode.name()))),
+            // One file holds one session.
+            trace: own.trace.clone().filter(|_| mode != Delivery::Total || own.delivery.is_some()),
+            ..own.clone()
+        };
+        let plan = Plan {
+            own: &own,
+            compositor: screen.socket.clone(),
+            up: link.clone(),
+            down: LinkConfig { seed: link.seed ^ 1, ..link },
+            program: (!flags.program.is_empty()).then(|| Launch::Command(flags.program.clone())),
+            tap: screen.stage.is_none().then(|| Arc::clone(&tap)),
+        };
+        let session = Emulated::start(plan, signals)?;
+        let scripted = match flags.program.is_empty() {
+            true => Some(start_scripted(&session, &screen)?),
+            false => None,
+        };
+        let line = Line::new(&session);
+        Ok(Self { mode, screen, session, scripted, tap, line, last: None })
     }
-    session.end()
+
+    fn is_over(&self) -> bool {
+        self.session.is_over() || self.scripted.as_ref().is_some_and(Program::is_finished)
+    }
+
+    /// Types into the scripted program, once its window is there.
+    fn type_key(&self, key: char) {
+        if let (Some(stage), Some(_)) = (&self.screen.stage, &self.scripted)
+            && !stage.windows().is_empty()
+        {
+            stage.type_text(&key.to_string());
+        }
+    }
+
+    /// The figures since the last call.
+    fn figures(&mut self) -> String {
+        if let Some(stage) = self.screen.stage.as_ref().filter(|stage| !stage.windows().is_empty()) {
+            self.last = Some(stage.screenshot_output());
+        }
+        self.line.next(&self.session, &self.screen)
+    }
+
+    fn picture(&self) -> Option<Image> {
+        let tapped = || self.tap.lock().unwrap_or_else(PoisonError::into_inner).picture();
+        self.screen.picture().or_else(tapped).or_else(|| self.last.clone())
+    }
+
+    fn summary(&self, name: &str, elapsed: Duration) {
+        let events = self.screen.events();
+        let (counters, _) = self.session.display().counters();
+        let stats = self.session.link_stats();
+        let fps = match window(&events) {
+            Some(surface) => commits_per_second(&events, surface),
+            None => counters.updates as f64 / elapsed.as_secs_f64().max(0.001),
+        };
+        let latencies = latencies(&events);
+        let typing = match [0.5, 0.95, 1.0].map(|share| percentile(&latencies, share).map(ms)) {
+            [Some(p50), Some(p95), Some(most)] => {
+                format!("typing latency p50 {p50} ms, p95 {p95} ms, most {most} ms, {} keys", latencies.len())
+            }
+            _ => "typing latency p50 -, p95 - (measured on the built-in stage: --stage)".into(),
+        };
+        println!("  {name}{fps:.1} fps, {typing}");
+        let (sent, _) = self.session.app().counters();
+        println!(
+            "  {:width$}{} bytes to the display, {} of {} packets lost; {} bytes of repair, {} blocks rebuilt here, {} there",
+            "",
+            stats.down.delivered_bytes,
+            stats.down.lost + stats.down.overflowed,
+            stats.down.offered,
+            sent.repair.bytes,
+            counters.repair.rebuilt,
+            sent.repair.rebuilt,
+            width = name.len(),
+        );
+    }
+
+    fn end(self) -> Result<u8, Error> {
+        if let Some(program) = self.scripted
+            && let Err(error) = program.stop()
+        {
+            notice(&format!("the scripted program ended: {error}"));
+        }
+        self.session.end()
+    }
+}
+
+/// The pictures in a row.
+fn beside(pictures: &[Image]) -> Option<Image> {
+    let height = pictures.iter().map(Image::height).max()?;
+    let mut row = Image::new(pictures.iter().map(Image::width).sum(), height, 0xff00_0000);
+    let mut left = 0;
+    for picture in pictures {
+        row.blend(picture, left, 0);
+        left += picture.width() as i32;
+    }
+    Some(row)
 }
 
 /// What the program is shown on.
@@ -78,13 +199,13 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(flags: &DemoFlags, dir: &RuntimeDir) -> Result<Self, Error> {
+    fn new(flags: &DemoFlags, dir: &RuntimeDir, mode: Delivery) -> Result<Self, Error> {
         if !flags.stage
             && let Ok(Compositor::At(socket)) = Compositor::from_environment()
         {
             return Ok(Self { socket, stage: None });
         }
-        let socket = dir.path().join("stage");
+        let socket = dir.path().join(format!("stage-{}", mode.name()));
         let config = StageConfig { socket: Some(socket.clone()), ..StageConfig::default() };
         let stage =
             Stage::start(config).map_err(|source| Error::System { doing: "starting the stage", source })?;
@@ -125,43 +246,33 @@ fn start_scripted(session: &Emulated, screen: &Screen) -> Result<Program, Error>
         .map_err(|source| Error::System { doing: "starting the scripted program", source })
 }
 
-/// Waits for the end, typing and telling figures meanwhile; gives the last picture that showed a window.
-fn watch(
-    flags: &DemoFlags,
-    signals: &Signals,
-    session: &Emulated,
-    screen: &Screen,
-    scripted: Option<&Program>,
-) -> Result<Option<Image>, Error> {
-    let scripted_end = || scripted.map(|_| SCRIPTED_DURATION);
+/// Waits for the end, typing and telling figures meanwhile.
+fn watch(flags: &DemoFlags, signals: &Signals, scenes: &mut [Scene]) -> Result<(), Error> {
+    let scripted_end = || flags.program.is_empty().then_some(SCRIPTED_DURATION);
     let end = flags.duration.or_else(scripted_end).map(|duration| Instant::now() + duration);
     let mut keys = Demo::TEXT.chars().cycle();
-    let mut line = Line::new(session);
-    let mut last = None;
     let mut turn = 0u32;
     loop {
-        let over = session.is_over() || scripted.is_some_and(Program::is_finished);
-        if over || end.is_some_and(|at| Instant::now() >= at) {
-            return Ok(last);
+        if scenes.iter().any(Scene::is_over) || end.is_some_and(|at| Instant::now() >= at) {
+            return Ok(());
         }
-        match signals.wait_readable(&[session.app().as_fd()], Some(KEY_PERIOD)) {
+        let ended: Vec<_> = scenes.iter().map(|scene| scene.session.app().as_fd()).collect();
+        match signals.wait_readable(&ended, Some(KEY_PERIOD)) {
             Ok(_) => {}
             // The user has seen enough.
-            Err(Error::Signal(_)) => return Ok(last),
+            Err(Error::Signal(_)) => return Ok(()),
             Err(error) => return Err(error),
         }
         turn += 1;
-        if let (Some(stage), Some(_)) = (&screen.stage, scripted)
-            && !stage.windows().is_empty()
-            && let Some(key) = keys.next()
-        {
-            stage.type_text(&key.to_string());
+        if let Some(key) = keys.next() {
+            scenes.iter().for_each(|scene| scene.type_key(key));
         }
         if turn.is_multiple_of(KEYS_PER_LINE) {
-            line.print(session, screen);
-            if let Some(stage) = screen.stage.as_ref().filter(|stage| !stage.windows().is_empty()) {
-                last = Some(stage.screenshot_output());
-            }
+            let figures: Vec<_> = scenes
+                .iter_mut()
+                .map(|scene| format!("{}: {}", scene.mode.name(), scene.figures()))
+                .collect();
+            println!("  {}", figures.join("  |  "));
         }
     }
 }
@@ -178,7 +289,7 @@ impl Line {
         Self { updates: 0, bytes: session.link_stats().down.delivered_bytes, at: Instant::now() }
     }
 
-    fn print(&mut self, session: &Emulated, screen: &Screen) {
+    fn next(&mut self, session: &Emulated, screen: &Screen) -> String {
         let (counters, link) = session.display().counters();
         let bytes = session.link_stats().down.delivered_bytes;
         let seconds = self.at.elapsed().as_secs_f64().max(0.001);
@@ -187,8 +298,8 @@ impl Line {
         let latencies = latencies(&screen.events());
         let typing = percentile(&latencies, 0.5)
             .map_or(String::new(), |p50| format!(", key to picture {} ms", ms(p50)));
-        println!("  rtt {} ms, {updates:.0} updates/s, {rate:.2} Mbit/s{typing}", ms(link.rtt));
         *self = Self { updates: counters.updates, bytes, at: Instant::now() };
+        format!("rtt {} ms, {updates:.0} updates/s, {rate:.2} Mbit/s{typing}", ms(link.rtt))
     }
 }
 
@@ -206,32 +317,6 @@ fn window(events: &[Stamped]) -> Option<wayferry_stage::SurfaceId> {
         } => Some(*surface),
         _ => None,
     })
-}
-
-fn summary(session: &Emulated, screen: &Screen, elapsed: Duration) {
-    let events = screen.events();
-    let (counters, _) = session.display().counters();
-    let stats = session.link_stats();
-    let fps = match window(&events) {
-        Some(surface) => commits_per_second(&events, surface),
-        None => counters.updates as f64 / elapsed.as_secs_f64().max(0.001),
-    };
-    let latencies = latencies(&events);
-    println!("summary after {:.1} s:", elapsed.as_secs_f64());
-    println!("  {fps:.1} fps");
-    match (percentile(&latencies, 0.5), percentile(&latencies, 0.95)) {
-        (Some(p50), Some(p95)) => {
-            println!("  typing latency p50 {} ms, p95 {} ms, {} keys", ms(p50), ms(p95), latencies.len());
-        }
-        _ => println!("  typing latency p50 -, p95 - (measured on the built-in stage: --stage)"),
-    }
-    println!(
-        "  {} bytes to the display, {} bytes back, {} of {} packets lost",
-        stats.down.delivered_bytes,
-        stats.up.delivered_bytes,
-        stats.down.lost + stats.down.overflowed,
-        stats.down.offered
-    );
 }
 
 fn ms(duration: Duration) -> String {

@@ -66,6 +66,10 @@ pub(crate) struct OwnFlags {
     /// Write a qlog file for the connection to DIR.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) qlog: Option<PathBuf>,
+    /// How what arrives is ordered: total (all in one stream), partial (a picture waits only for itself) or repair (the same,
+    /// and lost packets are rebuilt); for comparison [default: repair].
+    #[arg(long, value_name = "MODE", global = true)]
+    pub(crate) delivery: Option<Delivery>,
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
@@ -246,6 +250,38 @@ impl Default for Compress {
     /// The level that costs less time than a link of 100 Mbit/s gains by it.
     fn default() -> Self {
         Self::Zstd(1)
+    }
+}
+
+/// How what arrives is ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// Everything on one ordered stream.
+    Total,
+    /// Streams and fences.
+    Partial,
+    /// The same, and what is lost is rebuilt.
+    #[default]
+    Repair,
+}
+
+impl Delivery {
+    /// As on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Partial => "partial",
+            Self::Repair => "repair",
+        }
+    }
+}
+
+impl std::str::FromStr for Delivery {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Total, Self::Partial, Self::Repair];
+        all.into_iter().find(|mode| mode.name() == text).ok_or("expected total, partial or repair".into())
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use wayferry_proto::{Compression, Config, Side};
+use wayferry_proto::{Compression, Config, Kinds, Repair, Side};
 
 use crate::error::Error;
-use crate::flags::{Compress, OwnFlags};
+use crate::flags::{Compress, Delivery, OwnFlags};
 use crate::run::Clock;
 use crate::trace::{Half, TraceFile};
 
@@ -19,6 +19,14 @@ pub(crate) fn session_config(side: Side, own: &OwnFlags, clock: &Clock) -> Confi
         Compress::Lz4 => vec![Compression::Lz4, Compression::None],
         Compress::Zstd(_) => vec![Compression::Zstd, Compression::Lz4, Compression::None],
     };
+    match own.delivery.unwrap_or_default() {
+        Delivery::Total => {
+            config.main_only = Kinds::ALL;
+            config.repair = Repair::Off;
+        }
+        Delivery::Partial => config.repair = Repair::Off,
+        Delivery::Repair => {}
+    }
     config
 }
 

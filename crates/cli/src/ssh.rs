@@ -117,6 +117,9 @@ fn remote_options(own: &OwnFlags) -> Vec<String> {
         Some(Compress::Zstd(level)) => words.push(format!("--compress=zstd={level}")),
         None => {}
     }
+    if let Some(delivery) = own.delivery {
+        words.push(format!("--delivery={}", delivery.name()));
+    }
     if let Some(threads) = own.threads {
         words.push(format!("--threads={threads}"));
     }

@@ -488,6 +488,7 @@ impl<'a> AppSide<'a> {
             self.refresh_clock(now);
         }
         let link = self.link.state();
+        self.counters.repair = self.link.session.repair();
         let line = self
             .stats
             .as_mut()

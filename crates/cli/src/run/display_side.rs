@@ -449,6 +449,7 @@ impl<'a> DisplaySide<'a> {
             notice(&text);
         }
         let link = self.link.state();
+        self.counters.repair = self.link.session.repair();
         let line = self
             .stats
             .as_mut()

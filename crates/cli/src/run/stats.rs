@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use wayferry_proto::{LinkState, Time};
+use wayferry_proto::{LinkState, RepairCounts, Time};
 
 /// What a run loop counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) struct Counters {
     pub(crate) content_bytes: u64,
     /// Messages of Wayland channels, both ways.
     pub(crate) messages: u64,
+    /// What repair has cost and saved.
+    pub(crate) repair: RepairCounts,
 }
 
 /// Makes the lines.
@@ -61,9 +63,11 @@ impl StatsLine {
         let packets = link.sent_packets.saturating_sub(self.last_link.sent_packets);
         let lost = link.lost_packets.saturating_sub(self.last_link.lost_packets);
         let loss = if packets == 0 { 0.0 } else { 100.0 * lost as f64 / packets as f64 };
+        let repair = rate(counters.repair.bytes, self.last_counters.repair.bytes) * 8.0 / 1e6;
         let line = format!(
-            "rtt {:.1} ms, loss {loss:.1} %, out {sent:.2} Mbit/s, in {received:.2} Mbit/s, {:.1} updates/s, {windows} programs",
+            "rtt {:.1} ms, loss {loss:.1} %, out {sent:.2} Mbit/s with {repair:.2} of repair, in {received:.2} Mbit/s with {} rebuilt, {:.1} updates/s, {windows} programs",
             link.rtt.as_secs_f64() * 1e3,
+            counters.repair.rebuilt - self.last_counters.repair.rebuilt,
             rate(counters.updates, self.last_counters.updates),
         );
         self.last_counters = counters;

@@ -112,7 +112,7 @@ impl Session {
     /// Starts a session: the control stream and the hello are queued at once.
     pub fn new(config: Config) -> Self {
         let mut session = Self {
-            outgoing: Outgoing::new(config.repair),
+            outgoing: Outgoing::new(config.repair, config.main_only),
             incoming: Incoming::new(config.side, config.streams, config.limits),
             events: VecDeque::new(),
             timers: Timers::new(config.start),

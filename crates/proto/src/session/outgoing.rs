@@ -14,7 +14,9 @@ use super::protect::{Protector, Source};
 use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE};
 use crate::assembler::IdSet;
 use crate::wire::Writer;
-use crate::{ChannelId, Class, Control, Error, Header, Kind, Priority, Route, StreamId, Time, Transmit};
+use crate::{
+    ChannelId, Class, Control, Error, Header, Kind, Kinds, Priority, Route, StreamId, Time, Transmit,
+};
 
 /// Largest piece of a channel inside the main channel: what a more urgent message may have to wait for.
 const PIECE: usize = 16 << 10;
@@ -28,9 +30,6 @@ const PIPE_HEAD: u64 = 64 << 10;
 
 /// The stream of the main channel.
 const MAIN: StreamId = StreamId(0);
-
-/// See [`Class::Control`].
-const MAIN_PRIORITY: Priority = Priority::first(Class::Control);
 
 /// All channels that this side opened.
 #[derive(Debug)]
@@ -46,6 +45,7 @@ pub(super) struct Outgoing {
     returned: VecDeque<Returned>,
     transmits: VecDeque<Transmit>,
     main: Writer,
+    main_priority: Priority,
     /// Bytes of the main channel that have left.
     main_sent: u64,
     protector: Protector,
@@ -111,12 +111,16 @@ struct Returned {
 
 impl Outgoing {
     /// With the main channel open and its header queued.
-    pub(super) fn new(repair: Repair) -> Self {
+    pub(super) fn new(repair: Repair, main_only: Kinds) -> Self {
         let mut main = Writer::new();
         Header::Control.encode(&mut main);
-        let open = Transmit::Open { stream: MAIN, priority: MAIN_PRIORITY };
+        // With updates inside, it is what a content budget has to count.
+        let class = if main_only.contains(Kind::Update) { Class::Content } else { Class::Control };
+        let main_priority = Priority::first(class);
+        let open = Transmit::Open { stream: MAIN, priority: main_priority };
         let protector = Protector::new(repair);
-        Self { transmits: VecDeque::from([open]), main, protector, next_stream: 1, ..Self::closed() }
+        let transmits = VecDeque::from([open]);
+        Self { transmits, main, main_priority, protector, next_stream: 1, ..Self::closed() }
     }
 
     /// With nothing at all, for a session that is over.
@@ -130,6 +134,7 @@ impl Outgoing {
             returned: VecDeque::new(),
             transmits: VecDeque::new(),
             main: Writer::new(),
+            main_priority: Priority::first(Class::Control),
             main_sent: 0,
             protector: Protector::new(Repair::Off),
             ready: false,
@@ -414,7 +419,8 @@ impl Outgoing {
             let repairs = self.ready && route(Kind::Repair) == Route::Own;
             if repairs && bytes.len() <= MAX_FLUSH {
                 let pieces = std::slice::from_ref(&bytes);
-                let source = Source { stream: MAIN, priority: MAIN_PRIORITY, offset: self.main_sent, pieces };
+                let (priority, offset) = (self.main_priority, self.main_sent);
+                let source = Source { stream: MAIN, priority, offset, pieces };
                 self.protector.protect(now, source);
             }
             self.main_sent += bytes.len() as u64;
