@@ -1,0 +1,128 @@
+//! The window of a sender that keeps the queue short.
+//!
+//! Of what is queued at the bottleneck, window × wait / round trip is this sender's own. The law steers that to an
+//! allowance of a few packets: enough that the line never runs dry, and the same for all who share it, so that they come
+//! to equal shares. Losses do not count. Invariant: never below [`Window::LEAST`] packets.
+
+use std::time::Duration;
+
+/// What the law goes by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// The time.
+    pub(crate) now: Duration,
+    /// Largest packet in bytes.
+    pub(crate) mtu: u64,
+    /// Round-trip time without a queue.
+    pub(crate) base: Duration,
+    /// What stands at the bottleneck.
+    pub(crate) queue: Duration,
+    /// The mean round-trip time.
+    pub(crate) smoothed: Duration,
+    /// Jitter that minima do not remove.
+    pub(crate) noise: Duration,
+    /// The bottleneck's rate in bytes per second, if known.
+    pub(crate) rate: Option<u64>,
+}
+
+impl Path {
+    /// Bytes that fill the way without a queue, if the rate is known.
+    pub(crate) fn product(&self) -> Option<f64> {
+        self.rate.map(|rate| rate as f64 * self.base.as_secs_f64())
+    }
+
+    /// Bytes of ours that may wait.
+    pub(crate) fn allowance(&self) -> f64 {
+        let rate = self.rate.unwrap_or(0) as f64;
+        let noise = self.noise.saturating_sub(QUIET).min(NOISE_MAX).as_secs_f64();
+        ALLOWANCE * self.mtu as f64 * (rate / REFERENCE).sqrt().max(1.0) + rate * noise
+    }
+
+    /// A queue that this sender cannot have made by keeping to its allowance.
+    pub(crate) fn threshold(&self) -> Duration {
+        let own = self.rate.map_or(0.0, |rate| 3.0 * self.allowance() / rate as f64);
+        LONG_QUEUE.max(Duration::from_secs_f64(own)).max(self.noise * 3)
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    bytes: f64,
+    /// Factor on the growth while no queue forms.
+    velocity: f64,
+    round_began: Duration,
+}
+
+impl Window {
+    /// Packets that may always be on their way: two acknowledgements and what they acknowledge.
+    const LEAST: f64 = 4.0;
+
+    /// A window of this many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self { bytes: bytes as f64, velocity: 1.0, round_began: Duration::ZERO }
+    }
+
+    /// Bytes that may be on their way.
+    pub(crate) fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    /// Another window from now on.
+    pub(crate) fn set(&mut self, bytes: f64, mtu: u64) {
+        self.bytes = bytes.max(Self::LEAST * mtu as f64);
+        self.velocity = 1.0;
+    }
+
+    /// Bytes of ours that wait, with that window.
+    pub(crate) fn own(&self, path: &Path) -> f64 {
+        let queue = path.queue.as_secs_f64();
+        self.bytes * queue / (path.base.as_secs_f64() + queue).max(1e-6)
+    }
+
+    /// Doubles in a round trip.
+    pub(crate) fn double(&mut self, acked: u64) {
+        self.bytes += acked as f64;
+    }
+
+    /// Goes half the way to the allowance in a round trip. `eager` lets the growth itself grow.
+    pub(crate) fn steer(&mut self, path: &Path, acked: u64, limited: bool, eager: bool) {
+        let (own, allowance) = (self.own(path), path.allowance());
+        if own > allowance / 2.0 || !eager {
+            self.velocity = 1.0;
+        } else if limited && path.now.saturating_sub(self.round_began) >= path.smoothed {
+            self.velocity = (self.velocity * 2.0).min(VELOCITY_MAX);
+            self.round_began = path.now;
+        }
+        if limited || own > allowance {
+            let share = acked as f64 / self.bytes;
+            let step = GAIN * share * (allowance * self.velocity - own);
+            self.bytes = (self.bytes + step.min(acked as f64)).max(Self::LEAST * path.mtu as f64);
+        }
+    }
+
+    /// At least this.
+    pub(crate) fn raise(&mut self, bytes: f64) {
+        self.bytes = self.bytes.max(bytes);
+    }
+}
+
+/// Packets that may wait, at the reference rate.
+const ALLOWANCE: f64 = 2.5;
+
+/// 10 Mbit/s. Above it the allowance grows with the root of the rate.
+const REFERENCE: f64 = 1.25e6;
+
+/// Noise of acknowledgements that are packets apart.
+const QUIET: Duration = Duration::from_millis(1);
+
+/// Jitter beyond it is not made up for.
+const NOISE_MAX: Duration = Duration::from_millis(20);
+
+/// Part of the way that one round trip goes.
+const GAIN: f64 = 0.5;
+
+const VELOCITY_MAX: f64 = 32.0;
+
+/// A queue of this length is suspicious on any link.
+const LONG_QUEUE: Duration = Duration::from_millis(8);
