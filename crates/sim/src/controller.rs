@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig};
+use wayferry_congestion::CopaFactory;
 
 /// A congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Controller {
+    /// Our own.
+    Copa,
     /// noq's BBR3. It seeds itself: two runs with it are not alike.
     Bbr3,
     /// noq's CUBIC.
@@ -15,11 +18,12 @@ pub enum Controller {
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Bbr3, Self::Cubic];
+    pub const ALL: [Self; 3] = [Self::Copa, Self::Bbr3, Self::Cubic];
 
     /// As in tables and files.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Copa => "copa",
             Self::Bbr3 => "bbr3",
             Self::Cubic => "cubic",
         }
@@ -34,6 +38,7 @@ impl Controller {
 /// Makes controllers of this kind.
 pub fn factory(controller: Controller) -> Arc<dyn ControllerFactory + Send + Sync> {
     match controller {
+        Controller::Copa => Arc::new(CopaFactory::default()),
         Controller::Bbr3 => Arc::new(Bbr3Config::default()),
         Controller::Cubic => Arc::new(CubicConfig::default()),
     }
