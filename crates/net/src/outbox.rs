@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn open(feeder: &mut Feeder, stream: u64, class: Class) {
-        feeder.feed(Transmit::Open { stream: StreamId(stream), priority: Priority::new(class, 0, false) });
+        feeder.feed(Transmit::Open { stream: StreamId(stream), priority: Priority::new(class, 0) });
     }
 
     fn data(feeder: &mut Feeder, stream: u64, length: usize, finish: bool) {

@@ -419,16 +419,18 @@ impl Priority {
         Self((class as i32) << 24 | 0xff_ffff)
     }
 
-    /// Inside `class`, earlier sequence numbers first; a block's repair right after its source.
-    pub fn new(class: Class, seq: u64, is_repair: bool) -> Self {
-        let place = (seq.wrapping_mul(2) + u64::from(is_repair)) & 0xff_ffff;
+    /// Inside `class`, earlier sequence numbers first; those wrap after 2²⁰.
+    pub fn new(class: Class, seq: u64) -> Self {
+        let place = seq.wrapping_mul(STEPS) & 0xff_ffff;
         Self(i32::from(class as u8) << 24 | (0xff_ffff - place as i32))
     }
 
-    /// The place right after this one, for the repair of what travels at it.
+    /// The place for a repair row of what travels at this one: right after it, row after row, before what comes next. Were
+    /// rows to share a place, the ends of all of them would lie in one packet.
     #[must_use]
-    pub fn repair(self) -> Self {
-        Self(self.0 & !1)
+    pub fn repair(self, index: u8) -> Self {
+        let step = (i32::from(index) + 1).min(STEPS as i32 - 1);
+        Self((self.0 | (STEPS as i32 - 1)) - step)
     }
 
     /// The class that it was made with.
@@ -446,6 +448,9 @@ impl Priority {
         }
     }
 }
+
+/// Places for each sequence number: its source and its repair rows; the last rows share one.
+const STEPS: u64 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -538,13 +543,14 @@ mod tests {
         let more = [Class::Audio, Class::Wayland, Class::Events, Class::Control];
         let all: Vec<_> = classes.into_iter().chain(more).collect();
         for pair in all.windows(2) {
-            assert!(Priority::new(pair[0], 0, false) < Priority::new(pair[1], 0xff_ffff, true));
+            assert!(Priority::new(pair[0], 0) < Priority::new(pair[1], 0xf_ffff).repair(254));
         }
         for class in all {
-            let source = Priority::new(class, 5, false);
-            let repair = Priority::new(class, 5, true);
-            let next = Priority::new(class, 6, false);
-            assert!(source > repair && repair > next);
+            assert_eq!(Priority::new(class, 0), Priority::first(class));
+            let source = Priority::new(class, 5);
+            let (first, second, last) = (source.repair(0), source.repair(1), source.repair(254));
+            let next = Priority::new(class, 6);
+            assert!(source > first && first > second && second > last && last > next);
             assert_eq!(source.class(), class);
             assert!(source.0 > 0);
         }

@@ -375,7 +375,7 @@ mod tests {
 
     fn open(mux: &mut Mux, stream: u64, class: Class) -> StreamId {
         let stream = StreamId(stream);
-        mux.transmit(Transmit::Open { stream, priority: Priority::new(class, stream.0, false) });
+        mux.transmit(Transmit::Open { stream, priority: Priority::new(class, stream.0) });
         stream
     }
 
@@ -622,10 +622,7 @@ mod tests {
         let (first, second) = (open(&mut sender, 0, Class::Bulk), open(&mut sender, 1, Class::Bulk));
         send(&mut sender, first, vec![1; 100], true);
         send(&mut sender, second, vec![2; 100], true);
-        sender.transmit(Transmit::Prioritise {
-            stream: second,
-            priority: Priority::new(Class::Audio, 0, false),
-        });
+        sender.transmit(Transmit::Prioritise { stream: second, priority: Priority::new(Class::Audio, 0) });
         assert_eq!(sender.backlog(), Backlog { total: 200, content: 100 });
         assert_eq!(output(&mut sender)[4], 2);
         assert_eq!(sender.backlog(), Backlog::default());

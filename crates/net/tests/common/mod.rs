@@ -52,7 +52,7 @@ pub(crate) fn closed(carrier: &mut dyn Carrier) -> CloseReason {
 }
 
 pub(crate) fn open(carrier: &mut dyn Carrier, stream: u64, class: Class) {
-    let priority = Priority::new(class, stream, false);
+    let priority = Priority::new(class, stream);
     carrier.transmit(Transmit::Open { stream: StreamId(stream), priority });
 }
 

@@ -170,7 +170,7 @@ impl Outgoing {
             Kind::Blob => (Class::Events, self.place(Class::Events)),
             kind => (kind.class(), 0),
         };
-        let id = self.insert(header, Priority::new(class, place, false));
+        let id = self.insert(header, Priority::new(class, place));
         self.mark_dirty(id); // so that the peer knows it before its first message
         id
     }
@@ -208,7 +208,7 @@ impl Outgoing {
         }
         let length = queue.len;
         let class = if length < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
-        let priority = Priority::new(class, self.place(class), false);
+        let priority = Priority::new(class, self.place(class));
         let id = self.insert(header, priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
@@ -330,7 +330,7 @@ impl Outgoing {
         flow.consumed = flow.consumed.max(consumed);
         if in_head && !flow.in_head() {
             self.dirty.remove(&(Reverse(channel.priority), id));
-            channel.priority = Priority::new(Class::Pipe, 0, false);
+            channel.priority = Priority::new(Class::Pipe, 0);
             let priority = channel.priority;
             if let Some(Place::Own(stream)) = place {
                 self.transmit(Transmit::Prioritise { stream, priority });
@@ -348,7 +348,7 @@ impl Outgoing {
     /// Gives pipes a turn before content, or ends it.
     pub(super) fn boost_pipes(&mut self, on: bool) {
         let class = if on { Class::SmallContent } else { Class::Pipe };
-        let priority = Priority::new(class, 0, false);
+        let priority = Priority::new(class, 0);
         let pipes = self.channels.values().filter(|channel| channel.is_pipe_under_way(on));
         let streams = pipes.filter_map(|channel| match channel.place? {
             Place::Own(stream) => Some(stream),

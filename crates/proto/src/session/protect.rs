@@ -203,7 +203,7 @@ impl Protector {
             };
             self.held_bytes += bytes.len();
             self.count += 1;
-            let row = Row { header, priority: source.priority.repair(), bytes: bytes.into() };
+            let row = Row { header, priority: source.priority.repair(index as u8), bytes: bytes.into() };
             self.held.insert((now + HOLD + later, self.count), row);
         }
     }
