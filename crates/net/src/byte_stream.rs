@@ -250,6 +250,7 @@ impl Driver {
             received_bytes: self.received,
             lost_packets: 0,
             sent_packets: self.writes,
+            acked_packets: self.writes,
         };
     }
 

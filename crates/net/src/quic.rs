@@ -170,6 +170,7 @@ impl Carrier for Quic {
             received_bytes: stats.udp_rx.bytes,
             lost_packets: figures.lost_packets,
             sent_packets: figures.sent_packets,
+            acked_packets: figures.acked_packets,
         }
     }
 

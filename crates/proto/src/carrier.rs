@@ -135,4 +135,6 @@ pub struct LinkState {
     pub lost_packets: u64,
     /// Packets sent.
     pub sent_packets: u64,
+    /// Packets acknowledged. With those lost, all whose fate is known.
+    pub acked_packets: u64,
 }

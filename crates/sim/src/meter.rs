@@ -35,6 +35,8 @@ pub struct Figures {
     pub sent_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
+    /// Packets acknowledged.
+    pub acked_packets: u64,
     /// Written since noq last looked for something to send.
     unseen: u64,
     mtu: u64,
@@ -128,6 +130,7 @@ impl Controller for Metered {
     ) {
         self.inner.on_ack(now, sent, bytes, number, app_limited, rtt);
         let mut figures = self.meter.lock();
+        figures.acked_packets += 1;
         figures.rtt = rtt.get();
         figures.rtt_min = rtt.min();
     }

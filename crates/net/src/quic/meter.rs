@@ -52,6 +52,7 @@ pub(super) struct Figures {
     pub(super) rate: Option<u64>,
     pub(super) sent_packets: u64,
     pub(super) lost_packets: u64,
+    pub(super) acked_packets: u64,
 }
 
 impl Meter {
@@ -102,8 +103,9 @@ impl Meter {
         }
     }
 
-    fn on_rtt(&self, rtt: &RttEstimator) {
+    fn on_acked(&self, rtt: &RttEstimator) {
         let figures = &mut self.lock().figures;
+        figures.acked_packets += 1;
         figures.rtt = rtt.get();
         figures.base_rtt = rtt.min();
         figures.queue_delay = rtt.get().saturating_sub(rtt.min());
@@ -189,7 +191,7 @@ impl Controller for Metered {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.meter.on_rtt(rtt);
+        self.meter.on_acked(rtt);
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
     }
 

@@ -19,7 +19,7 @@ use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
 pub(super) struct Protector {
     controller: Option<RepairController>,
     link: LinkState,
-    /// What the carrier's counters were when the controller was last told.
+    /// Packets acknowledged and lost when the controller was last told.
     reported: (u64, u64),
     /// Of what the receiver told, with which the carrier's losses are put into runs.
     seen: Losses,
@@ -77,13 +77,13 @@ impl Protector {
     /// Takes what the carrier knows of its link now.
     pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
         self.link = *link;
-        let packets = link.sent_packets.saturating_sub(self.reported.0);
-        let lost = link.lost_packets.saturating_sub(self.reported.1).min(packets);
+        let lost = link.lost_packets.saturating_sub(self.reported.1);
+        let packets = link.acked_packets.saturating_sub(self.reported.0) + lost;
         let Some(controller) = self.controller.as_mut().filter(|_| packets >= REPORT_EVERY || lost > 0)
         else {
             return;
         };
-        self.reported = (link.sent_packets, link.lost_packets);
+        self.reported = (link.acked_packets, link.lost_packets);
         let runs = match self.seen.lost {
             0 => lost,
             seen => (lost * self.seen.runs).div_ceil(seen),

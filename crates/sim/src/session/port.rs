@@ -121,6 +121,7 @@ impl Port {
             rate: figures.rate,
             lost_packets: figures.lost_packets,
             sent_packets: figures.sent_packets,
+            acked_packets: figures.acked_packets,
             ..LinkState::default()
         }
     }
