@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use wayferry_net::quic::Congestion;
+
 use crate::error::Error;
 
 /// Shows remote Wayland programs here, over QUIC.
@@ -70,6 +72,9 @@ pub(crate) struct OwnFlags {
     /// and lost packets are rebuilt); for comparison [default: repair].
     #[arg(long, value_name = "MODE", global = true)]
     pub(crate) delivery: Option<Delivery>,
+    /// How much is sent when: copa (keeps queues short), bbr3 or cubic; for comparison [default: copa].
+    #[arg(long, value_name = "CONTROLLER", global = true, value_parser = parse_congestion)]
+    pub(crate) congestion: Option<Congestion>,
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
@@ -356,6 +361,21 @@ fn first_line(error: &clap::Error) -> String {
         }
         clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "no command given".into(),
         _ => first,
+    }
+}
+
+fn parse_congestion(text: &str) -> Result<Congestion, String> {
+    let all = [Congestion::Copa, Congestion::Bbr3, Congestion::Cubic];
+    let found = all.into_iter().find(|congestion| congestion_name(*congestion) == text);
+    found.ok_or_else(|| "expected copa, bbr3 or cubic".into())
+}
+
+/// As on the command line.
+pub(crate) fn congestion_name(congestion: Congestion) -> &'static str {
+    match congestion {
+        Congestion::Copa => "copa",
+        Congestion::Bbr3 => "bbr3",
+        Congestion::Cubic => "cubic",
     }
 }
 

@@ -80,7 +80,8 @@ pub(crate) fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
 }
 
 fn options(own: &OwnFlags) -> Options {
-    let mut options = Options { qlog: own.qlog.clone(), ..Options::default() };
+    let congestion = own.congestion.unwrap_or_default();
+    let mut options = Options { qlog: own.qlog.clone(), congestion, ..Options::default() };
     if let Some(silence) = own.silence {
         options.idle_timeout = silence;
         // Often enough that one lost packet is not silence.

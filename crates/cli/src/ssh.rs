@@ -20,7 +20,7 @@ use wayferry_proto::{Session, Side};
 
 use crate::bootstrap::{Choice, Line, hear, say};
 use crate::error::Error;
-use crate::flags::{Compress, OwnFlags};
+use crate::flags::{Compress, OwnFlags, congestion_name};
 use crate::notice::notice;
 use crate::quic;
 use crate::run::Clock;
@@ -119,6 +119,9 @@ fn remote_options(own: &OwnFlags) -> Vec<String> {
     }
     if let Some(delivery) = own.delivery {
         words.push(format!("--delivery={}", delivery.name()));
+    }
+    if let Some(congestion) = own.congestion {
+        words.push(format!("--congestion={}", congestion_name(congestion)));
     }
     if let Some(threads) = own.threads {
         words.push(format!("--threads={threads}"));

@@ -26,7 +26,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, mpsc};
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
-pub use self::config::Options;
+pub use self::config::{Congestion, Options};
 pub use self::error::{Buffer, ConnectError, ListenError, SetupError, Warning};
 use self::intake::Stops;
 pub use self::listener::Listener;

@@ -12,11 +12,25 @@ use noq::{
 use super::error::SetupError;
 use super::meter::{Meter, MeteredFactory};
 
+/// What decides how much is sent when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// Our own, which keeps the queue on the path short and does not slow down for what the link itself loses.
+    #[default]
+    Copa,
+    /// noq's BBR3.
+    Bbr3,
+    /// noq's CUBIC, which backs off at every loss.
+    Cubic,
+}
+
 /// What may be set from outside. The defaults are meant for use; most of the rest is for tests.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Directory for one qlog file per connection; created when missing. Default: none. Costs a write per packet.
     pub qlog: Option<PathBuf>,
+    /// The congestion controller of what this side sends. Default [`Congestion::Copa`].
+    pub congestion: Congestion,
     /// Whether the variable `SSLKEYLOGFILE` is honoured. Default: yes; without the variable nothing is written.
     pub log_keys: bool,
     /// Bytes of UDP socket buffer each way. Default 4 MiB: 0.6 s at 50 Mbit/s.
@@ -37,6 +51,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             qlog: None,
+            congestion: Congestion::default(),
             log_keys: true,
             udp_buffer: 4 << 20,
             streams: 4096,
@@ -85,7 +100,7 @@ impl Options {
         // too short: all datagrams of a batch have the first one's size, and that frame is written unchecked.
         // A batch of one is never short. Costs about a third more CPU per byte sent.
         config.enable_segmentation_offload(false);
-        config.congestion_controller_factory(Arc::new(MeteredFactory(meter)));
+        config.congestion_controller_factory(Arc::new(MeteredFactory::new(self.congestion, meter)));
         if let Some(directory) = &self.qlog {
             config.qlog_from_path(directory, side);
         }

@@ -2,7 +2,7 @@
 //!
 //! noq does not tell, so the estimate comes from around the congestion controller: bytes written to streams, minus
 //! payload of packets sent, plus payload of packets lost (it is sent again, not for the first time). The controller
-//! itself is BBR3, untouched. Packets are taken to carry a little less than they do, so that the estimate errs
+//! itself is untouched. Packets are taken to carry a little less than they do, so that the estimate errs
 //! upward, and each time the connection has run out of data the estimate is set right.
 //!
 //! Invariant: content ≤ unsent, because everything else goes first.
@@ -12,9 +12,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use noq::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics};
+use noq::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 use noq_proto::RttEstimator;
+use wayferry_congestion::{CopaFactory, Shared};
 
+use super::config::Congestion;
 use crate::carrier::Backlog;
 use crate::outbox::{Level, Outbox};
 
@@ -129,6 +131,14 @@ impl Meter {
         self.publish(&mut state, 0);
     }
 
+    /// What our own controller knows better than the transport.
+    fn on_path(&self, copa: &Shared) {
+        let known = copa.state();
+        let figures = &mut self.lock().figures;
+        (figures.rate, figures.queue_delay, figures.base_rtt) =
+            (known.rate, known.queue_delay, known.base_rtt);
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,17 +157,36 @@ impl fmt::Debug for Meter {
     }
 }
 
-/// Makes BBR3 controllers that report to one meter.
-pub(super) struct MeteredFactory(pub(super) Arc<Meter>);
+/// Makes controllers that report to one meter.
+pub(super) struct MeteredFactory {
+    inner: Arc<dyn ControllerFactory + Send + Sync>,
+    meter: Arc<Meter>,
+    /// Where our own controllers tell what they know beyond what every controller tells.
+    copa: Option<Shared>,
+}
+
+impl MeteredFactory {
+    pub(super) fn new(congestion: Congestion, meter: Arc<Meter>) -> Self {
+        let (inner, copa): (Arc<dyn ControllerFactory + Send + Sync>, _) = match congestion {
+            Congestion::Copa => {
+                let shared = Shared::default();
+                (Arc::new(CopaFactory::new(shared.clone())), Some(shared))
+            }
+            Congestion::Bbr3 => (Arc::new(Bbr3Config::default()), None),
+            Congestion::Cubic => (Arc::new(CubicConfig::default()), None),
+        };
+        Self { inner, meter, copa }
+    }
+}
 
 impl ControllerFactory for MeteredFactory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let inner = Arc::new(Bbr3Config::default()).build(now, mtu);
-        let mut state = self.0.lock();
+        let inner = Arc::clone(&self.inner).build(now, mtu);
+        let mut state = self.meter.lock();
         state.set_mtu(mtu);
         state.figures.window = inner.window();
         drop(state);
-        Box::new(Metered { inner, meter: Arc::clone(&self.0) })
+        Box::new(Metered { inner, meter: Arc::clone(&self.meter), copa: self.copa.clone() })
     }
 }
 
@@ -166,6 +195,7 @@ impl ControllerFactory for MeteredFactory {
 struct Metered {
     inner: Box<dyn Controller>,
     meter: Arc<Meter>,
+    copa: Option<Shared>,
 }
 
 impl Controller for Metered {
@@ -198,6 +228,9 @@ impl Controller for Metered {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_acked: Option<u64>) {
         self.inner.on_end_acks(now, in_flight, app_limited, largest_acked);
         self.meter.on_acks(in_flight, app_limited, &*self.inner);
+        if let Some(copa) = &self.copa {
+            self.meter.on_path(copa);
+        }
     }
 
     fn on_congestion_event(
@@ -248,7 +281,8 @@ impl Controller for Metered {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Self { inner: self.inner.clone_box(), meter: Arc::clone(&self.meter) })
+        let inner = self.inner.clone_box();
+        Box::new(Self { inner, meter: Arc::clone(&self.meter), copa: self.copa.clone() })
     }
 
     fn initial_window(&self) -> u64 {
@@ -285,7 +319,8 @@ mod tests {
             let outbox = Arc::new(Outbox::new(Arc::new(Wake::new().unwrap())));
             let meter = Meter::new(Arc::clone(&outbox));
             let now = Instant::now();
-            let controller = Arc::new(MeteredFactory(Arc::clone(&meter))).build(now, 1200);
+            let controller =
+                Arc::new(MeteredFactory::new(Congestion::Bbr3, Arc::clone(&meter))).build(now, 1200);
             Self { meter, outbox, controller, now, packets: 0 }
         }
 

@@ -130,9 +130,7 @@ impl Stream {
         if self.rebuilds.is_empty() {
             return Ok(());
         }
-        for rebuild in &mut self.rebuilds {
-            rebuild.source(offset, bytes)?;
-        }
+        self.rebuilds.retain_mut(|rebuild| rebuild.source(offset, bytes).is_ok());
         self.rebuild(context)
     }
 
@@ -156,18 +154,19 @@ impl Stream {
             }
             return self.check(header, at, bytes, context);
         }
-        let rebuild = match self.rebuilds.iter_mut().position(|rebuild| rebuild.fits(header)) {
-            Some(known) => &mut self.rebuilds[known],
-            None => {
-                if self.rebuilds.len() == MAX_REBUILDS {
-                    self.rebuilds.remove(0);
-                }
-                self.rebuilds.push(Rebuild::new(header, &self.assembler)?);
-                let last = self.rebuilds.len() - 1;
-                &mut self.rebuilds[last]
-            }
+        let known = self.rebuilds.iter().position(|rebuild| rebuild.fits(header));
+        let rebuild = match known {
+            Some(known) => Ok(self.rebuilds.remove(known)),
+            None => Rebuild::new(header, &self.assembler),
         };
-        rebuild.repair(header.index, at, bytes)?;
+        // A block in more pieces than the decoder takes is left to QUIC.
+        let Ok(mut rebuild) = rebuild else { return Ok(()) };
+        if rebuild.repair(header.index, at, bytes).is_ok() {
+            if self.rebuilds.len() == MAX_REBUILDS {
+                self.rebuilds.remove(0);
+            }
+            self.rebuilds.push(rebuild);
+        }
         self.rebuild(context)
     }
 
