@@ -81,7 +81,7 @@ impl DisplaySide {
                     self.next = Some(now);
                 }
                 Event::Chunk { header, index, .. } => {
-                    self.log.chunk(header.seq.0.saturating_sub(1) as usize, index, now);
+                    self.log.shown(header.seq.0.saturating_sub(1) as usize, index, now);
                 }
                 Event::Update { header, chunks } => self.take_update(now, &header, &chunks),
                 Event::Warning(why) => self.fault = Some(why),
@@ -105,9 +105,6 @@ impl DisplaySide {
         }
         self.whole[update] = true;
         self.left -= 1;
-        for chunk in 0..chunks.len() {
-            self.log.chunk(update, chunk, now);
-        }
         if let Pace::Asked { pause } = self.plan.pace {
             self.next = Some(now + pause);
         }
@@ -142,7 +139,7 @@ impl App for DisplaySide {
         port.on_stream(now, &event, &mut io, |bytes| {
             tap.piece(plan, bytes, |seen| match seen {
                 Seen::First(update, chunk) => log.first(update, chunk, now),
-                Seen::All(update, chunk) => log.chunk(update, chunk, now),
+                Seen::All(update, chunk) => log.there(update, chunk, now),
             });
         });
     }

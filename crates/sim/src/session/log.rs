@@ -1,8 +1,8 @@
 //! When requests were sent and chunks came, and what follows from that.
 //!
-//! A chunk is *there* when all its bytes were received or rebuilt, and *delivered* when the order allows it: with one
-//! ordered stream, when all chunks before it are there; with a fence per update, when all updates before its own are
-//! whole. Invariant: nothing is delivered before it is there.
+//! A chunk is *there* when all its bytes were received or rebuilt, *shown* when the session hands it over, and
+//! *delivered* when the order allows it: with one ordered stream, when all chunks before it were; with a fence per
+//! update, when all updates before its own are whole. Invariant: nothing is delivered before it is there.
 
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ pub struct Log {
 struct Noted {
     first: Option<Time>,
     there: Option<Time>,
+    shown: Option<Time>,
 }
 
 /// In which order chunks may be delivered.
@@ -74,11 +75,19 @@ impl Log {
         }
     }
 
-    /// All of a chunk is there; of several reports the first counts.
-    pub(super) fn chunk(&mut self, update: usize, chunk: usize, now: Time) {
+    /// All bytes of a chunk are there; of several reports the first counts.
+    pub(super) fn there(&mut self, update: usize, chunk: usize, now: Time) {
         if let Some(noted) = self.noted(update, chunk) {
             noted.first.get_or_insert(now);
             noted.there.get_or_insert(now);
+        }
+    }
+
+    /// The session handed a chunk over; of several reports the first counts.
+    pub(super) fn shown(&mut self, update: usize, chunk: usize, now: Time) {
+        self.there(update, chunk, now);
+        if let Some(noted) = self.noted(update, chunk) {
+            noted.shown.get_or_insert(now);
         }
     }
 
@@ -99,10 +108,10 @@ impl Log {
             let fence = before;
             let mut times = Vec::with_capacity(chunks.len());
             for chunk in chunks {
-                let there = chunk.there?;
+                let shown = chunk.shown?;
                 let time = match order {
-                    Order::Total => there.max(before),
-                    Order::Partial => there.max(fence),
+                    Order::Total => shown.max(before),
+                    Order::Partial => shown.max(fence),
                 };
                 before = before.max(time);
                 times.push(time);
@@ -168,7 +177,7 @@ mod tests {
         log.request(0, Time::from_millis(0));
         for (update, chunk, time) in [(0, 0, 100), (1, 1, 110), (1, 0, 120), (0, 1, 150)] {
             log.first(update, chunk, Time::from_millis(time - 5));
-            log.chunk(update, chunk, Time::from_millis(time));
+            log.shown(update, chunk, Time::from_millis(time));
         }
         log
     }
@@ -193,8 +202,8 @@ mod tests {
         let plan = Plan::uniform(1, 2, 100, Pace::BackToBack);
         let mut log = Log::new(&plan);
         log.request(0, Time::ZERO);
-        log.chunk(0, 1, Time::from_millis(100));
-        log.chunk(0, 0, Time::from_millis(130));
+        log.shown(0, 1, Time::from_millis(100));
+        log.shown(0, 0, Time::from_millis(130));
         let blocking = |order| {
             let (first, rest) = log.measures(&plan, order, &[Time::ZERO]).unwrap();
             assert!(rest.blocking.is_empty());
