@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig};
-use wayferry_congestion::CopaFactory;
+use wayferry_congestion::{CopaFactory, Shared};
 
 /// A congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,10 +35,10 @@ impl Controller {
     }
 }
 
-/// Makes controllers of this kind.
-pub fn factory(controller: Controller) -> Arc<dyn ControllerFactory + Send + Sync> {
+/// Makes controllers of this kind. Our own publishes in `shared` what it knows.
+pub(crate) fn factory(controller: Controller, shared: &Shared) -> Arc<dyn ControllerFactory + Send + Sync> {
     match controller {
-        Controller::Copa => Arc::new(CopaFactory::default()),
+        Controller::Copa => Arc::new(CopaFactory::new(shared.clone())),
         Controller::Bbr3 => Arc::new(Bbr3Config::default()),
         Controller::Cubic => Arc::new(CubicConfig::default()),
     }

@@ -47,7 +47,7 @@ pub(crate) struct Quic {
 
 impl Quic {
     fn transport(self, meter: &Meter) -> Arc<TransportConfig> {
-        transport(metered(factory(self.controller), meter), self.size)
+        transport(metered(factory(self.controller, meter.shared()), meter), self.size)
     }
 }
 

@@ -25,7 +25,7 @@ mod transport;
 mod unit;
 mod world;
 
-pub use controller::{Controller, factory};
+pub use controller::Controller;
 pub use error::Error;
 pub use meter::{Figures, Meter};
 pub use random::Random;

@@ -11,10 +11,15 @@ use std::time::{Duration, Instant};
 
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use wayferry_congestion::Shared;
 
 /// What one host knows of its sending side. Clones are the same meter.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<Figures>>);
+pub struct Meter {
+    figures: Arc<Mutex<Figures>>,
+    /// What our own controller tells by itself.
+    shared: Shared,
+}
 
 /// See [`Meter`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +30,10 @@ pub struct Figures {
     pub content: u64,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// The smallest round-trip time that noq remembers.
-    pub rtt_min: Duration,
+    /// The round-trip time of the empty path: the controller's own figure, or else the smallest that noq remembers.
+    pub base_rtt: Duration,
+    /// How long packets wait at the bottleneck: likewise, or else the difference of those two.
+    pub queue_delay: Duration,
     /// The congestion window in bytes.
     pub window: u64,
     /// The controller's estimate of the bottleneck in bytes per second.
@@ -52,7 +59,17 @@ impl Figures {
 impl Meter {
     /// What is known now.
     pub fn figures(&self) -> Figures {
-        *self.lock()
+        let (mut figures, state) = (*self.lock(), self.shared.state());
+        if state.base_rtt > Duration::ZERO {
+            figures.base_rtt = state.base_rtt;
+            figures.queue_delay = state.queue_delay;
+        }
+        figures
+    }
+
+    /// Where our own controller publishes its state.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// `bytes` were written to a stream.
@@ -64,7 +81,7 @@ impl Meter {
     }
 
     fn lock(&self) -> MutexGuard<'_, Figures> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,7 +149,8 @@ impl Controller for Metered {
         let mut figures = self.meter.lock();
         figures.acked_packets += 1;
         figures.rtt = rtt.get();
-        figures.rtt_min = rtt.min();
+        figures.base_rtt = rtt.min();
+        figures.queue_delay = rtt.get().saturating_sub(rtt.min());
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, ran_dry: bool, largest: Option<u64>) {

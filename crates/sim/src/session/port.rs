@@ -113,8 +113,8 @@ impl Port {
         let figures = meter.figures();
         LinkState {
             rtt: figures.rtt,
-            base_rtt: figures.rtt_min,
-            queue_delay: figures.rtt.saturating_sub(figures.rtt_min),
+            base_rtt: figures.base_rtt,
+            queue_delay: figures.queue_delay,
             payload: Some(figures.payload()),
             window: figures.window,
             unsent: figures.content + self.backlog,
@@ -154,15 +154,19 @@ impl Port {
         self.lengths.remove(&id);
     }
 
+    /// Opens in the order that the session opened in: a stream has the same number there and here.
     fn open_waiting(&mut self, io: &mut Io<'_>) {
         while let Some(stream) = self.waiting.front().copied() {
+            let Some(id) = io.connection.streams().open(Dir::Uni) else { return };
+            debug_assert_eq!(id.index(), stream.0, "numbers are equal");
+            self.waiting.pop_front();
+            let mut send = io.connection.send_stream(id);
             let Some(outgoing) = self.streams.get_mut(&stream) else {
-                self.waiting.pop_front();
+                // Given up before it could be opened; its number is used up.
+                let _ = send.reset(VarInt::from_u32(0));
                 continue;
             };
-            let Some(id) = io.connection.streams().open(Dir::Uni) else { return };
-            self.waiting.pop_front();
-            let _ = io.connection.send_stream(id).set_priority(outgoing.priority.0);
+            let _ = send.set_priority(outgoing.priority.0);
             outgoing.id = Some(id);
             self.numbers.insert(id, stream);
             self.write(stream, io);
