@@ -51,7 +51,20 @@ impl Samples {
 
     /// The smallest sample that at least `share` of all do not exceed, in milliseconds; `None` without samples.
     pub fn percentile(&self, share: f64) -> Option<f64> {
-        let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
+        self.ranked((self.total as f64 * share).ceil() as u64)
+    }
+
+    /// Between which values the percentile of what the samples were drawn from lies with 95 % confidence, in
+    /// milliseconds, if they are independent of each other; `None` without samples.
+    pub fn interval(&self, share: f64) -> Option<(f64, f64)> {
+        // The number of samples below it is binomial, here taken as normal.
+        let (count, half) = (self.total as f64, 1.96 * (self.total as f64 * share * (1.0 - share)).sqrt());
+        let low = self.ranked((count * share - half).floor().max(1.0) as u64)?;
+        Some((low, self.ranked((count * share + half).ceil() as u64 + 1)?))
+    }
+
+    fn ranked(&self, rank: u64) -> Option<f64> {
+        let rank = rank.clamp(1, self.total.max(1));
         let mut seen = 0;
         for (micros, count) in &self.counts {
             seen += count;
@@ -114,6 +127,19 @@ mod tests {
         assert_eq!(Samples::default().percentile(0.5), None);
         assert_eq!(samples.mean(), Some(50.5));
         assert_eq!(samples.above(Duration::from_millis(98)), 2);
+    }
+
+    #[test]
+    fn more_samples_know_a_percentile_better() {
+        let width = |count| {
+            let samples: Samples =
+                (0..count).map(|index| Duration::from_micros(index * 10_000_000 / count)).collect();
+            let (low, high) = samples.interval(0.9).unwrap();
+            assert!(low <= 9_000.0 && 9_000.0 <= high, "{low} {high}");
+            high - low
+        };
+        assert!(width(10_000) < width(100) / 5.0);
+        assert_eq!(Samples::default().interval(0.5), None);
     }
 
     #[test]

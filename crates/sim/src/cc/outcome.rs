@@ -84,6 +84,21 @@ impl Outcome {
 }
 
 impl Metric {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 11] = [
+        Self::LatencyP50,
+        Self::LatencyP99,
+        Self::QueueP99,
+        Self::Delivered,
+        Self::Goodput,
+        Self::Share,
+        Self::EarlyShare,
+        Self::Jain,
+        Self::StartUp,
+        Self::Settling,
+        Self::Drops,
+    ];
+
     /// As in tables and files.
     pub fn name(self) -> &'static str {
         match self {

@@ -41,6 +41,12 @@ pub enum Workload {
     Typing,
     /// 300 updates, ten a second: most of one to five packets, some of 10 to 50 kB, a few of 100 to 300 kB.
     Mixed,
+    /// What a viewer received while somebody typed and ran programs in a terminal.
+    TraceTerminal,
+    /// While a page was scrolled.
+    TraceScroll,
+    /// While a window was moved.
+    TraceWindows,
 }
 
 /// How packets are lost.
@@ -143,8 +149,16 @@ impl LossModel {
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Streaming, Self::Streaming10Hz, Self::NonStreaming, Self::Typing, Self::Mixed];
+    pub const ALL: [Self; 8] = [
+        Self::Streaming,
+        Self::Streaming10Hz,
+        Self::NonStreaming,
+        Self::Typing,
+        Self::Mixed,
+        Self::TraceTerminal,
+        Self::TraceScroll,
+        Self::TraceWindows,
+    ];
 
     /// As in tables and files.
     pub fn name(self) -> &'static str {
@@ -154,6 +168,9 @@ impl Workload {
             Self::NonStreaming => "non-streaming",
             Self::Typing => "typing",
             Self::Mixed => "mixed",
+            Self::TraceTerminal => "trace-terminal",
+            Self::TraceScroll => "trace-scroll",
+            Self::TraceWindows => "trace-windows",
         }
     }
 
@@ -174,8 +191,27 @@ impl Workload {
                 let updates = (0..UPDATES).map(|_| mixed(&mut random)).collect();
                 Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)) }
             }
+            Self::TraceTerminal => recorded(include_str!("../../traces/terminal.txt")),
+            Self::TraceScroll => recorded(include_str!("../../traces/scroll.txt")),
+            Self::TraceWindows => recorded(include_str!("../../traces/windows.txt")),
         }
     }
+}
+
+/// A recording by `scripts/record-rfb`: a line for each update with its time in ms and its bytes.
+fn recorded(text: &str) -> Plan {
+    let update = |line: &str| {
+        let (millis, bytes) = line.split_once(' ')?;
+        Some((Duration::from_millis(millis.parse().ok()?), chunks(bytes.parse().ok()?)))
+    };
+    let (times, updates) = text.lines().filter_map(update).unzip();
+    Plan { updates, pace: Pace::Timed(times) }
+}
+
+/// About equal chunks of at most the usual size.
+fn chunks(bytes: usize) -> Vec<usize> {
+    let count = bytes.div_ceil(CHUNK).max(1);
+    (0..count).map(|number| (bytes * (number + 1) / count - bytes * number / count).max(1)).collect()
 }
 
 fn every(period: Duration, count: usize) -> Vec<Duration> {
@@ -193,8 +229,7 @@ fn mixed(random: &mut Random) -> Vec<usize> {
         80..95 => random.range(10_000..50_000),
         _ => random.range(100_000..300_000),
     };
-    let count = (bytes as usize).div_ceil(CHUNK);
-    vec![bytes as usize / count; count]
+    chunks(bytes as usize)
 }
 
 /// Bytes of a message of the paper; a chunk here.
@@ -207,3 +242,34 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// Bytes of an update that fill one packet with it.
 const PACKET_CONTENT: usize = 1300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_read_to_the_last_line() {
+        for (workload, text) in [
+            (Workload::TraceTerminal, include_str!("../../traces/terminal.txt")),
+            (Workload::TraceScroll, include_str!("../../traces/scroll.txt")),
+            (Workload::TraceWindows, include_str!("../../traces/windows.txt")),
+        ] {
+            let plan = workload.plan();
+            assert_eq!(plan.updates.len(), text.lines().count(), "{workload:?}");
+            let Pace::Timed(times) = plan.pace else { panic!("{workload:?} is not timed") };
+            assert!(times.is_sorted());
+        }
+    }
+
+    #[test]
+    fn chunks_share_an_update_out() {
+        assert_eq!(chunks(25_001), [8333, 8334, 8334]);
+        assert_eq!(chunks(9), [9]);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::BTreeSet<_> = Workload::ALL.into_iter().map(Workload::name).collect();
+        assert_eq!(names.len(), Workload::ALL.len());
+    }
+}

@@ -11,11 +11,23 @@ pub enum Grid {
     Smoke,
     /// The paper's: one factor at a time from the baseline.
     Paper,
-    /// What the paper left out: more loss, bursts, typing, mixed sizes.
+    /// What the paper left out: more loss, bursts, typing, mixed sizes, recordings.
     Beyond,
 }
 
 impl Grid {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Smoke, Self::Paper, Self::Beyond];
+
+    /// As in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Paper => "paper",
+            Self::Beyond => "beyond",
+        }
+    }
+
     /// Its cells, always in the same order.
     pub fn cells(self) -> Vec<Cell> {
         match self {
@@ -34,42 +46,69 @@ impl Grid {
     }
 }
 
-/// How updates are delivered, for comparison.
-const DELIVERIES: [Delivery; 3] = [Delivery::Total, Delivery::Partial, Delivery::Repaired(Amount::Adaptive)];
+/// What is compared under every controller.
+const MAIN: [Delivery; 3] = [Delivery::Total, Delivery::Partial, Delivery::Repaired(Amount::Adaptive)];
 
-fn cross(workloads: &[Workload], controllers: &[Controller]) -> Vec<Cell> {
+fn cross(workloads: &[Workload]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for workload in workloads {
-        for controller in controllers {
-            cells.extend(DELIVERIES.map(|delivery| Cell::baseline(*workload, delivery, *controller)));
+        for controller in Controller::ALL {
+            cells.extend(MAIN.map(|delivery| Cell::baseline(*workload, delivery, controller)));
         }
     }
     cells
 }
 
 fn smoke() -> Vec<Cell> {
-    cross(&[Workload::Streaming, Workload::NonStreaming, Workload::Typing], &Controller::ALL)
+    cross(&[Workload::Streaming, Workload::NonStreaming, Workload::Typing])
 }
 
-/// One factor at a time.
+/// One factor at a time; under the product's controller also the paper's own amounts of repair.
 fn paper() -> Vec<Cell> {
     let workloads = [Workload::Streaming, Workload::Streaming10Hz, Workload::NonStreaming];
-    let mut cells = Vec::new();
-    for base in cross(&workloads, &Controller::ALL) {
-        cells.push(base);
-        cells.extend([0, 10, 100].map(|loss| Cell { loss, ..base }));
-        cells.extend([50, 200].map(|rtt_ms| Cell { rtt_ms, ..base }));
-        cells.extend([10, 1000].map(|rate_mbps| Cell { rate_mbps, ..base }));
+    let mut cells: Vec<Cell> = cross(&workloads).into_iter().flat_map(one_at_a_time).collect();
+    for workload in workloads {
+        let fixed = |amount| Cell::baseline(workload, Delivery::Repaired(amount), Controller::Copa);
+        cells.extend(one_at_a_time(fixed(Amount::Fixed105)));
+        cells.push(Cell { loss: 10, ..fixed(Amount::Fixed103) });
+        cells.extend(one_at_a_time(fixed(Amount::Fixed110)).into_iter().filter(|cell| cell.loss != 10));
     }
+    cells
+}
+
+fn one_at_a_time(base: Cell) -> Vec<Cell> {
+    let mut cells = vec![base];
+    cells.extend([0, 10, 100].map(|loss| Cell { loss, ..base }));
+    cells.extend([50, 200].map(|rtt_ms| Cell { rtt_ms, ..base }));
+    cells.extend([10, 1000].map(|rate_mbps| Cell { rate_mbps, ..base }));
     cells
 }
 
 fn beyond() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for base in cross(&[Workload::NonStreaming, Workload::Typing, Workload::Mixed], &Controller::ALL) {
+    for base in cross(&[Workload::NonStreaming, Workload::Typing, Workload::Mixed]) {
         cells.extend([50, 100, 200, 300, 500].map(|loss| Cell { loss, ..base }));
         let bursts = LossModel::ALL.into_iter().filter(|model| *model != LossModel::Independent);
         cells.extend(bursts.flat_map(|loss_model| [100, 200].map(|loss| Cell { loss, loss_model, ..base })));
     }
+    let traces = [Workload::TraceTerminal, Workload::TraceScroll, Workload::TraceWindows];
+    for base in cross(&traces) {
+        cells.extend([100, 300].map(|loss| Cell { loss, rate_mbps: 20, ..base }));
+        cells.push(Cell { loss: 100, loss_model: LossModel::Burst5Ms, rate_mbps: 20, ..base });
+    }
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_run_twice() {
+        for grid in Grid::ALL {
+            let cells = grid.cells();
+            let unique: std::collections::BTreeSet<_> = cells.iter().collect();
+            assert_eq!(unique.len(), cells.len(), "{grid:?}");
+        }
+    }
 }

@@ -65,6 +65,16 @@ impl Amount {
 }
 
 impl Delivery {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Total,
+        Self::Partial,
+        Self::Repaired(Amount::Fixed103),
+        Self::Repaired(Amount::Fixed105),
+        Self::Repaired(Amount::Fixed110),
+        Self::Repaired(Amount::Adaptive),
+    ];
+
     /// As in tables and files.
     pub fn name(self) -> &'static str {
         match self {
