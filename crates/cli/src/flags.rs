@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use wayferry_sim::grid::Grid;
 
 use wayferry_net::quic::Congestion;
 
@@ -225,6 +226,93 @@ pub(crate) struct TraceFlags {
 pub(crate) enum BenchCommand {
     /// Window mode on the stage: frame rates, bytes, latencies.
     Windows(BenchFlags),
+    /// Updates over lossy links in virtual time: blocking, response, overhead, for each delivery and controller.
+    Updates(UpdatesFlags),
+    /// Congestion controllers in virtual time: queues, start-up, changes of the link, company.
+    Cc(CcFlags),
+    /// Put together what `bench updates --shard` wrote.
+    Merge(MergeFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpdatesFlags {
+    /// Which combinations to run.
+    #[arg(long, value_name = "GRID", default_value = "smoke")]
+    pub(crate) grid: GridName,
+    /// How many seeds of each [default: 2 for smoke, 20 for the others].
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Run only part I of N; the file then holds all samples, for `bench merge`.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
+    pub(crate) shard: Option<Shard>,
+    /// Run only combinations whose name contains TEXT, such as `non-streaming` or `partial cubic`.
+    #[arg(long, value_name = "TEXT", conflicts_with = "shard")]
+    pub(crate) only: Option<String>,
+    #[command(flatten)]
+    pub(crate) out: OutFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeFlags {
+    /// Files of all shards.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) out: OutFlags,
+}
+
+/// Where the results of a grid go, beside the table.
+#[derive(Debug, Args)]
+pub(crate) struct OutFlags {
+    /// Write the results to FILE as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Draw the distributions into FILE as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CcFlags {
+    /// How many seeds of each scenario.
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: u64,
+    /// Run only scenarios whose name contains TEXT.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Write the results to FILE as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// A set of combinations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GridName {
+    /// A few, to see that everything works.
+    Smoke,
+    /// The paper's: one factor at a time.
+    Paper,
+    /// More loss, bursts, typing, mixed sizes, recordings.
+    Beyond,
+}
+
+impl From<GridName> for Grid {
+    fn from(name: GridName) -> Self {
+        match name {
+            GridName::Smoke => Self::Smoke,
+            GridName::Paper => Self::Paper,
+            GridName::Beyond => Self::Beyond,
+        }
+    }
+}
+
+/// One of several equal parts of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shard {
+    /// From 1.
+    pub(crate) number: u64,
+    /// How many there are.
+    pub(crate) of: u64,
 }
 
 #[derive(Debug, Args)]
@@ -391,6 +479,18 @@ fn parse_instant(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
         _ => Err("expected a number of seconds".into()),
+    }
+}
+
+/// `I/N`, with I from 1 to N.
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let parse = || {
+        let (number, of) = text.split_once('/')?;
+        Some(Shard { number: number.parse().ok()?, of: of.parse().ok()? })
+    };
+    match parse() {
+        Some(shard) if (1..=shard.of).contains(&shard.number) => Ok(shard),
+        _ => Err(format!("expected I/N with I from 1 to N, got `{text}`")),
     }
 }
 

@@ -3,7 +3,11 @@
 //! Results are rows of one shape; the JSON document holds the command, the machine and the commit beside them, so that a
 //! figure can be read a year later. Invariant: every figure comes from running code, none is computed from a setting.
 
+pub(crate) mod cc;
+mod plot;
+mod progress;
 pub(crate) mod rig;
+pub(crate) mod updates;
 pub(crate) mod windows;
 
 use std::path::Path;
@@ -127,18 +131,39 @@ impl Row {
     }
 }
 
-/// Writes the document.
-pub(crate) fn write_json(path: &Path, rows: &[Row]) -> Result<(), Error> {
+/// The document around the rows.
+pub(crate) fn document(rows: &[Value]) -> Value {
     let words: Vec<String> = std::env::args().collect();
-    let document = json!({
+    json!({
         "version": 1,
         "commit": commit(),
         "command": words.join(" "),
         "machine": machine(),
-        "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
-    });
-    let text = format!("{document:#}\n");
+        "rows": rows,
+    })
+}
+
+/// Writes the document.
+pub(crate) fn write_json(path: &Path, rows: &[Row]) -> Result<(), Error> {
+    let whole = document(&rows.iter().map(Row::json).collect::<Vec<_>>());
+    write_text(path, &format!("{whole:#}\n"))
+}
+
+/// Reads a document.
+fn read_document(path: &Path) -> Result<Value, Error> {
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    serde_json::from_str(&text)
+        .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(path, text).map_err(|source| Error::File { path: path.to_owned(), source })
+}
+
+/// How many threads may run what does not have to wait.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn round(value: f64) -> f64 {
