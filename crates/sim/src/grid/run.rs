@@ -82,10 +82,12 @@ impl Run {
         })
     }
 
-    /// The response time that the link allows at this run's bytes: the round trip and the mean update on the line.
+    /// The response time that the link allows at this run's bytes: the mean update on the line, and the round trip, or
+    /// half of it where nobody asks.
     pub fn floor(&self, cell: Cell) -> Duration {
         let bytes = self.wire_bytes + self.wire_packets * HEADERS;
-        cell.rtt() + cell.rate().time(bytes / self.updates.max(1))
+        let way = if cell.workload.plan().has_requests() { cell.rtt() } else { cell.rtt() / 2 };
+        way + cell.rate().time(bytes / self.updates.max(1))
     }
 }
 

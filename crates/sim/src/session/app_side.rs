@@ -46,6 +46,11 @@ impl AppSide {
         &self.sent
     }
 
+    /// Bytes of repair that were sent.
+    pub fn repair_bytes(&self) -> u64 {
+        self.port.session.repair().bytes
+    }
+
     /// What went wrong.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()

@@ -115,8 +115,7 @@ impl DisplaySide {
         while let Some(due) = self.next.filter(|due| *due <= now) {
             self.next = None;
             let count = self.plan.updates.len();
-            let requests =
-                if matches!(self.plan.pace, Pace::BackToBack | Pace::Timed(_)) { 1 } else { count };
+            let requests = if self.plan.has_requests() { count } else { 1 };
             if self.asked >= requests {
                 return;
             }

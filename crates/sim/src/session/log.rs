@@ -128,8 +128,8 @@ impl Log {
     }
 
     /// The distributions of the first updates and of the rest: those count as first that are among the first
-    /// [`Log::FIRST`], and of back-to-back updates also what was delivered in the first second. `sent` says when the app
-    /// side handed each update over. `None` when something is missing.
+    /// [`Log::FIRST`], and of back-to-back updates also what was delivered in the first second, but no more than half of
+    /// all. `sent` says when the app side handed each update over. `None` when something is missing.
     pub fn measures(&self, plan: &Plan, order: Order, sent: &[Time]) -> Option<(Measures, Measures)> {
         let (mut first, mut rest) = (Measures::default(), Measures::default());
         let back_to_back = plan.pace == Pace::BackToBack;
@@ -137,7 +137,8 @@ impl Log {
         let mut previous = None;
         for (update, times) in self.deliveries(order)?.into_iter().enumerate() {
             let last = times.iter().copied().max()?;
-            let measures = if update < Self::FIRST || last < early { &mut first } else { &mut rest };
+            let is_early = last < early && update < self.updates.len() / 2;
+            let measures = if update < Self::FIRST || is_early { &mut first } else { &mut rest };
             for (time, noted) in times.iter().zip(&self.updates[update]) {
                 measures.blocking.add(time.since(noted.there?));
                 measures.first_byte.add(time.since(noted.first?));
@@ -151,10 +152,7 @@ impl Log {
                 }
                 previous = Some(time);
             }
-            let asked = match plan.pace {
-                Pace::Asked { .. } | Pace::Keys(_) => self.requests.get(update),
-                Pace::BackToBack | Pace::Timed(_) => sent.get(update),
-            };
+            let asked = if plan.has_requests() { self.requests.get(update) } else { sent.get(update) };
             measures.response.add(last.since(*asked?));
         }
         Some((first, rest))

@@ -41,6 +41,11 @@ impl Plan {
         self.updates.iter().flatten().map(|length| *length as u64).sum()
     }
 
+    /// Whether each update is asked for.
+    pub fn has_requests(&self) -> bool {
+        matches!(self.pace, Pace::Asked { .. } | Pace::Keys(_))
+    }
+
     /// The bytes of an update's chunks.
     pub(super) fn chunks(&self, update: usize) -> Vec<Vec<u8>> {
         let lengths = self.updates.get(update).map(Vec::as_slice).unwrap_or_default();
