@@ -1,5 +1,6 @@
 //! What the scenarios have in common: the link, the flows, and how they are measured.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use wayferry_proto::Time;
@@ -8,7 +9,9 @@ use super::outcome::{Metric, Outcome};
 use crate::app::{Bulk, Messages, Sink, Traffic};
 use crate::controller::Controller;
 use crate::error::Error;
+use crate::grid::Workload;
 use crate::link::{Change, Jitter, LaneConfig, Loss, Policer, Queue, Reorder, Service, Step};
+use crate::session::{Amount, AppSide, Delivery, DisplaySide};
 use crate::transport::PacketSize;
 use crate::unit::Bitrate;
 use crate::world::{Constant, Flow, HostId, LinkConfig, World};
@@ -255,6 +258,34 @@ pub(super) fn two_flows(path: Path, controller: Controller, seed: u64) -> Result
     let (sum, squares) = (used[0] + used[1], used[0] * used[0] + used[1] * used[1]);
     outcome.set(Metric::Goodput, sum * 100.0);
     outcome.set(Metric::Jain, sum * sum / (2.0 * squares));
+    Ok(outcome)
+}
+
+pub(super) fn congestion_loss(path: Path, controller: Controller, seed: u64) -> Result<Outcome, Error> {
+    let plan = Arc::new(Workload::Streaming10Hz.plan());
+    let delivery = Delivery::Repaired(Amount::Adaptive);
+    let size = PacketSize::Discovered;
+    let session = Flow {
+        controller,
+        size,
+        sender: Box::new(AppSide::new(Arc::clone(&plan), delivery)),
+        receiver: Box::new(DisplaySide::new(Arc::clone(&plan), delivery)),
+    };
+    let bulk = Flow {
+        controller: Controller::Cubic,
+        size,
+        sender: Box::new(Traffic::new(Some(Bulk::ALWAYS), None)),
+        receiver: Box::new(Sink::new(true, None)),
+    };
+    let mut world = World::new(path.link(), vec![session, bulk], seed)?;
+    world.record_waits();
+    world.run_until(Time::from_millis(40_000))?;
+    let lab = Lab { world, flows: 0 };
+    let mut outcome = lab.outcome(Time::ZERO);
+    let repair = lab.world.app::<AppSide>(HostId::sender(0)).map_or(0, AppSide::repair_bytes);
+    outcome.set(Metric::Repair, repair as f64 / plan.bytes() as f64 * 100.0);
+    let missing = lab.world.app::<DisplaySide>(HostId::receiver(0)).map_or(0, DisplaySide::missing);
+    outcome.set(Metric::Delivered, 100.0 - missing as f64 / plan.updates.len() as f64 * 100.0);
     Ok(outcome)
 }
 

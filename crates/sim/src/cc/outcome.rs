@@ -38,6 +38,8 @@ pub enum Metric {
     Settling,
     /// Packets that found no room in the queue.
     Drops,
+    /// Bytes of repair, in percent of the content's.
+    Repair,
 }
 
 /// What a metric should be: `value` or better.
@@ -85,7 +87,7 @@ impl Outcome {
 
 impl Metric {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LatencyP50,
         Self::LatencyP99,
         Self::QueueP99,
@@ -97,6 +99,7 @@ impl Metric {
         Self::StartUp,
         Self::Settling,
         Self::Drops,
+        Self::Repair,
     ];
 
     /// As in tables and files.
@@ -113,6 +116,7 @@ impl Metric {
             Self::StartUp => "start-up-rtts",
             Self::Settling => "settling-s",
             Self::Drops => "drops",
+            Self::Repair => "repair-percent",
         }
     }
 

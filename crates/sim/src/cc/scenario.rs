@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::experiment::{
-    Path, competition, frames, limited_bulk, message_beside_bulk, rate_drop, route_change, start_up,
-    two_flows,
+    Path, competition, congestion_loss, frames, limited_bulk, message_beside_bulk, rate_drop, route_change,
+    start_up, two_flows,
 };
 use super::outcome::{Metric, Outcome, Target};
 use crate::controller::Controller;
@@ -55,11 +55,14 @@ pub enum Scenario {
     Policer,
     /// CoDel in the bottleneck.
     Codel,
+    /// A session with adaptive repair sends 100 kB ten times a second beside a bulk flow of CUBIC, with 30 ms of queue:
+    /// all loss is congestion's, and repair would only add to it.
+    CongestionLoss,
 }
 
 impl Scenario {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::A,
         Self::B,
         Self::BWithoutRepair,
@@ -80,6 +83,7 @@ impl Scenario {
         Self::Reordering,
         Self::Policer,
         Self::Codel,
+        Self::CongestionLoss,
     ];
 
     /// As in tables and files.
@@ -105,12 +109,15 @@ impl Scenario {
             Self::Reordering => "reordering",
             Self::Policer => "policer",
             Self::Codel => "codel",
+            Self::CongestionLoss => "congestion-loss",
         }
     }
 
     /// What is expected of the product's controller. Where the aim is that nothing collapses, that is half of the link.
     pub fn targets(self) -> &'static [Target] {
-        use Metric::{Drops, Goodput, Jain, LatencyP50, LatencyP99, QueueP99, Settling, Share, StartUp};
+        use Metric::{
+            Drops, Goodput, Jain, LatencyP50, LatencyP99, QueueP99, Repair, Settling, Share, StartUp,
+        };
         match self {
             Self::A => &const { [Target::of(LatencyP50, 25.0), Target::of(LatencyP99, 29.0)] },
             Self::B => &const { [Target::of(LatencyP99, 50.0)] },
@@ -123,6 +130,8 @@ impl Scenario {
             Self::RateDrop => &const { [Target::of(Settling, 2.0)] },
             Self::JitterWander | Self::JitterClumps => &const { [Target::of(Goodput, 80.0)] },
             Self::ShareCubic30 | Self::ShareCubic250 => &const { [Target::between(Share, 35.0, 65.0)] },
+            // One row for each update of 74 packets is the least on a link that has shown loss.
+            Self::CongestionLoss => &const { [Target::of(Repair, 2.5)] },
             Self::TwoFlows => &const { [Target::of(Goodput, 95.0), Target::of(Jain, 0.9)] },
             Self::BesideConstant | Self::AckLoss | Self::Reordering | Self::Policer | Self::Codel => {
                 &const { [Target::of(Goodput, 50.0)] }
@@ -176,6 +185,7 @@ impl Scenario {
                 let path = Path { policer, ..Path::new(Bitrate::mbps(100), 20, 100) };
                 limited_bulk(path, Bitrate::mbps(10), controller, seed)
             }
+            Self::CongestionLoss => congestion_loss(Path::new(path.rate, 20, 30), controller, seed),
             Self::Codel => limited_bulk(Path { codel: true, ..path }, path.rate, controller, seed),
         }
     }
