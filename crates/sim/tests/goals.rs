@@ -1,0 +1,74 @@
+//! The goals that the design is measured by, on the grid's own cells: what is reached must not be lost again.
+//!
+//! Virtual time and fixed seeds: a figure here changes only when the code does.
+
+use std::time::Duration;
+
+use wayferry_sim::Controller;
+use wayferry_sim::grid::{Cell, Grid, Job, Row, Workload, run_jobs};
+use wayferry_sim::session::{Amount, Delivery};
+
+const REPAIRED: Delivery = Delivery::Repaired(Amount::Adaptive);
+
+/// The rows of these cells, of one seed.
+fn rows<const N: usize>(cells: [Cell; N]) -> [Row; N] {
+    let jobs: Vec<Job> = (0..N).map(|cell| Job { cell, seed: 1 }).collect();
+    let rows = run_jobs(&cells, &jobs, 2, |_| ());
+    rows.try_into().unwrap_or_else(|rows: Vec<Row>| panic!("{} of {N} rows", rows.len()))
+}
+
+fn product(workload: Workload) -> Cell {
+    Cell::baseline(workload, REPAIRED, Controller::Copa)
+}
+
+#[track_caller]
+fn at_most(what: &str, value: Option<f64>, limit: f64) {
+    assert!(value.is_some_and(|value| value <= limit), "{what}: {value:?}, and not at most {limit}");
+}
+
+#[test]
+fn streaming_is_not_blocked() {
+    let [base, lossy] =
+        rows([product(Workload::Streaming), Cell { loss: 100, ..product(Workload::Streaming) }]);
+    at_most("blocking p99", base.rest.blocking.percentile(0.99), 0.4);
+    at_most("inter-delivery p99.95", base.rest.inter_delivery.percentile(0.9995), 3.5);
+    at_most("overhead", Some(base.overhead_percent()), 6.5);
+    at_most("blocking p99 at 1 %", lossy.rest.blocking.percentile(0.99), 0.6);
+    at_most("inter-delivery p99.95 at 1 %", lossy.rest.inter_delivery.percentile(0.9995), 4.5);
+}
+
+#[test]
+fn a_request_is_answered_at_the_speed_of_the_link() {
+    let base = product(Workload::NonStreaming);
+    let [base, lossy, far] = rows([base, Cell { loss: 100, ..base }, Cell { rtt_ms: 200, ..base }]);
+    at_most("response p99", base.rest.response.percentile(0.99), 112.0);
+    at_most("inter-delivery p99.95", base.rest.inter_delivery.percentile(0.9995), 3.5);
+    at_most("completion", base.completion.percentile(1.0), 124_000.0);
+    assert_eq!(base.rest.inter_delivery.above(Duration::from_millis(100)), 0);
+    at_most("response p99 at 1 %", lossy.rest.response.percentile(0.99), 115.0);
+    at_most("response p99 at 200 ms", far.rest.response.percentile(0.99), 215.0);
+}
+
+#[test]
+fn a_clean_link_costs_little() {
+    let [clean] = rows([Cell { loss: 0, ..product(Workload::NonStreaming) }]);
+    at_most("overhead", Some(clean.overhead_percent()), 2.0);
+}
+
+/// Without repair and with CUBIC the same cells miss the goals: what passes above passes for a reason.
+#[test]
+fn the_goals_are_out_of_reach_without_repair_and_our_controller() {
+    let bare = |workload| Cell::baseline(workload, Delivery::Partial, Controller::Cubic);
+    let [streaming, asked] = rows([bare(Workload::Streaming), bare(Workload::NonStreaming)]);
+    assert!(streaming.rest.blocking.percentile(0.99) > Some(10.0));
+    assert!(streaming.rest.inter_delivery.percentile(0.9995) > Some(50.0));
+    assert!(asked.rest.response.percentile(0.99) > Some(200.0));
+}
+
+#[test]
+fn the_smoke_grid_holds_what_is_pinned_here() {
+    let cells = Grid::Smoke.cells();
+    for workload in [Workload::Streaming, Workload::NonStreaming] {
+        assert!(cells.contains(&product(workload)), "{workload:?}");
+    }
+}
