@@ -36,6 +36,8 @@ pub(crate) struct Setting {
     /// `None` is as fast as the machine.
     pub(crate) rate_mbps: Option<u32>,
     pub(crate) loss_percent: f64,
+    /// Packets that are lost in a row, in the mean; up to 1 is each for itself.
+    pub(crate) loss_burst: f64,
 }
 
 /// A distribution.
@@ -60,19 +62,22 @@ pub(crate) enum Target {
 impl Figures {
     /// Of these values; zeros of none.
     pub(crate) fn of(values: &[f64]) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let rank = (share * sorted.len() as f64).ceil() as usize;
-            sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
-        };
-        Self { p50: at(0.5), p95: at(0.95), max: sorted.last().copied().unwrap_or(0.0) }
+        let at = |part| share(values, part);
+        Self { p50: at(0.5), p95: at(0.95), max: at(1.0) }
     }
 
     /// One value.
     pub(crate) fn one(value: f64) -> Self {
         Self { p50: value, p95: value, max: value }
     }
+}
+
+/// The value that this share of them does not exceed; 0 of none.
+pub(crate) fn share(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
 impl Target {
@@ -116,11 +121,16 @@ impl Row {
             Some(target) => format!("MISSES {}", target.value()),
             None => String::new(),
         };
+        let loss = match self.setting.loss_percent {
+            0.0 => String::new(),
+            percent => format!("loss {percent} %"),
+        };
         let buffers = self.buffers.map_or(String::new(), |buffers| format!("{buffers} buffers"));
         format!(
-            "{:<22} rtt {:>3}  {:<9}  {:<34} p50 {:>9.2}  p95 {:>9.2}  max {:>9.2} {:<5} {met}",
+            "{:<22} rtt {:>3}  {:<9} {:<9}  {:<34} p50 {:>9.2}  p95 {:>9.2}  max {:>9.2} {:<5} {met}",
             self.case,
             self.setting.rtt_ms,
+            loss,
             buffers,
             self.metric,
             self.figures.p50,
@@ -210,7 +220,7 @@ mod tests {
     fn a_row_has_the_fields_of_the_format() {
         let row = Row {
             case: "fps",
-            setting: Setting { rtt_ms: 20, rate_mbps: None, loss_percent: 0.0 },
+            setting: Setting { rtt_ms: 20, ..Setting::default() },
             buffers: Some(2),
             metric: "commits",
             unit: "fps",

@@ -102,10 +102,10 @@ impl Setting {
             one_way_delay: rtt / 2,
             // One product of rate and delay, the usual advice for a router.
             queue_bytes: product.max(64_000),
-            loss: if self.loss_percent > 0.0 {
-                Loss::Independent(self.loss_percent / 100.0)
-            } else {
-                Loss::None
+            loss: match (self.loss_percent / 100.0, self.loss_burst) {
+                (0.0, _) => Loss::None,
+                (share, burst) if burst > 1.0 => Loss::bursts(share, burst),
+                (share, _) => Loss::Independent(share),
             },
             ..LinkConfig::default()
         };

@@ -9,7 +9,7 @@ use wayferry_stage::{
 };
 
 use super::rig::Rig;
-use super::{Figures, Row, Setting, Target, write_json};
+use super::{Figures, Row, Setting, Target, share, write_json};
 use crate::error::Error;
 use crate::flags::{BenchFlags, OwnFlags};
 use crate::run::signals::Signals;
@@ -52,6 +52,7 @@ const CASES: &[(&str, Case)] = &[
     ("typing-alone", typing_alone),
     ("typing-beside-busy and fresh-busy", beside_busy),
     ("commit-4k-full-damage", commit_4k),
+    ("typing-loss", typing_loss),
     ("start-up", start_up),
     ("outage-3s", outage),
 ];
@@ -84,7 +85,7 @@ fn fps_by(bench: &Bench<'_>, case: &'static str, pace: Pace) -> Result<Vec<Row>,
     let mut rows = Vec::new();
     for rtt_ms in [0, 20, 100, 200] {
         for buffers in [2, 3] {
-            let setting = Setting { rtt_ms, rate_mbps: Some(100), loss_percent: 0.0 };
+            let setting = Setting { rtt_ms, rate_mbps: Some(100), ..Setting::default() };
             let rig = bench.rig(setting)?;
             // Little changes in each frame, however many there are: the question is the round trip, not the rate.
             let scene =
@@ -136,7 +137,7 @@ fn rates(events: &[Stamped], window: SurfaceId, from: Duration) -> Vec<f64> {
 
 /// What one cell of 4096 new, incompressible bytes costs on the wire.
 fn bytes_per_cell(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
-    let setting = Setting { rtt_ms: 50, rate_mbps: Some(50), loss_percent: 0.0 };
+    let setting = Setting { rtt_ms: 50, rate_mbps: Some(50), ..Setting::default() };
     let frames = if bench.quick { 60 } else { 300 };
     let mut rows = Vec::new();
     for buffers in [2, 3] {
@@ -165,7 +166,7 @@ fn bytes_per_cell(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
 }
 
 /// The link of the typing cases.
-const TYPING: Setting = Setting { rtt_ms: 50, rate_mbps: Some(50), loss_percent: 0.0 };
+const TYPING: Setting = Setting { rtt_ms: 50, rate_mbps: Some(50), loss_percent: 0.0, loss_burst: 1.0 };
 
 /// Between two keys; no multiple of a frame.
 const KEY_PERIOD: Duration = Duration::from_millis(97);
@@ -179,6 +180,45 @@ fn typing_alone(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     let row = typing_row("typing-alone", &rig.events(), window);
     ended(program)?;
     Ok(vec![row])
+}
+
+/// Typing over a link that loses packets: how much later than over one that does not.
+fn typing_loss(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
+    let clean = Setting { rtt_ms: 100, rate_mbps: Some(20), ..Setting::default() };
+    let lossy = |loss_percent, loss_burst| Setting { loss_percent, loss_burst, ..clean };
+    // Share, mean burst, and what the slowest of a hundred keys may lose to it in ms.
+    let cases =
+        [(clean, None), (lossy(1.0, 1.0), Some(3.0)), (lossy(3.0, 1.0), Some(10.0)), (lossy(1.0, 2.0), None)];
+    let keys = if bench.quick { 20 } else { 400 };
+    let mut rows = Vec::new();
+    let mut floor = None;
+    for (setting, target) in cases {
+        let rig = bench.rig(setting)?;
+        let program = rig.program(|client| Typing::default().run(client))?;
+        let (window, _) = rig.window("typing")?;
+        rig.type_keys(window, keys, KEY_PERIOD)?;
+        let latencies = ms(&key_latencies(&rig.events(), window));
+        ended(program)?;
+        let [keys_shown, above] = match setting.loss_burst > 1.0 {
+            true => ["from key to commit, losses in pairs", "p99 above the lossless one, in pairs"],
+            false => ["from key to commit", "p99 above the lossless one"],
+        };
+        let row = |metric, figures, target| Row {
+            case: "typing-loss",
+            setting,
+            buffers: None,
+            metric,
+            unit: "ms",
+            figures,
+            target,
+        };
+        rows.push(row(keys_shown, Figures::of(&latencies), None));
+        let p99 = share(&latencies, 0.99);
+        let floor = *floor.get_or_insert(p99);
+        let target = target.map(Target::MedianAtMost);
+        rows.push(row(above, Figures::one(p99 - floor), target));
+    }
+    Ok(rows)
 }
 
 /// The same beside a window of noise that could fill the link many times over, and how old that window's pictures are.
@@ -229,7 +269,7 @@ fn typing_row(case: &'static str, events: &[Stamped], window: SurfaceId) -> Row 
 
 /// What the app side does for a 4K commit that claims to change everything and changes next to nothing.
 fn commit_4k(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
-    let setting = Setting { rtt_ms: 20, rate_mbps: None, loss_percent: 0.0 };
+    let setting = Setting { rtt_ms: 20, rate_mbps: None, ..Setting::default() };
     let rig = bench.rig(setting)?;
     let frames = if bench.quick { 20 } else { 120 };
     let program =
@@ -251,7 +291,7 @@ fn commit_4k(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
 
 /// From a program's connection to its first picture on the stage.
 fn start_up(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
-    let setting = Setting { rtt_ms: 100, rate_mbps: Some(20), loss_percent: 0.0 };
+    let setting = Setting { rtt_ms: 100, rate_mbps: Some(20), ..Setting::default() };
     let rig = bench.rig(setting)?;
     let rounds = if bench.quick { 3 } else { 10 };
     let target = Some(Target::MedianAtMost(1.6 * f64::from(setting.rtt_ms) + 30.0));
