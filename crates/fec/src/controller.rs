@@ -19,6 +19,8 @@ pub struct RepairController {
     link: Estimate,
     /// When the last report came.
     reported: Duration,
+    /// Packets, and those lost of them, since the queue began to stand.
+    standing: (f64, f64),
     /// Until when loss is taken as congestion's own.
     congested_until: Duration,
 }
@@ -82,7 +84,7 @@ impl RepairController {
     /// A controller for a path of which no more is known than `prior`; values out of range are brought into it.
     pub fn new(mode: Mode, prior: LossPrior) -> Self {
         let link = Estimate::new(prior);
-        Self { mode, link, reported: Duration::ZERO, congested_until: Duration::ZERO }
+        Self { mode, link, reported: Duration::ZERO, standing: (0.0, 0.0), congested_until: Duration::ZERO }
     }
 
     /// Learns from a report that came at `now`.
@@ -94,9 +96,13 @@ impl RepairController {
         self.reported = self.reported.max(now);
         if !queue.is_standing() {
             self.congested_until = Duration::ZERO;
-        } else if lost > self.link.likely(packets, 2.0) {
-            self.congested_until = now.saturating_add(CONGESTED);
-            return;
+            self.standing = (0.0, 0.0);
+        } else {
+            self.standing = (self.standing.0 + packets, self.standing.1 + lost);
+            if self.standing.1 > self.link.likely(self.standing.0, 3.0) + FEW {
+                self.congested_until = now.saturating_add(CONGESTED);
+                return;
+            }
         }
         self.link.add(passed, packets, lost, runs);
     }
@@ -170,6 +176,9 @@ const MOST_PACKETS: u64 = 1 << 32;
 
 /// The longest time of traffic between two reports; the rest was idle.
 const LONGEST_STEP: Duration = Duration::from_secs(1);
+
+/// Losses that say nothing yet: one in a report of a few packets is more than any link explains.
+const FEW: f64 = 2.0;
 
 /// How long a report of congestion counts, unless one without a standing queue comes.
 const CONGESTED: Duration = Duration::from_secs(1);

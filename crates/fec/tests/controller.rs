@@ -159,6 +159,17 @@ fn what_a_link_loses_anyway_is_not_congestion() {
     assert!(link.rows(72) + 1 >= before);
 }
 
+/// Reports come with every acknowledgement. A start-up queue and one lost packet of two took repair away for a second.
+#[test]
+fn one_loss_in_a_small_report_is_not_congestion() {
+    let mut link = Link::new(LossPrior::default());
+    link.send(5_000, 0.005);
+    let before = link.rows(72);
+    link.now += Duration::from_millis(5);
+    link.controller.report(link.now, Report { packets: 2, lost: 1, runs: 1 }, standing(30));
+    assert!(link.rows(72) >= before);
+}
+
 #[test]
 fn the_minimum_when_the_window_limits() {
     let mut link = Link::new(LossPrior::default());
