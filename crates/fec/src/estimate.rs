@@ -55,7 +55,7 @@ impl Estimate {
             evidence: Evidence { lost, packets },
             recent: Tally::default(),
             bursts: Tally::default(),
-            clean: if loses { 0.0 } else { CLEAN },
+            clean: if loses { (CLEAN - DOUBT * packets).max(0.0) } else { CLEAN },
             quiet: None,
         }
     }
@@ -129,6 +129,10 @@ impl Tally {
         Self { lost: self.lost * factor, packets: self.packets * factor }
     }
 }
+
+/// A link is taken as clean after so many times the packets that the prior is worth, if it has lost none: with the default,
+/// 300, which one of half a percent passes unharmed in 22 of 100 cases. Repair of small updates costs a third of their bytes.
+const DOUBT: f64 = 3.0;
 
 /// How fast evidence fades: to 1/e in this time of traffic.
 const FADE: Duration = Duration::from_secs(60);

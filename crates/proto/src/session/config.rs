@@ -27,7 +27,7 @@ pub struct Config {
     pub expected_secret: Option<Secret>,
     /// What this side can decompress, and would use, preferred first. Default all, Zstandard first.
     pub compression: Vec<Compression>,
-    /// What this side's updates and messages are protected with. Default [`Repair::Adaptive`].
+    /// What this side's updates and messages are protected with. Default [`Repair::default`].
     pub repair: Repair,
     /// What the peer may make this side store.
     pub limits: Limits,
@@ -50,7 +50,7 @@ impl Config {
             main_only: Kinds::EMPTY,
             secret: None,
             expected_secret: None,
-            repair: Repair::Adaptive(LossPrior::default()),
+            repair: Repair::default(),
             compression: vec![Compression::Zstd, Compression::Lz4, Compression::None],
             limits: Limits::default(),
             start: Time::ZERO,
@@ -68,6 +68,12 @@ pub enum Repair {
     Fixed(f64),
     /// As much as the link's losses ask for, beginning with what is known of it.
     Adaptive(LossPrior),
+}
+
+impl Default for Repair {
+    fn default() -> Self {
+        Self::Adaptive(LossPrior::default())
+    }
 }
 
 /// What the peer may make this side store; exceeding one ends the session with its name.

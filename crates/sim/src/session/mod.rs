@@ -17,7 +17,7 @@ pub use display_side::DisplaySide;
 pub use log::{Log, Measures, Order};
 pub use plan::{Pace, Plan};
 
-use wayferry_proto::{Config, Kinds, Limits, LossPrior, Repair, Side};
+use wayferry_proto::{Config, Kinds, Limits, Repair, Side};
 
 /// How updates reach the display side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,7 @@ impl Amount {
             Self::Fixed103 => Repair::Fixed(1.03),
             Self::Fixed105 => Repair::Fixed(1.05),
             Self::Fixed110 => Repair::Fixed(1.10),
-            Self::Adaptive => Repair::Adaptive(LossPrior::default()),
+            Self::Adaptive => Repair::default(),
         }
     }
 }
