@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use noq_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, Endpoint,
     EndpointConfig, Event, FourTuple, ServerConfig, TransportConfig, ValidationTokenConfig,
@@ -35,6 +35,8 @@ pub(crate) struct Host {
     /// The application has begun.
     running: bool,
     out: Vec<Vec<u8>>,
+    /// Room for the next packet.
+    spare: Vec<u8>,
     wakes: Option<Time>,
 }
 
@@ -113,6 +115,7 @@ impl Host {
             connected: false,
             running: false,
             out: Vec::new(),
+            spare: Vec::new(),
             wakes: None,
         }
     }
@@ -142,11 +145,11 @@ impl Host {
     }
 
     /// Takes a packet. [`Host::advance`] must follow.
-    pub(crate) fn receive(&mut self, clock: Clock, now: Time, packet: &[u8]) -> Result<(), Error> {
+    pub(crate) fn receive(&mut self, clock: Clock, now: Time, packet: Vec<u8>) -> Result<(), Error> {
         let instant = clock.instant(now);
         let path = FourTuple::from_remote(self.peer);
         let mut answer = Vec::new();
-        match self.endpoint.handle(instant, path, None, BytesMut::from(packet), &mut answer) {
+        match self.endpoint.handle(instant, path, None, BytesMut::from(Bytes::from(packet)), &mut answer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -189,12 +192,9 @@ impl Host {
                 self.app.drive(now, Io { connection, meter: &self.meter });
             }
             let before = self.out.len();
-            loop {
-                let mut packet = Vec::with_capacity(PACKET);
-                if connection.poll_transmit(instant, NonZeroUsize::MIN, &mut packet).is_none() {
-                    break;
-                }
-                self.out.push(packet);
+            self.spare.reserve(PACKET);
+            while connection.poll_transmit(instant, NonZeroUsize::MIN, &mut self.spare).is_some() {
+                self.out.push(std::mem::replace(&mut self.spare, Vec::with_capacity(PACKET)));
             }
             let due = connection.poll_timeout().map(|due| clock.time(due).max(now));
             let app = if self.running { self.app.next_timeout() } else { None };

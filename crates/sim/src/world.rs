@@ -209,7 +209,7 @@ impl World {
         for lane in &mut self.lanes {
             while let Some(packet) = lane.pop(now) {
                 let Some(to) = packet.to else { continue };
-                self.hosts[to].receive(self.clock, now, &packet.bytes)?;
+                self.hosts[to].receive(self.clock, now, packet.bytes)?;
                 woken[to] = true;
             }
         }

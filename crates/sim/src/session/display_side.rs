@@ -11,7 +11,7 @@ use wayferry_proto::{ChannelId, Event, Header, Side, Time, UpdateHeader};
 use super::Delivery;
 use super::app_side::CONNECTION;
 use super::log::Log;
-use super::plan::{Pace, Place, Plan, pattern};
+use super::plan::{Pace, Place, Plan, is_pattern};
 use super::port::Port;
 use super::tap::{Seen, Tap};
 use crate::app::{App, Io};
@@ -96,7 +96,7 @@ impl DisplaySide {
         let right = self.plan.updates.get(update).is_some_and(|lengths| {
             lengths.len() == chunks.len()
                 && chunks.iter().enumerate().all(|(chunk, bytes)| {
-                    pattern(Place { update, chunk, offset: 0 }, lengths[chunk]) == *bytes
+                    lengths[chunk] == bytes.len() && is_pattern(Place { update, chunk, offset: 0 }, bytes)
                 })
         });
         if !right || self.whole[update] {

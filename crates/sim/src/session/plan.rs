@@ -112,11 +112,20 @@ impl Place {
 
 /// `length` bytes of the pattern from `place` on.
 pub(super) fn pattern(place: Place, length: usize) -> Vec<u8> {
-    let words =
-        (0..length.div_ceil(WORD)).map(|index| Place { offset: place.offset + index * WORD, ..place }.word());
-    let mut bytes: Vec<u8> = words.flatten().collect();
+    let mut bytes = Vec::with_capacity(length + WORD);
+    for offset in (0..length).step_by(WORD) {
+        bytes.extend_from_slice(&Place { offset: place.offset + offset, ..place }.word());
+    }
     bytes.truncate(length);
     bytes
+}
+
+/// Whether these are the pattern's bytes from `place` on.
+pub(super) fn is_pattern(place: Place, bytes: &[u8]) -> bool {
+    bytes.chunks(WORD).enumerate().all(|(index, part)| {
+        let word = Place { offset: place.offset + index * WORD, ..place }.word();
+        word.starts_with(part)
+    })
 }
 
 /// Length of the pattern's words.
@@ -137,6 +146,12 @@ mod tests {
         let word = chunks[3][800..808].try_into().unwrap();
         assert_eq!(Place::of(word), Some(Place { update: 2, chunk: 3, offset: 800 }));
         assert_eq!(Place::of(*b"anything"), None);
+        let place = Place { update: 2, chunk: 3, offset: 0 };
+        assert!(is_pattern(place, &chunks[3]));
+        assert!(!is_pattern(place, &chunks[2]));
+        let mut damaged = chunks[3].clone();
+        damaged[1002] ^= 1;
+        assert!(!is_pattern(place, &damaged));
         assert_eq!(plan.bytes(), 12_036);
     }
 }
