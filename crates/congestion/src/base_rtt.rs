@@ -46,3 +46,45 @@ impl BaseRtt {
 /// How long a lower sample is believed, once or twice. Links with slots and sleeping radios show their shortest time
 /// seldom; ten seconds are BBR's choice too.
 const MEMORY: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn our_own_queue_does_not_raise_it() {
+        let mut base = BaseRtt::default();
+        base.on_sample(MS, MS * 40, true);
+        for second in 1..100 {
+            base.on_sample(Duration::from_secs(second), MS * 60, false);
+        }
+        assert_eq!(base.get(), Some(MS * 40));
+    }
+
+    #[test]
+    fn a_longer_way_does_when_the_old_one_is_forgotten() {
+        let mut base = BaseRtt::default();
+        base.on_sample(MS, MS * 40, true);
+        for second in 1..=9 {
+            base.on_sample(Duration::from_secs(second), MS * 60, true);
+        }
+        assert_eq!(base.get(), Some(MS * 40));
+        for second in 10..=21 {
+            base.on_sample(Duration::from_secs(second), MS * 60, true);
+        }
+        assert_eq!(base.get(), Some(MS * 60));
+        base.on_sample(Duration::from_secs(22), MS * 30, false);
+        assert_eq!(base.get(), Some(MS * 30), "a shorter way at once");
+    }
+
+    #[test]
+    fn a_raise_holds_until_something_is_lower() {
+        let mut base = BaseRtt::default();
+        base.on_sample(MS, MS * 40, true);
+        base.set(MS * 10, MS * 140);
+        base.on_sample(MS * 20, MS * 150, true);
+        assert_eq!(base.get(), Some(MS * 140));
+    }
+}

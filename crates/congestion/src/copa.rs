@@ -4,6 +4,8 @@
 //! loss found and `on_congestion_event` once. The round-trip time that it passes is one acknowledgement old, so this
 //! takes its own: from the newest packet. Invariant: the window and the pace change only in these calls.
 
+mod steps;
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,14 +15,12 @@ use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 use crate::ack::Batch;
 use crate::base_rtt::BaseRtt;
-use crate::compete::Compete;
 use crate::loss::LossWindow;
 use crate::pacing::Pace;
-use crate::phase::{Drain, Phase, Raised};
+use crate::phase::{Phase, Raised};
 use crate::queue::RttFilter;
 use crate::rate::RateEstimator;
 use crate::state::{Shared, State};
-use crate::train::Limit;
 use crate::window::{Path, Window};
 
 /// Makes the controllers of one connection, which publish to one [`Shared`].
@@ -65,8 +65,14 @@ pub struct Copa {
     /// When the queue was last seen empty.
     drained: Duration,
     raised: Option<Raised>,
+    /// When a packet was last lost.
+    lost: Option<Duration>,
+    /// When somebody who fills the queue was last met.
+    rival: Option<Duration>,
     /// When more than the link's own loss was last seen.
     dropped: Option<Duration>,
+    /// What was sent before has had its consequence.
+    stepped_back: Duration,
 }
 
 impl Copa {
@@ -90,7 +96,10 @@ impl Copa {
             standing: None,
             drained: Duration::ZERO,
             raised: None,
+            lost: None,
+            rival: None,
             dropped: None,
+            stepped_back: Duration::ZERO,
         };
         copa.publish();
         copa
@@ -127,6 +136,7 @@ impl Copa {
             smoothed: self.rtt.smoothed(),
             noise: self.rtt.noise(),
             rate: self.rate.rate(),
+            line: self.rate.line(),
         }
     }
 
@@ -135,192 +145,25 @@ impl Copa {
         self.limited.is_some_and(|at| now.saturating_sub(at) <= self.rtt.smoothed() * 2)
     }
 
-    fn measure(&mut self, now: Duration, batch: Batch) {
-        let limited = self.is_limited(now);
-        if batch.newest >= self.newest {
-            self.newest = batch.newest;
-            let rtt = now.saturating_sub(batch.newest);
-            self.rtt.on_sample(now, rtt);
-            self.base.on_sample(now, rtt, !limited);
-            if let Phase::Drain(drain) | Phase::Compete(_, Some(drain)) = &mut self.phase {
-                drain.least = drain.least.min(rtt);
-            }
+    /// A packet was acknowledged; more may follow before the batch is over.
+    fn on_acked(&mut self, now: Instant, sent: Instant, bytes: u64) {
+        self.since(now);
+        let sent = sent.saturating_duration_since(self.zero);
+        match &mut self.batch {
+            Some(batch) => batch.add(sent, bytes),
+            None => self.batch = Some(Batch::new(sent, bytes)),
         }
-        let path = self.path(now);
-        self.rate.on_batch(now, batch, self.rtt.smoothed(), limited && path.queue > path.threshold());
-        self.loss.on_acked(batch.packets, batch.bytes);
-    }
-
-    /// One step of the phase.
-    fn step(&mut self, now: Duration, acked: u64) {
-        let path = self.path(now);
-        let limited = self.is_limited(now);
-        match &mut self.phase {
-            Phase::StartUp => {
-                if limited {
-                    self.window.double(acked);
-                }
-                self.keep_floor(&path);
-                let found = self.rate.limit() == Some(Limit::Link) || path.queue > path.threshold();
-                if let Some(product) = path.product().filter(|_| found && limited) {
-                    self.window.set(product + path.allowance(), self.mtu);
-                    self.cruise(now);
-                }
-            }
-            Phase::Cruise => {
-                let eager = !self.is_cautious(now);
-                self.window.steer(&path, acked, limited, eager);
-                self.keep_floor(&path);
-                self.watch(&path, limited);
-            }
-            Phase::Drain(drain) => {
-                let drain = *drain;
-                if now >= drain.until {
-                    self.conclude(&path, drain);
-                }
-            }
-            Phase::Compete(compete, check) => {
-                compete.on_ack(now, acked, path.mtu, path.smoothed, path.queue);
-                match *check {
-                    Some(drain) if now >= drain.until => {
-                        let alone = drain.least.saturating_sub(path.base) <= path.threshold() / 2;
-                        *check = None;
-                        self.drained = now;
-                        if alone {
-                            self.window.set(path.product().unwrap_or(0.0) + path.allowance(), self.mtu);
-                            self.cruise(now);
-                        }
-                    }
-                    Some(_) => {}
-                    None if now.saturating_sub(self.drained) > CHECK_INTERVAL => {
-                        let cap = path.product().unwrap_or(0.0) / 2.0;
-                        let until = now + path.queue + path.base + path.base / 2;
-                        *check = Some(Drain { cap, until, least: self.rtt.latest(), rate: None });
-                    }
-                    None => {}
-                }
-            }
-        }
-    }
-
-    fn cruise(&mut self, now: Duration) {
-        self.phase = Phase::Cruise;
-        self.standing = None;
-        self.drained = now;
-    }
-
-    /// What the bottleneck takes anyway may be on its way at once, also from an idle sender.
-    fn keep_floor(&mut self, path: &Path) {
-        if let Some(product) = path.product().filter(|_| path.queue <= path.threshold())
-            && !self.is_cautious(path.now)
-        {
-            self.window.raise(FLOOR * product);
-        }
-    }
-
-    /// Looks for queues that should not be there.
-    fn watch(&mut self, path: &Path, limited: bool) {
-        let now = path.now;
-        if let Some(raised) = self.raised.filter(|it| it.is_fresh(now))
-            && path.base + path.threshold() / 2 < raised.to
-        {
-            self.compete(path);
-            return;
-        }
-        let own = self.window.own(path);
-        if !limited || own < path.allowance() / 4.0 {
-            self.drained = now;
-        }
-        if path.queue <= path.threshold() || !limited {
-            self.standing = None;
-        } else {
-            let (since, rate) = *self.standing.get_or_insert((now, path.rate));
-            if now.saturating_sub(since) > path.base + path.queue {
-                let pending = self.in_flight as f64 / path.rate.unwrap_or(1) as f64;
-                let time = Duration::from_secs_f64(pending.min(2.0)).max(path.queue) + path.base * 3 / 2;
-                let cap = path.product().unwrap_or(0.0) / 2.0;
-                self.drain(now + time, cap, rate);
-                return;
-            }
-        }
-        if now.saturating_sub(self.drained) > DIP_INTERVAL.max(path.smoothed * 20) {
-            let cap = self.window.bytes() - 1.5 * own - self.mtu as f64;
-            self.drain(now + (path.base + path.queue) * 5 / 4, cap, None);
-        }
-    }
-
-    fn drain(&mut self, until: Duration, cap: f64, rate: Option<u64>) {
-        self.phase = Phase::Drain(Drain { cap, until, least: self.rtt.latest(), rate });
-    }
-
-    fn conclude(&mut self, path: &Path, drain: Drain) {
-        let now = path.now;
-        self.base.on_sample(now, drain.least, true);
-        let Some(rate) = drain.rate else {
-            self.cruise(now);
-            return;
-        };
-        if drain.least.saturating_sub(path.base) <= path.threshold() / 2 {
-            self.window.set(path.product().unwrap_or(0.0) + path.allowance(), self.mtu);
-            self.cruise(now);
-        } else if self.raised.is_some_and(|raised| raised.is_fresh(now)) {
-            self.rate.set(rate.max(path.rate.unwrap_or(0)));
-            self.compete(&self.path(now));
-        } else {
-            self.raised = Some(Raised { at: now, to: drain.least, from: path.base });
-            self.base.set(now, drain.least);
-            self.rate.set(rate.max(path.rate.unwrap_or(0)));
-            self.cruise(now);
-            self.phase = Phase::StartUp;
-        }
-    }
-
-    fn compete(&mut self, path: &Path) {
-        if let Some(raised) = self.raised.take() {
-            self.base.set(path.now, raised.from.min(path.base));
-        }
-        let path = self.path(path.now);
-        let full = path.rate.unwrap_or(0) as f64 * (path.base + path.queue).as_secs_f64();
-        let peak = self.window.bytes().max(full / 2.0);
-        self.phase = Phase::Compete(Compete::new(path.now, peak, path.queue), None);
-        self.drained = path.now;
-    }
-
-    /// More than a link's own loss: a policer, or a queue too short to be felt.
-    fn judge_loss(&mut self, now: Duration) {
-        let Some(passed) = self.loss.poll(now, self.rtt.smoothed()) else { return };
-        if !self.is_limited(now) || matches!(self.phase, Phase::Compete(..)) {
-            return;
-        }
-        if passed.lost >= DROPPER {
-            self.dropped = Some(now);
-            self.rate.set(passed.rate);
-            self.window.set(passed.rate as f64 * self.rtt.smoothed().as_secs_f64() * FLOOR, self.mtu);
-            if matches!(self.phase, Phase::StartUp) {
-                self.cruise(now);
-            }
-        } else if self.is_cautious(now) {
-            self.rate.set(passed.rate);
-        }
-    }
-
-    /// Whether somebody drops what exceeds a rate, so that bursts tell nothing.
-    fn is_cautious(&self, now: Duration) -> bool {
-        self.dropped.is_some_and(|at| now.saturating_sub(at) < CAUTION)
     }
 }
 
 impl Controller for Copa {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, _: u64) {
         let now = self.since(now);
+        if self.in_flight == 0 {
+            self.leave_idle(now);
+        }
         self.in_flight += u64::from(bytes);
         self.shared.set_in_flight(self.in_flight);
-        // A sender that was idle is not held by what it once began to look at.
-        if let Phase::Drain(drain) = self.phase
-            && now >= drain.until + self.rtt.smoothed()
-        {
-            self.cruise(now);
-        }
     }
 
     fn on_cwnd_limited(&mut self) {
@@ -328,12 +171,7 @@ impl Controller for Copa {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: u64, _: bool, _: &RttEstimator) {
-        self.since(now);
-        let sent = sent.saturating_duration_since(self.zero);
-        match &mut self.batch {
-            Some(batch) => batch.add(sent, bytes),
-            None => self.batch = Some(Batch::new(sent, bytes)),
-        }
+        self.on_acked(now, sent, bytes);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _: bool, _: Option<u64>) {
@@ -347,10 +185,10 @@ impl Controller for Copa {
         self.publish();
     }
 
-    fn on_packet_lost(&mut self, bytes: u16, _: u64, now: Instant) {
-        self.since(now);
+    fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
+        self.lost = Some(self.since(now));
         self.in_flight = self.in_flight.saturating_sub(bytes.into());
-        self.loss.on_lost();
+        self.loss.on_lost(number);
     }
 
     fn on_congestion_event(
@@ -369,10 +207,7 @@ impl Controller for Copa {
             compete.on_loss(now, sent, path.mtu, path.queue);
         }
         if is_persistent || is_ecn {
-            self.window.set(self.window.bytes() * if is_persistent { 0.5 } else { 0.8 }, self.mtu);
-            if let Some(rate) = self.rate.rate().filter(|_| is_persistent) {
-                self.rate.set(rate / 2);
-            }
+            self.step_back(now, sent, is_persistent);
         }
         self.publish();
     }
@@ -425,17 +260,5 @@ impl Controller for Copa {
 /// Packets of the first round trip: what the goals for start-up need with a doubling in each (3 round trips for 200).
 const INITIAL_PACKETS: u64 = 32;
 
-/// The window's floor in bandwidth-delay products: rates are measured a few percent too high.
-const FLOOR: f64 = 0.95;
-
-/// The queue is emptied this often, so that the base is seen.
-const DIP_INTERVAL: Duration = Duration::from_millis(2500);
-
-/// How often a competitor looks whether it is alone.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// A share of losses that is not the link's own.
-const DROPPER: f64 = 0.12;
-
-/// How long growth stays slow after a dropper was met.
-const CAUTION: Duration = Duration::from_secs(10);
+#[cfg(test)]
+mod tests;

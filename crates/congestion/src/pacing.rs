@@ -44,3 +44,35 @@ const STEADY: f64 = 1.25;
 
 /// The rate is measured in what was acknowledged, a little less than what passed.
 const AT_LEAST: f64 = 1.02;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace {
+        window: 50_000.0,
+        rtt: Duration::from_millis(50),
+        rate: Some(2_000_000),
+        limit: Some(Limit::Sender),
+        probing: true,
+    };
+
+    #[test]
+    fn an_unknown_link_is_probed_at_twice_what_is_known() {
+        assert_eq!(PACE.rate(), 4_000_000);
+        assert_eq!(Pace { rate: None, limit: None, ..PACE }.rate(), 2_000_000);
+    }
+
+    #[test]
+    fn a_known_one_is_filled_and_hardly_more() {
+        let known = Pace { limit: Some(Limit::Link), ..PACE };
+        assert_eq!(known.rate(), 2_040_000);
+        assert_eq!(Pace { window: 100_000.0, ..known }.rate(), 2_500_000);
+        assert_eq!(Pace { probing: false, ..PACE }.rate(), 2_040_000);
+    }
+
+    #[test]
+    fn it_is_never_zero() {
+        assert_eq!(Pace { window: 0.0, rtt: Duration::ZERO, rate: None, ..PACE }.rate(), 1);
+    }
+}

@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
+use crate::ack::Batch;
 use crate::compete::Compete;
+use crate::queue::RttFilter;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -32,6 +34,40 @@ pub(crate) struct Drain {
     pub(crate) least: Duration,
     /// The rate before the queue stood, if a queue is the reason; bytes per second.
     pub(crate) rate: Option<u64>,
+    /// When it began.
+    pub(crate) began: Duration,
+    /// What was on its way then.
+    pub(crate) bytes: u64,
+    /// Bytes per second of the link that these got, once they are through.
+    pub(crate) share: Option<f64>,
+    /// What stood when it began.
+    pub(crate) queue: Duration,
+}
+
+impl Drain {
+    /// Begins with `bytes` on their way.
+    pub(crate) fn new(now: Duration, until: Duration, cap: f64, bytes: u64, rtt: &RttFilter) -> Self {
+        let queue = Duration::ZERO;
+        Self { cap, until, least: rtt.latest(), rate: None, began: now, bytes, share: None, queue }
+    }
+
+    /// An acknowledgement has come.
+    pub(crate) fn on_batch(&mut self, now: Duration, batch: Batch, rtt: Duration) {
+        self.least = self.least.min(rtt);
+        if batch.newest >= self.began && self.share.is_none() {
+            self.share = Some(self.bytes as f64 / (now - self.began).as_secs_f64().max(1e-4));
+        }
+    }
+
+    /// Bytes per second that this sender got; nothing if it sent nothing.
+    pub(crate) fn share(&self) -> f64 {
+        self.share.unwrap_or(0.0)
+    }
+
+    /// Whether all has been seen.
+    pub(crate) fn is_over(&self, now: Duration) -> bool {
+        now >= self.until && (self.share.is_some() || now >= self.until + (self.until - self.began))
+    }
 }
 
 /// A base that a drain has raised.
@@ -46,6 +82,11 @@ pub(crate) struct Raised {
 }
 
 impl Raised {
+    /// Below it the raise was wrong.
+    pub(crate) fn middle(&self) -> Duration {
+        (self.from + self.to) / 2
+    }
+
     /// Whether the raise may still prove wrong.
     pub(crate) fn is_fresh(&self, now: Duration) -> bool {
         now.saturating_sub(self.at) < DOUBT

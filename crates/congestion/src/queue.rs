@@ -14,7 +14,8 @@ pub(crate) struct RttFilter {
     quarters: [Duration; 2],
     quarter_began: Duration,
     round_min: Duration,
-    round_before: Option<Duration>,
+    /// The minima of the last two rounds.
+    rounds: [Option<Duration>; 2],
     round_began: Duration,
     noise: Duration,
 }
@@ -60,13 +61,20 @@ impl RttFilter {
         self.noise
     }
 
+    /// The window changes by much: what the next round differs by is no noise.
+    pub(crate) fn skip_round(&mut self) {
+        self.rounds = [None; 2];
+        self.round_min = Duration::MAX;
+    }
+
     fn end_round(&mut self, now: Duration, rtt: Duration) {
-        if let Some(before) = self.round_before {
+        if let [Some(last), Some(before)] = self.rounds {
+            // A queue that grows or shrinks evenly is no noise: how far is the middle one off the line?
+            let step = ((self.round_min + before) / 2).abs_diff(last);
             // One jump is a queue or another way; jitter goes on. So a jump counts for little more than what is known.
-            let step = self.round_min.abs_diff(before).min(self.noise * 2 + NOISE_STEP);
-            self.noise = (self.noise * 7 + step) / 8;
+            self.noise = (self.noise * 7 + step.min(self.noise * 2 + NOISE_STEP)) / 8;
         }
-        self.round_before = Some(self.round_min);
+        self.rounds = [Some(self.round_min), self.rounds[0]];
         self.round_min = rtt;
         self.round_began = now;
     }
@@ -74,3 +82,43 @@ impl RttFilter {
 
 /// What one round may add to the noise.
 const NOISE_STEP: Duration = Duration::from_millis(4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A sample every millisecond.
+    fn feed(filter: &mut RttFilter, times: impl IntoIterator<Item = Duration>, start: Duration) {
+        for (number, rtt) in (0..).zip(times) {
+            filter.on_sample(start + MS * number, rtt);
+        }
+    }
+
+    #[test]
+    fn single_late_ones_do_not_stand() {
+        let mut filter = RttFilter::default();
+        feed(&mut filter, (0..200).map(|n| MS * if n % 4 == 0 { 40 } else { 55 }), MS);
+        assert_eq!(filter.standing(), MS * 40);
+        feed(&mut filter, (0..40).map(|_| MS * 60), MS * 300);
+        assert_eq!(filter.standing(), MS * 60, "half a round trip later they do");
+    }
+
+    #[test]
+    fn a_ramp_is_no_noise_and_a_jump_is_little() {
+        let mut filter = RttFilter::default();
+        feed(&mut filter, (0..1000).map(|n| MS * 40 + MS * n / 20), MS);
+        assert!(filter.noise() < MS, "{:?}", filter.noise());
+        let before = filter.noise();
+        feed(&mut filter, (0..1000).map(|_| MS * 200), MS * 1001);
+        assert!(filter.noise() < before + MS, "{:?}", filter.noise());
+    }
+
+    #[test]
+    fn jitter_is_noise() {
+        let mut filter = RttFilter::default();
+        feed(&mut filter, (0u32..4000).map(|n| MS * (40 + n / 150 % 2 * 20)), MS);
+        assert!(filter.noise() > MS * 3, "{:?}", filter.noise());
+    }
+}

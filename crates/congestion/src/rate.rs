@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::ack::Batch;
+use crate::queue::RttFilter;
 use crate::train::{Limit, Sample, Train};
 
 /// See the module.
@@ -17,6 +18,12 @@ pub(crate) struct RateEstimator {
     /// Samples of trains that the link limited since the last one that it did not, and the highest of them.
     low: (u32, u64),
     limit: Option<Limit>,
+    /// The highest rates of the running span and of the one before.
+    spans: [u64; 2],
+    span_began: Duration,
+    /// When a train last told something, and how often the rate was halved since.
+    seen: Duration,
+    halvings: u32,
 }
 
 impl RateEstimator {
@@ -30,6 +37,16 @@ impl RateEstimator {
         self.limit
     }
 
+    /// The highest rate of the last [`LINE_MEMORY`], once or twice: what the line has, whoever shares it now.
+    pub(crate) fn line(&self) -> Option<u64> {
+        self.rate.map(|rate| rate.max(self.spans[0]).max(self.spans[1]))
+    }
+
+    /// Nobody shares the line: its rate is what is measured.
+    pub(crate) fn forget_line(&mut self) {
+        self.spans = [0; 2];
+    }
+
     /// Takes it for this from now on.
     pub(crate) fn set(&mut self, rate: u64) {
         self.rate = Some(rate);
@@ -37,26 +54,32 @@ impl RateEstimator {
     }
 
     /// An acknowledgement has come. `queued` says that a queue stands at the bottleneck.
-    pub(crate) fn on_batch(&mut self, now: Duration, batch: Batch, rtt: Duration, queued: bool) {
+    pub(crate) fn on_batch(&mut self, now: Duration, batch: Batch, rtt: &RttFilter, queued: bool) {
+        if now.saturating_sub(self.span_began) >= LINE_MEMORY {
+            self.spans = [0, self.spans[0]];
+            self.span_began = now;
+        }
+        self.spans[0] = self.spans[0].max(self.rate.unwrap_or(0));
         let Some(train) = &mut self.train else {
             self.train = Some(Train::new(now, batch));
             return;
         };
-        if !train.continues(now, batch, rtt) {
+        if !train.continues(now, batch, rtt.smoothed()) {
             let ended = *train;
             self.train = Some(Train::new(now, batch));
-            self.fade(now.saturating_sub(ended.last_acked()));
-            self.conclude(ended, queued);
+            self.conclude(ended, rtt.noise(), queued);
+            self.fade(now);
             return;
         }
         train.extend(now, batch);
         let train = *train;
-        if let Some(sample) = train.sample() {
+        if let Some(sample) = train.sample(rtt.noise()) {
             self.limit = Some(sample.limit);
+            (self.seen, self.halvings) = (now, 0);
             self.raise(sample.rate);
-            if train.span() >= rtt.max(MIN_SPAN) {
+            if train.span() >= rtt.smoothed().max(MIN_SPAN) {
                 self.train = Some(Train::new(now, batch));
-                self.conclude(train, queued);
+                self.conclude(train, rtt.noise(), queued);
             }
         }
     }
@@ -67,8 +90,8 @@ impl RateEstimator {
         }
     }
 
-    fn conclude(&mut self, train: Train, queued: bool) {
-        let Some(Sample { rate, limit }) = train.sample() else { return };
+    fn conclude(&mut self, train: Train, noise: Duration, queued: bool) {
+        let Some(Sample { rate, limit }) = train.sample(noise) else { return };
         if limit == Limit::Sender && !queued {
             self.low = (0, 0);
             return;
@@ -79,9 +102,12 @@ impl RateEstimator {
         }
     }
 
-    fn fade(&mut self, idle: Duration) {
-        let halvings = (idle.as_nanos() / HALF_LIFE.as_nanos()).min(63);
-        self.rate = self.rate.map(|rate| (rate >> halvings).max(1));
+    fn fade(&mut self, now: Duration) {
+        let idle = now.saturating_sub(self.seen);
+        let due = u32::try_from(idle.as_nanos() / HALF_LIFE.as_nanos()).unwrap_or(u32::MAX).min(HALVINGS);
+        let more = due.saturating_sub(self.halvings);
+        self.halvings = due.max(self.halvings);
+        self.rate = self.rate.map(|rate| (rate >> more).max(1));
     }
 }
 
@@ -91,5 +117,101 @@ const MIN_SPAN: Duration = Duration::from_millis(20);
 /// Trains in a row that must be slow.
 const LOW_TRAINS: u32 = 3;
 
+/// How long the line is believed to be faster than what this sender gets of it.
+const LINE_MEMORY: Duration = Duration::from_secs(15);
+
 /// While idle the rate is halved this often: links and those who share them change, but not between two updates.
 const HALF_LIFE: Duration = Duration::from_secs(10);
+
+/// But not more often than this: at gain 2 the first update then takes four times its time, and later ones their own;
+/// a slower link than before queues less than that update.
+const HALVINGS: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends trains of 20 packets of 1000 bytes over a link.
+    struct Rig {
+        rate: RateEstimator,
+        rtt: RttFilter,
+        now: Duration,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let mut rtt = RttFilter::default();
+            rtt.on_sample(Duration::ZERO, Duration::from_millis(50));
+            Self { rate: RateEstimator::default(), rtt, now: Duration::ZERO }
+        }
+
+        /// One train whose pairs leave and come back this far apart, after a pause.
+        fn train(&mut self, sent: Duration, acked: Duration, pause: Duration, queued: bool) {
+            let start = self.now + pause;
+            for pair in 0..10 {
+                let sent = start + sent * pair;
+                self.now = start + Duration::from_millis(50) + acked * pair;
+                let batch = Batch { oldest: sent, newest: sent, bytes: 2000, packets: 2 };
+                self.rate.on_batch(self.now, batch, &self.rtt, queued);
+            }
+        }
+    }
+
+    const MS: Duration = Duration::from_millis(1);
+    const PAUSE: Duration = Duration::from_millis(400);
+
+    #[test]
+    fn a_faster_train_raises_it_at_once() {
+        let mut rig = Rig::new();
+        rig.train(MS * 2, MS * 2, PAUSE, false);
+        assert_eq!((rig.rate.rate(), rig.rate.limit()), (Some(1_000_000), Some(Limit::Sender)));
+        rig.train(MS / 2, MS, PAUSE, false);
+        assert_eq!((rig.rate.rate(), rig.rate.limit()), (Some(2_000_000), Some(Limit::Link)));
+    }
+
+    #[test]
+    fn what_the_sender_limited_does_not_lower_it() {
+        let mut rig = Rig::new();
+        rig.train(MS, MS, PAUSE, false);
+        for _ in 0..10 {
+            rig.train(MS * 4, MS * 4, PAUSE, false);
+        }
+        assert_eq!(rig.rate.rate(), Some(2_000_000));
+    }
+
+    #[test]
+    fn three_trains_that_the_link_limited_lower_it() {
+        let mut rig = Rig::new();
+        rig.train(MS, MS, PAUSE, false);
+        for _ in 0..3 {
+            rig.train(MS, MS * 4, PAUSE, false);
+            assert_eq!(rig.rate.rate(), Some(2_000_000));
+        }
+        // A train is over when the next one begins.
+        rig.train(MS, MS * 4, PAUSE, false);
+        assert_eq!(rig.rate.rate(), Some(500_000));
+    }
+
+    #[test]
+    fn one_train_lowers_it_while_a_queue_stands_but_not_the_line() {
+        let mut rig = Rig::new();
+        rig.train(MS, MS, PAUSE, false);
+        rig.train(MS * 4, MS * 4, PAUSE, true);
+        rig.train(MS * 4, MS * 4, PAUSE, true);
+        assert_eq!((rig.rate.rate(), rig.rate.line()), (Some(500_000), Some(2_000_000)));
+        rig.rate.forget_line();
+        assert_eq!(rig.rate.line(), Some(500_000));
+    }
+
+    #[test]
+    fn it_fades_while_idle_but_not_for_ever() {
+        let mut rig = Rig::new();
+        rig.train(MS, MS, PAUSE, false);
+        for (second, rate) in [(5, 2_000_000), (15, 1_000_000), (25, 500_000), (35, 250_000), (900, 250_000)]
+        {
+            let lone = Batch::new(Duration::from_secs(second), 40);
+            rig.rate.on_batch(Duration::from_secs(second), lone, &rig.rtt, false);
+            assert_eq!(rig.rate.rate(), Some(rate), "after {second} s");
+        }
+    }
+}

@@ -18,6 +18,8 @@ pub(crate) struct Train {
     /// Behind the first batch, which only marks the beginning.
     bytes: u64,
     packets: u64,
+    /// A last batch of one packet, which does not count yet.
+    lone: Option<Batch>,
 }
 
 /// What a train tells.
@@ -48,6 +50,7 @@ impl Train {
             last_acked: now,
             bytes: 0,
             packets: 0,
+            lone: None,
         }
     }
 
@@ -57,12 +60,19 @@ impl Train {
         batch.oldest.saturating_sub(self.last_sent) <= SEND_GAP && silence <= (rtt / 2).max(ACK_GAP)
     }
 
-    /// Adds a batch.
+    /// Adds a batch. A single packet counts with the next one: alone at the end its acknowledgement was held back.
     pub(crate) fn extend(&mut self, now: Duration, batch: Batch) {
-        self.last_sent = self.last_sent.max(batch.newest);
+        let lone = self.lone.take();
+        if batch.packets == 1 && lone.is_none() {
+            self.lone = Some(batch);
+            return;
+        }
         self.last_acked = now;
-        self.bytes += batch.bytes;
-        self.packets += batch.packets;
+        for batch in lone.into_iter().chain([batch]) {
+            self.last_sent = self.last_sent.max(batch.newest);
+            self.bytes += batch.bytes;
+            self.packets += batch.packets;
+        }
     }
 
     /// How long its acknowledgements have been coming.
@@ -70,16 +80,11 @@ impl Train {
         self.last_acked - self.first_acked
     }
 
-    /// When its last acknowledgement came.
-    pub(crate) fn last_acked(&self) -> Duration {
-        self.last_acked
-    }
-
-    /// What it tells so far; `None` while it is too short.
-    pub(crate) fn sample(&self) -> Option<Sample> {
+    /// What it tells so far; `None` while it is too short beside the path's noise.
+    pub(crate) fn sample(&self, noise: Duration) -> Option<Sample> {
         let (acked, sent) = (self.span(), self.last_sent - self.first_sent);
         let span = acked.max(sent);
-        if self.packets < MIN_PACKETS || span.is_zero() {
+        if self.packets < MIN_PACKETS || span.is_zero() || span < noise * NOISES {
             return None;
         }
         let rate = u128::from(self.bytes) * 1_000_000_000 / span.as_nanos();
@@ -97,5 +102,72 @@ const ACK_GAP: Duration = Duration::from_millis(30);
 /// Packets behind the first batch. With fewer, the spacing of single acknowledgements (every second packet) decides.
 const MIN_PACKETS: u64 = 8;
 
+/// Acknowledgements that came in one clump tell the sender's rate at best.
+const NOISES: u32 = 4;
+
 /// What acknowledgements may be spread by their own delays.
 const SLACK: Duration = Duration::from_micros(2500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u64 = 1000;
+
+    /// Pairs of packets, sent and acknowledged this far apart.
+    fn pairs(sent: Duration, acked: Duration, count: u32) -> Train {
+        let at = |number: u32| (Duration::from_millis(100) + acked * number, pair(sent * number));
+        let mut train = Train::new(at(0).0, at(0).1);
+        for number in 1..=count {
+            train.extend(at(number).0, at(number).1);
+        }
+        train
+    }
+
+    fn pair(sent: Duration) -> Batch {
+        Batch { oldest: sent, newest: sent, bytes: 2 * PACKET, packets: 2 }
+    }
+
+    #[test]
+    fn the_link_spaces_what_was_sent_at_once() {
+        let sample = pairs(Duration::ZERO, Duration::from_millis(2), 10).sample(Duration::ZERO).unwrap();
+        assert_eq!(sample, Sample { rate: 1_000_000, limit: Limit::Link });
+    }
+
+    #[test]
+    fn compressed_acknowledgements_do_not_look_fast() {
+        let train = pairs(Duration::from_millis(2), Duration::from_micros(10), 10);
+        assert_eq!(train.sample(Duration::ZERO), Some(Sample { rate: 1_000_000, limit: Limit::Sender }));
+    }
+
+    #[test]
+    fn short_trains_tell_nothing_nor_do_those_within_the_noise() {
+        let apart = Duration::from_millis(2);
+        assert_eq!(pairs(apart, apart, 3).sample(Duration::ZERO), None);
+        assert!(pairs(apart, apart, 10).sample(Duration::from_millis(5)).is_some());
+        assert_eq!(pairs(apart, apart, 10).sample(Duration::from_millis(6)), None);
+    }
+
+    #[test]
+    fn a_held_back_last_acknowledgement_does_not_count() {
+        let apart = Duration::from_millis(1);
+        let mut train = pairs(apart, apart, 10);
+        let before = train.sample(Duration::ZERO);
+        let last = Batch::new(apart * 11, PACKET);
+        train.extend(train.last_acked + Duration::from_millis(6), last);
+        assert_eq!(train.sample(Duration::ZERO), before);
+        train.extend(train.last_acked + apart * 2, pair(apart * 12));
+        assert_eq!(train.packets, 23);
+    }
+
+    #[test]
+    fn a_pause_ends_a_train() {
+        let apart = Duration::from_millis(1);
+        let train = pairs(apart, apart, 4);
+        let next =
+            |sent, acked| train.continues(train.last_acked + acked, pair(train.last_sent + sent), apart * 40);
+        assert!(next(apart * 12, apart * 30));
+        assert!(!next(apart * 13, apart));
+        assert!(!next(apart, apart * 31));
+    }
+}
