@@ -123,7 +123,8 @@ impl RepairController {
     }
 
     fn adaptive(&self, now: Duration, block: Block) -> usize {
-        let least = usize::from(!self.link.is_clean());
+        let few = block.rows < FEW_ROWS;
+        let least = usize::from(!if few { self.link.is_clean_for_few() } else { self.link.is_clean() });
         if least == 0 || block.window_limited || now < self.congested_until {
             return least;
         }
@@ -176,6 +177,9 @@ const MOST_PACKETS: u64 = 1 << 32;
 
 /// The longest time of traffic between two reports; the rest was idle.
 const LONGEST_STEP: Duration = Duration::from_secs(1);
+
+/// Blocks of fewer rows pay a tenth of their bytes and more for a row.
+const FEW_ROWS: usize = 10;
 
 /// Losses that say nothing yet: one in a report of a few packets is more than any link explains.
 const FEW: f64 = 2.0;

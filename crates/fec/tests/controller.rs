@@ -71,7 +71,7 @@ fn a_clean_link_costs_little_until_it_is_known_and_then_nothing() {
         link.send(72, 0.0);
     }
     assert!(repair * 100 <= 300 * 72 * 2, "{repair} rows of repair");
-    assert!(repair > 20, "nothing was spent on learning");
+    assert!(repair > 50, "nothing was spent on learning");
     assert_eq!((link.rows(72), link.rows(1)), (0, 0));
     let mut next = Link::new(link.controller.export());
     assert_eq!(next.rows(72), 0);
@@ -80,14 +80,14 @@ fn a_clean_link_costs_little_until_it_is_known_and_then_nothing() {
 }
 
 #[test]
-fn half_a_percent_is_found_within_two_thousand_packets() {
+fn half_a_percent_is_found_within_some_hundred_packets() {
     for seed in 1..20_u64 {
         let mut link = Link::new(LossPrior::default());
         link.random = link.random.wrapping_mul(2 * seed + 1);
-        link.send(2000, 0.005);
+        link.send(600, 0.005);
         assert!((2..=8).contains(&link.rows(72)), "{} rows, seed {seed}", link.rows(72));
         link.send(20_000, 0.005);
-        assert!((3..=6).contains(&link.rows(72)), "{} rows, seed {seed}", link.rows(72));
+        assert!((4..=6).contains(&link.rows(72)), "{} rows, seed {seed}", link.rows(72));
         assert!((0.0035..0.0065).contains(&link.controller.loss()));
         assert_eq!(link.controller.plan(link.now, block(2)).second_after, None);
     }
@@ -157,6 +157,18 @@ fn what_a_link_loses_anyway_is_not_congestion() {
     link.now += Duration::from_millis(20);
     link.controller.report(link.now, Report { packets: 100, lost: 3, runs: 3 }, standing(80));
     assert!(link.rows(72) + 1 >= before);
+}
+
+/// Cells of 4 KiB on a link without loss cost 5473 bytes instead of 3828: a third of it was repair.
+#[test]
+fn small_blocks_cost_nothing_soon_where_nothing_is_lost() {
+    let mut link = Link::new(LossPrior::default());
+    assert!(link.rows(3) > 0 && link.rows(72) > 0);
+    link.send(400, 0.0);
+    assert!(link.rows(3) == 0 && link.rows(72) > 0);
+    link.controller.report(link.now, Report { packets: 10, lost: 1, runs: 1 }, standing(0));
+    link.send(400, 0.0);
+    assert!(link.rows(3) > 0, "it has lost something");
 }
 
 /// Reports come with every acknowledgement. A start-up queue and one lost packet of two took repair away for a second.
