@@ -64,7 +64,8 @@ pub(crate) fn run(own: &OwnFlags, flags: &DemoFlags) -> Result<u8, Error> {
         picture.write_png(&flags.png).map_err(failed)?;
         println!("picture of the display: {}", flags.png.display());
     }
-    scenes.into_iter().map(Scene::end).try_fold(0, |worst, code| Ok(worst.max(code?)))
+    let codes: Vec<_> = scenes.into_iter().map(Scene::end).collect();
+    codes.into_iter().try_fold(0, |worst, code| Ok(worst.max(code?)))
 }
 
 /// A session of the demo with everything around it.

@@ -66,8 +66,6 @@ pub struct Block {
     pub rtt: Duration,
     /// The path's rate in bytes per second; 0 if it is not known.
     pub rate: u64,
-    /// Whether the congestion window, and not the source, limits what is sent: repair then displaces source.
-    pub window_limited: bool,
 }
 
 /// How much repair to send for a block.
@@ -125,7 +123,7 @@ impl RepairController {
     fn adaptive(&self, now: Duration, block: Block) -> usize {
         let few = block.rows < FEW_ROWS;
         let least = usize::from(!if few { self.link.is_clean_for_few() } else { self.link.is_clean() });
-        if least == 0 || block.window_limited || now < self.congested_until {
+        if least == 0 || now < self.congested_until {
             return least;
         }
         let most = block.rows / 2 + 2;

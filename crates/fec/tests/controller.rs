@@ -55,7 +55,7 @@ impl Link {
 
 /// A block on a path fast enough that all of it is at stake.
 fn block(rows: usize) -> Block {
-    Block { rows, row: 1400, rtt: Duration::from_millis(100), rate: 12_500_000, window_limited: false }
+    Block { rows, row: 1400, rtt: Duration::from_millis(100), rate: 12_500_000 }
 }
 
 fn standing(delay: u64) -> Queue {
@@ -180,14 +180,6 @@ fn one_loss_in_a_small_report_is_not_congestion() {
     link.now += Duration::from_millis(5);
     link.controller.report(link.now, Report { packets: 2, lost: 1, runs: 1 }, standing(30));
     assert!(link.rows(72) >= before);
-}
-
-#[test]
-fn the_minimum_when_the_window_limits() {
-    let mut link = Link::new(LossPrior::default());
-    link.send(20_000, 0.02);
-    let block = Block { window_limited: true, ..block(72) };
-    assert_eq!(link.controller.plan(link.now, block), Plan { rows: 1, second_after: None });
 }
 
 #[test]

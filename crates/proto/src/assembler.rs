@@ -58,22 +58,23 @@ impl Assembler {
         self.trim();
     }
 
-    /// Takes bytes that belong at `offset`.
-    pub(crate) fn insert(&mut self, offset: u64, bytes: &Bytes) -> Result<(), Error> {
+    /// Takes bytes that belong at `offset`; gives where those lie that were not there.
+    pub(crate) fn insert(&mut self, offset: u64, bytes: &Bytes) -> Result<Vec<Range<u64>>, Error> {
         let end = offset.saturating_add(bytes.len() as u64);
         let max = self.length.unwrap_or(VARINT_MAX);
         if end > max {
             return Err(Error::OutOfRange { expected: "the end of a stream's bytes", max, got: end });
         }
         self.highest = self.highest.max(end);
-        for gap in self.gaps(offset.max(self.given)..end) {
+        let gaps = self.gaps(offset.max(self.given)..end);
+        for gap in &gaps {
             let piece = bytes.slice((gap.start - offset) as usize..(gap.end - offset) as usize);
             let stays = gap.start > self.given || self.keep > 0;
             let piece =
                 if stays && piece.len() < COPY_BELOW { Bytes::copy_from_slice(&piece) } else { piece };
             self.add(gap.start, piece);
         }
-        Ok(())
+        Ok(gaps)
     }
 
     /// Takes the stream's length.
@@ -127,6 +128,12 @@ impl Assembler {
         if !self.gaps(range.clone()).is_empty() {
             return None;
         }
+        if let Some((at, piece)) = self.overlapping(range).next()
+            && at + piece.len() as u64 >= range.end
+        {
+            let slice = piece.slice((range.start - at) as usize..(range.end - at) as usize);
+            return Some(if slice.len() < COPY_BELOW { Bytes::copy_from_slice(&slice) } else { slice });
+        }
         let mut whole = BytesMut::with_capacity((range.end - range.start) as usize);
         for (_, piece) in self.pieces(range) {
             whole.extend_from_slice(&piece);
@@ -161,9 +168,14 @@ impl Assembler {
         self.keep == usize::MAX
     }
 
-    /// The memory that the ranges take which wait; those that are kept have their own limit, unless that is none.
+    /// The memory that the ranges take which wait, and all where everything is kept.
     pub(crate) fn cost(&self) -> usize {
-        if self.keeps_all() { self.cost } else { self.cost - self.kept }
+        self.cost - self.kept()
+    }
+
+    /// The memory that those take which are kept for a while.
+    pub(crate) fn kept(&self) -> usize {
+        if self.keeps_all() { 0 } else { self.kept }
     }
 
     /// The ranges that share bytes with `range`.
@@ -182,14 +194,13 @@ impl Assembler {
             self.cost -= piece.len() + RANGE_COST;
             let end = at + piece.len() as u64;
             if at < range.start {
-                self.add(at, Bytes::copy_from_slice(&piece[..(range.start - at) as usize]));
+                self.add(at, piece.slice(..(range.start - at) as usize));
             }
             if end > range.end {
-                self.add(range.end, Bytes::copy_from_slice(&piece[(range.end - at) as usize..]));
+                self.add(range.end, piece.slice((range.end - at) as usize..));
             }
         }
         self.add(range.start, whole);
-        self.kept = self.ranges.range(..self.given).map(|(_, piece)| piece.len() + RANGE_COST).sum();
     }
 
     fn add(&mut self, at: u64, piece: Bytes) {

@@ -193,6 +193,8 @@ pub(crate) struct Chunks {
     /// Where in the stream each begins, and where the last one ends.
     starts: Vec<u64>,
     chunks: Vec<Bytes>,
+    /// How many bytes each lacks.
+    lacks: Vec<u32>,
     missing: usize,
 }
 
@@ -206,18 +208,23 @@ impl Chunks {
         Self {
             starts: std::iter::once(begin).chain(ends).collect(),
             chunks: vec![Bytes::new(); lengths.len()],
+            lacks: lengths.to_vec(),
             missing: lengths.len(),
         }
     }
 
-    /// Takes those that share bytes with `range`, which is there now, and are whole; gives their numbers.
+    /// Takes those that are whole with `range`, no byte of which was there before; gives their numbers.
     pub(crate) fn take(&mut self, assembler: &mut Assembler, range: &Range<u64>) -> Vec<usize> {
         let first = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
         let last = self.starts.partition_point(|start| *start < range.end).min(self.chunks.len());
         let mut whole = Vec::new();
         for index in first..last {
-            if self.chunks[index].is_empty()
-                && let Some(bytes) = assembler.read(&(self.starts[index]..self.starts[index + 1]))
+            let (start, end) = (self.starts[index], self.starts[index + 1]);
+            let came = end.min(range.end).saturating_sub(start.max(range.start));
+            self.lacks[index] = self.lacks[index].saturating_sub(came as u32);
+            if came > 0
+                && self.lacks[index] == 0
+                && let Some(bytes) = assembler.read(&(start..end))
             {
                 self.chunks[index] = bytes;
                 self.missing -= 1;
@@ -244,7 +251,7 @@ impl Chunks {
 
     /// Beside the chunks themselves, which the assembler counts.
     pub(crate) fn cost(&self) -> usize {
-        self.starts.len() * (size_of::<u64>() + size_of::<Bytes>())
+        self.starts.len() * (size_of::<u64>() + size_of::<u32>() + size_of::<Bytes>())
     }
 }
 
@@ -328,8 +335,8 @@ mod tests {
         let mut assembler = Assembler::default();
         let mut chunks = Chunks::new(2, &[3, 4, 1]);
         let mut arrive = |range: Range<usize>| {
-            assembler.insert(range.start as u64, &bytes.slice(range.clone())).unwrap();
-            chunks.take(&mut assembler, &(range.start as u64..range.end as u64))
+            let new = assembler.insert(range.start as u64, &bytes.slice(range)).unwrap();
+            new.iter().flat_map(|range| chunks.take(&mut assembler, range)).collect::<Vec<_>>()
         };
         assert_eq!(arrive(8..10), [2]);
         assert!(arrive(0..4).is_empty());

@@ -81,6 +81,11 @@ impl Rebuild {
         recovered.into_iter().map(|(at, bytes)| (offset + at as u64, bytes.into())).collect()
     }
 
+    /// Whether nothing of it is missing any more.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.decoder.is_complete()
+    }
+
     /// Whether something had to be rebuilt.
     pub(crate) fn has_recovered(&self) -> bool {
         self.losses.is_some()
@@ -112,9 +117,9 @@ impl Losses {
     }
 
     pub(crate) fn add(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.lost += other.lost;
-        self.runs += other.runs;
+        self.packets = self.packets.saturating_add(other.packets);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.runs = self.runs.saturating_add(other.runs);
     }
 }
 

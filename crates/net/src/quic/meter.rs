@@ -105,12 +105,15 @@ impl Meter {
         }
     }
 
-    fn on_acked(&self, rtt: &RttEstimator) {
+    fn on_acked(&self, rtt: &RttEstimator, knows_path: bool) {
         let figures = &mut self.lock().figures;
         figures.acked_packets += 1;
         figures.rtt = rtt.get();
-        figures.base_rtt = rtt.min();
-        figures.queue_delay = rtt.get().saturating_sub(rtt.min());
+        // Our own controller knows better, and tells at the end of the acknowledgements.
+        if !knows_path {
+            figures.base_rtt = rtt.min();
+            figures.queue_delay = rtt.get().saturating_sub(rtt.min());
+        }
     }
 
     fn on_lost(&self, bytes: u64) {
@@ -221,7 +224,7 @@ impl Controller for Metered {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.meter.on_acked(rtt);
+        self.meter.on_acked(rtt, self.copa.is_some());
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
     }
 

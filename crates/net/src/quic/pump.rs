@@ -328,11 +328,13 @@ impl Pump {
         None
     }
 
-    /// Those who have waited too long get their bytes back: the session has another way for them.
+    /// One has waited too long: all who wait get their bytes back, for the session has another way for them. None of the
+    /// others could be opened sooner, and repair must not outlive its source.
     fn fail_openings(&mut self) {
-        let now = Instant::now();
-        while self.open_deadline().is_some_and(|deadline| deadline <= now) {
-            let Some((_, id)) = self.patience.pop_front() else { return };
+        while let Some((_, id)) = self.patience.pop_front() {
+            if !self.is_waiting(id) {
+                continue;
+            }
             let Some(mut outgoing) = self.forget(id) else { continue };
             self.failed.insert(id);
             if outgoing.finish && outgoing.queue.is_empty() {

@@ -55,6 +55,8 @@ pub(super) struct Incoming {
     by_channel: BTreeMap<RemoteChannelId, Source>,
     over: Over,
     buffered: usize,
+    /// What all streams keep of what they have given out.
+    kept: usize,
     ready: bool,
     context: Context,
 }
@@ -130,6 +132,7 @@ impl Incoming {
             by_channel: BTreeMap::new(),
             over: Over::default(),
             buffered: 0,
+            kept: 0,
             ready: false,
             context: Context::default(),
         }
@@ -262,6 +265,9 @@ impl Incoming {
         let cost = stream.cost();
         self.buffered = self.buffered - stream.counted + cost;
         stream.counted = cost;
+        let kept = stream.kept();
+        self.kept = self.kept - stream.counted_kept + kept;
+        stream.counted_kept = kept;
         let max = stream.limit(&self.rules.limits);
         match verdict {
             Verdict::Open => self.check_limits(cost, max),
@@ -279,7 +285,7 @@ impl Incoming {
         let checks = [
             (self.buffered, before_hello, "bytes before the hello"),
             (cost, max, "buffered bytes of a channel"),
-            (self.buffered, limits.buffered, "buffered bytes"),
+            (self.buffered + self.kept, limits.buffered, "buffered bytes"),
         ];
         match checks.into_iter().find(|(got, max, _)| got > max) {
             Some((_, max, limit)) => Err(Error::TooMuch { limit, max: max as u64 }),
@@ -290,6 +296,7 @@ impl Incoming {
     fn remove(&mut self, source: Source) -> Option<Stream> {
         let stream = self.streams.remove(&source)?;
         self.buffered -= stream.counted;
+        self.kept -= stream.counted_kept;
         if let Some(channel) = stream.channel() {
             self.by_channel.remove(&channel);
         }

@@ -20,7 +20,6 @@ use bytes::Bytes;
 pub use config::{Config, Limits, Repair};
 pub use event::Event;
 
-use crate::rebuild::Losses;
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, Control, Error, Header,
     Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, StreamId,
@@ -193,11 +192,11 @@ impl Session {
     /// it. The peer hears of it at once, not with the first message.
     ///
     /// # Panics
-    /// For [`Header::Control`] and [`Header::Update`], and for a kind that this side does not open.
+    /// For [`Header::Control`], [`Header::Update`] and [`Header::Repair`], and for a kind that this side does not open.
     pub fn open(&mut self, header: Header) -> ChannelId {
         let kind = header.kind();
         assert!(
-            !matches!(kind, Kind::Control | Kind::Update) && kind.opened_by(self.config.side),
+            !matches!(kind, Kind::Control | Kind::Update | Kind::Repair) && kind.opened_by(self.config.side),
             "the {:?} side does not open {header:?}",
             self.config.side
         );
@@ -543,7 +542,8 @@ impl Session {
             return;
         }
         let losses = self.incoming.take_losses();
-        if losses != Losses::default() {
+        // That nothing was lost the sender knows; to tell it would be a block whose receiver has something to tell.
+        if losses.lost > 0 {
             self.told_losses = now;
             self.outgoing.control(&Control::Losses(losses));
         }

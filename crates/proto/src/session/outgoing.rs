@@ -391,6 +391,8 @@ impl Outgoing {
             let mut bytes = Writer::new();
             row.header().encode(&mut bytes);
             bytes.raw(&row.bytes);
+            // Should the carrier return it, it goes nowhere.
+            self.given_up.insert(stream.0);
             self.transmit(Transmit::Open { stream, priority: row.priority });
             self.transmit(Transmit::Data { stream, bytes: bytes.into_vec().into(), finish: true });
         }
@@ -444,16 +446,14 @@ impl Outgoing {
         if let Place::Own(stream) = place
             && route(Kind::Repair) == Route::Own
         {
-            let (priority, finished) = (channel.priority, finish);
-            channel.handed.push(bytes.clone());
+            let priority = channel.priority;
+            if kind == Kind::Update {
+                channel.handed.push(bytes.clone());
+            }
             let source = match kind {
-                Kind::Update if finished => Some((0, std::mem::take(&mut channel.handed))),
-                Kind::Update => None,
-                Kind::Wayland | Kind::Events => Some((offset, std::mem::take(&mut channel.handed))),
-                _ => {
-                    channel.handed.clear();
-                    None
-                }
+                Kind::Update if finish => Some((0, std::mem::take(&mut channel.handed))),
+                Kind::Wayland | Kind::Events => Some((offset, vec![bytes.clone()])),
+                _ => None,
             };
             if let Some((offset, pieces)) = source {
                 self.protector.protect(now, Source { stream, priority, offset, pieces: &pieces });

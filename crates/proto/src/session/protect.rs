@@ -86,7 +86,7 @@ impl Protector {
         self.reported = (link.acked_packets, link.lost_packets);
         let runs = match self.seen.lost {
             0 => lost,
-            seen => (lost * self.seen.runs).div_ceil(seen),
+            seen => lost.saturating_mul(self.seen.runs).div_ceil(seen),
         };
         let queue = Queue { delay: link.queue_delay, base_rtt: link.base_rtt };
         controller.report(now.since_start(), Report { packets, lost, runs }, queue);
@@ -98,9 +98,7 @@ impl Protector {
             let Losses { packets, lost, runs } = self.seen;
             self.seen = Losses { packets: packets / 2, lost: lost / 2, runs: runs.div_ceil(2) };
         }
-        self.seen.packets = self.seen.packets.saturating_add(losses.packets);
-        self.seen.lost = self.seen.lost.saturating_add(losses.lost);
-        self.seen.runs = self.seen.runs.saturating_add(losses.runs);
+        self.seen.add(losses);
     }
 
     /// Protects bytes that have just been handed over, as one block or, where they are too many, the last of them as
@@ -169,7 +167,7 @@ impl Protector {
 
     /// How many bytes at the end of much can be lost without being sent again before the end.
     fn tail(&self) -> usize {
-        let Some(rate) = self.link.rate else { return usize::MAX };
+        let Some(rate) = self.link.rate else { return UNKNOWN_TAIL };
         let trip = self.link.rtt.as_secs_f64() * TAIL_TRIPS;
         (trip * rate as f64) as usize
     }
@@ -183,7 +181,6 @@ impl Protector {
             row: layout.row(),
             rtt: self.link.rtt,
             rate: self.link.rate.unwrap_or(0),
-            window_limited: false,
         };
         let plan = controller.plan(now.since_start(), block);
         let rows = usize::from(plan.rows).min(layout.max_repair()) as u8;
@@ -239,6 +236,9 @@ const MAX_SOURCE_ROWS: usize = 220;
 
 /// A loss is known, and mended by QUIC, after about so many round trips.
 const TAIL_TRIPS: f64 = 1.25;
+
+/// The same while the link's rate is not known: 100 Mbit/s for 300 ms, and milliseconds to encode.
+const UNKNOWN_TAIL: usize = 4 << 20;
 
 /// Bytes of rows that wait; more blocks go unprotected meanwhile. A block has at most 4096 × 255.
 const MAX_HELD: usize = 16 << 20;

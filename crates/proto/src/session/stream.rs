@@ -1,7 +1,8 @@
 //! One stream of the peer and its parse state.
 //!
 //! It reads the header, waits for the peer's hello unless it is the main channel, then reads its kind's body. It knows no
-//! other stream. Invariant: what comes out depends on the stream's bytes alone, not on how and in which order they came.
+//! other stream; repair is brought to it. Invariant: what comes out depends on the stream's bytes alone, not on how and in
+//! which order they came, or were rebuilt.
 
 use std::ops::Range;
 
@@ -22,14 +23,16 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Stream {
     assembler: Assembler,
-    /// What came since the last pump.
-    touched: Range<u64>,
+    /// What came of chunks since the last pump.
+    touched: Vec<Range<u64>>,
     /// Its blocks that wait for more source or repair.
     rebuilds: Vec<Rebuild>,
     /// Whether some of its bytes were rebuilt.
     rebuilt: bool,
     /// What [`Stream::cost`] was when the session's sum was last brought up to date.
     pub(super) counted: usize,
+    /// The same of [`Stream::kept`].
+    pub(super) counted_kept: usize,
     /// Taken from the assembler and not read yet.
     rest: Bytes,
     header: Option<Header>,
@@ -73,10 +76,11 @@ impl Default for Stream {
     fn default() -> Self {
         Self {
             assembler: Assembler::default(),
-            touched: 0..0,
+            touched: Vec::new(),
             rebuilds: Vec::new(),
             rebuilt: false,
             counted: 0,
+            counted_kept: 0,
             rest: Bytes::new(),
             header: None,
             channel: None,
@@ -114,6 +118,11 @@ impl Stream {
         let rest = if self.assembler.keeps_all() { 0 } else { self.rest.len() };
         let rebuilds: usize = self.rebuilds.iter().map(Rebuild::cost).sum();
         self.assembler.cost() + rest + rebuilds + body
+    }
+
+    /// The memory that bytes take which were given out and may help to rebuild others.
+    pub(super) fn kept(&self) -> usize {
+        self.assembler.kept()
     }
 
     /// The memory that it may hold. The main channel may carry all others; an update has its own limit.
@@ -154,17 +163,14 @@ impl Stream {
             }
             return self.check(header, at, bytes, context);
         }
-        let known = self.rebuilds.iter().position(|rebuild| rebuild.fits(header));
-        let rebuild = match known {
+        // A block too many, or in more pieces than the decoder takes, is left to QUIC.
+        let rebuild = match self.rebuilds.iter().position(|rebuild| rebuild.fits(header)) {
             Some(known) => Ok(self.rebuilds.remove(known)),
+            None if self.rebuilds.len() == MAX_REBUILDS => return Ok(()),
             None => Rebuild::new(header, &self.assembler),
         };
-        // A block in more pieces than the decoder takes is left to QUIC.
         let Ok(mut rebuild) = rebuild else { return Ok(()) };
         if rebuild.repair(header.index, at, bytes).is_ok() {
-            if self.rebuilds.len() == MAX_REBUILDS {
-                self.rebuilds.remove(0);
-            }
             self.rebuilds.push(rebuild);
         }
         self.rebuild(context)
@@ -344,7 +350,9 @@ impl Stream {
                 let Some(lengths) = table.feed(&mut self.rest)? else { return Ok(()) };
                 let chunks = Chunks::new(self.position(), &lengths);
                 self.rest = Bytes::new();
-                self.touched = 0..self.assembler.highest();
+                let all = 0..self.assembler.highest();
+                let there = self.assembler.pieces(&all);
+                self.touched = there.map(|(at, piece)| at..at + piece.len() as u64).collect();
                 self.body = Body::Chunks { header, chunks };
                 self.read_chunks(context);
             }
@@ -367,21 +375,20 @@ impl Stream {
     /// Takes the chunks that what came since the last pump has made whole.
     fn read_chunks(&mut self, context: &mut Context) {
         let Body::Chunks { header, chunks } = &mut self.body else { return };
-        let touched = std::mem::take(&mut self.touched);
-        for index in chunks.take(&mut self.assembler, &touched) {
-            let (header, bytes) = (*header, chunks.get(index));
-            context.outputs.push_back(Output::Event(Event::Chunk { header, index, bytes }));
+        for range in std::mem::take(&mut self.touched) {
+            for index in chunks.take(&mut self.assembler, &range) {
+                let (header, bytes) = (*header, chunks.get(index));
+                context.outputs.push_back(Output::Event(Event::Chunk { header, index, bytes }));
+            }
         }
     }
 
     /// Puts bytes to the others.
     fn put(&mut self, offset: u64, bytes: &Bytes) -> Result<(), Error> {
-        self.assembler.insert(offset, bytes)?;
-        let end = offset + bytes.len() as u64;
-        self.touched = match self.touched.is_empty() {
-            true => offset..end,
-            false => self.touched.start.min(offset)..self.touched.end.max(end),
-        };
+        let new = self.assembler.insert(offset, bytes)?;
+        if matches!(self.body, Body::Chunks { .. }) {
+            self.touched.extend(new);
+        }
         Ok(())
     }
 
@@ -393,7 +400,7 @@ impl Stream {
                 self.rebuilt = true;
                 self.put(at, &bytes)?;
             }
-            if self.assembler.gaps(rebuild.range()).is_empty() {
+            if rebuild.is_complete() {
                 context.losses.add(rebuild.losses());
                 context.rebuilt.blocks += u64::from(rebuild.has_recovered());
             } else {
@@ -484,8 +491,7 @@ impl Body {
 /// ranges cost.
 const MAX_KEPT: usize = MAX_FLUSH / 4 * 5;
 
-/// Most blocks of one stream that wait for source or repair; the oldest is given up for another, and QUIC's own
-/// retransmission makes it whole.
+/// Most blocks of one stream that wait for source or repair; QUIC's own retransmission makes others whole.
 const MAX_REBUILDS: usize = 64;
 
 /// In debug builds, one of so many rows that were not needed is used for a check.

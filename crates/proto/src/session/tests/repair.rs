@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::RepairHeader;
 use crate::wire::Reader;
+use crate::{Losses, RepairHeader};
 
 /// What the carrier tells of a link that lost something before.
 fn link() -> LinkState {
@@ -337,8 +337,7 @@ fn losses_are_told_to_the_sender() {
             }
         }
     }
-    // The main channel had a block of its own, which came.
-    assert_eq!(told, Losses { packets: 11, lost: 3, runs: 2 });
+    assert_eq!(told, Losses { packets: 10, lost: 3, runs: 2 });
 }
 
 #[test]
@@ -365,6 +364,51 @@ fn hostile_repair_is_bounded() {
     }
     let limit = too_much(&mut alone);
     assert!(limit.contains("buffered bytes") || limit.contains("open streams"), "{limit}");
+}
+
+/// A table of bytes in one piece: each chunk cost a copy of all that followed.
+#[test]
+fn tiny_chunks_in_one_piece_are_cheap() {
+    let mut alone = Alone::ready(Side::Display);
+    let bytes = stream(Header::Update(update(1, 1)), |writer| {
+        writer.varint(MAX_CHUNKS as u64);
+        for _ in 0..MAX_CHUNKS {
+            writer.varint(1);
+        }
+        writer.raw(&vec![7; MAX_CHUNKS]);
+    });
+    alone.data(1, 0, &bytes);
+    let whole = |event: &Event| matches!(event, Event::Update { chunks, .. } if chunks.len() == MAX_CHUNKS);
+    assert!(alone.events().iter().any(whole));
+}
+
+/// The carrier gives up the row's stream; nothing of it goes into the main channel.
+#[test]
+fn returned_repair_goes_nowhere() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[100])).unwrap();
+    wire.sender.transmits();
+    wire.now += Duration::from_millis(5);
+    wire.sender.session.on_timeout(wire.now);
+    let row = wire.sender.transmits().into_iter().find_map(|transmit| match transmit {
+        Transmit::Data { stream, bytes, finish } => Some(Arrival::OpenFailed { stream, bytes, finish }),
+        _ => None,
+    });
+    wire.sender.session.receive(wire.now, row.expect("a row"));
+    assert_eq!(wire.sender.transmits(), []);
+}
+
+/// The sender multiplies what the peer says.
+#[test]
+fn reports_of_any_size_are_survived() {
+    let mut wire = Wire::new(Side::App, Repair::default());
+    let most = (1 << 62) - 1;
+    let losses = Control::Losses(Losses { packets: most, lost: most, runs: most });
+    let at = hello_stream(&hello_of(Side::Display)).len() as u64;
+    wire.sender.data(0, at, &control_frame(&losses));
+    let lossy = LinkState { acked_packets: 100, lost_packets: 50, ..link() };
+    wire.sender.session.set_link(wire.now, &lossy);
+    assert!(!wire.sender.session.is_closed());
 }
 
 fn too_much(alone: &mut Alone) -> String {
