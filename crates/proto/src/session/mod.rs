@@ -22,8 +22,8 @@ pub use event::Event;
 
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, Control, Error, Header,
-    Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, StreamId,
-    Time, Transmit, UpdateHeader, route,
+    Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, SessionId,
+    StreamId, Time, Transmit, UpdateHeader, route,
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};
@@ -313,6 +313,12 @@ impl Session {
         let (code, text) = reason.to_wire();
         self.end(reason, ClosedBy::Us);
         self.outgoing.transmit(Transmit::Close { code, reason: text });
+    }
+
+    /// Which session this is: as configured, else as the peer names it. [`SessionId::ANY`] while neither says.
+    pub fn id(&self) -> SessionId {
+        let named = [Some(self.config.session), self.peer().map(|peer| peer.session)];
+        named.into_iter().flatten().find(|id| *id != SessionId::ANY).unwrap_or(SessionId::ANY)
     }
 
     /// The peer's hello, once it has come.

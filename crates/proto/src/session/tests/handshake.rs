@@ -82,6 +82,8 @@ fn another_session_is_gone() {
     assert_eq!(refused.ends[APP].closed(), [(CloseReason::Gone, ClosedBy::Us)]);
     let any = pair(Config { session: one, ..app() }, display());
     assert!(any.ends.iter().all(|end| end.closed().is_empty()));
+    assert_eq!(any.ends.map(|end| end.session.id()), [one, one]);
+    assert_eq!(pair(app(), display()).ends.map(|end| end.session.id()), [SessionId::ANY; 2]);
 }
 
 #[test]
