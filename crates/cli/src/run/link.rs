@@ -10,6 +10,7 @@ use std::time::Duration;
 use wayferry_net::Carrier;
 use wayferry_proto::{CloseReason, ClosedBy, Event, LinkState, Session, Time};
 
+use super::stats::Saved;
 use crate::error::Error;
 
 /// A session over a carrier.
@@ -19,6 +20,7 @@ pub(crate) struct Link {
     /// Arrivals may be left in the carrier although its descriptor was cleared.
     more: bool,
     contact: Contact,
+    saved: Saved,
 }
 
 /// Whether the peer is heard, and whether the user was told.
@@ -43,7 +45,7 @@ pub(crate) enum CleanEnd {
 impl Link {
     /// Puts the two together.
     pub(crate) fn new(session: Session, carrier: Box<dyn Carrier>) -> Self {
-        Self { session, carrier, more: false, contact: Contact::Fine }
+        Self { session, carrier, more: false, contact: Contact::Fine, saved: Saved::default() }
     }
 
     /// To be polled for input.
@@ -67,7 +69,9 @@ impl Link {
             };
             self.session.receive(now, arrival);
         }
-        self.session.set_link(now, &self.carrier.link());
+        let link = self.carrier.link();
+        self.saved.rebuilt(self.session.repair().rebuilt, link.rtt);
+        self.session.set_link(now, &link);
         if self.session.next_timeout().is_some_and(|at| at <= now) {
             self.session.on_timeout(now);
         }
@@ -93,6 +97,11 @@ impl Link {
     /// What the carrier knows of its link.
     pub(crate) fn state(&self) -> LinkState {
         self.carrier.link()
+    }
+
+    /// What rebuilding has saved so far.
+    pub(crate) fn saved(&self) -> Saved {
+        self.saved
     }
 
     /// One line to the user when the peer falls silent, every so often while it stays so, and when it is back.
