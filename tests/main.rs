@@ -4,6 +4,7 @@ mod clipboard;
 mod demo;
 mod direct;
 mod halves;
+mod info;
 mod input;
 mod programs;
 mod rig;

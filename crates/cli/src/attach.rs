@@ -15,6 +15,7 @@ use crate::quic;
 use crate::run::Clock;
 use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use crate::run::link::Link;
+use crate::run::offer::Offer;
 use crate::run::signals::Signals;
 use crate::session::{session_config, trace_file};
 use crate::trace::Half;
@@ -38,7 +39,7 @@ pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
     let link = Link::new(Session::new(config), carrier);
     let side =
         DisplaySide::new(watched, clock, link, own.stats).with_allowed(own.allow.clone()).with_trace(trace);
-    match side.with_signals(&signals).run()? {
+    match side.with_signals(&signals).with_offer(Offer::new(Side::Display)).run()? {
         Outcome::Exit(code) => Ok(code),
         Outcome::HostLeft => {
             notice("the host ended the session");

@@ -108,6 +108,11 @@ pub(crate) enum Command {
     Attach(AttachFlags),
     /// Both sides on this machine with an emulated link between them.
     Demo(DemoFlags),
+    /// Show how this user's sessions on this machine fare: loss, repair, round trips, rates.
+    ///
+    /// One paragraph for each side that runs here, or a document for a script. Each side counts what it sends itself; the
+    /// other half is known where the other side runs.
+    Info(InfoFlags),
     /// Draw what `--trace` wrote, and print how long each stage takes.
     ///
     /// Give the files of both sides to see how long pictures were on their way, too; times are those of the first
@@ -204,6 +209,13 @@ pub(crate) struct DemoFlags {
     /// The program to show [default: a scripted one].
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoFlags {
+    /// Print a JSON array with a document for each side.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -25,6 +25,7 @@ use crate::quic;
 use crate::run::Clock;
 use crate::run::app_side::{AppSide, AppSideConfig, Outcome, Start};
 use crate::run::link::Link;
+use crate::run::offer::Offer;
 use crate::run::programs::{Environment, Launch, Place};
 use crate::run::signals::Signals;
 use crate::run::socket::{self, Listener, RuntimeDir, random_bytes};
@@ -79,6 +80,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
+        .with_offer(Offer::new(Side::App))
         .with_door(door);
     finish(&side.with_program(start).run()?)
 }
@@ -109,6 +111,7 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
             .with_trace(trace)
             .with_signals(&signals)
             .with_listener(programs)
+            .with_offer(Offer::new(Side::App))
             .with_program(start)
             .run()?,
     )

@@ -14,6 +14,7 @@ mod error;
 mod flags;
 mod generate;
 mod host;
+mod info;
 mod inherit;
 mod notice;
 mod quic;
@@ -44,6 +45,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh { words } => ssh::run(&own, &words),
         Command::Demo(demo) => demo::run(&own, &demo),
+        Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),
         Command::Bench(BenchCommand::Windows(bench)) => bench::windows::run(&own, &bench),
         Command::Bench(BenchCommand::Updates(flags)) => bench::updates::run(&flags),

@@ -26,6 +26,7 @@ use crate::quic;
 use crate::run::Clock;
 use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use crate::run::link::Link;
+use crate::run::offer::Offer;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
 use crate::run::socket::{Listener, RuntimeDir, random_name};
@@ -207,6 +208,7 @@ fn session(
         .with_allowed(own.allow.clone())
         .with_trace(trace)
         .with_signals(signals)
+        .with_offer(Offer::new(Side::Display))
         .with_guard(ssh)
         .run()?;
     drop(socket);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::PollFlags;
-use wayferry_proto::{CloseReason, ConnectionId, Control, Event, Header, Time};
+use wayferry_proto::{CloseReason, ConnectionId, Control, Event, Header, Side, Time};
 use wayferry_wayland::app::{Config, Connection, Desk};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
@@ -23,6 +23,7 @@ use wayferry_wayland::{Action, End};
 
 use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
+use super::offer::Offer;
 use super::pipes::{PipeToken, Pipes};
 use super::programs::{Environment, Launch, Place, Program, exit_code};
 use super::recorder::Recorder;
@@ -36,6 +37,7 @@ use super::{Clock, Handle, earlier};
 use crate::door::Door;
 use crate::error::Error;
 use crate::flags::Compress;
+use crate::info::Figures;
 use crate::notice::{notice, trouble};
 use crate::trace::{Half, SideTrace, TraceFile};
 
@@ -68,6 +70,7 @@ pub(crate) struct AppSide<'a> {
     clock: Clock,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
+    offer: Option<Offer>,
     /// Time spent working since the last update left.
     worked: Duration,
     link: Link,
@@ -126,6 +129,7 @@ enum Token {
     Link,
     Signal,
     Handle,
+    Offer,
     Door,
     Listener,
     Program,
@@ -142,6 +146,7 @@ impl<'a> AppSide<'a> {
             clock,
             signals: None,
             handle: None,
+            offer: None,
             worked: Duration::ZERO,
             link,
             listener: None,
@@ -180,6 +185,13 @@ impl<'a> AppSide<'a> {
     #[must_use]
     pub(crate) fn with_handle(mut self, handle: Handle) -> Self {
         self.handle = Some(handle);
+        self
+    }
+
+    /// Tells its figures to whoever asks here.
+    #[must_use]
+    pub(crate) fn with_offer(mut self, offer: Option<Offer>) -> Self {
+        self.offer = offer;
         self
     }
 
@@ -409,6 +421,7 @@ impl<'a> AppSide<'a> {
         for (token, flags) in ready {
             match token {
                 Token::Link | Token::Signal | Token::Handle | Token::Door | Token::Program => {}
+                Token::Offer => self.tell_figures(now),
                 Token::Listener => self.accept(now),
                 Token::Connection(id) => {
                     if let Some(served) = self.connections.get_mut(id) {
@@ -417,6 +430,13 @@ impl<'a> AppSide<'a> {
                 }
                 Token::Pipe(token) => self.pipes.on_ready(&mut self.link.session, *token, *flags),
             }
+        }
+    }
+
+    fn tell_figures(&mut self, now: Time) {
+        if let Some(offer) = &mut self.offer {
+            let (link, programs) = (&self.link, self.connections.len());
+            offer.answer(now, || Figures::new(Side::App, link, programs, now).document());
         }
     }
 
@@ -638,6 +658,9 @@ impl<'a> AppSide<'a> {
         }
         if let Some(handle) = &self.handle {
             interests.add(handle.as_fd(), PollFlags::IN, Token::Handle);
+        }
+        if let Some(fd) = self.offer.as_ref().and_then(|offer| offer.interest(now)) {
+            interests.add(fd, PollFlags::IN, Token::Offer);
         }
         let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
         deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));

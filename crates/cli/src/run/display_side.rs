@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::event::PollFlags;
 use wayferry_proto::{
-    ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Time, UpdateHeader,
+    ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Side, Time, UpdateHeader,
 };
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::display::{Config, Connection, Watcher};
@@ -23,6 +23,7 @@ use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
 use super::link::{CleanEnd, Link, closed};
+use super::offer::Offer;
 use super::pipes::{PipeToken, Pipes};
 use super::programs::Program;
 use super::served::send_blob;
@@ -32,6 +33,7 @@ use super::tap::Tap;
 use super::wait::Interests;
 use super::{Clock, Handle, earlier, socket};
 use crate::error::Error;
+use crate::info::Figures;
 use crate::notice::notice;
 use crate::trace::{Half, SideTrace, TraceFile};
 
@@ -57,6 +59,7 @@ pub(crate) struct DisplaySide<'a> {
     clock: Clock,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
+    offer: Option<Offer>,
     /// The ssh that carries the session: its end without a word is the end.
     guard: Option<&'a mut Program>,
     link: Link,
@@ -101,6 +104,7 @@ enum Token {
     Link,
     Signal,
     Handle,
+    Offer,
     Guard,
     Watcher,
     Connection(ConnectionId),
@@ -190,6 +194,7 @@ impl<'a> DisplaySide<'a> {
             clock,
             signals: None,
             handle: None,
+            offer: None,
             guard: None,
             link,
             allow: Vec::new(),
@@ -231,6 +236,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub(crate) fn with_tap(mut self, tap: Option<Arc<Mutex<Tap>>>) -> Self {
         self.tap = tap;
+        self
+    }
+
+    /// Tells its figures to whoever asks here.
+    #[must_use]
+    pub(crate) fn with_offer(mut self, offer: Option<Offer>) -> Self {
+        self.offer = offer;
         self
     }
 
@@ -412,6 +424,7 @@ impl<'a> DisplaySide<'a> {
         for (token, flags) in ready {
             match token {
                 Token::Link | Token::Signal | Token::Handle | Token::Guard => {}
+                Token::Offer => self.tell_figures(now),
                 Token::Watcher => self.turn_watcher(now)?,
                 Token::Connection(id) => {
                     if let Some(shown) = self.connections.get_mut(id) {
@@ -422,6 +435,13 @@ impl<'a> DisplaySide<'a> {
             }
         }
         Ok(())
+    }
+
+    fn tell_figures(&mut self, now: Time) {
+        if let Some(offer) = &mut self.offer {
+            let (link, programs) = (&self.link, self.connections.len());
+            offer.answer(now, || Figures::new(Side::Display, link, programs, now).document());
+        }
     }
 
     fn turn_watcher(&mut self, now: Time) -> Result<(), Error> {
@@ -539,6 +559,9 @@ impl<'a> DisplaySide<'a> {
         }
         if let Some(handle) = &self.handle {
             interests.add(handle.as_fd(), PollFlags::IN, Token::Handle);
+        }
+        if let Some(fd) = self.offer.as_ref().and_then(|offer| offer.interest(now)) {
+            interests.add(fd, PollFlags::IN, Token::Offer);
         }
         if let Some(guard) = &self.guard {
             interests.add(guard.as_fd(), PollFlags::IN, Token::Guard);

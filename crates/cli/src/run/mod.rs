@@ -11,6 +11,7 @@ mod backlog;
 pub(crate) mod display_side;
 mod handle;
 pub(crate) mod link;
+pub(crate) mod offer;
 pub(crate) mod pipes;
 pub(crate) mod programs;
 mod recorder;

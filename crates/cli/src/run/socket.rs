@@ -27,10 +27,15 @@ pub(crate) struct RuntimeDir {
 impl RuntimeDir {
     /// XDG_RUNTIME_DIR when it can be used, otherwise a new private directory.
     pub(crate) fn new() -> Result<Self, Error> {
-        match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
-            Some(path) if usable(&path) => Ok(Self { path, private: false }),
-            _ => Self::private(),
+        match Self::of_user() {
+            Some(path) => Ok(Self { path, private: false }),
+            None => Self::private(),
         }
+    }
+
+    /// XDG_RUNTIME_DIR, when it can be used.
+    pub(crate) fn of_user() -> Option<PathBuf> {
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| usable(path))
     }
 
     /// A new directory that only this user can enter, removed on drop with all that is in it.
@@ -113,6 +118,19 @@ impl Listener {
             Ok(fd) => Ok(Self { fd, name: path.clone().into(), path, lock: None }),
             Err(source) => Err(Error::File { path, source }),
         }
+    }
+
+    /// Listens at a path of which the caller knows that nobody else uses it, for those who look there for somebody who
+    /// answers: what a dead owner left is replaced, and the socket is not seen before it listens.
+    pub(crate) fn appearing(directory: &Path, name: &str) -> io::Result<Self> {
+        let (path, hidden) = (directory.join(name), directory.join(format!(".{name}")));
+        let _ = fs::remove_file(&hidden);
+        let fd = listen(&hidden)?;
+        if let Err(error) = fs::rename(&hidden, &path) {
+            let _ = fs::remove_file(&hidden);
+            return Err(error);
+        }
+        Ok(Self { fd, path, lock: None, name: name.into() })
     }
 
     /// What programs find in WAYLAND_DISPLAY.

@@ -1,0 +1,215 @@
+//! What a side tells of itself, as a JSON document.
+//!
+//! docs/info.md lists the fields, and a test holds it to that. Nothing here measures. Invariant: every field is always
+//! there; what is not known is null, never a number that looks like knowledge.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use wayferry_proto::{LinkState, RepairCounts, Session, SessionId, Side, Time};
+
+use crate::run::link::Link;
+use crate::run::offer::role;
+use crate::sanitize::sanitize;
+
+/// The figures of one side at one time.
+#[derive(Debug, Clone)]
+pub(crate) struct Figures {
+    side: Side,
+    session: SessionId,
+    /// The peer's program and version, once it has said it.
+    peer: Option<String>,
+    programs: usize,
+    /// How long ago the peer was last heard.
+    silence: Duration,
+    link: LinkState,
+    /// What repair takes for the link's mean burst of losses, in packets.
+    mean_burst: Option<f64>,
+    repair: RepairCounts,
+    /// An estimate.
+    saved: Duration,
+}
+
+impl Figures {
+    /// Of a running side with so many programs.
+    pub(crate) fn new(side: Side, link: &Link, programs: usize, now: Time) -> Self {
+        let session: &Session = &link.session;
+        Self {
+            side,
+            session: session.id(),
+            peer: session.peer().map(|peer| sanitize(&peer.software)),
+            programs,
+            silence: session.contact_age(now),
+            link: link.state(),
+            mean_burst: session.loss().map(|(_, burst)| burst),
+            repair: session.repair(),
+            saved: link.saved().waiting(),
+        }
+    }
+
+    /// The document.
+    pub(crate) fn document(&self) -> Value {
+        let Self { link, repair, .. } = self;
+        // Streams that cannot be read out of order are those of a byte stream, which hides its packets.
+        let packets = link.payload.is_some();
+        let of_packets = |count: u64| packets.then_some(count);
+        let known = link.acked_packets.saturating_add(link.lost_packets);
+        json!({
+            "role": role(self.side),
+            "pid": std::process::id(),
+            "session": short(self.session),
+            "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
+            "peer_software": self.peer,
+            "carrier": if packets { "quic" } else { "byte-stream" },
+            "programs": self.programs,
+            "silence_ms": milliseconds(self.silence),
+            "rtt_ms": measured(link.rtt),
+            "base_rtt_ms": measured(link.base_rtt),
+            "queue_delay_ms": packets.then(|| milliseconds(link.queue_delay)),
+            "rate_bits_per_second": link.rate.map(|rate| rate.saturating_mul(8)),
+            "window_bytes": link.window,
+            "sent_bytes": link.sent_bytes,
+            "received_bytes": link.received_bytes,
+            "sent_packets": of_packets(link.sent_packets),
+            "lost_packets": of_packets(link.lost_packets),
+            "lost_percent": percent(link.lost_packets, known).filter(|_| packets),
+            "mean_burst_packets": self.mean_burst.filter(|_| packets).map(|burst| rounded(burst, 2)),
+            "protected_blocks": repair.blocks,
+            "repair_rows": repair.rows,
+            "repair_bytes": repair.bytes,
+            "repair_percent": percent(repair.bytes, link.sent_bytes),
+            "rebuilt_blocks": repair.rebuilt,
+            "rebuilt_bytes": repair.rebuilt_bytes,
+            "saved_ms_estimate": milliseconds(self.saved),
+        })
+    }
+}
+
+/// Enough of a session's id to tell it from others: eight characters.
+fn short(session: SessionId) -> String {
+    session.0[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A time that is zero as long as nothing was measured.
+fn measured(time: Duration) -> Option<f64> {
+    (!time.is_zero()).then(|| milliseconds(time))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    rounded(time.as_secs_f64() * 1e3, 3)
+}
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| rounded(100.0 * part as f64 / whole as f64, 2))
+}
+
+/// To so many decimal places: more would only look exact.
+fn rounded(value: f64, places: i32) -> f64 {
+    let scale = 10_f64.powi(places);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A side after a while on a bad link.
+    pub(in crate::info) fn sample() -> Figures {
+        let link = LinkState {
+            rtt: Duration::from_micros(103_125),
+            base_rtt: Duration::from_millis(100),
+            queue_delay: Duration::from_micros(3_125),
+            payload: Some(1200),
+            window: 250_000,
+            unsent: 0,
+            rate: Some(2_450_000),
+            sent_bytes: 1_200_000,
+            received_bytes: 80_000,
+            lost_packets: 12,
+            sent_packets: 1_100,
+            acked_packets: 988,
+        };
+        let repair = RepairCounts { blocks: 30, rows: 40, bytes: 48_000, rebuilt: 3, rebuilt_bytes: 3_400 };
+        Figures {
+            side: Side::App,
+            session: SessionId(std::array::from_fn(|index| index as u8 + 0xa0)),
+            peer: Some("wayferry 0.1.0".into()),
+            programs: 2,
+            silence: Duration::from_millis(20),
+            link,
+            mean_burst: Some(1.234),
+            repair,
+            saved: Duration::from_millis(309),
+        }
+    }
+
+    /// The same without QUIC, before anything was measured.
+    pub(in crate::info) fn unmeasured() -> Figures {
+        Figures {
+            side: Side::Display,
+            peer: None,
+            link: LinkState { window: 65_536, ..LinkState::default() },
+            repair: RepairCounts::default(),
+            saved: Duration::ZERO,
+            ..sample()
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_told() {
+        let document = sample().document();
+        let expected = json!({
+            "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
+            "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")), "peer_software": "wayferry 0.1.0",
+            "carrier": "quic", "programs": 2, "silence_ms": 20.0,
+            "rtt_ms": 103.125, "base_rtt_ms": 100.0, "queue_delay_ms": 3.125,
+            "rate_bits_per_second": 19_600_000, "window_bytes": 250_000,
+            "sent_bytes": 1_200_000, "received_bytes": 80_000,
+            "sent_packets": 1_100, "lost_packets": 12, "lost_percent": 1.2, "mean_burst_packets": 1.23,
+            "protected_blocks": 30, "repair_rows": 40, "repair_bytes": 48_000, "repair_percent": 4.0,
+            "rebuilt_blocks": 3, "rebuilt_bytes": 3_400, "saved_ms_estimate": 309.0,
+        });
+        assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        let document = unmeasured().document();
+        let mut null: Vec<&str> = document
+            .as_object()
+            .expect("an object")
+            .iter()
+            .filter(|(_, value)| value.is_null())
+            .map(|(key, _)| key.as_str())
+            .collect();
+        let mut expected = vec![
+            "peer_software",
+            "rtt_ms",
+            "base_rtt_ms",
+            "queue_delay_ms",
+            "rate_bits_per_second",
+            "sent_packets",
+            "lost_packets",
+            "lost_percent",
+            "mean_burst_packets",
+            "repair_percent",
+        ];
+        null.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!((null, &document["carrier"]), (expected, &json!("byte-stream")));
+    }
+
+    #[test]
+    fn docs_info_lists_the_fields() {
+        let page = include_str!("../../../../docs/info.md");
+        let mut listed: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name))
+            .collect();
+        listed.sort_unstable();
+        let document = sample().document();
+        let mut fields: Vec<&String> = document.as_object().expect("an object").keys().collect();
+        fields.sort_unstable();
+        assert_eq!(listed, fields);
+    }
+}

@@ -1,0 +1,146 @@
+//! A side's document as a paragraph for a reader.
+//!
+//! The document may come from another version of this program: a field that is missing or of another type is unknown.
+//! Invariant: no text of a document reaches the terminal with control characters in it.
+
+use serde_json::Value;
+
+use crate::sanitize::sanitize;
+
+/// The paragraph, with its last line feed.
+pub(crate) fn paragraph(document: &Value) -> String {
+    let of = Document(document);
+    format!(
+        "{} side, process {}, session {}, {} over {}\n\
+         \x20 link     round trip {} ({} without a queue, {} in it now), rate {}, window {}\n\
+         \x20 traffic  {} sent, {} received, programs: {}\n\
+         \x20 loss     {} of {} packets sent ({}), {} in a row\n\
+         \x20 repair   {} rows of {} sent for {} blocks ({} of all bytes sent)\n\
+         \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n",
+        of.text("role"),
+        of.count("pid"),
+        of.text("session"),
+        of.peer(),
+        of.text("carrier"),
+        of.time("rtt_ms"),
+        of.time("base_rtt_ms"),
+        of.time("queue_delay_ms"),
+        of.rate("rate_bits_per_second"),
+        of.size("window_bytes"),
+        of.size("sent_bytes"),
+        of.size("received_bytes"),
+        of.count("programs"),
+        of.count("lost_packets"),
+        of.count("sent_packets"),
+        of.percent("lost_percent"),
+        of.number("mean_burst_packets", |burst| format!("{burst:.1}")),
+        of.count("repair_rows"),
+        of.size("repair_bytes"),
+        of.count("protected_blocks"),
+        of.percent("repair_percent"),
+        of.count("rebuilt_blocks"),
+        of.size("rebuilt_bytes"),
+        of.time("saved_ms_estimate"),
+    )
+}
+
+/// Reads fields as words.
+struct Document<'a>(&'a Value);
+
+impl Document<'_> {
+    fn text(&self, field: &str) -> String {
+        self.0[field].as_str().map_or_else(unknown, sanitize)
+    }
+
+    fn peer(&self) -> String {
+        self.0["peer_software"]
+            .as_str()
+            .map_or_else(|| "no peer yet".into(), |peer| format!("with {}", sanitize(peer)))
+    }
+
+    fn number(&self, field: &str, word: impl FnOnce(f64) -> String) -> String {
+        self.0[field].as_f64().map_or_else(unknown, word)
+    }
+
+    fn count(&self, field: &str) -> String {
+        self.0[field].as_u64().map_or_else(unknown, |count| count.to_string())
+    }
+
+    fn percent(&self, field: &str) -> String {
+        self.number(field, |percent| format!("{percent:.1} %"))
+    }
+
+    fn time(&self, field: &str) -> String {
+        self.number(field, |time| {
+            if time < 10_000.0 { format!("{time:.1} ms") } else { format!("{:.1} s", time / 1e3) }
+        })
+    }
+
+    fn rate(&self, field: &str) -> String {
+        self.number(field, |rate| format!("{:.2} Mbit/s", rate / 1e6))
+    }
+
+    fn size(&self, field: &str) -> String {
+        self.number(field, size)
+    }
+}
+
+fn size(bytes: f64) -> String {
+    match bytes {
+        bytes if bytes < 1e3 => format!("{bytes:.0} B"),
+        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
+        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        bytes => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+fn unknown() -> String {
+    "?".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::document::tests::{sample, unmeasured};
+    use super::*;
+
+    #[test]
+    fn a_side_in_words() {
+        let expected = format!(
+            "app side, process {}, session a0a1a2a3, with wayferry 0.1.0 over quic\n  \
+             link     round trip 103.1 ms (100.0 ms without a queue, 3.1 ms in it now), rate 19.60 Mbit/s, window 250.0 kB\n  \
+             traffic  1.2 MB sent, 80.0 kB received, programs: 2\n  \
+             loss     12 of 1100 packets sent (1.2 %), 1.2 in a row\n  \
+             repair   40 rows of 48.0 kB sent for 30 blocks (4.0 % of all bytes sent)\n  \
+             rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n",
+            std::process::id()
+        );
+        assert_eq!(paragraph(&sample().document()), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_question_mark() {
+        let text = paragraph(&unmeasured().document());
+        assert!(text.contains("no peer yet over byte-stream") && text.contains("round trip ? (?"), "{text}");
+        assert!(!text.contains("null") && text.contains("window 65.5 kB"), "{text}");
+    }
+
+    #[test]
+    fn a_strange_document_does_no_harm() {
+        for document in [json!([]), json!("x"), json!({ "role": 1, "pid": "x", "rtt_ms": [] })] {
+            assert!(paragraph(&document).starts_with("? side, process ?"), "{document}");
+        }
+        let hostile = json!({ "role": "\u{1b}[2J", "session": "a\nb", "peer_software": "\u{202e}" });
+        let text = paragraph(&hostile);
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && text.lines().count() == 6, "{text:?}");
+    }
+
+    #[test]
+    fn sizes() {
+        let all = [(999, "999 B"), (1_500, "1.5 kB"), (2_000_000, "2.0 MB"), (3_100_000_000_u64, "3.1 GB")];
+        for (bytes, word) in all {
+            assert_eq!(size(bytes as f64), word);
+        }
+    }
+}
