@@ -22,7 +22,7 @@ use crate::crypto::Plain;
 use crate::error::Error;
 use crate::meter::{Meter, metered};
 use crate::random::Random;
-use crate::transport::{PacketSize, transport};
+use crate::transport::{PacketSize, Windows, transport};
 
 /// See the module.
 pub(crate) struct Host {
@@ -45,11 +45,12 @@ pub(crate) struct Host {
 pub(crate) struct Quic {
     pub(crate) controller: Controller,
     pub(crate) size: PacketSize,
+    pub(crate) windows: Windows,
 }
 
 impl Quic {
     fn transport(self, meter: &Meter) -> Arc<TransportConfig> {
-        transport(metered(factory(self.controller, meter.shared()), meter), self.size)
+        transport(metered(factory(self.controller, meter.shared()), meter), self.size, self.windows)
     }
 }
 

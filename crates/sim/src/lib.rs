@@ -30,6 +30,6 @@ pub use error::Error;
 pub use meter::{Figures, Meter};
 pub use random::Random;
 pub use stats::Samples;
-pub use transport::PacketSize;
+pub use transport::{PacketSize, Windows};
 pub use unit::Bitrate;
 pub use world::{Constant, Flow, HostId, LinkConfig, World};

@@ -1,7 +1,7 @@
 //! The QUIC parameters: those of the product, so that what is measured here is what runs there.
 //!
-//! `crates/net/src/quic/config.rs` says why each has its value. The one difference is the packet size, which may be
-//! pinned: the paper's packets have 1400 bytes.
+//! `crates/net/src/quic/config.rs` says why each has its value. The differences are the packet size, which may be
+//! pinned (the paper's packets have 1400 bytes), and wider windows for the ordered baseline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,22 @@ pub enum PacketSize {
     Pinned(u16),
 }
 
+/// How much one stream, and the connection, may have on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Windows {
+    /// As in the product.
+    #[default]
+    Product,
+    /// 64 MiB: for a session on one ordered stream, where a lost packet holds back all that follows until it has come
+    /// again. With less than two bandwidth-delay products the window, and not the order, would be measured.
+    Wide,
+}
+
 /// The parameters of one connection.
 pub(crate) fn transport(
     controller: Arc<dyn ControllerFactory + Send + Sync>,
     size: PacketSize,
+    windows: Windows,
 ) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config.max_concurrent_uni_streams(VarInt::from_u32(STREAMS));
@@ -31,8 +43,12 @@ pub(crate) fn transport(
     config.max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok());
     config.keep_alive_interval(Some(KEEP_ALIVE));
     config.initial_rtt(INITIAL_RTT);
-    config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW));
-    config.receive_window(VarInt::from_u32(CONNECTION_WINDOW));
+    let (stream, connection) = match windows {
+        Windows::Product => (STREAM_WINDOW, CONNECTION_WINDOW),
+        Windows::Wide => (WIDE_WINDOW, WIDE_WINDOW),
+    };
+    config.stream_receive_window(VarInt::from_u32(stream));
+    config.receive_window(VarInt::from_u32(connection));
     config.send_window(SEND_WINDOW);
     config.send_fairness(true);
     match size {
@@ -59,6 +75,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 const STREAM_WINDOW: u32 = 16 << 20;
 const CONNECTION_WINDOW: u32 = 32 << 20;
+const WIDE_WINDOW: u32 = 64 << 20;
 const SEND_WINDOW: u64 = 64 << 20;
 const MTU_MAX: u16 = 1452;
 const MAX_ACK_DELAY: Duration = Duration::from_millis(5);

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::host::{Host, Quic};
 use crate::link::{HEADERS, Lane, LaneConfig, LaneStats, Wait};
 use crate::random::Random;
-use crate::transport::PacketSize;
+use crate::transport::{PacketSize, Windows};
 use crate::unit::Bitrate;
 
 /// Both directions of the link.
@@ -35,6 +35,8 @@ pub struct Flow {
     pub controller: Controller,
     /// How large packets are.
     pub size: PacketSize,
+    /// How much may be on the way.
+    pub windows: Windows,
     /// What the sender does; in the product, the app side.
     pub sender: Box<dyn App>,
     /// What the receiver does; in the product, the display side.
@@ -96,7 +98,7 @@ impl World {
         let mut hosts = Vec::new();
         for flow in flows {
             let number = hosts.len();
-            let quic = Quic { controller: flow.controller, size: flow.size };
+            let quic = Quic { controller: flow.controller, size: flow.size, windows: flow.windows };
             hosts.push(Host::server(number + 1, quic, &random.fork(number as u64), flow.sender));
             let random = random.fork(number as u64 + 1);
             hosts.push(Host::client(number, quic, &random, flow.receiver, clock)?);

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::grid::Workload;
 use crate::link::{Change, Jitter, LaneConfig, Loss, Policer, Queue, Reorder, Service, Step};
 use crate::session::{Amount, AppSide, Delivery, DisplaySide};
-use crate::transport::PacketSize;
+use crate::transport::{PacketSize, Windows};
 use crate::unit::Bitrate;
 use crate::world::{Constant, Flow, HostId, LinkConfig, World};
 
@@ -97,6 +97,7 @@ impl Lab {
         let flows = loads.iter().map(|load| Flow {
             controller: load.controller,
             size: PacketSize::Discovered,
+            windows: Windows::Product,
             sender: Box::new(Traffic::new(load.bulk, load.messages)),
             receiver: Box::new(Sink::new(load.bulk.is_some(), load.messages)),
         });
@@ -268,12 +269,14 @@ pub(super) fn congestion_loss(path: Path, controller: Controller, seed: u64) -> 
     let session = Flow {
         controller,
         size,
+        windows: Windows::Product,
         sender: Box::new(AppSide::new(Arc::clone(&plan), delivery)),
         receiver: Box::new(DisplaySide::new(Arc::clone(&plan), delivery)),
     };
     let bulk = Flow {
         controller: Controller::Cubic,
         size,
+        windows: Windows::Product,
         sender: Box::new(Traffic::new(Some(Bulk::ALWAYS), None)),
         receiver: Box::new(Sink::new(true, None)),
     };

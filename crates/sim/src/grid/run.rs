@@ -50,6 +50,7 @@ impl Run {
         let flow = Flow {
             controller: cell.controller,
             size: PACKET,
+            windows: cell.delivery.windows(),
             sender: Box::new(AppSide::new(Arc::clone(&plan), cell.delivery)),
             receiver: Box::new(DisplaySide::new(Arc::clone(&plan), cell.delivery)),
         };

@@ -19,6 +19,8 @@ pub use plan::{Pace, Plan};
 
 use wayferry_proto::{Config, Kinds, Limits, Repair, Side};
 
+use crate::transport::Windows;
+
 /// How updates reach the display side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Delivery {
@@ -97,6 +99,14 @@ impl Delivery {
         match self {
             Self::Total => Order::Total,
             Self::Partial | Self::Repaired(_) => Order::Partial,
+        }
+    }
+
+    /// How much must be allowed on the way for that.
+    pub fn windows(self) -> Windows {
+        match self {
+            Self::Total => Windows::Wide,
+            Self::Partial | Self::Repaired(_) => Windows::Product,
         }
     }
 
