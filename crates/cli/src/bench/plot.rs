@@ -5,10 +5,9 @@
 
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
-use plotters::prelude::IntoLogRange;
 use plotters::prelude::{
-    BLACK, ChartBuilder, Color, DrawingBackend, IntoDrawingArea, IntoFont, LineSeries, PathElement, RGBColor,
-    SVGBackend, SeriesLabelPosition, WHITE,
+    ChartBuilder, Color, DrawingBackend, IntoDrawingArea, IntoFont, IntoLogRange, LineSeries, PathElement,
+    RGBColor, SVGBackend, ShapeStyle, Text, WHITE,
 };
 use wayferry_sim::Samples;
 
@@ -20,31 +19,53 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<(String, Samples)>,
 }
 
-/// Draws the panels, `columns` in a row; `None` when something cannot be drawn, of which there is no case.
+/// Draws the panels, `columns` in a row; those of a row have the same series, which are named at its end. `None` when
+/// something cannot be drawn, of which there is no case.
 pub(crate) fn draw(panels: &[Panel], columns: usize) -> Option<String> {
     let columns = columns.max(1);
     let rows = panels.len().div_ceil(columns).max(1);
+    let width = WIDTH * columns as u32;
     let mut svg = String::new();
     {
-        let size = (WIDTH * columns as u32, HEIGHT * rows as u32);
+        let size = (width + LEGEND, HEIGHT * rows as u32);
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         root.fill(&WHITE).ok()?;
-        for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
-            draw_panel(area, panel)?;
+        for (row, panels) in root.split_evenly((rows, 1)).iter().zip(panels.chunks(columns)) {
+            let (charts, legend) = row.split_horizontally(width);
+            for (area, panel) in charts.split_evenly((1, columns)).iter().zip(panels) {
+                draw_panel(area, panel)?;
+            }
+            draw_legend(&legend, panels.first()?)?;
         }
         root.present().ok()?;
     }
     Some(svg)
 }
 
+/// The colour and the width of a series' line.
+fn style(number: usize) -> ShapeStyle {
+    COLORS[number % COLORS.len()].stroke_width(if number < COLORS.len() { 2 } else { 1 })
+}
+
+fn draw_legend<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) -> Option<()> {
+    for (number, (name, _)) in panel.series.iter().enumerate() {
+        let y = 40 + 17 * number as i32;
+        area.draw(&PathElement::new(vec![(6, y), (24, y)], style(number))).ok()?;
+        area.draw(&Text::new(name.as_str(), (30, y - 6), ("sans-serif", 12).into_font())).ok()?;
+    }
+    Some(())
+}
+
 fn draw_panel<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) -> Option<()> {
-    let longest = panel.series.iter().filter_map(|(_, samples)| samples.percentile(1.0)).fold(1.0, f64::max);
+    let bound = |share| panel.series.iter().filter_map(move |(_, samples)| samples.percentile(share));
+    let longest = bound(1.0).fold(1.0, f64::max);
+    let shortest = bound(0.0).fold(longest, f64::min).max(SHORTEST);
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 14).into_font())
         .margin(6)
         .x_label_area_size(28)
         .y_label_area_size(46)
-        .build_cartesian_2d((SHORTEST..longest * 1.1).log_scale(), 0.0..NINES)
+        .build_cartesian_2d((shortest * 0.9..longest * 1.1).log_scale(), 0.0..NINES)
         .ok()?;
     chart
         .configure_mesh()
@@ -55,21 +76,10 @@ fn draw_panel<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) ->
         .light_line_style(WHITE)
         .draw()
         .ok()?;
-    for (number, (name, samples)) in panel.series.iter().enumerate().filter(|(_, (_, all))| !all.is_empty()) {
-        let color = COLORS[number % COLORS.len()];
-        let line =
-            LineSeries::new(points(samples), color.stroke_width(if number < COLORS.len() { 2 } else { 1 }));
-        let legend = move |(x, y)| PathElement::new(vec![(x, y), (x + 14, y)], color.stroke_width(2));
-        chart.draw_series(line).ok()?.label(name).legend(legend);
+    for (number, (_, samples)) in panel.series.iter().enumerate().filter(|(_, (_, all))| !all.is_empty()) {
+        chart.draw_series(LineSeries::new(points(samples), style(number))).ok()?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .label_font(("sans-serif", 11))
-        .draw()
-        .ok()
+    Some(())
 }
 
 /// The line of a distribution: at each of these heights, the value that it reaches.
@@ -89,7 +99,10 @@ fn percent(nines: f64) -> String {
 const WIDTH: u32 = 440;
 const HEIGHT: u32 = 300;
 
-/// The left end of the horizontal axis in milliseconds; shorter times are drawn there.
+/// Where the names are.
+const LEGEND: u32 = 230;
+
+/// The least left end of the horizontal axis in milliseconds; shorter times are drawn there.
 const SHORTEST: f64 = 0.1;
 
 /// The top of the vertical axis: 99.99 %.
