@@ -71,6 +71,8 @@ struct Channel {
     sent: u64,
     /// Those of an update, until all have: they are one block.
     handed: Vec<Bytes>,
+    /// Bytes of an update before its chunks.
+    head: usize,
     pipe: Option<Flow>,
 }
 
@@ -203,6 +205,7 @@ impl Outgoing {
                 writer.varint(chunk.len() as u64);
             }
         });
+        let head = queue.len;
         for chunk in chunks {
             queue.push(chunk.into());
         }
@@ -212,6 +215,7 @@ impl Outgoing {
         let id = self.insert(header, priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
+            channel.head = head;
         }
         self.queued_content += length;
         self.finish(id);
@@ -422,7 +426,7 @@ impl Outgoing {
             if repairs && bytes.len() <= MAX_FLUSH {
                 let pieces = std::slice::from_ref(&bytes);
                 let (priority, offset) = (self.main_priority, self.main_sent);
-                let source = Source { stream: MAIN, priority, offset, pieces };
+                let source = Source { stream: MAIN, priority, offset, head: 0, pieces };
                 self.protector.protect(now, source);
             }
             self.main_sent += bytes.len() as u64;
@@ -446,7 +450,7 @@ impl Outgoing {
         if let Place::Own(stream) = place
             && route(Kind::Repair) == Route::Own
         {
-            let priority = channel.priority;
+            let (priority, head) = (channel.priority, channel.head);
             if kind == Kind::Update {
                 channel.handed.push(bytes.clone());
             }
@@ -456,7 +460,7 @@ impl Outgoing {
                 _ => None,
             };
             if let Some((offset, pieces)) = source {
-                self.protector.protect(now, Source { stream, priority, offset, pieces: &pieces });
+                self.protector.protect(now, Source { stream, priority, offset, head, pieces: &pieces });
             }
         }
         if finish {
@@ -526,6 +530,7 @@ impl Outgoing {
             finish: false,
             sent: 0,
             handed: Vec::new(),
+            head: 0,
             pipe: (header.kind() == Kind::Pipe).then(Flow::default),
         };
         self.channels.insert(id, channel);

@@ -52,6 +52,8 @@ pub(super) struct Source<'a> {
     pub(super) priority: Priority,
     /// Where in the stream they begin.
     pub(super) offset: u64,
+    /// How many bytes at their beginning say what the others are; 0 if each says so itself.
+    pub(super) head: usize,
     pub(super) pieces: &'a [Bytes],
 }
 
@@ -108,6 +110,9 @@ impl Protector {
         let row = usize::from(payload).clamp(1, MAX_ROW);
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
         let tail = total.min(self.tail().max(row));
+        if source.head > 0 && total > 2 * row {
+            self.protect_head(now, source, row);
+        }
         let mut skip = total - tail;
         // Even blocks, each with room for its repair.
         let blocks = tail.div_ceil(row).div_ceil(MAX_SOURCE_ROWS).max(1);
@@ -172,6 +177,36 @@ impl Protector {
         (trip * rate as f64) as usize
     }
 
+    /// Sends the head once more while the rest is on its way: without it, chunks that are there cannot be told apart.
+    fn protect_head(&mut self, now: Time, source: Source<'_>, row: usize) {
+        let block = Block {
+            rows: source.pieces.iter().map(Bytes::len).sum::<usize>().div_ceil(row),
+            row,
+            rtt: self.link.rtt,
+            rate: self.link.rate.unwrap_or(0),
+        };
+        let planned =
+            self.controller.as_ref().map_or(0, |controller| controller.plan(now.since_start(), block).rows);
+        if planned == 0 || source.head > row || source.head > usize::from(u16::MAX) {
+            return;
+        }
+        let bytes: Vec<u8> = slice(source.pieces, 0, source.head).concat();
+        let header = RepairHeader {
+            stream: source.stream,
+            offset: source.offset,
+            length: source.head as u32,
+            row: source.head as u16,
+            index: 0,
+        };
+        self.hold(now + HOLD, Row { header, priority: source.priority, bytes: bytes.into() });
+    }
+
+    fn hold(&mut self, at: Time, row: Row) {
+        self.held_bytes += row.bytes.len();
+        self.count += 1;
+        self.held.insert((at, self.count), row);
+    }
+
     fn protect_block(&mut self, now: Time, source: Source<'_>, row: usize) {
         let length: usize = source.pieces.iter().map(Bytes::len).sum();
         let Ok(layout) = Layout::new(length, row) else { return };
@@ -198,10 +233,8 @@ impl Protector {
                 row: layout.row() as u16,
                 index: index as u8,
             };
-            self.held_bytes += bytes.len();
-            self.count += 1;
             let row = Row { header, priority: source.priority.repair(index as u8), bytes: bytes.into() };
-            self.held.insert((now + HOLD + later, self.count), row);
+            self.hold(now + HOLD + later, row);
         }
     }
 }

@@ -194,6 +194,22 @@ fn chunks_are_told_as_they_come() {
     assert_eq!(indices(&mut wire, 1), [1, 2]);
 }
 
+/// Without the table in the first packet, chunks that were there waited for the end of the update.
+#[test]
+fn chunks_need_not_wait_for_the_first_packet() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(1.1));
+    wire.sender.session.send_update(update(1, 1), chunks(1, &[900, 1000, 1000, 1000, 1000])).unwrap();
+    let packets = wire.packets();
+    let is_head = |arrival: &Arrival| matches!(arrival, Arrival::Data { bytes, .. } if bytes.len() < 100);
+    let head = packets.iter().flatten().find(|arrival| is_head(arrival)).expect("the head once more");
+    wire.deliver(&packets[1]);
+    wire.deliver(&packets[2]);
+    assert_eq!(wire.receiver.events(), []);
+    wire.deliver([head]);
+    let events = wire.receiver.events();
+    assert!(matches!(events[..], [Event::Chunk { index: 2, .. }]));
+}
+
 /// A key's packet is lost; the key comes all the same, once, and in order.
 #[test]
 fn a_flush_of_one_packet_may_be_lost_whole() {
