@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wayferry_fec::{Block, Layout, LossPrior, Mode, Queue, RepairController, Report, encode};
+use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController, Report, encode};
 
 use super::Repair;
 use crate::rebuild::Losses;
@@ -179,15 +179,9 @@ impl Protector {
 
     /// Sends the head once more while the rest is on its way: without it, chunks that are there cannot be told apart.
     fn protect_head(&mut self, now: Time, source: Source<'_>, row: usize) {
-        let block = Block {
-            rows: source.pieces.iter().map(Bytes::len).sum::<usize>().div_ceil(row),
-            row,
-            rtt: self.link.rtt,
-            rate: self.link.rate.unwrap_or(0),
-        };
-        let planned =
-            self.controller.as_ref().map_or(0, |controller| controller.plan(now.since_start(), block).rows);
-        if planned == 0 || source.head > row || source.head > usize::from(u16::MAX) {
+        let rows = source.pieces.iter().map(Bytes::len).sum::<usize>().div_ceil(row);
+        let repaired = self.plan(now, rows, row).is_some_and(|plan| plan.rows > 0);
+        if !repaired || source.head > row {
             return;
         }
         let bytes: Vec<u8> = slice(source.pieces, 0, source.head).concat();
@@ -201,6 +195,11 @@ impl Protector {
         self.hold(now + HOLD, Row { header, priority: source.priority, bytes: bytes.into() });
     }
 
+    fn plan(&self, now: Time, rows: usize, row: usize) -> Option<Plan> {
+        let (rtt, rate) = (self.link.rtt, self.link.rate.unwrap_or(0));
+        Some(self.controller.as_ref()?.plan(now.since_start(), Block { rows, row, rtt, rate }))
+    }
+
     fn hold(&mut self, at: Time, row: Row) {
         self.held_bytes += row.bytes.len();
         self.count += 1;
@@ -210,14 +209,7 @@ impl Protector {
     fn protect_block(&mut self, now: Time, source: Source<'_>, row: usize) {
         let length: usize = source.pieces.iter().map(Bytes::len).sum();
         let Ok(layout) = Layout::new(length, row) else { return };
-        let Some(controller) = &mut self.controller else { return };
-        let block = Block {
-            rows: layout.rows(),
-            row: layout.row(),
-            rtt: self.link.rtt,
-            rate: self.link.rate.unwrap_or(0),
-        };
-        let plan = controller.plan(now.since_start(), block);
+        let Some(plan) = self.plan(now, layout.rows(), layout.row()) else { return };
         let rows = usize::from(plan.rows).min(layout.max_repair()) as u8;
         if rows == 0 || self.held_bytes > MAX_HELD {
             return;
