@@ -40,6 +40,8 @@ pub(crate) struct Drain {
     pub(crate) bytes: u64,
     /// Bytes per second of the link that these got, once they are through.
     pub(crate) share: Option<f64>,
+    /// Whether it is the second in a row.
+    pub(crate) again: bool,
     /// What stood when it began.
     pub(crate) queue: Duration,
 }
@@ -48,7 +50,17 @@ impl Drain {
     /// Begins with `bytes` on their way.
     pub(crate) fn new(now: Duration, until: Duration, cap: f64, bytes: u64, rtt: &RttFilter) -> Self {
         let queue = Duration::ZERO;
-        Self { cap, until, least: rtt.latest(), rate: None, began: now, bytes, share: None, queue }
+        Self {
+            cap,
+            until,
+            least: rtt.latest(),
+            rate: None,
+            began: now,
+            bytes,
+            share: None,
+            again: false,
+            queue,
+        }
     }
 
     /// An acknowledgement has come.
@@ -64,9 +76,14 @@ impl Drain {
         self.share.unwrap_or(0.0)
     }
 
+    /// Whether what was sent meanwhile is enough for a queue, since this sender gets less than it believed.
+    pub(crate) fn is_inconclusive(&self, base: Duration) -> bool {
+        !self.again && self.cap > 0.75 * self.share() * base.as_secs_f64()
+    }
+
     /// Whether all has been seen.
     pub(crate) fn is_over(&self, now: Duration) -> bool {
-        now >= self.until && (self.share.is_some() || now >= self.until + (self.until - self.began))
+        now >= self.until && (self.share.is_some() || now >= self.until + PATIENCE)
     }
 }
 
@@ -95,3 +112,6 @@ impl Raised {
 
 /// Longer than CUBIC takes from one step back to the next on the links that matter here (a window of 250 packets: 6 s).
 const DOUBT: Duration = Duration::from_secs(15);
+
+/// How long a drain waits for the acknowledgement of something that was sent in it, which may be lost.
+const PATIENCE: Duration = Duration::from_secs(1);

@@ -33,10 +33,15 @@ impl Path {
         self.rate.map(|rate| rate as f64 * self.base.as_secs_f64())
     }
 
+    /// How long `bytes` take at this rate.
+    pub(crate) fn time(&self, bytes: u64, rate: u64) -> Duration {
+        Duration::from_secs_f64((bytes as f64 / rate.max(1) as f64).min(LONGEST))
+    }
+
     /// Bytes of ours that may wait.
     pub(crate) fn allowance(&self) -> f64 {
         let rate = self.line.unwrap_or(0) as f64;
-        let noise = (self.noise.saturating_sub(QUIET) * 10).min(NOISE_MAX).as_secs_f64();
+        let noise = (self.noise.saturating_sub(QUIET) * NOISES).min(NOISE_MAX).as_secs_f64();
         ALLOWANCE * self.mtu as f64 * (rate / REFERENCE).sqrt().max(1.0) + rate * noise
     }
 
@@ -95,7 +100,7 @@ impl Window {
         self.velocity = 1.0;
     }
 
-    /// Goes half the way to the allowance in a round trip. `eager` lets the growth itself grow.
+    /// Goes part of the way to the allowance. `eager` lets the growth itself grow.
     pub(crate) fn steer(&mut self, path: &Path, acked: u64, limited: bool, eager: bool) {
         if path.now < self.blind_until {
             return;
@@ -121,27 +126,38 @@ impl Window {
     }
 }
 
-/// Packets that may wait, at the reference rate.
+/// Seconds. What would take longer is waited for in vain.
+const LONGEST: f64 = 2.0;
+
+/// Packets that may wait, at the reference rate. On 10 Mbit/s with bulk the line runs dry with 1 (78 % used) and hardly
+/// with 1.75 (99 %); with 4 a message waits 1 ms longer, and two flows beside each other look like a rival.
 const ALLOWANCE: f64 = 2.5;
 
-/// 10 Mbit/s. Above it the allowance grows with the root of the rate.
+/// 10 Mbit/s. Above it the allowance grows with the root of the rate: the pacer's bursts are longer, in packets.
 const REFERENCE: f64 = 1.25e6;
 
 /// Noise of acknowledgements that are packets apart.
 const QUIET: Duration = Duration::from_millis(1);
 
-/// Jitter beyond it is not made up for.
+/// How much of the queue may be jitter, for what is measured of it. Packets up to 40 ms late leave 59 to 67 % of the
+/// link with 4, 69 to 83 % with 7, 74 to 97 % with 10.
+const NOISES: u32 = 10;
+
+/// Jitter beyond it is not made up for: the queue would be felt.
 const NOISE_MAX: Duration = Duration::from_millis(25);
 
-/// Part of the way that one round trip goes.
+/// Part of the way to the allowance in one round trip. With 1 it swings: messages beside bulk took 40 ms at the 99th
+/// percentile, with 0.5 27.7 ms, with 0.3 26.1 ms.
 const GAIN: f64 = 0.5;
 
-/// Where somebody drops what exceeds a rate, no queue tells of the excess.
+/// Where somebody drops what exceeds a rate, no queue tells of the excess: 6.5 % dropped in place of 9.5 %.
 const SLOW: f64 = 4.0;
 
+/// Beyond it the limit of a quarter for each round trip decides, on any link to 1 Gbit/s.
 const VELOCITY_MAX: f64 = 32.0;
 
-/// A queue of this length is suspicious on any link.
+/// A queue of this length is suspicious on any link. Two flows of our own make 6 ms at 20 Mbit/s; with 8 ms they
+/// suspected each other now and then.
 const LONG_QUEUE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]

@@ -174,8 +174,8 @@ impl Copa {
                     self.compete(path);
                     return;
                 }
-                let pending = self.in_flight as f64 / path.rate.unwrap_or(1) as f64;
-                let time = Duration::from_secs_f64(pending.min(2.0)).max(path.queue) + path.base * 3 / 2;
+                let pending = path.time(self.in_flight, path.rate.unwrap_or(1));
+                let time = pending.max(path.queue) + path.base * 3 / 2;
                 let cap = path.product().unwrap_or(0.0) / 2.0;
                 self.drain(now + time, cap, rate);
                 return;
@@ -196,16 +196,24 @@ impl Copa {
     fn conclude(&mut self, path: &Path, drain: Drain) {
         let now = path.now;
         self.base.on_sample(now, drain.least, !self.has_rival(now));
+        let left = drain.least.saturating_sub(path.base);
         let Some(rate) = drain.rate else {
             self.cruise(now);
             return;
         };
-        if drain.least.saturating_sub(path.base) <= path.threshold().max(drain.queue * 2 / 5) {
-            if drain.least.saturating_sub(path.base) <= drain.queue / 8 {
+        if left <= path.threshold().max(drain.queue * 2 / 5) {
+            // Two packets on a slow line take their time too.
+            let packets = path.rate.map_or(Duration::ZERO, |rate| path.time(2 * path.mtu, rate));
+            if left <= (drain.queue / 8).max(packets.min(drain.queue / 3)) {
                 self.rate.forget_line();
             }
             self.window.set(drain.share() * path.base.as_secs_f64() + path.allowance(), self.mtu);
             self.cruise(now);
+        } else if drain.is_inconclusive(path.base) {
+            let pending = path.time(self.in_flight, drain.share() as u64);
+            let cap = drain.share() * path.base.as_secs_f64() / 2.0;
+            let second = Drain::new(now, now + pending + path.base * 3 / 2, cap, self.in_flight, &self.rtt);
+            self.phase = Phase::Drain(Drain { rate: drain.rate, queue: drain.queue, again: true, ..second });
         } else if self.raised.is_some_and(|raised| raised.is_fresh(now)) {
             self.rate.set(rate.max(path.rate.unwrap_or(0)));
             self.compete(&self.path(now));
@@ -255,7 +263,7 @@ impl Copa {
     }
 }
 
-/// What a dropper's bucket needs to fill again.
+/// What a dropper's bucket needs to fill again: 5.2 % dropped, with 0.95 6.5 %.
 const BELOW: f64 = 0.9;
 
 /// The queue is emptied this often, so that the base is seen.
