@@ -249,6 +249,7 @@ impl Driver {
             sent_bytes: self.sent,
             received_bytes: self.received,
             lost_packets: 0,
+            lost_runs: 0,
             sent_packets: self.writes,
             acked_packets: self.writes,
         };

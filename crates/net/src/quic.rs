@@ -169,6 +169,7 @@ impl Carrier for Quic {
             sent_bytes: stats.udp_tx.bytes,
             received_bytes: stats.udp_rx.bytes,
             lost_packets: figures.lost_packets,
+            lost_runs: figures.lost_runs,
             sent_packets: figures.sent_packets,
             acked_packets: figures.acked_packets,
         }

@@ -133,6 +133,8 @@ pub struct LinkState {
     pub received_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
+    /// In how many runs without a gap those were sent.
+    pub lost_runs: u64,
     /// Packets sent.
     pub sent_packets: u64,
     /// Packets acknowledged. With those lost, all whose fate is known.

@@ -8,7 +8,6 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::rebuild::Losses;
 use crate::wire::{Reader, Writer};
 use crate::{ConnectionId, Error, HostTime, Kinds, Side, sanitise};
 
@@ -281,8 +280,6 @@ pub enum Control {
         /// Why.
         code: u32,
     },
-    /// What the receiver of protected blocks saw of the link since it last told. The session's own.
-    Losses(Losses),
 }
 
 impl Control {
@@ -326,9 +323,6 @@ impl Control {
             Self::EmbeddedStop { stream, code } => {
                 writer.varint(11).varint(*stream).varint((*code).into());
             }
-            Self::Losses(Losses { packets, lost, runs }) => {
-                writer.varint(12).varint(*packets).varint(*lost).varint(*runs);
-            }
         }
     }
 
@@ -369,7 +363,6 @@ impl Control {
             },
             10 => Self::EmbeddedReset { stream: reader.varint("a stream id")?, code: code_of(&mut reader)? },
             11 => Self::EmbeddedStop { stream: reader.varint("a stream id")?, code: code_of(&mut reader)? },
-            12 => Self::Losses(losses(&mut reader)?),
             _ => return Ok(None),
         };
         reader.finish("a control message")?;
@@ -381,14 +374,6 @@ impl Control {
     pub fn is_internal(&self) -> bool {
         !matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. })
     }
-}
-
-/// Runs are not more than what lies in them, and that is not more than all.
-fn losses(reader: &mut Reader<'_>) -> Result<Losses, Error> {
-    let packets = reader.varint("a number of packets")?;
-    let lost = reader.varint_max(packets, "a number of lost packets")?;
-    let runs = reader.varint_max(lost, "a number of runs")?;
-    Ok(Losses { packets, lost, runs })
 }
 
 fn code_of(reader: &mut Reader<'_>) -> Result<u32, Error> {
@@ -436,7 +421,6 @@ mod tests {
             Control::Embedded { stream: 1, offset: 99, finish: true, bytes: Bytes::from_static(b"part") },
             Control::EmbeddedReset { stream: 1, code: u32::MAX },
             Control::EmbeddedStop { stream: 1, code: 0 },
-            Control::Losses(Losses { packets: 700, lost: 9, runs: 5 }),
         ];
         for message in messages {
             let frame = encode(&message);

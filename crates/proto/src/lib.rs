@@ -35,7 +35,6 @@ pub use control::{
     Secret, SessionId, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
-pub use rebuild::Losses;
 pub use session::{
     Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_UPDATE, PIPE_WINDOW, Repair, RepairCounts,
     SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session,

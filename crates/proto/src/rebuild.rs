@@ -11,32 +11,21 @@ use wayferry_fec::{Decoder, Layout};
 use crate::assembler::Assembler;
 use crate::{Error, RepairHeader};
 
-/// What the receiver of blocks learned of the link since it last told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Rows of the blocks that it looked at: about as many packets.
-    pub packets: u64,
-    /// How many of them had to be rebuilt.
-    pub lost: u64,
-    /// In how many runs without a gap they lay.
-    pub runs: u64,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Rebuild {
     offset: u64,
     layout: Layout,
     decoder: Decoder,
-    /// What was missing when something could first be rebuilt.
-    losses: Option<Losses>,
+    recovered: bool,
 }
 
 impl Rebuild {
     /// The header's block, with what of it came.
     pub(crate) fn new(header: &RepairHeader, assembler: &Assembler) -> Result<Self, Error> {
         let layout = Layout::new(header.length as usize, header.row.into()).map_err(violation)?;
-        let mut rebuild = Self { offset: header.offset, layout, decoder: Decoder::new(layout), losses: None };
+        let mut rebuild =
+            Self { offset: header.offset, layout, decoder: Decoder::new(layout), recovered: false };
         for (at, piece) in assembler.pieces(&rebuild.range()) {
             rebuild.source(at, &piece)?;
         }
@@ -72,12 +61,9 @@ impl Rebuild {
     }
 
     /// Ranges of the stream that could be rebuilt since the last call.
-    pub(crate) fn recover(&mut self, assembler: &Assembler) -> Vec<(u64, Bytes)> {
-        let recovered = self.decoder.recover();
-        if !recovered.is_empty() && self.losses.is_none() {
-            self.losses = Some(self.gaps(assembler));
-        }
-        let offset = self.offset;
+    pub(crate) fn recover(&mut self) -> Vec<(u64, Bytes)> {
+        let (offset, recovered) = (self.offset, self.decoder.recover());
+        self.recovered |= !recovered.is_empty();
         recovered.into_iter().map(|(at, bytes)| (offset + at as u64, bytes.into())).collect()
     }
 
@@ -88,38 +74,12 @@ impl Rebuild {
 
     /// Whether something had to be rebuilt.
     pub(crate) fn has_recovered(&self) -> bool {
-        self.losses.is_some()
-    }
-
-    /// What the block, whole now, tells of the link. What came late was not lost.
-    pub(crate) fn losses(&self) -> Losses {
-        self.losses.unwrap_or(Losses { packets: self.layout.rows() as u64, lost: 0, runs: 0 })
-    }
-
-    fn gaps(&self, assembler: &Assembler) -> Losses {
-        let gaps = assembler.gaps(self.range());
-        let row = self.layout.row() as u64;
-        let packets = self.layout.rows() as u64;
-        let lost = gaps.iter().map(|gap| (gap.end - gap.start).div_ceil(row)).sum::<u64>().min(packets);
-        Losses { packets, lost, runs: lost.min(gaps.len() as u64) }
+        self.recovered
     }
 
     /// The memory that it takes.
     pub(crate) fn cost(&self) -> usize {
         self.decoder.cost()
-    }
-}
-
-impl Losses {
-    /// A block of which everything came.
-    pub(crate) fn none(header: &RepairHeader) -> Self {
-        Self { packets: u64::from(header.length.div_ceil(header.row.into())), lost: 0, runs: 0 }
-    }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.packets = self.packets.saturating_add(other.packets);
-        self.lost = self.lost.saturating_add(other.lost);
-        self.runs = self.runs.saturating_add(other.runs);
     }
 }
 

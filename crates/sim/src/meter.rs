@@ -42,8 +42,12 @@ pub struct Figures {
     pub sent_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
+    /// In how many runs those were sent.
+    pub lost_runs: u64,
     /// Packets acknowledged.
     pub acked_packets: u64,
+    /// The last one that was declared lost.
+    last_lost: Option<u64>,
     /// Written since noq last looked for something to send.
     unseen: u64,
     mtu: u64,
@@ -180,6 +184,8 @@ impl Controller for Metered {
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
         let mut figures = self.meter.lock();
         figures.lost_packets += 1;
+        figures.lost_runs += u64::from(figures.last_lost.is_none_or(|last| last + 1 != number));
+        figures.last_lost = Some(number);
         figures.unsent += payload(bytes);
         drop(figures);
         self.inner.on_packet_lost(bytes, number, now);

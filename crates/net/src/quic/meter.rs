@@ -40,6 +40,8 @@ struct State {
     quiet: bool,
     level: Level,
     figures: Figures,
+    /// The last packet that was declared lost.
+    last_lost: Option<u64>,
     mtu: u64,
 }
 
@@ -54,6 +56,7 @@ pub(super) struct Figures {
     pub(super) rate: Option<u64>,
     pub(super) sent_packets: u64,
     pub(super) lost_packets: u64,
+    pub(super) lost_runs: u64,
     pub(super) acked_packets: u64,
 }
 
@@ -116,9 +119,11 @@ impl Meter {
         }
     }
 
-    fn on_lost(&self, bytes: u64) {
+    fn on_lost(&self, bytes: u64, number: u64) {
         let mut state = self.lock();
         state.figures.lost_packets += 1;
+        state.figures.lost_runs += u64::from(state.last_lost.is_none_or(|last| last + 1 != number));
+        state.last_lost = Some(number);
         state.unsent += bytes.saturating_sub(PACKET_OVERHEAD);
     }
 
@@ -256,7 +261,7 @@ impl Controller for Metered {
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
-        self.meter.on_lost(lost_bytes.into());
+        self.meter.on_lost(lost_bytes.into(), pn);
         self.inner.on_packet_lost(lost_bytes, pn, now);
     }
 

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use super::stream::{Stream, Verdict};
 use super::{Event, Limits};
 use crate::assembler::IdSet;
-use crate::rebuild::Losses;
 use crate::{Control, Error, Header, Kind, Kinds, RemoteChannelId, RepairHeader, Side, StreamId};
 
 /// Where a stream of the peer comes from. The two kinds are counted apart.
@@ -81,8 +80,6 @@ pub(super) struct Context {
     pub(super) last_channel: u64,
     /// Repair that has not been brought to its source.
     pub(super) repairs: VecDeque<Repair>,
-    /// What the sender was not told yet.
-    pub(super) losses: Losses,
     pub(super) rebuilt: Rebuilt,
     /// How many rows could have been checked.
     pub(super) checks: u64,
@@ -198,11 +195,6 @@ impl Incoming {
         *self = Self::new(self.rules.peer.peer(), self.rules.accepts, self.rules.limits);
     }
 
-    /// What the sender was not told of its link.
-    pub(super) fn take_losses(&mut self) -> Losses {
-        std::mem::take(&mut self.context.losses)
-    }
-
     /// What repair was good for so far.
     pub(super) fn rebuilt(&self) -> Rebuilt {
         self.context.rebuilt
@@ -232,12 +224,7 @@ impl Incoming {
     /// Brings repair to its source.
     fn repair(&mut self, repair: &Repair) -> Result<(), Error> {
         let source = Source::Own(repair.header.stream);
-        let Some((stream, context)) = self.stream(source)? else {
-            if repair.at == 0 && repair.header.index == 0 {
-                self.context.losses.add(Losses::none(&repair.header));
-            }
-            return Ok(());
-        };
+        let Some((stream, context)) = self.stream(source)? else { return Ok(()) };
         stream.repair(&repair.header, repair.at, &repair.bytes, context)?;
         self.pump(source)
     }

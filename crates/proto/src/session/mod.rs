@@ -61,9 +61,6 @@ const MIN_WINDOW: u64 = 64 << 10;
 /// Most warnings of a session; a peer must not fill a log.
 const MAX_WARNINGS: u32 = 64;
 
-/// How often the sender of protected blocks is told what became of them.
-const TELL_LOSSES: Duration = Duration::from_millis(200);
-
 /// Most refused streams that the peer is told about. Later ones are only stopped.
 const MAX_REFUSALS: u32 = 64;
 
@@ -81,7 +78,6 @@ pub struct Session {
     warnings: u32,
     refusals: u32,
     open_failed: bool,
-    told_losses: Time,
 }
 
 /// What the two hellos agreed on.
@@ -121,7 +117,6 @@ impl Session {
             warnings: 0,
             refusals: 0,
             open_failed: false,
-            told_losses: config.start,
             config,
         };
         let hello = session.hello();
@@ -142,7 +137,6 @@ impl Session {
         if let Err(error) = self.take_outputs(now).and(taken) {
             self.close((&error).into());
         }
-        self.tell_losses(now);
     }
 
     /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
@@ -470,7 +464,6 @@ impl Session {
             }
             Control::EmbeddedReset { stream, code } => self.incoming.reset(Source::Main(stream), code)?,
             Control::EmbeddedStop { stream, code } => self.stopped(Place::Main(stream), code),
-            Control::Losses(losses) => self.outgoing.protector_mut().receiver_saw(losses),
             message @ (Control::Snapshot(_) | Control::AppClosed { .. } | Control::Exit { .. }) => {
                 self.events.push_back(Event::Control(message));
             }
@@ -539,19 +532,6 @@ impl Session {
         match source {
             Source::Own(stream) => self.outgoing.transmit(Transmit::Stop { stream, code }),
             Source::Main(stream) => self.outgoing.control(&Control::EmbeddedStop { stream, code }),
-        }
-    }
-
-    /// Tells the sender of protected blocks what became of them, now and then.
-    fn tell_losses(&mut self, now: Time) {
-        if now.since(self.told_losses) < TELL_LOSSES || self.closed || self.agreed.is_none() {
-            return;
-        }
-        let losses = self.incoming.take_losses();
-        // That nothing was lost the sender knows; to tell it would be a block whose receiver has something to tell.
-        if losses.lost > 0 {
-            self.told_losses = now;
-            self.outgoing.control(&Control::Losses(losses));
         }
     }
 

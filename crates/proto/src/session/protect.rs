@@ -11,7 +11,6 @@ use bytes::Bytes;
 use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController, Report, encode};
 
 use super::Repair;
-use crate::rebuild::Losses;
 use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
 
 /// See the module.
@@ -19,10 +18,8 @@ use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
 pub(super) struct Protector {
     controller: Option<RepairController>,
     link: LinkState,
-    /// Packets acknowledged and lost when the controller was last told.
-    reported: (u64, u64),
-    /// Of what the receiver told, with which the carrier's losses are put into runs.
-    seen: Losses,
+    /// The link when the controller was last told.
+    reported: LinkState,
     held: BTreeMap<(Time, u64), Row>,
     held_bytes: usize,
     count: u64,
@@ -67,8 +64,7 @@ impl Protector {
         Self {
             controller,
             link: LinkState::default(),
-            reported: (0, 0),
-            seen: Losses::default(),
+            reported: LinkState::default(),
             held: BTreeMap::new(),
             held_bytes: 0,
             count: 0,
@@ -79,28 +75,16 @@ impl Protector {
     /// Takes what the carrier knows of its link now.
     pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
         self.link = *link;
-        let lost = link.lost_packets.saturating_sub(self.reported.1);
-        let packets = link.acked_packets.saturating_sub(self.reported.0) + lost;
+        let lost = link.lost_packets.saturating_sub(self.reported.lost_packets);
+        let runs = link.lost_runs.saturating_sub(self.reported.lost_runs);
+        let packets = link.acked_packets.saturating_sub(self.reported.acked_packets) + lost;
         let Some(controller) = self.controller.as_mut().filter(|_| packets >= REPORT_EVERY || lost > 0)
         else {
             return;
         };
-        self.reported = (link.acked_packets, link.lost_packets);
-        let runs = match self.seen.lost {
-            0 => lost,
-            seen => lost.saturating_mul(self.seen.runs).div_ceil(seen),
-        };
+        self.reported = *link;
         let queue = Queue { delay: link.queue_delay, base_rtt: link.base_rtt };
         controller.report(now.since_start(), Report { packets, lost, runs }, queue);
-    }
-
-    /// Takes what the receiver saw. Only how losses cluster: how many there are, the carrier counts itself.
-    pub(super) fn receiver_saw(&mut self, losses: Losses) {
-        if self.seen.packets > FORGET_AFTER {
-            let Losses { packets, lost, runs } = self.seen;
-            self.seen = Losses { packets: packets / 2, lost: lost / 2, runs: runs.div_ceil(2) };
-        }
-        self.seen.add(losses);
     }
 
     /// Protects bytes that have just been handed over, as one block or, where they are too many, the last of them as
@@ -270,6 +254,3 @@ const MAX_HELD: usize = 16 << 20;
 
 /// Packets after which the controller is told that none was lost.
 const REPORT_EVERY: u64 = 32;
-
-/// Packets after which what the receiver told counts half.
-const FORGET_AFTER: u64 = 4096;

@@ -12,7 +12,7 @@ use super::incoming::{Context, Output, Repair, Rules, Source};
 use super::{Event, Limits, MAX_FLUSH, PIPE_WINDOW};
 use crate::assembler::Assembler;
 use crate::parse::{Blob, Chunks, Frames, Table};
-use crate::rebuild::{self, Losses, Rebuild};
+use crate::rebuild::{self, Rebuild};
 use crate::wire::Reader;
 use crate::{
     Control, Error, Header, Kind, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, RemoteChannelId, RepairHeader,
@@ -158,9 +158,6 @@ impl Stream {
     ) -> Result<(), Error> {
         let end = header.offset.saturating_add(header.length.into());
         if self.assembler.given() >= end || self.assembler.gaps(header.offset..end).is_empty() {
-            if at == 0 && header.index == 0 {
-                context.losses.add(Losses::none(header));
-            }
             return self.check(header, at, bytes, context);
         }
         // A block too many, or in more pieces than the decoder takes, is left to QUIC.
@@ -395,13 +392,12 @@ impl Stream {
     /// Rebuilds what can be rebuilt, and forgets the blocks that are whole.
     fn rebuild(&mut self, context: &mut Context) -> Result<(), Error> {
         for mut rebuild in std::mem::take(&mut self.rebuilds) {
-            for (at, bytes) in rebuild.recover(&self.assembler) {
+            for (at, bytes) in rebuild.recover() {
                 context.rebuilt.bytes += bytes.len() as u64;
                 self.rebuilt = true;
                 self.put(at, &bytes)?;
             }
             if rebuild.is_complete() {
-                context.losses.add(rebuild.losses());
                 context.rebuilt.blocks += u64::from(rebuild.has_recovered());
             } else {
                 self.rebuilds.push(rebuild);

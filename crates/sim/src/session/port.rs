@@ -120,6 +120,7 @@ impl Port {
             unsent: figures.content + self.backlog,
             rate: figures.rate,
             lost_packets: figures.lost_packets,
+            lost_runs: figures.lost_runs,
             sent_packets: figures.sent_packets,
             acked_packets: figures.acked_packets,
             ..LinkState::default()

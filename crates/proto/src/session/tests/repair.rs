@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::Reader;
-use crate::{Losses, RepairHeader};
+use crate::RepairHeader;
 
 /// What the carrier tells of a link that lost something before.
 fn link() -> LinkState {
@@ -333,27 +332,22 @@ fn a_large_update_is_several_blocks() {
     assert!(wire.sender.session.repair().blocks >= 3);
 }
 
-/// What the sender learns from the receiver.
+/// Where losses come in bursts, a key's second row waits until most of them are over.
 #[test]
-fn losses_are_told_to_the_sender() {
-    let mut wire = Wire::new(Side::App, Repair::Fixed(1.5));
-    wire.now = Time::from_millis(500);
-    wire.sender.session.send_update(update(1, 1), chunks(1, &[9000])).unwrap();
-    let packets = wire.packets();
-    wire.deliver_but(&packets, &[2, 3, 6]);
-    wire.now += Duration::from_millis(300);
-    wire.deliver(&packets[0]);
-    let mut told = Losses::default();
-    for transmit in wire.receiver.transmits() {
-        let Transmit::Data { bytes, .. } = transmit else { continue };
-        let mut frames = Reader::new(&bytes);
-        while let Ok(frame) = frames.bytes(1000, "a frame") {
-            if let Ok(Some(Control::Losses(losses))) = Control::decode(&Bytes::copy_from_slice(frame)) {
-                told.add(losses);
-            }
-        }
+fn bursts_put_the_second_row_off() {
+    let mut wire = Wire::new(Side::Display, Repair::default());
+    let bursts = LinkState { acked_packets: 4000, lost_packets: 80, lost_runs: 20, ..link() };
+    wire.sender.session.set_link(wire.now, &bursts);
+    let channel = wire.sender.session.open(events(1));
+    wire.sender.session.send(channel, b"key").unwrap();
+    while wire.sender.session.poll_transmit(wire.now).is_some() {}
+    let mut rows = vec![];
+    for millis in 1..20 {
+        wire.sender.session.on_timeout(wire.now + Duration::from_millis(millis));
+        let transmits = wire.sender.transmits();
+        rows.extend(transmits.iter().filter(|it| matches!(it, Transmit::Open { .. })).map(|_| millis));
     }
-    assert_eq!(told, Losses { packets: 10, lost: 3, runs: 2 });
+    assert_eq!(rows, [2, 12]);
 }
 
 #[test]
@@ -412,19 +406,6 @@ fn returned_repair_goes_nowhere() {
     });
     wire.sender.session.receive(wire.now, row.expect("a row"));
     assert_eq!(wire.sender.transmits(), []);
-}
-
-/// The sender multiplies what the peer says.
-#[test]
-fn reports_of_any_size_are_survived() {
-    let mut wire = Wire::new(Side::App, Repair::default());
-    let most = (1 << 62) - 1;
-    let losses = Control::Losses(Losses { packets: most, lost: most, runs: most });
-    let at = hello_stream(&hello_of(Side::Display)).len() as u64;
-    wire.sender.data(0, at, &control_frame(&losses));
-    let lossy = LinkState { acked_packets: 100, lost_packets: 50, ..link() };
-    wire.sender.session.set_link(wire.now, &lossy);
-    assert!(!wire.sender.session.is_closed());
 }
 
 fn too_much(alone: &mut Alone) -> String {
