@@ -1,10 +1,10 @@
-//! How much repair to send: learns from what the receiver misses, and plans each block.
+//! How much repair to send: learns from what the path loses, and plans each block.
 //!
 //! It neither sends nor measures. Time is handed in, as a duration since the session began, and only the time of traffic
 //! counts: a link is not forgotten while it idles. Loss that comes with a standing queue and exceeds what the link alone
 //! loses is congestion's own; repair would feed it, so it is not learned from, and repair goes down to the minimum.
 //!
-//! The one invariant: a plan never exceeds what the code has room for, whatever the receiver reports.
+//! The one invariant: a plan never exceeds what the code has room for, whatever is reported.
 
 use std::time::Duration;
 
@@ -35,14 +35,14 @@ pub enum Mode {
     Fixed(f64),
 }
 
-/// What the receiver saw since its last report.
+/// What became of packets since the last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Packets that should have come.
+    /// Packets whose fate is known now.
     pub packets: u64,
-    /// How many of them are missing; more than there were counts as all.
+    /// How many of them were lost; more than there were counts as all.
     pub lost: u64,
-    /// In how many separate runs of missing packets.
+    /// In how many separate runs of lost packets.
     pub runs: u64,
 }
 
