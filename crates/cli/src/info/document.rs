@@ -126,6 +126,7 @@ pub(super) mod tests {
             sent_bytes: 1_200_000,
             received_bytes: 80_000,
             lost_packets: 12,
+            lost_runs: 10,
             sent_packets: 1_100,
             acked_packets: 988,
         };
