@@ -125,6 +125,8 @@ impl Emulated {
             self.app.handle.stop();
         }
         let app = self.app.join();
+        // The link may have lost what the app side said of its end.
+        self.display.handle.stop();
         let display = self.display.join();
         match (app?, display?) {
             (AppOutcome::Exit(code), _) | (_, DisplayOutcome::Exit(code)) => Ok(code),
