@@ -500,6 +500,15 @@ mod tests {
         bytes
     }
 
+    /// Waits until every copy of the other end is closed. A process that another test starts holds copies of all
+    /// our descriptors until it runs its program, so `drop` alone does not end a pipe.
+    fn alone(fd: impl AsFd) {
+        let closed = PollFlags::HUP | PollFlags::ERR;
+        let mut set = [rustix::event::PollFd::new(&fd, PollFlags::empty())];
+        super::super::poll(&mut set, Some(Duration::from_secs(10))).expect("poll");
+        assert!(set[0].revents().intersects(closed), "somebody still holds the other end");
+    }
+
     /// The program shares its descriptor's description with us, but not the one that is written to.
     #[test]
     fn a_fifo_that_a_program_makes_block_again_does_not_block() {
@@ -555,6 +564,7 @@ mod tests {
             pair.turn();
         }
         drop(writer);
+        alone(&pair.app.1.outgoing[&KEY].end.fd);
         for _ in 0..64 {
             pair.turn();
             read.extend(drain(&reader));
@@ -573,8 +583,10 @@ mod tests {
         pair.turn();
         assert_eq!(drain(&reader), b"first");
         drop(reader);
+        alone(&pair.display.1.incoming[&KEY].end.as_ref().expect("a descriptor").fd);
         // Nothing more was written, yet the writer is told.
         pair.turn();
+        alone(&writer);
         assert_eq!(rustix::io::write(&writer, b"more"), Err(Errno::PIPE));
         assert!(pair.app.1.outgoing.is_empty() && pair.display.1.incoming.is_empty());
     }
@@ -586,6 +598,7 @@ mod tests {
             let ((source, writer), (reader, target)) = (fifo(), fifo());
             fill(&writer, b"text");
             drop(writer);
+            alone(&source);
             let mut target = Some(target);
             if reader_first {
                 pair.display.1.receive_into(&mut pair.display.0, KEY, target.take().expect("once"));
@@ -597,6 +610,7 @@ mod tests {
             }
             pair.turn();
             assert_eq!(drain(&reader), b"text");
+            alone(&reader);
             assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the end is passed on");
         }
     }
@@ -611,6 +625,7 @@ mod tests {
         pair.app.1.send_from(&mut pair.app.0, KEY, source.into());
         pair.display.1.receive_into(&mut pair.display.0, KEY, file.into());
         drop(ours);
+        alone(&pair.app.1.outgoing[&KEY].end.fd);
         pair.turn();
         let written = std::fs::read(&path).expect("the file");
         assert!(written == text(100_000), "{} bytes", written.len());
@@ -643,7 +658,9 @@ mod tests {
         pair.turn();
         assert_eq!(drain(&reader), b"line\r\n");
         drop(writer);
+        alone(&pair.app.1.outgoing[&KEY].end.fd);
         pair.turn();
+        alone(&reader);
         assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the end is passed on");
     }
 
@@ -655,6 +672,7 @@ mod tests {
         pair.display.1.on_connection_end(Time::ZERO, KEY.0);
         let due = pair.display.1.next_timeout().expect("a deadline");
         pair.display.1.on_timeout(&mut pair.display.0, due);
+        alone(&reader);
         assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the descriptor is closed");
         assert_eq!(pair.display.1.next_timeout(), None);
     }
