@@ -196,12 +196,8 @@ impl Driver {
                 transmit => self.mux.transmit(transmit),
             }
         }
-        self.shared.outbox.publish(
-            &mut self.level,
-            counted,
-            self.mux.backlog().content,
-            self.mux.window().size(),
-        );
+        let ahead = self.state().ahead();
+        self.shared.outbox.publish(&mut self.level, counted, self.mux.backlog().content, ahead);
         self.mux.acknowledge(self.shared.inbox.consumed());
     }
 
@@ -236,9 +232,14 @@ impl Driver {
     }
 
     fn publish(&mut self) {
+        let state = self.state();
+        self.shared.outbox.publish(&mut self.level, 0, self.mux.backlog().content, state.ahead());
+        *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    fn state(&self) -> LinkState {
         let window = self.mux.window();
-        self.shared.outbox.publish(&mut self.level, 0, self.mux.backlog().content, window.size());
-        *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = LinkState {
+        LinkState {
             rtt: window.rtt(),
             base_rtt: window.rtt(),
             queue_delay: Duration::ZERO,
@@ -252,7 +253,7 @@ impl Driver {
             lost_runs: 0,
             sent_packets: self.writes,
             acked_packets: self.writes,
-        };
+        }
     }
 
     /// Waits for either fd or a kick; `None` when the time to close is over.

@@ -38,12 +38,13 @@ impl Outbox {
         (std::mem::take(&mut *queue), self.waiting.load(Ordering::Acquire))
     }
 
-    /// Thread: `unsent` of what it took is still unsent. Wakes the run loop when that made room.
-    pub(crate) fn publish(&self, level: &mut Level, counted: u64, unsent: u64, window: u64) {
+    /// Thread: `unsent` of what it took is still unsent. Wakes the run loop when that made room; it hands over up to
+    /// `ahead`, see [`LinkState::ahead`](wayferry_proto::LinkState::ahead).
+    pub(crate) fn publish(&self, level: &mut Level, counted: u64, unsent: u64, ahead: u64) {
         let before = self.taken.load(Ordering::Acquire) + counted;
         self.taken.store(unsent, Ordering::Release);
         self.waiting.fetch_sub(counted, Ordering::AcqRel);
-        if level.makes_room(before, unsent, window.max(WINDOW_LEAST) / 2) {
+        if level.makes_room(before, unsent, ahead / 2) {
             self.wake.raise();
         }
     }
@@ -131,9 +132,6 @@ impl Feeder {
         }
     }
 }
-
-/// The session hands over this much whatever the window is, in bytes.
-const WINDOW_LEAST: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -140,3 +140,19 @@ pub struct LinkState {
     /// Packets acknowledged. With those lost, all whose fate is known.
     pub acked_packets: u64,
 }
+
+impl LinkState {
+    /// How many bytes of large content may wait in the carrier: what the link takes while the run loop is busy
+    /// otherwise. The rest waits in the session, where newer content can still take its place.
+    pub fn ahead(&self) -> u64 {
+        let window = self.window.max(MIN_WINDOW);
+        self.rate.map_or(window, |rate| (rate / AHEAD_PER_SECOND).max(MIN_AHEAD).min(window))
+    }
+}
+
+/// A window below this is taken for this many bytes, so that something can begin.
+pub(crate) const MIN_WINDOW: u64 = 64 << 10;
+/// The carrier is given what the link takes in one part in so many of a second: 20 ms, a turn with much to encode.
+const AHEAD_PER_SECOND: u64 = 50;
+/// Bytes that the carrier is given however slow the link is.
+const MIN_AHEAD: u64 = 16 << 10;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use noq::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 use noq_proto::RttEstimator;
 use wayferry_congestion::{CopaFactory, Shared};
+use wayferry_proto::LinkState;
 
 use super::config::Congestion;
 use crate::carrier::Backlog;
@@ -45,7 +46,7 @@ struct State {
     mtu: u64,
 }
 
-/// What the meter adds to [`LinkState`](wayferry_proto::LinkState).
+/// What the meter adds to [`LinkState`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) rtt: Duration,
@@ -93,8 +94,10 @@ impl Meter {
 
     fn publish(&self, state: &mut State, counted: u64) {
         state.content = state.content.min(state.unsent);
-        let (unsent, window) = (state.content + state.backlog.content, state.figures.window);
-        self.outbox.publish(&mut state.level, counted, unsent, window);
+        let unsent = state.content + state.backlog.content;
+        let Figures { window, rate, .. } = state.figures;
+        let link = LinkState { window, rate, ..LinkState::default() };
+        self.outbox.publish(&mut state.level, counted, unsent, link.ahead());
     }
 
     fn on_sent(&self, bytes: u64) {

@@ -21,9 +21,9 @@ pub use config::{Config, Limits, Repair};
 pub use event::Event;
 
 use crate::{
-    Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, Control, Error, Header,
-    Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId, Route, SessionId,
-    StreamId, Time, Transmit, UpdateHeader, route,
+    Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, ConnectionId, Control,
+    Error, Header, Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId,
+    Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq, route,
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};
@@ -54,9 +54,6 @@ pub const STREAM_CANCELLED: u32 = 0;
 
 /// Code with which a stream is stopped whose header is not accepted.
 pub const STREAM_REFUSED: u32 = 1;
-
-/// The content budget is never based on a smaller window than this, in bytes.
-const MIN_WINDOW: u64 = 64 << 10;
 
 /// Most warnings of a session; a peer must not fill a log.
 const MAX_WARNINGS: u32 = 64;
@@ -141,7 +138,7 @@ impl Session {
 
     /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
     pub fn set_link(&mut self, now: Time, link: &LinkState) {
-        self.outgoing.protector_mut().set_link(now, link);
+        self.outgoing.set_link(now, link);
     }
 
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.
@@ -280,7 +277,13 @@ impl Session {
         if self.closed {
             return Ok(0);
         }
-        Ok(self.outgoing.update(Header::Update(header), chunks))
+        Ok(self.outgoing.update(header, chunks))
+    }
+
+    /// Takes an update back of which nothing has been handed to the carrier, and returns its length in bytes; `None` when
+    /// it is too late. The display is to be told what replaces it: the next update of the surface goes in its place.
+    pub fn take_back(&mut self, connection: ConnectionId, surface: SurfaceId, seq: UpdateSeq) -> Option<u64> {
+        self.outgoing.take_back(connection, surface, seq)
     }
 
     /// Sends a message of the main channel: [`Control::Snapshot`], [`Control::AppClosed`] or [`Control::Exit`]. They go
@@ -374,10 +377,10 @@ impl Session {
     }
 
     /// How many bytes of content and bulk may be handed over now, so that no more than about one window of them waits
-    /// in the carrier: max(window, 64 KiB) − unsent − what is queued here.
+    /// here and in the carrier: max(window, 64 KiB) − unsent − what is queued here.
     pub fn content_budget(&self, link: &LinkState) -> u64 {
         let queued = self.outgoing.queued_content() as u64;
-        link.window.max(MIN_WINDOW).saturating_sub(link.unsent).saturating_sub(queued)
+        link.window.max(crate::carrier::MIN_WINDOW).saturating_sub(link.unsent).saturating_sub(queued)
     }
 
     fn hello(&self) -> Hello {

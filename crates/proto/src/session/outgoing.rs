@@ -15,7 +15,8 @@ use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE};
 use crate::assembler::IdSet;
 use crate::wire::Writer;
 use crate::{
-    ChannelId, Class, Control, Error, Header, Kind, Kinds, Priority, Route, StreamId, Time, Transmit,
+    ChannelId, Class, ConnectionId, Control, Error, Header, Kind, Kinds, LinkState, Priority, Route,
+    StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
 };
 
 /// Largest piece of a channel inside the main channel: what a more urgent message may have to wait for.
@@ -23,6 +24,9 @@ const PIECE: usize = 16 << 10;
 
 /// Parts of this length and more are handed on as they are, not copied into a batch.
 const LARGE: usize = 16 << 10;
+
+/// Places that are kept for replacements on their way here.
+const MAX_VACATED: usize = 1024;
 
 /// The beginning of a pipe that travels at the priority of Wayland messages: programs give a paste up that does not
 /// begin soon.
@@ -56,6 +60,10 @@ pub(super) struct Outgoing {
     /// How many streams with a place of their own each class has had.
     places: BTreeMap<Class, u64>,
     queued_content: usize,
+    /// How many bytes of large content may still be handed over; without end while nobody tells of the link.
+    room: u64,
+    /// Places of updates that were taken back, for those that replace them.
+    vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
 }
 
 /// One channel.
@@ -145,6 +153,8 @@ impl Outgoing {
             next_channel: 0,
             places: BTreeMap::new(),
             queued_content: 0,
+            room: u64::MAX,
+            vacated: BTreeMap::new(),
         }
     }
 
@@ -196,7 +206,9 @@ impl Outgoing {
         self.mark_dirty(id);
     }
 
-    pub(super) fn update(&mut self, header: Header, chunks: Vec<Vec<u8>>) -> u64 {
+    pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> u64 {
+        let (connection, surface) = (header.connection, header.surface);
+        let header = Header::Update(header);
         let mut queue = Queue::default();
         queue.append(|writer| {
             header.encode(writer);
@@ -211,7 +223,8 @@ impl Outgoing {
         }
         let length = queue.len;
         let class = if length < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
-        let priority = Priority::new(class, self.place(class));
+        let vacated = self.vacated.remove(&(connection, surface)).filter(|place| place.class() == class);
+        let priority = vacated.unwrap_or_else(|| Priority::new(class, self.place(class)));
         let id = self.insert(header, priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
@@ -220,6 +233,34 @@ impl Outgoing {
         self.queued_content += length;
         self.finish(id);
         length as u64
+    }
+
+    /// See [`Session::take_back`](super::Session::take_back).
+    pub(super) fn take_back(
+        &mut self,
+        connection: ConnectionId,
+        surface: SurfaceId,
+        seq: UpdateSeq,
+    ) -> Option<u64> {
+        let is_it = |channel: &Channel| match channel.header {
+            Header::Update(header) => {
+                (header.connection, header.surface, header.seq) == (connection, surface, seq)
+            }
+            _ => false,
+        };
+        let found = self.channels.iter().find(|(_, channel)| channel.place.is_none() && is_it(channel));
+        let channel = self.remove(*found?.0)?;
+        if self.vacated.len() >= MAX_VACATED {
+            self.vacated.pop_first();
+        }
+        self.vacated.insert((connection, surface), channel.priority);
+        Some(channel.queue.len as u64)
+    }
+
+    /// Takes what is known of the link now.
+    pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
+        self.room = link.ahead().saturating_sub(link.unsent);
+        self.protector.set_link(now, link);
     }
 
     pub(super) fn finish(&mut self, id: ChannelId) {
@@ -436,12 +477,19 @@ impl Outgoing {
 
     /// Moves bytes of the most urgent channel: all of them if it has a stream of its own, else one piece.
     fn flush_channel(&mut self, now: Time, route: impl Fn(Kind) -> Route) {
-        let Some((priority, id)) = self.dirty.pop_first() else { return };
+        let Some((priority, id)) = self.pop_dirty() else { return };
         let Some(place) = self.place_of(id, &route) else { return };
         let Some(channel) = self.channels.get_mut(&id) else { return };
         let kind = channel.header.kind();
         let offset = channel.sent;
-        let bytes = channel.take(if matches!(place, Place::Own(_)) { MAX_FLUSH } else { PIECE });
+        let most = if matches!(place, Place::Own(_)) { MAX_FLUSH } else { PIECE };
+        let bytes = if channel.priority.class() == Class::Content {
+            let bytes = channel.take(most.min(usize::try_from(self.room).unwrap_or(most)));
+            self.room -= bytes.len() as u64;
+            bytes
+        } else {
+            channel.take(most)
+        };
         let finish = channel.finish && channel.queue.is_empty();
         let more = !finish && channel.can_send();
         if kind == Kind::Update {
@@ -473,6 +521,14 @@ impl Outgoing {
             Place::Own(stream) => self.transmits.push_back(Transmit::Data { stream, bytes, finish }),
             Place::Main(place) => self.embed(place, offset, &bytes, finish),
         }
+    }
+
+    /// The most urgent channel that may go on; large content only while there is room for it.
+    fn pop_dirty(&mut self) -> Option<(Reverse<Priority>, ChannelId)> {
+        let may = |(Reverse(priority), _): &&_| self.room > 0 || Priority::class(*priority) != Class::Content;
+        let found = self.dirty.iter().find(may).copied()?;
+        self.dirty.remove(&found);
+        Some(found)
     }
 
     /// Where a channel travels; decided now if it was not.

@@ -356,3 +356,72 @@ fn the_budget_leaves_one_window_unsent() {
     assert_eq!(pair.app().content_budget(&LinkState { window: 10, ..link }), 65_536 - 30_000);
     assert_eq!(pair.app().content_budget(&LinkState { unsent: 1 << 40, ..link }), 0);
 }
+
+/// An app side with this much room in its carrier, 20 ms of its link.
+fn with_room(bytes: u64) -> Alone {
+    let mut alone = Alone::ready(Side::App);
+    alone.session.set_link(Time::ZERO, &room(bytes));
+    alone
+}
+
+fn room(bytes: u64) -> LinkState {
+    LinkState { window: 1 << 20, rate: Some(50 * bytes), ..LinkState::default() }
+}
+
+/// The bytes of each stream that were handed over.
+fn handed(transmits: &[Transmit]) -> BTreeMap<StreamId, usize> {
+    let mut handed = BTreeMap::new();
+    for transmit in transmits {
+        if let Transmit::Data { stream, bytes, .. } = transmit {
+            *handed.entry(*stream).or_default() += bytes.len();
+        }
+    }
+    handed
+}
+
+#[test]
+fn large_content_waits_here_while_the_carrier_has_enough() {
+    let mut app = with_room(20_000);
+    let length = app.session.send_update(update(1, 1), vec![vec![1; 50_000]]).unwrap() as usize;
+    let first = app.transmits();
+    assert_eq!(handed(&first).values().sum::<usize>(), 20_000);
+    // What is small or urgent does not wait.
+    let channel = app.session.open(wayland(1));
+    app.session.send(channel, b"urgent").unwrap();
+    app.session.send_update(update(2, 1), vec![vec![2; 1000]]).unwrap();
+    assert_eq!(handed(&app.transmits()).len(), 2);
+    assert_eq!(app.transmits(), []);
+    app.session.set_link(Time::ZERO, &LinkState { unsent: 15_000, ..room(20_000) });
+    assert_eq!(handed(&app.transmits()).values().sum::<usize>(), 5_000);
+    let mut rest = 25_000;
+    while rest < length {
+        app.session.set_link(Time::ZERO, &room(20_000));
+        rest += handed(&app.transmits()).values().sum::<usize>();
+    }
+    assert_eq!((rest, app.session.content_budget(&room(20_000))), (length, 1 << 20));
+}
+
+#[test]
+fn an_update_of_which_nothing_has_left_is_taken_back_and_its_successor_goes_in_its_place() {
+    let mut app = with_room(20_000);
+    let (connection, surface) = (ConnectionId(1), SurfaceId(1));
+    for (header, fill) in [(update(1, 1), 1), (update(1, 2), 2), (update(2, 1), 3)] {
+        app.session.send_update(header, vec![vec![fill; 30_000]]).unwrap();
+    }
+    let mut sent = app.transmits();
+    assert_eq!(app.session.take_back(connection, surface, UpdateSeq(1)), None, "its beginning has left");
+    let length = app.session.take_back(connection, surface, UpdateSeq(2));
+    assert!(length.is_some_and(|length| length > 30_000));
+    assert_eq!(app.session.take_back(connection, surface, UpdateSeq(2)), None, "it is gone");
+    app.session.send_update(update(1, 3), vec![vec![4; 30_000]]).unwrap();
+    for _ in 0..6 {
+        app.session.set_link(Time::ZERO, &room(20_000));
+        sent.extend(app.transmits());
+    }
+    let fills = sent.iter().filter_map(|transmit| match transmit {
+        Transmit::Data { bytes, finish: true, .. } => bytes.last().copied(),
+        _ => None,
+    });
+    assert_eq!(fills.collect::<Vec<_>>(), [1, 4, 3]);
+    assert_eq!(app.session.content_budget(&room(20_000)), 1 << 20, "nothing is queued");
+}

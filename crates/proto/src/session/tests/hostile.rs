@@ -441,7 +441,11 @@ fn a_stopped_update_is_no_event() {
     };
     alone.session.receive(Time::ZERO, Arrival::Stopped { stream, code: 0 });
     assert_eq!(alone.events(), []);
-    assert_eq!(alone.session.content_budget(&LinkState::default()), MIN_WINDOW, "nothing is queued any more");
+    assert_eq!(
+        alone.session.content_budget(&LinkState::default()),
+        crate::carrier::MIN_WINDOW,
+        "nothing is queued any more"
+    );
     // A stream that was never opened cannot be stopped.
     alone.transmits();
     alone.session.receive(Time::ZERO, Arrival::Stopped { stream: StreamId(99), code: 0 });

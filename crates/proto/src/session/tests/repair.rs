@@ -24,6 +24,7 @@ struct Wire {
     receiver: Alone,
     sent: BTreeMap<StreamId, u64>,
     now: Time,
+    link: LinkState,
 }
 
 type Packet = Vec<Arrival>;
@@ -38,6 +39,7 @@ impl Wire {
             receiver: Alone::new(Config { repair: Repair::Off, ..Config::new(side.peer()) }),
             sent: BTreeMap::new(),
             now: Time::ZERO,
+            link: link(),
         };
         let packets = wire.packets();
         wire.deliver(packets.iter().flatten());
@@ -47,6 +49,15 @@ impl Wire {
         wire
     }
 
+    /// What the sender hands over next; the link takes everything at once.
+    fn transmit(&mut self) -> Option<Transmit> {
+        let session = &mut self.sender.session;
+        session.poll_transmit(self.now).or_else(|| {
+            session.set_link(self.now, &self.link);
+            session.poll_transmit(self.now)
+        })
+    }
+
     /// What the sender has to send within the next milliseconds, repair included, in packets as QUIC fills them.
     fn packets(&mut self) -> Vec<Packet> {
         let mut packets = vec![];
@@ -54,7 +65,7 @@ impl Wire {
         for after in [0, 2, 10] {
             self.now += Duration::from_millis(after);
             self.sender.session.on_timeout(self.now);
-            while let Some(transmit) = self.sender.session.poll_transmit(self.now) {
+            while let Some(transmit) = self.transmit() {
                 let Transmit::Data { stream, mut bytes, finish } = transmit else { continue };
                 loop {
                     if room == 0 {
@@ -337,6 +348,7 @@ fn a_large_update_is_several_blocks() {
 fn bursts_put_the_second_row_off() {
     let mut wire = Wire::new(Side::Display, Repair::default());
     let bursts = LinkState { acked_packets: 4000, lost_packets: 80, lost_runs: 20, ..link() };
+    wire.link = bursts;
     wire.sender.session.set_link(wire.now, &bursts);
     let channel = wire.sender.session.open(events(1));
     wire.sender.session.send(channel, b"key").unwrap();
