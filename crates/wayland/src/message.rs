@@ -152,6 +152,16 @@ pub enum ToDisplay {
     },
     /// Whether the program fails to answer pings.
     Hang(bool),
+    /// An update was taken back before any of it left; a later one brings its pixels too. The unit that names it, which
+    /// came before this, is committed as one with the unit that names the later one.
+    Superseded {
+        /// The surface.
+        surface: WireId,
+        /// The update that will never come.
+        update: UpdateSeq,
+        /// The one that replaces it.
+        by: UpdateSeq,
+    },
 }
 
 /// Display side to app side.
@@ -222,6 +232,7 @@ const REQUEST: u8 = 1;
 const UNIT: u8 = 2;
 const KEYMAP_TOLD: u8 = 3;
 const HANG: u8 = 4;
+const SUPERSEDED: u8 = 5;
 
 const EVENT: u8 = 0;
 const DELETED: u8 = 1;
@@ -262,6 +273,12 @@ impl ToDisplay {
                 w.u8(HANG);
                 w.u8(u8::from(*hang));
             }
+            Self::Superseded { surface, update, by } => {
+                w.u8(SUPERSEDED);
+                w.varint(surface.0);
+                w.varint(update.0);
+                w.varint(by.0);
+            }
         }
         w.into_vec()
     }
@@ -285,6 +302,11 @@ impl ToDisplay {
                 Self::KeymapTold { keyboard: WireId(r.varint("an object")?), hash: r.u128("a hash")? }
             }
             HANG => Self::Hang(r.bool("a flag")?),
+            SUPERSEDED => Self::Superseded {
+                surface: WireId(r.varint("an object")?),
+                update: UpdateSeq(r.varint("an update's number")?),
+                by: UpdateSeq(r.varint("an update's number")?),
+            },
             _ => return Err(Error::Unknown { expected: "a message of the wayland channel", got: 0 }),
         };
         r.finish("one message")?;
@@ -620,6 +642,11 @@ mod tests {
             unit().prop_map(ToDisplay::Unit),
             (id(), any::<u128>()).prop_map(|(keyboard, hash)| ToDisplay::KeymapTold { keyboard, hash }),
             any::<bool>().prop_map(ToDisplay::Hang),
+            (unit_note(), 0u64..1 << 40).prop_map(|((surface, update), by)| ToDisplay::Superseded {
+                surface,
+                update: UpdateSeq(update),
+                by: UpdateSeq(by),
+            }),
         ]
     }
 

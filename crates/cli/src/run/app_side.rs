@@ -543,7 +543,12 @@ impl<'a> AppSide<'a> {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
             let Some(served) = self.connections.get_mut(id) else { continue };
-            served.core.flush(now, &mut budget);
+            let (session, superseded) = (&mut self.link.session, &mut self.counters.superseded);
+            served.core.flush(now, &mut budget, &mut |surface, seq| {
+                let bytes = session.take_back(*id, surface, seq)?;
+                *superseded += 1;
+                Some(bytes)
+            });
         }
     }
 

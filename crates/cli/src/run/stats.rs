@@ -12,6 +12,8 @@ use wayferry_proto::{LinkState, RepairCounts, Time};
 pub(crate) struct Counters {
     /// Updates sent or received.
     pub(crate) updates: u64,
+    /// Of those sent: taken back before anything of them had left, because newer ones replaced them.
+    pub(crate) superseded: u64,
     /// Bytes of their chunks.
     pub(crate) content_bytes: u64,
     /// Messages of Wayland channels, both ways.

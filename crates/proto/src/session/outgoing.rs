@@ -424,11 +424,6 @@ impl Outgoing {
         &self.protector
     }
 
-    /// See [`Protector`].
-    pub(super) fn protector_mut(&mut self) -> &mut Protector {
-        &mut self.protector
-    }
-
     /// Lets the rows go whose time has come.
     pub(super) fn send_repair(&mut self, now: Time) {
         while let Some(row) = self.protector.due(now) {

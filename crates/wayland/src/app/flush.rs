@@ -3,6 +3,10 @@
 //! A surface's commits leave at most once per frame period and only while the content budget lasts; meanwhile newer
 //! commits fold into the waiting one. Order beats pace: whatever later requests build on leaves first. Invariant: a
 //! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left.
+//!
+//! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
+//! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
+//! left a surface, and only when nothing has been sent since that builds on it.
 
 use std::time::Duration;
 
@@ -13,7 +17,7 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
-use super::surface::{Change, Unsent};
+use super::surface::{Change, LastUpdate, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -23,9 +27,13 @@ const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
 const MAX_SMALL_DEBT: u64 = 256 << 10;
 
+/// Gets an update of a surface back of which nothing has left, and says how long it was; `None` when it is too late.
+pub type TakeBack<'a> = dyn FnMut(SurfaceId, UpdateSeq) -> Option<u64> + 'a;
+
 impl Connection {
-    /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due.
-    pub fn flush(&mut self, now: Time, budget: &mut u64) {
+    /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due. `take_back`
+    /// gets an update back of which nothing has left, see [`wayferry_proto::Session::take_back`].
+    pub fn flush(&mut self, now: Time, budget: &mut u64, take_back: &mut TakeBack<'_>) {
         self.now = now;
         if *budget > 0 {
             self.small_debt = 0;
@@ -39,10 +47,13 @@ impl Connection {
         due.sort_by_key(|id| (self.surfaces[id].last_sent, *id));
         for id in due {
             self.broke = *budget == 0;
-            if self.waits_for_budget(id) {
+            let waits = self.waits_for_budget(id);
+            // What is replaced has been paid for.
+            let paid = self.supersede(id, take_back);
+            if waits && paid == 0 {
                 continue;
             }
-            let step = self.send_unit(id).map(|bytes| self.pay(bytes, budget));
+            let step = self.send_unit(id).map(|bytes| self.pay(bytes.saturating_sub(paid), budget));
             self.settle(step);
         }
         self.broke = *budget == 0;
@@ -58,7 +69,8 @@ impl Connection {
         if self.more && !self.stalled() {
             return Some(self.now);
         }
-        let sendable = self.surfaces.keys().filter(|id| !self.waits_for_budget(**id));
+        let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.may_supersede(*id);
+        let sendable = self.surfaces.keys().filter(|id| may_leave(id));
         let sends = sendable.filter_map(|id| self.send_due(*id));
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
@@ -138,10 +150,40 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a surface's waiting commit now, whatever pace and budget say: order demands it.
+    /// Whether the surface has a commit that would replace its last update, if that has not left.
+    fn may_supersede(&self, id: u32) -> bool {
+        let Some(surface) = self.surfaces.get(&id) else { return false };
+        let new = surface.unsent.as_ref().is_some_and(|unsent| unsent.change == Change::New);
+        surface.last.is_some() && new && (surface.fresh || !surface.changed.is_empty())
+    }
+
+    /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
+    /// long it was.
+    fn supersede(&mut self, id: u32, take_back: &mut TakeBack<'_>) -> u64 {
+        if !self.may_supersede(id) {
+            return 0;
+        }
+        let Some(surface) = self.surfaces.get_mut(&id) else { return 0 };
+        let Some(last) = surface.last.take() else { return 0 };
+        let wire = surface.wire;
+        let Some(bytes) = take_back(SurfaceId(wire.0), last.seq) else { return 0 };
+        if !surface.fresh {
+            surface.changed.union(&last.changed);
+            surface.fresh = last.fresh;
+        }
+        let by = UpdateSeq(surface.updates + 1);
+        self.send(&ToDisplay::Superseded { surface: wire, update: last.seq, by });
+        bytes
+    }
+
+    /// Sends a surface's waiting commit now, whatever pace and budget say: order demands it. What has left is built upon
+    /// and stays.
     pub(super) fn flush_surface(&mut self, id: u32) -> Result<(), Fault> {
         if self.surfaces.get(&id).is_some_and(|surface| surface.unsent.is_some()) {
             self.debt += self.send_unit(id)?;
+        }
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.last = None;
         }
         Ok(())
     }
@@ -184,10 +226,15 @@ impl Connection {
         let mut children = Vec::new();
         for (child, unsent) in unsent.children {
             children.extend(self.unit(child, unsent, bytes)?);
+            if let Some(child) = self.surfaces.get_mut(&child) {
+                // It is the parent's commit that brings it.
+                child.last = None;
+            }
         }
-        let content = self.content(id, unsent.change, bytes);
+        let (content, last) = self.content(id, unsent.change, bytes);
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
+        surface.last = last.filter(|_| children.is_empty() && unsent.offset == (0, 0));
         surface.last_bytes = *bytes;
         surface.last_sent = Some(now);
         surface.units += 1;
@@ -201,15 +248,15 @@ impl Connection {
     }
 
     /// Queues the pixels that the display side lacks.
-    fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> UnitContent {
-        let Some(surface) = self.surfaces.get_mut(&id) else { return UnitContent::Keep };
+    fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> (UnitContent, Option<LastUpdate>) {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return (UnitContent::Keep, None) };
         let content = match (change, &surface.content) {
-            (Change::Unmap, _) => return UnitContent::None,
+            (Change::Unmap, _) => return (UnitContent::None, None),
             (Change::New, Some(content)) => content,
-            _ => return UnitContent::Keep,
+            _ => return (UnitContent::Keep, None),
         };
         if surface.changed.is_empty() && !surface.fresh {
-            return UnitContent::Keep;
+            return (UnitContent::Keep, None);
         }
         surface.updates += 1;
         let watch = self.config.probe.encoding(surface.wire, surface.updates);
@@ -225,8 +272,8 @@ impl Connection {
             fresh: surface.fresh,
             chunks,
         }));
-        surface.fresh = false;
-        surface.changed.clear();
-        UnitContent::Update(seq)
+        let fresh = std::mem::take(&mut surface.fresh);
+        let changed = std::mem::take(&mut surface.changed);
+        (UnitContent::Update(seq), Some(LastUpdate { seq, changed, fresh }))
     }
 }

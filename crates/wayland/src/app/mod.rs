@@ -35,6 +35,8 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
+pub use flush::TakeBack;
+
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use wayferry_pixels::map::{Crop, Mapping, Transform};
 use wayferry_pixels::{Content, Region, Size};
-use wayferry_proto::Time;
+use wayferry_proto::{Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
@@ -171,6 +171,16 @@ pub(crate) enum Role {
     Cursor,
 }
 
+/// An update that has been handed over.
+#[derive(Debug)]
+pub(crate) struct LastUpdate {
+    pub(crate) seq: UpdateSeq,
+    /// The pixels that it brings, which the display side lacks without it.
+    pub(crate) changed: Region,
+    /// It starts from zero pixels.
+    pub(crate) fresh: bool,
+}
+
 /// One `wl_surface`.
 #[derive(Debug)]
 pub(crate) struct Surface {
@@ -189,6 +199,8 @@ pub(crate) struct Surface {
     pub(crate) cached: Option<Unsent>,
     pub(crate) unsent: Option<Unsent>,
     pub(crate) updates: u64,
+    /// The update of the last unit, while a newer commit may replace both.
+    pub(crate) last: Option<LastUpdate>,
     pub(crate) units: u64,
     /// When the last unit left, and when the last frame callbacks were answered.
     pub(crate) last_sent: Option<Time>,
@@ -223,6 +235,7 @@ impl Surface {
             cached: None,
             unsent: None,
             updates: 0,
+            last: None,
             units: 0,
             last_sent: None,
             last_frame: None,

@@ -124,7 +124,7 @@ impl Rig {
     }
 
     fn flush(&mut self, mut budget: u64) {
-        self.connection.flush(self.now, &mut budget);
+        self.connection.flush(self.now, &mut budget, &mut |_, _| None);
         self.collect();
     }
 

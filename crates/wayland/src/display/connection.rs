@@ -374,6 +374,7 @@ impl Connection {
             ToDisplay::Unit(unit) => self.accept_unit(now, unit),
             ToDisplay::KeymapTold { keyboard, hash } => self.on_keymap_told(keyboard, hash),
             ToDisplay::Hang(hangs) => self.on_hang(hangs),
+            ToDisplay::Superseded { surface, update, by } => self.on_superseded(surface, update.0, by.0),
         }
     }
 

@@ -156,6 +156,12 @@ impl Updates {
         Ok(())
     }
 
+    /// An update will not come; `by` replaces it.
+    pub(super) fn supersede(&mut self, surface: WireId, update: u64, by: u64) -> Result<(), End> {
+        let outcome = self.book.supersede(SurfaceId(surface.0), UpdateSeq(update), UpdateSeq(by));
+        outcome.map_err(|error| End::PeerViolation(error.to_string()))
+    }
+
     /// Whether everything up to this update is here (or the surface is gone).
     pub(super) fn is_complete(&self, surface: WireId, seq: u64) -> bool {
         self.book.reached(SurfaceId(surface.0)) >= Some(UpdateSeq(seq))

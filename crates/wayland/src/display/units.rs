@@ -4,7 +4,7 @@
 //! the attached buffer holds exactly the content of the unit's update.
 
 use wayferry_pixels::Region;
-use wayferry_proto::Time;
+use wayferry_proto::{Time, UpdateSeq};
 
 use crate::action::End;
 use crate::message::{Request, ToApp, Unit, UnitContent, WireId};
@@ -25,6 +25,8 @@ pub(super) enum Waiting {
     Request(Request),
     /// A unit with its children.
     Unit(Unit),
+    /// A unit whose content was superseded: its state goes into the commit of the unit that brings the later content.
+    Folded(Unit),
 }
 
 impl Connection {
@@ -45,6 +47,7 @@ impl Connection {
             let Some(held) = self.holds.next() else { break };
             let outcome = match &held.item {
                 Waiting::Request(request) => self.perform(request),
+                Waiting::Folded(unit) => self.fold(unit),
                 Waiting::Unit(unit) => match self.lacks_buffer(unit) {
                     None => self.apply(now, unit),
                     Some(surface) => {
@@ -66,7 +69,7 @@ impl Connection {
         let mut dropped = Vec::new();
         let mut kept = Vec::new();
         self.holds.rewrite(|claim, waiting| match waiting {
-            Waiting::Unit(unit) if mentions(&unit, surface) => {
+            Waiting::Unit(unit) | Waiting::Folded(unit) if mentions(&unit, surface) => {
                 let first = kept.len();
                 prune(unit, surface, &mut kept, &mut dropped);
                 kept.drain(first..).map(|unit| (claim_shape(&unit), Waiting::Unit(unit))).collect()
@@ -81,6 +84,42 @@ impl Connection {
         for unit in dropped {
             self.tell(&ToApp::Discarded { surface, unit });
         }
+    }
+
+    /// An update of a surface was replaced by a later one: the unit that names it waits for that one, and is not
+    /// committed by itself, for the content that it was made for is never shown.
+    pub(super) fn on_superseded(&mut self, surface: WireId, update: u64, by: u64) -> Result<(), End> {
+        self.updates.supersede(surface, update, by)?;
+        let replaced = Need::Update { surface, seq: update };
+        self.holds.rewrite(|mut claim: Claim, waiting| {
+            let waiting = match waiting {
+                Waiting::Unit(unit) if names(&unit, surface, update) => Waiting::Folded(unit),
+                waiting => waiting,
+            };
+            for need in &mut claim.needs {
+                if *need == replaced {
+                    *need = Need::Update { surface, seq: by };
+                }
+            }
+            vec![(claim, waiting)]
+        });
+        let updates = &self.updates;
+        self.holds.meet(|need| match need {
+            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
+            _ => false,
+        });
+        Ok(())
+    }
+
+    /// Brings the state of a superseded unit to the compositor, where it waits for the next commit.
+    fn fold(&mut self, unit: &Unit) -> Result<(), End> {
+        for request in &unit.state {
+            self.perform(request)?;
+        }
+        if unit.feedback {
+            self.tell(&ToApp::Discarded { surface: unit.surface, unit: unit.number });
+        }
+        Ok(())
     }
 
     fn check_unit(&mut self, unit: &Unit) -> Result<(), End> {
@@ -288,6 +327,12 @@ fn add_claim(claim: &mut Claim, unit: &Unit) {
     for child in &unit.children {
         add_claim(claim, child);
     }
+}
+
+/// Whether it is a unit of this surface alone that shows this update and does not move it.
+fn names(unit: &Unit, surface: WireId, update: u64) -> bool {
+    let alone = unit.children.is_empty() && unit.offset == (0, 0);
+    alone && unit.surface == surface && unit.content == UnitContent::Update(UpdateSeq(update))
 }
 
 fn mentions(unit: &Unit, surface: WireId) -> bool {

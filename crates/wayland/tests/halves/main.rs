@@ -22,7 +22,8 @@ enum Step {
     Tick,
     Input(u8, u32),
     Pass(u64),
-    Flush(u64),
+    /// With this budget; whether what has not arrived can be taken back.
+    Flush(u64, bool),
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -51,11 +52,13 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Tick),
         1 => any::<(u8, u32)>().prop_map(|(kind, value)| Step::Input(kind, value)),
         3 => (1u64..40).prop_map(Step::Pass),
-        3 => prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)].prop_map(Step::Flush),
+        3 => (prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)], any::<bool>())
+            .prop_map(|(budget, taking)| Step::Flush(budget, taking)),
     ]
 }
 
-fn run(steps: &[Step]) {
+/// Says how many commits were folded into newer ones on the way.
+fn run(steps: &[Step]) -> usize {
     let mut rig = Rig::new();
     let mut program = Program::new(&mut rig);
     for step in steps {
@@ -69,7 +72,7 @@ fn run(steps: &[Step]) {
             Step::Tick => rig.compositor.tick(),
             Step::Input(kind, value) => rig.compositor.input_event(*kind, *value),
             Step::Pass(time) => rig.pass(Duration::from_millis(*time)),
-            Step::Flush(budget) => rig.flush(*budget),
+            Step::Flush(budget, taking) => rig.flush(*budget, *taking),
         }
     }
     program.read(&mut rig);
@@ -89,6 +92,7 @@ fn run(steps: &[Step]) {
             "surface {surface} at the end"
         );
     }
+    rig.folded.len()
 }
 
 /// Each picture that was shown is one that was committed, in the order of the commits; some may be left out.
@@ -130,7 +134,18 @@ fn a_cached_commit_never_follows_a_newer_one() {
 /// A child's commit waits in its parent's unit for the pace of frames, and the child leaves the synchronised mode.
 #[test]
 fn a_commit_never_overtakes_an_older_one_in_the_parents_unit() {
-    let older = [paint(0), Step::Flush(u64::MAX), paint(1), Step::Act(Deed::Unmap { surface: 1 }), paint(0)];
-    let newer = [sync(1, false), paint(1), Step::Pass(20), Step::Flush(u64::MAX)];
+    let older =
+        [paint(0), Step::Flush(u64::MAX, false), paint(1), Step::Act(Deed::Unmap { surface: 1 }), paint(0)];
+    let newer = [sync(1, false), paint(1), Step::Pass(20), Step::Flush(u64::MAX, false)];
     run(&[&older[..], &newer[..]].concat());
+}
+
+/// What the link has not taken when a newer commit is due is never shown, and the newer one brings its pixels.
+#[test]
+fn a_commit_whose_update_is_taken_back_is_folded_into_the_next() {
+    let frame = |taking| [Step::Pass(20), Step::Flush(u64::MAX, taking)];
+    let shown = [paint(0), paint(0), Step::ToDisplay(20), Step::Update(0), Step::Compositor, Step::Tick];
+    let newer = |taking| [&[paint(0)], &frame(taking)[..], &[paint(0)], &frame(taking)[..]].concat();
+    assert_eq!(run(&[&shown[..], &newer(true), &newer(true)].concat()), 3);
+    assert_eq!(run(&[&shown[..], &newer(false), &newer(false)].concat()), 0);
 }

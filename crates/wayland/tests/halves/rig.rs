@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_pixels::{Content, Decoder};
-use wayferry_proto::{ClockMap, ConnectionId, SurfaceId, Time, UpdateHeader};
+use wayferry_proto::{ClockMap, ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayferry_wayland::message::{ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_wayland::wire::{InBuffer, OutBuffer};
 use wayferry_wayland::{Action, End, Update, app, blob, display, tables};
@@ -37,6 +37,10 @@ pub(crate) struct Rig {
     contents: HashMap<SurfaceId, Content>,
     /// What each unit that left is to show, and whether it has been applied.
     pub(crate) units: BTreeMap<(WireId, u64), (Option<u128>, bool)>,
+    /// Which unit names an update.
+    named: HashMap<(WireId, UpdateSeq), u64>,
+    /// Units whose update was taken back: never committed by themselves.
+    pub(crate) folded: BTreeSet<(WireId, u64)>,
     /// Surfaces in the order of their creation.
     surfaces: Vec<WireId>,
     destroyed: BTreeSet<WireId>,
@@ -63,6 +67,8 @@ impl Rig {
             decoder: Decoder::new(),
             contents: HashMap::new(),
             units: BTreeMap::new(),
+            named: HashMap::new(),
+            folded: BTreeSet::new(),
             surfaces: Vec::new(),
             destroyed: BTreeSet::new(),
             interfaces: HashMap::new(),
@@ -168,9 +174,15 @@ impl Rig {
         }
     }
 
-    /// Lets content go while the budget lasts.
-    pub(crate) fn flush(&mut self, mut budget: u64) {
-        self.app.flush(self.now, &mut budget);
+    /// Lets content go while the budget lasts. Whether updates that have not arrived can still be taken back.
+    pub(crate) fn flush(&mut self, mut budget: u64, taking: bool) {
+        let updates = &mut self.updates;
+        self.app.flush(self.now, &mut budget, &mut |surface, seq| {
+            let is_it = |(header, _): &(UpdateHeader, _)| (header.surface, header.seq) == (surface, seq);
+            let place = updates.iter().position(is_it).filter(|_| taking)?;
+            let (_, chunks) = updates.remove(place)?;
+            Some(chunks.iter().map(|chunk: &Bytes| chunk.len() as u64).sum())
+        });
         self.feed();
     }
 
@@ -229,7 +241,7 @@ impl Rig {
             self.compositor();
             self.settle();
             self.pass(Duration::from_millis(100));
-            self.flush(u64::MAX);
+            self.flush(u64::MAX, false);
         }
         self.settle();
         if self.app.end().is_some() || self.display.end().is_some() {
@@ -237,7 +249,7 @@ impl Rig {
         }
         for ((surface, unit), (_, applied)) in &self.units {
             assert!(
-                *applied || self.destroyed.contains(surface),
+                *applied || self.destroyed.contains(surface) || self.folded.contains(&(*surface, *unit)),
                 "unit {unit} of surface {} is stuck",
                 surface.0
             );
@@ -319,6 +331,11 @@ impl Rig {
                 }
             }
             ToDisplay::Unit(unit) => self.expect(unit),
+            ToDisplay::Superseded { surface, update, by } => {
+                assert!(by > update);
+                let unit = self.named.remove(&(*surface, *update)).expect("an update that a unit named");
+                assert!(self.folded.insert((*surface, unit)), "superseded twice");
+            }
             _ => {}
         }
     }
@@ -328,6 +345,9 @@ impl Rig {
         let surface = SurfaceId(unit.surface.0);
         if unit.content == UnitContent::None {
             self.contents.remove(&surface);
+        }
+        if let UnitContent::Update(seq) = unit.content {
+            self.named.insert((unit.surface, seq), unit.number);
         }
         let content = self.contents.get(&surface);
         let shown = content.map(|content| {
@@ -379,6 +399,7 @@ impl Rig {
     fn check_applied(&mut self, surface: WireId, unit: u64) {
         let (_, applied) = self.units.get_mut(&(surface, unit)).expect("only units that left");
         assert!(!std::mem::replace(applied, true), "applied twice");
+        assert!(!self.folded.contains(&(surface, unit)), "committed without its content");
         let index = self.surfaces.iter().position(|wire| *wire == surface).expect("a surface");
         // One `Applied` per commit, so the place of this one in the log follows from those before.
         let place =

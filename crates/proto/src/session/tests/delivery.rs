@@ -357,7 +357,7 @@ fn the_budget_leaves_one_window_unsent() {
     assert_eq!(pair.app().content_budget(&LinkState { unsent: 1 << 40, ..link }), 0);
 }
 
-/// An app side with this much room in its carrier, 20 ms of its link.
+/// An app side with this much room in its carrier, 40 ms of its link.
 fn with_room(bytes: u64) -> Alone {
     let mut alone = Alone::ready(Side::App);
     alone.session.set_link(Time::ZERO, &room(bytes));
@@ -365,7 +365,7 @@ fn with_room(bytes: u64) -> Alone {
 }
 
 fn room(bytes: u64) -> LinkState {
-    LinkState { window: 1 << 20, rate: Some(50 * bytes), ..LinkState::default() }
+    LinkState { window: 1 << 20, rate: Some(25 * bytes), ..LinkState::default() }
 }
 
 /// The bytes of each stream that were handed over.
