@@ -90,10 +90,11 @@ impl StatsLine {
         let loss = if packets == 0 { 0.0 } else { 100.0 * lost as f64 / packets as f64 };
         let repair = rate(counters.repair.bytes, self.last_counters.repair.bytes) * 8.0 / 1e6;
         let line = format!(
-            "rtt {:.1} ms, loss {loss:.1} %, out {sent:.2} Mbit/s with {repair:.2} of repair, in {received:.2} Mbit/s with {} rebuilt, {:.1} updates/s, {windows} programs",
+            "rtt {:.1} ms, loss {loss:.1} %, out {sent:.2} Mbit/s with {repair:.2} of repair, in {received:.2} Mbit/s with {} rebuilt, {:.1} updates/s with {} replaced unsent, {windows} programs",
             link.rtt.as_secs_f64() * 1e3,
             counters.repair.rebuilt - self.last_counters.repair.rebuilt,
             rate(counters.updates, self.last_counters.updates),
+            counters.superseded - self.last_counters.superseded,
         );
         self.last_counters = counters;
         self.last_link = link;
@@ -124,10 +125,10 @@ mod tests {
         let mut line = StatsLine::new(Duration::from_secs(1));
         let link = LinkState { rtt: Duration::from_millis(20), ..LinkState::default() };
         assert_eq!(line.poll(Time::from_millis(999), Counters::default(), link, 0), None);
-        let counters = Counters { updates: 60, ..Counters::default() };
+        let counters = Counters { updates: 60, superseded: 7, ..Counters::default() };
         let first = line.poll(Time::from_millis(1000), counters, link, 1).expect("due");
-        assert!(first.contains("60.0 updates/s") && first.contains("rtt 20.0 ms"), "{first}");
+        assert!(first.contains("60.0 updates/s with 7 replaced") && first.contains("rtt 20.0 ms"), "{first}");
         let second = line.poll(Time::from_millis(2000), counters, link, 1).expect("due");
-        assert!(second.contains("0.0 updates/s"), "{second}");
+        assert!(second.contains("0.0 updates/s with 0 replaced"), "{second}");
     }
 }
