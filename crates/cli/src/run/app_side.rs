@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::event::PollFlags;
 use wayferry_proto::{CloseReason, ConnectionId, Control, Event, Header, Side, Time};
-use wayferry_wayland::app::{Config, Connection, Desk};
+use wayferry_wayland::app::{Config, Connection, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
@@ -541,10 +541,13 @@ impl<'a> AppSide<'a> {
         self.turn = (self.turn + 1) % count;
         let mut budget = self.link.content_budget();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
+        let in_turn = || ids[self.turn..].iter().chain(&ids[..self.turn]);
+        let turns =
+            [Turn::First, Turn::Rest].into_iter().flat_map(|turn| in_turn().map(move |id| (turn, id)));
+        for (turn, id) in turns {
             let Some(served) = self.connections.get_mut(id) else { continue };
             let (session, superseded) = (&mut self.link.session, &mut self.counters.superseded);
-            served.core.flush(now, &mut budget, &mut |surface, seq| {
+            served.core.flush(now, turn, &mut budget, &mut |surface, seq| {
                 let bytes = session.take_back(*id, surface, seq)?;
                 *superseded += 1;
                 Some(bytes)

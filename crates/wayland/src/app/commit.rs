@@ -133,11 +133,13 @@ impl Connection {
     }
 
     fn join(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
+        let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let discarded = match &mut surface.unsent {
             Some(old) => old.merge(unsent).map_err(Fault::TooMuch)?,
             None => {
                 surface.unsent = Some(unsent);
+                surface.waiting_since = now;
                 Vec::new()
             }
         };

@@ -122,6 +122,7 @@ impl Connection {
             return Ok(());
         }
         let name = (interface.name, desc.name);
+        self.focus.on_event(id, name, &event.args);
         let opcode = event.opcode;
         let args = self.localise(interface, version, desc, rule, event)?;
         self.emit_raw(id, opcode, args)?;

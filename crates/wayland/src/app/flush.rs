@@ -17,23 +17,52 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
-use super::surface::{Change, LastUpdate, Unsent};
+use super::surface::{Change, LastUpdate, Role, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
+/// What has waited for so long goes before what the user attends to, so that no surface starves.
+const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
 const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
 const MAX_SMALL_DEBT: u64 = 256 << 10;
+
+/// Which surfaces may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Those that the user attends to, and those that have waited too long.
+    First,
+    /// All.
+    Rest,
+}
+
+/// What goes first; inside a rank, whoever waited longest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Has waited for [`PATIENCE`], since then.
+    Overdue(Time),
+    /// The keyboard or the pointer is in it, or above it.
+    Attended(Option<Time>),
+    Small(Option<Time>),
+    Other(Option<Time>),
+}
+
+impl Rank {
+    fn is_first(self) -> bool {
+        matches!(self, Self::Overdue(_) | Self::Attended(_))
+    }
+}
 
 /// Gets an update of a surface back of which nothing has left, and says how long it was; `None` when it is too late.
 pub type TakeBack<'a> = dyn FnMut(SurfaceId, UpdateSeq) -> Option<u64> + 'a;
 
 impl Connection {
     /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due. `take_back`
-    /// gets an update back of which nothing has left, see [`wayferry_proto::Session::take_back`].
-    pub fn flush(&mut self, now: Time, budget: &mut u64, take_back: &mut TakeBack<'_>) {
+    /// gets an update back of which nothing has left, see [`wayferry_proto::Session::take_back`]. All connections have
+    /// their first turn before any has the rest.
+    pub fn flush(&mut self, now: Time, turn: Turn, budget: &mut u64, take_back: &mut TakeBack<'_>) {
         self.now = now;
         if *budget > 0 {
             self.small_debt = 0;
@@ -41,11 +70,11 @@ impl Connection {
                 self.process(now);
             }
         }
-        let is_due = |id: &u32| self.send_due(*id).is_some_and(|due| due <= now);
-        let mut due: Vec<u32> = self.surfaces.keys().copied().filter(is_due).collect();
-        // Whoever waited longest goes first.
-        due.sort_by_key(|id| (self.surfaces[id].last_sent, *id));
-        for id in due {
+        let mut due: Vec<(Rank, u32)> =
+            self.surfaces.keys().filter_map(|id| Some((self.rank(*id)?, *id))).collect();
+        due.retain(|(rank, _)| turn == Turn::Rest || rank.is_first());
+        due.sort_unstable();
+        for (_, id) in due {
             self.broke = *budget == 0;
             let waits = self.waits_for_budget(id);
             // What is replaced has been paid for.
@@ -57,8 +86,29 @@ impl Connection {
             self.settle(step);
         }
         self.broke = *budget == 0;
-        let step = self.answer_frames();
-        self.settle(step);
+        if turn == Turn::Rest {
+            let step = self.answer_frames();
+            self.settle(step);
+        }
+    }
+
+    /// How soon a surface's waiting commit is to leave; `None` when it is not due.
+    fn rank(&self, id: u32) -> Option<Rank> {
+        let due = self.send_due(id)?;
+        let surface = self.surfaces.get(&id).filter(|_| due <= self.now)?;
+        let attended = || {
+            let wire = |id| self.surfaces.get(&id).map(|surface| surface.wire);
+            self.ancestors(id).filter_map(wire).any(|wire| self.focus.is_in(wire))
+        };
+        Some(if self.now.since(surface.waiting_since) >= PATIENCE {
+            Rank::Overdue(surface.waiting_since)
+        } else if attended() {
+            Rank::Attended(surface.last_sent)
+        } else if surface.changed_bytes() <= SMALL {
+            Rank::Small(surface.last_sent)
+        } else {
+            Rank::Other(surface.last_sent)
+        })
     }
 
     /// When [`Self::on_timeout`] or [`Self::flush`] has something to do next.
@@ -108,7 +158,12 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        surface.unsent.as_ref()?;
+        let unsent = surface.unsent.as_ref()?;
+        // Nobody sees it, and the compositor does not wait for it: it leaves when somebody does.
+        let windowed = matches!(surface.role, Role::Configured | Role::Subsurface);
+        if !surface.visible && windowed && unsent.state.is_empty() && unsent.children.is_empty() {
+            return None;
+        }
         Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.period()))
     }
 

@@ -23,6 +23,7 @@ mod commit;
 mod desk;
 mod event;
 mod flush;
+mod focus;
 mod keyboard;
 mod memory;
 mod object;
@@ -35,7 +36,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
-pub use flush::TakeBack;
+pub use flush::{TakeBack, Turn};
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -133,6 +134,7 @@ pub struct Connection {
     surfaces: HashMap<u32, Surface>,
     offers: Vec<Offer>,
     keyboards: HashMap<u32, Keyboard>,
+    focus: focus::Focus,
     encoder: Encoder,
     actions: VecDeque<Action>,
     blobs: Kept,
@@ -175,6 +177,7 @@ impl Connection {
             surfaces: HashMap::new(),
             offers,
             keyboards: HashMap::new(),
+            focus: focus::Focus::default(),
             actions: VecDeque::new(),
             blobs: Kept::default(),
             waiting_events: VecDeque::new(),

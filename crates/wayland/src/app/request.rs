@@ -374,8 +374,9 @@ impl Connection {
             (("wl_subsurface", "destroy"), []) => self.orphan(call.id)?,
             (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
             (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
-            (("wl_keyboard", "release"), []) => {
+            (("wl_keyboard" | "wl_pointer" | "wl_touch", "release"), []) => {
                 self.keyboards.remove(&call.id);
+                self.focus.forget(call.id);
             }
             (
                 ("xdg_surface", "get_toplevel" | "get_popup") | ("zwlr_layer_shell_v1", "get_layer_surface"),

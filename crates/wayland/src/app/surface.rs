@@ -86,6 +86,10 @@ impl State {
         self.0.retain(|entry| entry.request.object != object);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn into_requests(self) -> Vec<Request> {
         self.0.into_iter().map(|entry| entry.request).collect()
     }
@@ -198,6 +202,8 @@ pub(crate) struct Surface {
     /// Commits of a synchronised subsurface that wait for the parent's.
     pub(crate) cached: Option<Unsent>,
     pub(crate) unsent: Option<Unsent>,
+    /// When the first of the commits in `unsent` came.
+    pub(crate) waiting_since: Time,
     pub(crate) updates: u64,
     /// The update of the last unit, while a newer commit may replace both.
     pub(crate) last: Option<LastUpdate>,
@@ -234,6 +240,7 @@ impl Surface {
             destination: None,
             cached: None,
             unsent: None,
+            waiting_since: Time::ZERO,
             updates: 0,
             last: None,
             units: 0,

@@ -177,7 +177,7 @@ impl Rig {
     /// Lets content go while the budget lasts. Whether updates that have not arrived can still be taken back.
     pub(crate) fn flush(&mut self, mut budget: u64, taking: bool) {
         let updates = &mut self.updates;
-        self.app.flush(self.now, &mut budget, &mut |surface, seq| {
+        self.app.flush(self.now, app::Turn::Rest, &mut budget, &mut |surface, seq| {
             let is_it = |(header, _): &(UpdateHeader, _)| (header.surface, header.seq) == (surface, seq);
             let place = updates.iter().position(is_it).filter(|_| taking)?;
             let (_, chunks) = updates.remove(place)?;

@@ -1,5 +1,8 @@
 //! The app half against a program played by hand, byte by byte.
 
+mod pacing;
+mod subsurfaces;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -7,6 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use wayferry_proto::UpdateSeq;
 
 use super::*;
 use crate::action::Update;
@@ -124,7 +128,9 @@ impl Rig {
     }
 
     fn flush(&mut self, mut budget: u64) {
-        self.connection.flush(self.now, &mut budget, &mut |_, _| None);
+        for turn in [Turn::First, Turn::Rest] {
+            self.connection.flush(self.now, turn, &mut budget, &mut |_, _| None);
+        }
         self.collect();
     }
 
@@ -266,113 +272,6 @@ fn the_buffer_comes_back_at_commit_and_the_update_precedes_its_unit() {
     assert!(rig.updates[0].fresh);
 }
 
-use wayferry_proto::UpdateSeq;
-
-#[test]
-fn commits_within_a_frame_fold_into_one_unit() {
-    let mut rig = Rig::new();
-    let (surface, shm) = rig.window();
-    rig.units();
-    let frames: Vec<u32> = (2..5)
-        .map(|value| {
-            let buffer = rig.buffer(shm, 4, 4, value);
-            rig.attach(surface, buffer);
-            let frame = rig.frame(surface);
-            rig.commit(surface);
-            frame
-        })
-        .collect();
-    rig.flush(u64::MAX);
-    assert_eq!(rig.units().len(), 0, "a unit left less than a frame ago");
-    rig.events();
-    rig.now += FRAME;
-    rig.flush(u64::MAX);
-    let units = rig.units();
-    assert_eq!(units.len(), 1);
-    let done: Vec<u32> =
-        rig.events().iter().filter(|event| event.name == "done").map(|event| event.object).collect();
-    assert_eq!(done, frames);
-    assert_eq!(rig.updates.len(), 2, "the newest pixels only");
-}
-
-#[test]
-fn without_budget_content_waits_but_a_map_does_not() {
-    let mut rig = Rig::new();
-    let (surface, shm) = rig.window();
-    assert_eq!(rig.units().len(), 1, "mapping leaves at once");
-    rig.now += FRAME;
-    let buffer = rig.buffer(shm, 128, 128, 2);
-    rig.attach(surface, buffer);
-    let frame = rig.frame(surface);
-    rig.commit(surface);
-    rig.flush(0);
-    assert!(rig.units().is_empty());
-    assert!(!names(&rig.events()).contains(&(frame, "done")), "the frame callback is the back-pressure");
-    assert_eq!(rig.connection.next_timeout(), None, "only budget can wake it");
-    rig.flush(1);
-    assert_eq!(rig.units().len(), 1);
-    assert!(names(&rig.events()).contains(&(frame, "done")));
-}
-
-/// A small change passes when large content is on its way; large content and its frame callback wait.
-#[test]
-fn without_budget_a_small_change_passes_and_a_large_one_waits() {
-    let mut rig = Rig::new();
-    let (small, shm) = rig.window();
-    let compositor = rig.bind("wl_compositor");
-    let large = rig.surface(compositor);
-    let paint = |rig: &mut Rig, surface, side, value| {
-        let buffer = rig.buffer(shm, side, side, value);
-        rig.attach(surface, buffer);
-        let frame = rig.frame(surface);
-        rig.commit(surface);
-        frame
-    };
-    paint(&mut rig, large, 128, 1);
-    rig.flush(1);
-    rig.units();
-    rig.events();
-    rig.now += FRAME;
-    let small_frame = paint(&mut rig, small, 4, 2);
-    let large_frame = paint(&mut rig, large, 128, 2);
-    rig.flush(0);
-    assert_eq!(rig.units().len(), 1, "the small one");
-    let answered = names(&rig.events());
-    assert!(answered.contains(&(small_frame, "done")) && !answered.contains(&(large_frame, "done")));
-    rig.flush(1 << 20);
-    assert_eq!(rig.units().len(), 1, "the large one");
-}
-
-#[test]
-fn a_frame_far_beyond_the_budget_does_not_hold_up_a_small_change() {
-    let mut rig = Rig::new();
-    let raw = Config { compression: Compression::None, ..Config::default() };
-    rig.connection = Connection::new(raw, &desk());
-    let (small, shm) = rig.window();
-    let compositor = rig.bind("wl_compositor");
-    let large = rig.surface(compositor);
-    let paint = |rig: &mut Rig, surface, side, value| {
-        rig.now += FRAME;
-        let buffer = rig.buffer(shm, side, side, value);
-        rig.attach(surface, buffer);
-        rig.commit(surface);
-    };
-    paint(&mut rig, large, 512, 1);
-    paint(&mut rig, large, 512, 2);
-    rig.now += FRAME;
-    rig.flush(1);
-    rig.units();
-    paint(&mut rig, small, 4, 1);
-    rig.flush(0);
-    assert_eq!(rig.units().len(), 1);
-    // What is small adds up all the same.
-    for value in 0..64 {
-        paint(&mut rig, small, 64, value);
-        rig.flush(0);
-    }
-    assert!(rig.units().len() < 32);
-}
-
 /// A program that never pauses must not keep its own frames from leaving.
 #[test]
 fn requests_are_handled_a_few_at_a_time() {
@@ -466,113 +365,6 @@ fn a_pool_shorter_than_announced_ends_only_this_program() {
     assert_eq!(rig.events().last().unwrap().name, "error");
 }
 
-/// A parent with content and a synchronised child with content.
-fn tree(rig: &mut Rig) -> (u32, u32, u32, u32) {
-    let (parent, shm) = rig.window();
-    let compositor = rig.bind("wl_compositor");
-    let factory = rig.bind("wl_subcompositor");
-    let child = rig.surface(compositor);
-    let subsurface = rig.id("wl_subsurface");
-    rig.request(
-        factory,
-        "get_subsurface",
-        vec![Arg::NewId(subsurface), Arg::Object(child), Arg::Object(parent)],
-    );
-    rig.units();
-    (parent, child, subsurface, shm)
-}
-
-#[test]
-fn a_synchronised_child_travels_in_its_parents_unit() {
-    let mut rig = Rig::new();
-    let (parent, child, _, shm) = tree(&mut rig);
-    let buffer = rig.buffer(shm, 2, 2, 5);
-    rig.attach(child, buffer);
-    rig.commit(child);
-    assert!(rig.units().is_empty(), "cached until the parent commits");
-    rig.commit(parent);
-    rig.now += FRAME;
-    rig.flush(u64::MAX);
-    let units = rig.units();
-    assert_eq!((units.len(), units[0].children.len()), (1, 1));
-    assert_eq!(units[0].children[0].content, UnitContent::Update(UpdateSeq(1)));
-}
-
-#[test]
-fn a_childs_new_pixels_never_enter_an_older_parent_unit() {
-    let mut rig = Rig::new();
-    let (parent, child, _, shm) = tree(&mut rig);
-    for value in [5, 6] {
-        let buffer = rig.buffer(shm, 2, 2, value);
-        rig.attach(child, buffer);
-        rig.commit(child);
-        if value == 5 {
-            rig.commit(parent);
-        }
-    }
-    // The second commit of the child is cached: the unit that left must hold the first one's pixels.
-    let mut shown = wayferry_pixels::Content::new(rig.updates[1].size, rig.updates[1].format);
-    for chunk in &rig.updates[1].chunks {
-        wayferry_pixels::Decoder::new().apply(&mut shown, chunk).unwrap();
-    }
-    assert_eq!(shown.pixels(), [5; 16]);
-    assert_eq!(rig.units().len(), 1);
-}
-
-/// A parent unit that waits may include a commit of the child that changed nothing.
-#[test]
-fn a_childs_unchanged_commit_does_not_let_newer_pixels_into_an_older_unit() {
-    let mut rig = Rig::new();
-    let (parent, child, _, shm) = tree(&mut rig);
-    for (value, parent_too) in [(5, true), (5, true), (6, false)] {
-        rig.flush(u64::MAX);
-        let buffer = rig.buffer(shm, 2, 2, value);
-        rig.attach(child, buffer);
-        rig.commit(child);
-        if parent_too {
-            rig.commit(parent);
-        }
-        rig.now += FRAME / 4;
-    }
-    rig.now += FRAME;
-    rig.flush(u64::MAX);
-    assert_eq!(rig.updates.len(), 2, "value 6 is cached: its parent has not committed");
-}
-
-#[test]
-fn a_child_destroyed_under_a_waiting_unit_frees_its_callbacks() {
-    let mut rig = Rig::new();
-    let (parent, child, _, _) = tree(&mut rig);
-    let frame = rig.frame(child);
-    rig.commit(child);
-    rig.commit(parent);
-    rig.events();
-    rig.request(child, "destroy", vec![]);
-    rig.now += FRAME;
-    rig.flush(u64::MAX);
-    let freed = rig
-        .events()
-        .iter()
-        .any(|e| e.name == "delete_id" && matches!(e.args[..], [Arg::Uint(id)] if id == frame));
-    assert!(freed);
-}
-
-/// Trees may be built from the leaves up; their depth counts all the same.
-#[test]
-fn a_tree_of_subsurfaces_built_bottom_up_is_bounded() {
-    let mut rig = Rig::new();
-    let compositor = rig.bind("wl_compositor");
-    let factory = rig.bind("wl_subcompositor");
-    let mut child = rig.surface(compositor);
-    for _ in 0..20 {
-        let parent = rig.surface(compositor);
-        let id = rig.id("wl_subsurface");
-        rig.request(factory, "get_subsurface", vec![Arg::NewId(id), Arg::Object(child), Arg::Object(parent)]);
-        child = parent;
-    }
-    assert_eq!(rig.connection.end(), Some(&End::TooMuch("subsurfaces nested")));
-}
-
 #[test]
 fn a_flood_of_requests_waits_for_the_display() {
     let mut rig = Rig::new();
@@ -595,17 +387,6 @@ fn a_flood_of_requests_waits_for_the_display() {
     assert!(rig.connection.sent > ahead, "and is handled once the display has caught up");
     rig.tell(&ToApp::Consumed { bytes: ahead + (1 << 20) });
     assert!(matches!(rig.connection.end(), Some(End::PeerViolation(_))));
-}
-
-#[test]
-fn a_desynchronised_child_commits_alone() {
-    let mut rig = Rig::new();
-    let (_, child, subsurface, shm) = tree(&mut rig);
-    rig.request(subsurface, "set_desync", vec![]);
-    let buffer = rig.buffer(shm, 2, 2, 5);
-    rig.attach(child, buffer);
-    rig.commit(child);
-    assert_eq!(rig.units().len(), 1);
 }
 
 #[test]

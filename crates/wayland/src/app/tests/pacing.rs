@@ -1,0 +1,210 @@
+//! When commits leave: pace, budget, order, what replaces what.
+
+use super::*;
+
+#[test]
+fn commits_within_a_frame_fold_into_one_unit() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    rig.units();
+    let frames: Vec<u32> = (2..5)
+        .map(|value| {
+            let buffer = rig.buffer(shm, 4, 4, value);
+            rig.attach(surface, buffer);
+            let frame = rig.frame(surface);
+            rig.commit(surface);
+            frame
+        })
+        .collect();
+    rig.flush(u64::MAX);
+    assert_eq!(rig.units().len(), 0, "a unit left less than a frame ago");
+    rig.events();
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let units = rig.units();
+    assert_eq!(units.len(), 1);
+    let done: Vec<u32> =
+        rig.events().iter().filter(|event| event.name == "done").map(|event| event.object).collect();
+    assert_eq!(done, frames);
+    assert_eq!(rig.updates.len(), 2, "the newest pixels only");
+}
+
+#[test]
+fn without_budget_content_waits_but_a_map_does_not() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    assert_eq!(rig.units().len(), 1, "mapping leaves at once");
+    rig.now += FRAME;
+    let buffer = rig.buffer(shm, 128, 128, 2);
+    rig.attach(surface, buffer);
+    let frame = rig.frame(surface);
+    rig.commit(surface);
+    rig.flush(0);
+    assert!(rig.units().is_empty());
+    assert!(!names(&rig.events()).contains(&(frame, "done")), "the frame callback is the back-pressure");
+    assert_eq!(rig.connection.next_timeout(), None, "only budget can wake it");
+    rig.flush(1);
+    assert_eq!(rig.units().len(), 1);
+    assert!(names(&rig.events()).contains(&(frame, "done")));
+}
+
+/// A small change passes when large content is on its way; large content and its frame callback wait.
+#[test]
+fn without_budget_a_small_change_passes_and_a_large_one_waits() {
+    let mut rig = Rig::new();
+    let (small, shm) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let large = rig.surface(compositor);
+    let paint = |rig: &mut Rig, surface, side, value| {
+        let buffer = rig.buffer(shm, side, side, value);
+        rig.attach(surface, buffer);
+        let frame = rig.frame(surface);
+        rig.commit(surface);
+        frame
+    };
+    paint(&mut rig, large, 128, 1);
+    rig.flush(1);
+    rig.units();
+    rig.events();
+    rig.now += FRAME;
+    let small_frame = paint(&mut rig, small, 4, 2);
+    let large_frame = paint(&mut rig, large, 128, 2);
+    rig.flush(0);
+    assert_eq!(rig.units().len(), 1, "the small one");
+    let answered = names(&rig.events());
+    assert!(answered.contains(&(small_frame, "done")) && !answered.contains(&(large_frame, "done")));
+    rig.flush(1 << 20);
+    assert_eq!(rig.units().len(), 1, "the large one");
+}
+
+#[test]
+fn a_frame_far_beyond_the_budget_does_not_hold_up_a_small_change() {
+    let mut rig = Rig::new();
+    let raw = Config { compression: Compression::None, ..Config::default() };
+    rig.connection = Connection::new(raw, &desk());
+    let (small, shm) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let large = rig.surface(compositor);
+    let paint = |rig: &mut Rig, surface, side, value| {
+        rig.now += FRAME;
+        let buffer = rig.buffer(shm, side, side, value);
+        rig.attach(surface, buffer);
+        rig.commit(surface);
+    };
+    paint(&mut rig, large, 512, 1);
+    paint(&mut rig, large, 512, 2);
+    rig.now += FRAME;
+    rig.flush(1);
+    rig.units();
+    paint(&mut rig, small, 4, 1);
+    rig.flush(0);
+    assert_eq!(rig.units().len(), 1);
+    // What is small adds up all the same.
+    for value in 0..64 {
+        paint(&mut rig, small, 64, value);
+        rig.flush(0);
+    }
+    assert!(rig.units().len() < 32);
+}
+
+/// All pixels of a surface change.
+fn paint(rig: &mut Rig, surface: u32, shm: u32, side: i32, value: u8) {
+    let buffer = rig.buffer(shm, side, side, value);
+    rig.attach(surface, buffer);
+    rig.commit(surface);
+}
+
+/// A window each, the first with the keyboard in it; all have shown something of this side length.
+fn windows<const N: usize>(rig: &mut Rig, side: i32) -> ([u32; N], u32) {
+    let compositor = rig.bind("wl_compositor");
+    let shm = rig.bind("wl_shm");
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let surfaces = [(); N].map(|()| rig.surface(compositor));
+    for surface in surfaces {
+        paint(rig, surface, shm, side, 1);
+        paint(rig, surface, shm, side, 2);
+    }
+    let enter = tables::event_opcode(tables::interface("wl_keyboard").unwrap(), "enter").unwrap();
+    let wire = |id| rig.connection.wire(id).unwrap();
+    let args = vec![WireArg::Uint(1), WireArg::Object(wire(surfaces[0])), WireArg::Array(vec![])];
+    let event = Request { object: wire(keyboard), opcode: enter, args };
+    rig.tell(&ToApp::Event(event));
+    rig.flush(u64::MAX);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    rig.now += FRAME;
+    rig.units();
+    (surfaces, shm)
+}
+
+fn left(rig: &mut Rig) -> Vec<WireId> {
+    rig.units().iter().map(|unit| unit.surface).collect()
+}
+
+#[test]
+fn what_the_user_attends_to_goes_before_what_is_small_and_that_before_the_rest() {
+    let mut rig = Rig::new();
+    let ([attended, small, other], shm) = windows::<3>(&mut rig, 128);
+    paint(&mut rig, other, shm, 128, 3);
+    paint(&mut rig, small, shm, 4, 3);
+    paint(&mut rig, small, shm, 4, 4);
+    paint(&mut rig, attended, shm, 128, 3);
+    let order = [attended, small, other].map(|id| rig.connection.wire(id).unwrap());
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(left(&mut rig), order);
+}
+
+/// The budget lasts for one picture at a time, and the window with the keyboard in it always has a new one.
+#[test]
+fn no_window_waits_for_longer_than_a_quarter_of_a_second_behind_the_one_that_is_attended_to() {
+    let mut rig = Rig::new();
+    let ([attended, other], shm) = windows::<2>(&mut rig, 128);
+    let (first, second) = (rig.connection.wire(attended).unwrap(), rig.connection.wire(other).unwrap());
+    paint(&mut rig, other, shm, 128, 3);
+    let start = rig.now;
+    let mut shown = Vec::new();
+    while !shown.contains(&second) {
+        paint(&mut rig, attended, shm, 128, shown.len() as u8 + 4);
+        rig.now += FRAME;
+        rig.flush(1);
+        shown.extend(left(&mut rig));
+    }
+    let waited = rig.now.since(start);
+    assert!(waited <= Duration::from_millis(250) + FRAME, "{waited:?}");
+    assert!(shown.iter().filter(|surface| **surface == first).count() > 10, "it had its turns: {shown:?}");
+}
+
+#[test]
+fn pixels_of_a_hidden_window_wait_until_it_is_seen_but_an_acknowledged_size_does_not() {
+    let mut rig = Rig::new();
+    let ([window], shm) = windows::<1>(&mut rig, 128);
+    let base = rig.bind("xdg_wm_base");
+    let role = rig.id("xdg_surface");
+    rig.request(base, "get_xdg_surface", vec![Arg::NewId(role), Arg::Object(window)]);
+    let toplevel = rig.id("xdg_toplevel");
+    rig.request(role, "get_toplevel", vec![Arg::NewId(toplevel)]);
+    let wire = rig.connection.wire(window).unwrap();
+    rig.tell(&ToApp::Visible { surface: wire, visible: false });
+    rig.units();
+    paint(&mut rig, window, shm, 128, 3);
+    rig.now += 100 * FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(
+        (left(&mut rig), rig.connection.next_timeout().is_some_and(|due| due <= rig.now)),
+        (vec![], false)
+    );
+    rig.request(role, "set_window_geometry", [0, 0, 9, 9].map(Arg::Int).into());
+    rig.commit(window);
+    rig.flush(u64::MAX);
+    assert_eq!(left(&mut rig), [wire]);
+    paint(&mut rig, window, shm, 128, 4);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(left(&mut rig), []);
+    rig.tell(&ToApp::Visible { surface: wire, visible: true });
+    rig.flush(u64::MAX);
+    assert_eq!(left(&mut rig), [wire]);
+}

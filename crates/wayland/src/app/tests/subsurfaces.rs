@@ -1,0 +1,121 @@
+//! Commits of trees.
+
+use super::*;
+
+/// A parent with content and a synchronised child with content.
+fn tree(rig: &mut Rig) -> (u32, u32, u32, u32) {
+    let (parent, shm) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let factory = rig.bind("wl_subcompositor");
+    let child = rig.surface(compositor);
+    let subsurface = rig.id("wl_subsurface");
+    rig.request(
+        factory,
+        "get_subsurface",
+        vec![Arg::NewId(subsurface), Arg::Object(child), Arg::Object(parent)],
+    );
+    rig.units();
+    (parent, child, subsurface, shm)
+}
+
+#[test]
+fn a_synchronised_child_travels_in_its_parents_unit() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    rig.commit(child);
+    assert!(rig.units().is_empty(), "cached until the parent commits");
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let units = rig.units();
+    assert_eq!((units.len(), units[0].children.len()), (1, 1));
+    assert_eq!(units[0].children[0].content, UnitContent::Update(UpdateSeq(1)));
+}
+
+#[test]
+fn a_childs_new_pixels_never_enter_an_older_parent_unit() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    for value in [5, 6] {
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(child, buffer);
+        rig.commit(child);
+        if value == 5 {
+            rig.commit(parent);
+        }
+    }
+    // The second commit of the child is cached: the unit that left must hold the first one's pixels.
+    let mut shown = wayferry_pixels::Content::new(rig.updates[1].size, rig.updates[1].format);
+    for chunk in &rig.updates[1].chunks {
+        wayferry_pixels::Decoder::new().apply(&mut shown, chunk).unwrap();
+    }
+    assert_eq!(shown.pixels(), [5; 16]);
+    assert_eq!(rig.units().len(), 1);
+}
+
+/// A parent unit that waits may include a commit of the child that changed nothing.
+#[test]
+fn a_childs_unchanged_commit_does_not_let_newer_pixels_into_an_older_unit() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    for (value, parent_too) in [(5, true), (5, true), (6, false)] {
+        rig.flush(u64::MAX);
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(child, buffer);
+        rig.commit(child);
+        if parent_too {
+            rig.commit(parent);
+        }
+        rig.now += FRAME / 4;
+    }
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(rig.updates.len(), 2, "value 6 is cached: its parent has not committed");
+}
+
+#[test]
+fn a_child_destroyed_under_a_waiting_unit_frees_its_callbacks() {
+    let mut rig = Rig::new();
+    let (parent, child, _, _) = tree(&mut rig);
+    let frame = rig.frame(child);
+    rig.commit(child);
+    rig.commit(parent);
+    rig.events();
+    rig.request(child, "destroy", vec![]);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let freed = rig
+        .events()
+        .iter()
+        .any(|e| e.name == "delete_id" && matches!(e.args[..], [Arg::Uint(id)] if id == frame));
+    assert!(freed);
+}
+
+/// Trees may be built from the leaves up; their depth counts all the same.
+#[test]
+fn a_tree_of_subsurfaces_built_bottom_up_is_bounded() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let factory = rig.bind("wl_subcompositor");
+    let mut child = rig.surface(compositor);
+    for _ in 0..20 {
+        let parent = rig.surface(compositor);
+        let id = rig.id("wl_subsurface");
+        rig.request(factory, "get_subsurface", vec![Arg::NewId(id), Arg::Object(child), Arg::Object(parent)]);
+        child = parent;
+    }
+    assert_eq!(rig.connection.end(), Some(&End::TooMuch("subsurfaces nested")));
+}
+
+#[test]
+fn a_desynchronised_child_commits_alone() {
+    let mut rig = Rig::new();
+    let (_, child, subsurface, shm) = tree(&mut rig);
+    rig.request(subsurface, "set_desync", vec![]);
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    rig.commit(child);
+    assert_eq!(rig.units().len(), 1);
+}
