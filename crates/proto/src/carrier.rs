@@ -142,8 +142,8 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    /// How many bytes of large content may wait in the carrier: what the link takes while the run loop is busy
-    /// otherwise. The rest waits in the session, where newer content can still take its place.
+    /// How many bytes of content may wait: what the link takes while the run loop is busy otherwise. More would only get
+    /// old on its way. Of a larger update the rest waits in the session, where newer content can still take its place.
     pub fn ahead(&self) -> u64 {
         let window = self.window.max(MIN_WINDOW);
         self.rate.map_or(window, |rate| (rate / AHEAD_PER_SECOND).max(MIN_AHEAD).min(window))

@@ -376,11 +376,11 @@ impl Session {
         self.closed
     }
 
-    /// How many bytes of content and bulk may be handed over now, so that no more than about one window of them waits
-    /// here and in the carrier: max(window, 64 KiB) − unsent − what is queued here.
+    /// How many bytes of content may be handed over now, so that the link has enough to do and pictures do not get old on
+    /// their way here: [`LinkState::ahead`] − unsent − what is queued here.
     pub fn content_budget(&self, link: &LinkState) -> u64 {
         let queued = self.outgoing.queued_content() as u64;
-        link.window.max(crate::carrier::MIN_WINDOW).saturating_sub(link.unsent).saturating_sub(queued)
+        link.ahead().saturating_sub(link.unsent).saturating_sub(queued)
     }
 
     fn hello(&self) -> Hello {

@@ -344,7 +344,7 @@ fn a_stopped_channel_is_reset_and_reported_once() {
 }
 
 #[test]
-fn the_budget_leaves_one_window_unsent() {
+fn the_budget_is_what_the_link_takes_soon_less_what_waits() {
     let mut pair = Pair::ready();
     let link = LinkState { window: 100_000, unsent: 30_000, ..LinkState::default() };
     assert_eq!(pair.app().content_budget(&link), 70_000);
@@ -355,6 +355,8 @@ fn the_budget_leaves_one_window_unsent() {
     assert_eq!(pair.app().content_budget(&link), 70_000);
     assert_eq!(pair.app().content_budget(&LinkState { window: 10, ..link }), 65_536 - 30_000);
     assert_eq!(pair.app().content_budget(&LinkState { unsent: 1 << 40, ..link }), 0);
+    let slow = LinkState { rate: Some(1_250_000), ..link };
+    assert_eq!(pair.app().content_budget(&slow), 50_000 - 30_000, "40 ms of its rate");
 }
 
 /// An app side with this much room in its carrier, 40 ms of its link.
@@ -398,7 +400,7 @@ fn large_content_waits_here_while_the_carrier_has_enough() {
         app.session.set_link(Time::ZERO, &room(20_000));
         rest += handed(&app.transmits()).values().sum::<usize>();
     }
-    assert_eq!((rest, app.session.content_budget(&room(20_000))), (length, 1 << 20));
+    assert_eq!((rest, app.session.content_budget(&room(20_000))), (length, 20_000));
 }
 
 #[test]
@@ -423,5 +425,5 @@ fn an_update_of_which_nothing_has_left_is_taken_back_and_its_successor_goes_in_i
         _ => None,
     });
     assert_eq!(fills.collect::<Vec<_>>(), [1, 4, 3]);
-    assert_eq!(app.session.content_budget(&room(20_000)), 1 << 20, "nothing is queued");
+    assert_eq!(app.session.content_budget(&room(20_000)), 20_000, "nothing is queued");
 }
