@@ -2,6 +2,7 @@
 //!
 //! A [`Scene`] plays one of a few [`Sequence`]s: what a program would paint, commit after commit, with the damage that it
 //! would give. Everything is made from a seed, fonts and photographs too, so that two machines measure the same bytes.
+//! [`codec`] holds the codecs that ours is compared with, written from what is publicly said about their kind.
 //!
 //! Nothing here knows Wayland, the network, our own codec or the time. Formats other than XRGB8888 do not occur.
 //!
@@ -9,6 +10,7 @@
 //! it inside its damage only.
 
 mod canvas;
+pub mod codec;
 mod font;
 mod picture;
 mod random;
