@@ -15,6 +15,8 @@ use wayferry_sim::Samples;
 #[derive(Debug)]
 pub(crate) struct Panel {
     pub(crate) title: String,
+    /// Of the horizontal axis: a thousand of what [`Samples`] counts.
+    pub(crate) unit: &'static str,
     /// Name and samples of each line.
     pub(crate) series: Vec<(String, Samples)>,
 }
@@ -69,7 +71,7 @@ fn draw_panel<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) ->
         .ok()?;
     chart
         .configure_mesh()
-        .x_desc("ms")
+        .x_desc(panel.unit)
         .x_label_formatter(&|value| format!("{value}"))
         .y_labels(5)
         .y_label_formatter(&|nines| percent(*nines))
@@ -102,7 +104,7 @@ const HEIGHT: u32 = 300;
 /// Where the names are.
 const LEGEND: u32 = 230;
 
-/// The least left end of the horizontal axis in milliseconds; shorter times are drawn there.
+/// The least left end of the horizontal axis in its unit; what is less is drawn there.
 const SHORTEST: f64 = 0.1;
 
 /// The top of the vertical axis: 99.99 %.
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     fn panel(samples: Samples) -> Panel {
-        Panel { title: "response <ms>".into(), series: vec![("partial".into(), samples)] }
+        Panel { title: "response <ms>".into(), unit: "kB", series: vec![("partial".into(), samples)] }
     }
 
     #[test]
@@ -141,6 +143,7 @@ mod tests {
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
         assert!(svg.contains("response &lt;ms&gt;"));
         assert_eq!(svg.matches("99.9 %").count(), 2);
+        assert!(svg.contains("kB"));
     }
 
     #[test]

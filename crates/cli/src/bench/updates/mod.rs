@@ -98,6 +98,7 @@ fn panels(rows: &[Row]) -> Vec<Panel> {
     }
     let panel = |scene: &str, metric: &str, samples: fn(&Row) -> &Samples| Panel {
         title: format!("{metric}: {scene}"),
+        unit: "ms",
         series: rows
             .iter()
             .filter(|row| row::scene(row.cell) == scene)
