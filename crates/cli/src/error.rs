@@ -57,6 +57,8 @@ pub(crate) enum Error {
     Ssh { status: u8 },
     /// ssh came up but the two sides could not meet through it.
     Bootstrap(String),
+    /// A benchmark's own check of its results failed.
+    Inexact(String),
     /// A file or directory cannot be used.
     File { path: PathBuf, source: io::Error },
     /// A system call failed where none should.
@@ -92,6 +94,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
         80,
         "the program broke the Wayland protocol (`wayferry conn` only; elsewhere only its own connection ends)",
     ),
+    (81, "a benchmark got other pixels out of a codec than it had put in"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -122,6 +125,7 @@ impl Error {
             Self::Bootstrap(_) => 78,
             Self::Keymap(_) => 79,
             Self::AppViolation(_) => 80,
+            Self::Inexact(_) => 81,
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Program { .. } => 126,
             Self::Signal(2) => 130,
@@ -174,6 +178,7 @@ impl Error {
             Self::AppViolation(_) => {
                 "this is a bug of the program or of wayferry; WAYLAND_DEBUG=1 shows its messages"
             }
+            Self::Inexact(_) => "this is a bug of wayferry; the same command and seed show it again",
             Self::Program { .. } => {
                 "check the name and the PATH of the machine on which the program should run"
             }
@@ -235,6 +240,7 @@ impl fmt::Display for Error {
             Self::AppViolation(what) => {
                 write!(f, "the program broke the Wayland protocol: {}", sanitize(what))
             }
+            Self::Inexact(what) => write!(f, "a codec is not exact: {}", sanitize(what)),
             Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
             Self::RemoteMissing { binary, destination } => {
                 write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
@@ -305,6 +311,7 @@ mod tests {
             Error::Bind { address: "0.0.0.0:1".into(), source: io() },
             Error::Display { name: "wayland-1".into(), source: io() },
             Error::AppViolation(text()),
+            Error::Inexact(text()),
             Error::Program { program: "foot".into(), source: io() },
             Error::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
             Error::RemoteMissing { binary: text(), destination: text() },

@@ -14,6 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use wayferry_sim::grid::Grid;
 
 use wayferry_net::quic::Congestion;
+use wayferry_scenes::Sequence;
 
 use crate::error::Error;
 
@@ -242,8 +243,28 @@ pub(crate) enum BenchCommand {
     Updates(UpdatesFlags),
     /// Congestion controllers in virtual time: queues, start-up, changes of the link, company.
     Cc(CcFlags),
+    /// The pixel codec beside plain ones, over generated screens: bytes, processor time, time to paint.
+    ///
+    /// Whoever encodes and decodes is one thread, and its processor time is what counts. Targets are those of the design;
+    /// paint times are those of the bytes on a link that does nothing else.
+    Pixels(PixelsFlags),
     /// Put together what `bench updates --shard` wrote.
     Merge(MergeFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PixelsFlags {
+    /// Play only these: type, type-whole, gtk, term, page, video, switch, photo, same, same-4k [default: all].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = parse_sequence)]
+    pub(crate) sequences: Vec<Sequence>,
+    /// Updates of each sequence, after its first picture, which is not counted.
+    #[arg(long, value_name = "NUMBER", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) frames: u32,
+    /// Seed of fonts, words and pictures.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) out: OutFlags,
 }
 
 #[derive(Debug, Args)]
@@ -273,7 +294,7 @@ pub(crate) struct MergeFlags {
     pub(crate) out: OutFlags,
 }
 
-/// Where the results of a grid go, beside the table.
+/// Where results go, beside the table.
 #[derive(Debug, Args)]
 pub(crate) struct OutFlags {
     /// Write the results to FILE as JSON.
@@ -487,6 +508,11 @@ fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
+fn parse_sequence(text: &str) -> Result<Sequence, String> {
+    let names = || Sequence::ALL.map(Sequence::name).join(", ");
+    Sequence::named(text).ok_or_else(|| format!("expected some of {}", names()))
+}
+
 fn parse_instant(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
@@ -569,6 +595,19 @@ mod tests {
             let error = parse(line).expect_err(line);
             assert_eq!(error.code(), 64, "{line}");
             assert!(!error.to_string().contains('\n') && !error.to_string().is_empty(), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn sequences_are_named_with_commas_between() {
+        let flags = parse("wayferry bench pixels --sequences term,same-4k --frames 3").expect("parses");
+        let Command::Bench(BenchCommand::Pixels(pixels)) = flags.command else { panic!("not pixels") };
+        assert_eq!((pixels.sequences, pixels.frames), (vec![Sequence::Term, Sequence::Same4k], 3));
+        for line in [
+            "pixels --sequences terminal",
+            "pixels --frames 0",
+        ] {
+            assert!(parse(&format!("wayferry bench {line}")).is_err(), "{line}");
         }
     }
 

@@ -1,0 +1,68 @@
+//! Our codec as one of those that are compared: both ends for one surface, no network, one thread.
+
+use std::convert::Infallible;
+
+use wayferry_pixels::{Compression, Content, Decoder, Encoder, Format, Layout, Rect, Region, Size};
+use wayferry_scenes::codec::{Codec, CodecError};
+use wayferry_scenes::{Frame, Rect as SceneRect};
+
+use crate::error::Error;
+use crate::flags::Compress;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Wayferry {
+    encoder: Encoder,
+    decoder: Decoder,
+    layout: Layout,
+    /// What the app side keeps, and what the display side does.
+    ours: Content,
+    theirs: Content,
+}
+
+impl Wayferry {
+    /// For surfaces of this size, black at first.
+    pub(crate) fn new(compress: Compress, width: u32, height: u32) -> Result<Self, Error> {
+        let wrong = |error: wayferry_pixels::Error| Error::Usage(error.to_string());
+        let size = Size::new(width, height).map_err(wrong)?;
+        let layout = Layout::new(0, u64::from(width) * 4, size, Format::Xrgb8888).map_err(wrong)?;
+        let content = Content::new(size, Format::Xrgb8888);
+        let compression = match compress {
+            Compress::None => Compression::None,
+            Compress::Lz4 => Compression::Lz4,
+            Compress::Zstd(level) => Compression::Zstd(level),
+        };
+        let encoder = Encoder::new(compression);
+        Ok(Self { encoder, decoder: Decoder::new(), layout, ours: content.clone(), theirs: content })
+    }
+}
+
+impl Codec for Wayferry {
+    fn name(&self) -> &'static str {
+        "wayferry"
+    }
+
+    fn encode(&mut self, frame: &Frame<'_>) -> Vec<Vec<u8>> {
+        let rect = |rect: &SceneRect| Rect::new(rect.x, rect.y, rect.width, rect.height);
+        let damage: Region = frame.damage.iter().map(rect).collect();
+        let buffer = frame.pixels.as_flattened();
+        let read = |offset: u64, target: &mut [u8]| {
+            let start = offset as usize;
+            target.copy_from_slice(&buffer[start..start + target.len()]);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(changed) = self.ours.absorb(&self.layout, &damage, read);
+        self.encoder.encode(&self.ours, &changed)
+    }
+
+    fn decode(&mut self, message: &[u8]) -> Result<Vec<SceneRect>, CodecError> {
+        let painted =
+            self.decoder.apply(&mut self.theirs, message).map_err(|error| CodecError::Other(error.into()))?;
+        let rect = |rect: &Rect| SceneRect::new(rect.x, rect.y, rect.width, rect.height);
+        Ok(painted.rects().iter().map(rect).collect())
+    }
+
+    fn shown(&self) -> &[u8] {
+        self.theirs.pixels()
+    }
+}
