@@ -248,6 +248,8 @@ pub(crate) enum BenchCommand {
     /// Whoever encodes and decodes is one thread, and its processor time is what counts. Targets are those of the design;
     /// paint times are those of the bytes on a link that does nothing else.
     Pixels(PixelsFlags),
+    /// Find the compression that shows a picture soonest over a link: time to encode, to send and to decode.
+    Compression(CompressionFlags),
     /// Put together what `bench updates --shard` wrote.
     Merge(MergeFlags),
 }
@@ -265,6 +267,16 @@ pub(crate) struct PixelsFlags {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) out: OutFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompressionFlags {
+    /// Rate of the link, Mbit/s.
+    #[arg(long, value_name = "MBITS", default_value_t = 20.0, value_parser = parse_rate)]
+    pub(crate) rate: f64,
+    /// Use this picture instead of generated text and a generated photograph.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -513,6 +525,13 @@ fn parse_sequence(text: &str) -> Result<Sequence, String> {
     Sequence::named(text).ok_or_else(|| format!("expected some of {}", names()))
 }
 
+fn parse_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
+        _ => Err("expected Mbit/s, from 0.001 to 1000000".into()),
+    }
+}
+
 fn parse_instant(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
@@ -606,6 +625,8 @@ mod tests {
         for line in [
             "pixels --sequences terminal",
             "pixels --frames 0",
+            "compression --rate 0",
+            "compression --rate nan",
         ] {
             assert!(parse(&format!("wayferry bench {line}")).is_err(), "{line}");
         }

@@ -51,6 +51,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Bench(BenchCommand::Updates(flags)) => bench::updates::run(&flags),
         Command::Bench(BenchCommand::Cc(flags)) => bench::cc::run(&flags),
         Command::Bench(BenchCommand::Pixels(flags)) => bench::pixels::run(&own, &flags),
+        Command::Bench(BenchCommand::Compression(flags)) => bench::compression::run(&flags),
         Command::Bench(BenchCommand::Merge(flags)) => bench::updates::merge(&flags),
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),

@@ -4,6 +4,7 @@
 //! figure can be read a year later. Invariant: every figure comes from running code, none is computed from a setting.
 
 pub(crate) mod cc;
+pub(crate) mod compression;
 pub(crate) mod pixels;
 mod plot;
 mod progress;

@@ -15,8 +15,9 @@ use wayferry_scenes::Sequence;
 use wayferry_scenes::codec::{Codec, Diff, Method, Whole};
 use wayferry_sim::Samples;
 
+pub(super) use self::measure::cpu_time;
 use self::measure::{Run, play};
-use self::wayferry::Wayferry;
+pub(super) use self::wayferry::Wayferry;
 use super::plot::{Panel, draw};
 use super::progress::Bar;
 use super::{document, write_text};
