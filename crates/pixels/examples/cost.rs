@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use wayferry_pixels::{Compression, Content, Decoder, Encoder, Format, Layout, Rect, Region, Size};
+use wayferry_pixels::{Compression, Content, Decoder, Draft, Encoder, Format, Layout, Rect, Region, Size};
 
 const ROUNDS: u32 = 30;
 
@@ -28,6 +28,8 @@ fn steps() {
         Scene::new("1080p one glyph, full damage", hd, glyph, text),
         Scene::new("1080p text, all new", hd, hd.rect(), text),
         Scene::new("4K text, all new", uhd, uhd.rect(), text),
+        Scene::new("1080p text, scrolled", hd, hd.rect(), scrolled),
+        Scene::new("1080p photograph, all new", hd, hd.rect(), photograph),
         Scene::new("720p noise, all new", size(1280, 720), size(1280, 720).rect(), noise),
     ] {
         for (name, compression) in
@@ -61,8 +63,10 @@ fn threads() {
                 let mut encoder = Encoder::new(compression).with_threads(threads);
                 let (mut wall, mut cpu, mut bytes) = (Duration::MAX, Duration::MAX, 0);
                 for _ in 0..ROUNDS / 3 {
+                    let mut draft = Draft::new(size, Format::Xrgb8888);
+                    draft.replace(content.clone());
                     let (began, busy) = (Instant::now(), time_of(ClockId::ProcessCPUTime));
-                    let chunks = encoder.encode(&content, &Region::full(size));
+                    let chunks = encoder.encode(&mut draft);
                     wall = wall.min(began.elapsed());
                     cpu = cpu.min(time_of(ClockId::ProcessCPUTime) - busy);
                     bytes = chunks.iter().map(Vec::len).sum();
@@ -121,9 +125,9 @@ struct Cost {
 fn measure(scene: &Scene, compression: Compression) -> Cost {
     let size = scene.size;
     let format = Format::Xrgb8888;
-    let mut content = Content::new(size, format);
-    let mut shown = content.clone();
-    let layout = Layout::new(0, content.stride() as u64, size, format).expect("a plain layout");
+    let mut draft = Draft::new(size, format);
+    let mut shown = draft.content().clone();
+    let layout = Layout::new(0, shown.stride() as u64, size, format).expect("a plain layout");
     // pages of zeros that were never written would all be the same one, and in the cache
     let mut buffer = vec![0; layout.end() as usize];
     Scene { rect: size.rect(), ..*scene }.draw(&mut buffer, ROUNDS);
@@ -136,13 +140,12 @@ fn measure(scene: &Scene, compression: Compression) -> Cost {
             target.copy_from_slice(&buffer[offset as usize..offset as usize + target.len()]);
             Ok::<(), Infallible>(())
         };
-        let changed = content.absorb(&layout, &Region::full(size), read).expect("memory can be read");
+        draft.absorb(&layout, &Region::full(size), read).expect("memory can be read");
         let absorbed = processor_time();
-        let chunks = encoder.encode(&content, &changed);
+        let chunks = encoder.encode(&mut draft);
+        draft.forget_last();
         let encoded = processor_time();
-        for chunk in &chunks {
-            decoder.apply(&mut shown, chunk).expect("our own chunk");
-        }
+        decoder.apply(&mut shown, &chunks).expect("our own chunks");
         if round == 0 {
             continue; // brings the first picture over
         }
@@ -151,7 +154,7 @@ fn measure(scene: &Scene, compression: Compression) -> Cost {
         cost.absorb = cost.absorb.min(absorbed - start);
         cost.bytes = chunks.iter().map(Vec::len).sum();
     }
-    assert!(shown.pixels() == content.pixels() && content.pixels() == buffer);
+    assert!(shown.pixels() == draft.content().pixels() && draft.content().pixels() == buffer);
     cost
 }
 
@@ -161,6 +164,22 @@ fn text(x: u32, y: u32, round: u32) -> u32 {
     let shade = hash(cell, x % 9, y % 17);
     let level = if cell < 20 || shade.is_multiple_of(3) { 0 } else { shade % 16 };
     0xff00_0000 | ((15 - level) * 0x0011_1111)
+}
+
+/// [`text`] that moves up by 34 rows a time, but for 60 rows on top and 300 columns on the left.
+fn scrolled(x: u32, y: u32, round: u32) -> u32 {
+    if x < 300 || y < 60 { text(x, y, 0) } else { text(x, y + 34 * round, 0) }
+}
+
+/// Waves of several lengths with some grain.
+fn photograph(x: u32, y: u32, round: u32) -> u32 {
+    let (x, y) = (x as f32 + 700.0 * round as f32, y as f32);
+    let wave = |length: f32, angle: f32| ((x * angle.cos() + y * angle.sin()) / length).sin();
+    let light =
+        110.0 + 40.0 * wave(97.0, 0.4) + 30.0 * wave(31.0, 1.3) * wave(211.0, 2.2) + 9.0 * wave(7.0, 2.9);
+    let grain = hash(x as u32, y as u32, round);
+    let channel = |tint: f32, bit: u32| (light * tint + (grain >> bit & 1) as f32).clamp(0.0, 255.0) as u32;
+    0xff00_0000 | channel(1.1, 0) << 16 | channel(1.0, 7) << 8 | channel(0.8, 13)
 }
 
 fn noise(x: u32, y: u32, round: u32) -> u32 {

@@ -1,30 +1,55 @@
 //! The byte layout of a chunk.
 //!
 //! ```text
-//! u8      compression: 0 none, 1 lz4 block, 2 zstd frame
-//! number  rectangles − 1
-//! 4 ×     per rectangle: number x, number y, number width − 1, number height − 1
-//! rest    the rectangles' rows without padding, one rectangle after the other, compressed
+//! u8       compression: 0 none, 1 lz4 block, 2 zstd frame
+//! length  length of the body, in bytes
+//! rest     the body, compressed
+//! ```
+//! The body is a sequence of streams:
+//! ```text
+//! number   copies, then for each: number x, y, width − 1, height − 1, number x and y of its source
+//! number   rectangles, then for each: u8 class, number x, y, width − 1, height − 1
+//! colours  per rectangle, by class:
+//!            0 solid             its pixel
+//!            1 palette as before nothing: the palette of the rectangle of class 1 or 2 before it
+//!            2 palette           u8 colours − 1, then their first bytes, their second bytes, and so on, each less
+//!                                that of the colour before
+//!            3 picture           u8 value of the fourth channel, if the format has one
+//!            4 picture           nothing: the fourth channel has a plane
+//! numbers  per rectangle of class 1 or 2: a byte per pixel, cell by cell (64 × 64 from the rectangle's
+//!          corner, left to right, then down), each cell row by row
+//! planes   the residuals of all pictures, channel by channel: green, the lower and the higher of red and
+//!          blue; with 10 bits then the upper bytes of the three; then the fourth channel of class 4
 //! ```
 //! A number is one byte below 64, else two bytes, the first with its upper bits `01` (the short forms
-//! of RFC 9000 §16). This module knows the header only; it neither compresses nor paints.
+//! of RFC 9000 §16); a length may also be four bytes, with bits `10`. This module knows the layout only; it
+//! neither compresses nor paints.
 //!
-//! The one invariant: a header that parses holds between 1 and [`MAX_CHUNK_RECTS`] rectangles inside
-//! the surface, which need at most [`MAX_CHUNK_PIXELS`] bytes.
+//! The one invariant: of a body that parses every range lies inside it, every copy and rectangle inside the
+//! surface, and every number below the count of its palette.
 
+use std::ops::Range;
+
+use crate::classify::CELL;
 use crate::error::Error;
+use crate::format::Format;
 use crate::geometry::{Rect, Size};
+use crate::palette::MAX_COLOURS;
+use crate::picture::{Channels, FOURTH};
 
 /// Longest chunk, in bytes.
 pub const MAX_CHUNK: usize = 64 << 10;
 
-/// Most bytes of pixels a chunk may decompress to.
-pub const MAX_CHUNK_PIXELS: usize = 256 << 10;
+/// Most bytes that a chunk may decompress to.
+pub const MAX_CHUNK_BODY: usize = 512 << 10;
 
 /// Most rectangles in a chunk.
-pub const MAX_CHUNK_RECTS: usize = 256;
+pub const MAX_CHUNK_RECTS: usize = 4096;
 
-/// How the pixels of a chunk are compressed.
+/// Most copies in a chunk.
+pub const MAX_CHUNK_COPIES: usize = 1024;
+
+/// How the body of a chunk is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Raw,
@@ -32,72 +57,135 @@ pub(crate) enum Codec {
     Zstd,
 }
 
-/// A parsed header.
-#[derive(Debug)]
-pub(crate) struct Header {
-    pub(crate) codec: Codec,
-    /// Bytes the rectangles need.
-    pub(crate) bytes: usize,
-    /// Where the payload starts in the chunk.
-    pub(crate) payload: usize,
+/// A rectangle of the content before the update that is also the content of another one after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copy {
+    /// Where it is painted.
+    pub(crate) rect: Rect,
+    /// Corner of where it comes from.
+    pub(crate) x: u32,
+    pub(crate) y: u32,
 }
 
-impl Header {
-    /// Parses the header of `chunk`; its rectangles go to `rects`.
-    pub(crate) fn parse(
-        chunk: &[u8],
-        size: Size,
-        pixel: usize,
-        rects: &mut Vec<Rect>,
-    ) -> Result<Self, Error> {
-        rects.clear();
-        if chunk.len() > MAX_CHUNK {
-            return Err(Error::ChunkTooLong { length: chunk.len() });
-        }
-        let mut reader = Reader { bytes: chunk, at: 0 };
-        let codec = match reader.byte()? {
-            0 => Codec::Raw,
-            1 => Codec::Lz4,
-            2 => Codec::Zstd,
-            code => return Err(Error::ChunkCodec { code }),
-        };
-        let count = reader.number()? as usize + 1;
-        if count > MAX_CHUNK_RECTS {
-            return Err(Error::ChunkRects { count });
-        }
-        let mut bytes = 0;
-        for _ in 0..count {
-            let rect = Rect {
-                x: reader.number()?,
-                y: reader.number()?,
-                width: reader.number()? + 1,
-                height: reader.number()? + 1,
-            };
-            if !size.rect().contains(rect) {
-                return Err(Error::ChunkOutside { rect, size });
-            }
-            bytes += rect.area() as usize * pixel;
-            if bytes > MAX_CHUNK_PIXELS {
-                return Err(Error::ChunkPixels { bytes });
-            }
-            rects.push(rect);
-        }
-        Ok(Self { codec, bytes, payload: reader.at })
+impl Copy {
+    /// Where it comes from.
+    pub(crate) fn source(self) -> Rect {
+        Rect { x: self.x, y: self.y, ..self.rect }
     }
 }
 
-/// Writes a header to the end of `target`.
-pub(crate) fn write_header(target: &mut Vec<u8>, codec: Codec, rects: &[Rect]) {
+/// A rectangle as a chunk lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) rect: Rect,
+    pub(crate) fill: Fill,
+}
+
+/// What to paint it with; ranges are of the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// The colour lies at this place.
+    Solid(usize),
+    /// Where the palette's colours and the numbers lie.
+    Palette { colours: Range<usize>, numbers: usize },
+    /// Where the residuals lie; where there are none, an empty range.
+    Picture { planes: [Range<usize>; 7], constant: Option<u8> },
+}
+
+/// A parsed body.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) copies: Vec<Copy>,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// The head of a chunk: compression, length of the body, and where the rest starts.
+pub(crate) fn parse_head(chunk: &[u8]) -> Result<(Codec, usize, usize), Error> {
+    if chunk.len() > MAX_CHUNK {
+        return Err(Error::ChunkTooLong { length: chunk.len() });
+    }
+    let mut reader = Reader { bytes: chunk, at: 0 };
+    let codec = match reader.byte()? {
+        0 => Codec::Raw,
+        1 => Codec::Lz4,
+        2 => Codec::Zstd,
+        code => return Err(Error::ChunkCodec { code }),
+    };
+    let length = reader.length()?;
+    if length > MAX_CHUNK_BODY {
+        return Err(Error::ChunkBody { length });
+    }
+    Ok((codec, length, reader.at))
+}
+
+/// Writes the head of a chunk to the end of `target`.
+pub(crate) fn write_head(target: &mut Vec<u8>, codec: Codec, length: usize) {
     target.push(match codec {
         Codec::Raw => 0,
         Codec::Lz4 => 1,
         Codec::Zstd => 2,
     });
-    write_number(target, rects.len() as u32 - 1);
-    for rect in rects {
-        for value in [rect.x, rect.y, rect.width - 1, rect.height - 1] {
-            write_number(target, value);
+    if length < 1 << 14 {
+        write_number(target, length as u32);
+    } else {
+        target.extend_from_slice(&(length as u32 | 0x8000_0000).to_be_bytes());
+    }
+}
+
+/// The classes of rectangles.
+pub(crate) const SOLID: u8 = 0;
+pub(crate) const SAME_PALETTE: u8 = 1;
+pub(crate) const PALETTE: u8 = 2;
+pub(crate) const PICTURE: u8 = 3;
+pub(crate) const WHOLE_PICTURE: u8 = 4;
+
+pub(crate) fn write_copies(target: &mut Vec<u8>, copies: &[Copy]) {
+    write_number(target, copies.len() as u32);
+    for Copy { rect, x, y } in copies {
+        write_rect(target, *rect);
+        write_number(target, *x);
+        write_number(target, *y);
+    }
+}
+
+pub(crate) fn write_rects(target: &mut Vec<u8>, rects: impl ExactSizeIterator<Item = (u8, Rect)>) {
+    write_number(target, rects.len() as u32);
+    for (class, rect) in rects {
+        target.push(class);
+        write_rect(target, rect);
+    }
+}
+
+/// Writes the colours of a palette, which must have at least one.
+pub(crate) fn write_palette(target: &mut Vec<u8>, colours: &[u32], pixel: usize) {
+    target.push((colours.len() - 1) as u8);
+    for byte in 0..pixel {
+        let mut before = 0u8;
+        for colour in colours {
+            let value = colour.to_le_bytes()[byte];
+            target.push(value.wrapping_sub(before));
+            before = value;
         }
+    }
+}
+
+/// The pixels of a palette's colours.
+pub(crate) fn palette<const PIXEL: usize>(bytes: &[u8]) -> [[u8; PIXEL]; 256] {
+    let count = bytes.len() / PIXEL;
+    let mut table = [[0; PIXEL]; 256];
+    for byte in 0..PIXEL {
+        let mut value = 0u8;
+        for (colour, step) in table.iter_mut().zip(&bytes[byte * count..(byte + 1) * count]) {
+            value = value.wrapping_add(*step);
+            colour[byte] = value;
+        }
+    }
+    table
+}
+
+fn write_rect(target: &mut Vec<u8>, rect: Rect) {
+    for value in [rect.x, rect.y, rect.width - 1, rect.height - 1] {
+        write_number(target, value);
     }
 }
 
@@ -110,6 +198,114 @@ fn write_number(target: &mut Vec<u8>, value: u32) {
     }
 }
 
+impl Body {
+    /// Parses the body of a chunk for a surface of this size and format.
+    pub(crate) fn parse(body: &[u8], size: Size, format: Format) -> Result<Self, Error> {
+        let mut reader = Reader { bytes: body, at: 0 };
+        let copies = copies(&mut reader, size)?;
+        let listed = rects(&mut reader, size)?;
+        let channels = Channels::of(format);
+        let mut pieces = fills(&mut reader, listed, format.bytes_per_pixel(), channels)?;
+        for piece in &mut pieces {
+            if let Fill::Palette { colours, numbers } = &mut piece.fill {
+                let count = colours.len() / format.bytes_per_pixel();
+                *numbers = numbers_of(&mut reader, piece.rect, count)?;
+            }
+        }
+        for plane in 0..7 {
+            for Piece { rect, fill } in &mut pieces {
+                let Fill::Picture { planes, constant } = fill else { continue };
+                if plane < channels.colour_planes() || (plane == FOURTH && constant.is_none()) {
+                    planes[plane] = reader.take(rect.area() as usize)?;
+                }
+            }
+        }
+        match body.len() - reader.at {
+            0 => Ok(Self { copies, pieces }),
+            bytes => Err(Error::ChunkRest { bytes }),
+        }
+    }
+}
+
+fn copies(reader: &mut Reader<'_>, size: Size) -> Result<Vec<Copy>, Error> {
+    let count = reader.number()? as usize;
+    if count > MAX_CHUNK_COPIES {
+        return Err(Error::ChunkCopies { count });
+    }
+    let mut copies = Vec::with_capacity(count);
+    for _ in 0..count {
+        let copy = Copy { rect: reader.rect(size)?, x: reader.number()?, y: reader.number()? };
+        inside(copy.source(), size)?;
+        copies.push(copy);
+    }
+    Ok(copies)
+}
+
+fn rects(reader: &mut Reader<'_>, size: Size) -> Result<Vec<(u8, Rect)>, Error> {
+    let count = reader.number()? as usize;
+    if count > MAX_CHUNK_RECTS {
+        return Err(Error::ChunkRects { count });
+    }
+    (0..count).map(|_| Ok((reader.byte()?, reader.rect(size)?))).collect()
+}
+
+/// Reads the colours; numbers and planes are left to be found.
+fn fills(
+    reader: &mut Reader<'_>,
+    listed: Vec<(u8, Rect)>,
+    pixel: usize,
+    channels: Channels,
+) -> Result<Vec<Piece>, Error> {
+    let mut palette = None;
+    let mut pieces = Vec::with_capacity(listed.len());
+    for (class, rect) in listed {
+        let picture = |constant| Fill::Picture { planes: Default::default(), constant };
+        let fill = match class {
+            SOLID => Fill::Solid(reader.take(pixel)?.start),
+            SAME_PALETTE | PALETTE => {
+                if class == PALETTE {
+                    let count = usize::from(reader.byte()?) + 1;
+                    if count > MAX_COLOURS {
+                        return Err(Error::ChunkField);
+                    }
+                    palette = Some(reader.take(count * pixel)?);
+                }
+                let colours = palette.clone().ok_or(Error::ChunkField)?;
+                Fill::Palette { colours, numbers: 0 }
+            }
+            PICTURE if channels.has_fourth() => picture(Some(reader.byte()?)),
+            PICTURE => picture(Some(0)),
+            WHOLE_PICTURE if channels.has_fourth() => picture(None),
+            _ => return Err(Error::ChunkField),
+        };
+        pieces.push(Piece { rect, fill });
+    }
+    Ok(pieces)
+}
+
+/// Where the numbers of a rectangle start, after a look at each.
+fn numbers_of(reader: &mut Reader<'_>, rect: Rect, count: usize) -> Result<usize, Error> {
+    let range = reader.take(rect.area() as usize)?;
+    let most = reader.bytes[range.clone()].iter().copied().fold(0, u8::max);
+    if usize::from(most) >= count {
+        return Err(Error::ChunkNumber { number: most, count });
+    }
+    Ok(range.start)
+}
+
+/// The cells of a palette rectangle, in the order of their numbers.
+pub(crate) fn cells(rect: Rect) -> impl Iterator<Item = Rect> {
+    (rect.y..rect.bottom()).step_by(CELL as usize).flat_map(move |y| {
+        (rect.x..rect.right())
+            .step_by(CELL as usize)
+            .map(move |x| Rect::between(x, y, (x + CELL).min(rect.right()), (y + CELL).min(rect.bottom())))
+    })
+}
+
+fn inside(rect: Rect, size: Size) -> Result<Rect, Error> {
+    if size.rect().contains(rect) { Ok(rect) } else { Err(Error::ChunkOutside { rect, size }) }
+}
+
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -117,9 +313,15 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn byte(&mut self) -> Result<u8, Error> {
-        let byte = *self.bytes.get(self.at).ok_or(Error::ChunkTruncated)?;
-        self.at += 1;
-        Ok(byte)
+        Ok(self.bytes[self.take(1)?.start])
+    }
+
+    /// The next `length` bytes.
+    fn take(&mut self, length: usize) -> Result<Range<usize>, Error> {
+        let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len());
+        let range = self.at..end.ok_or(Error::ChunkTruncated)?;
+        self.at = range.end;
+        Ok(range)
     }
 
     fn number(&mut self) -> Result<u32, Error> {
@@ -129,5 +331,24 @@ impl Reader<'_> {
             1 => Ok(u32::from(first & 0x3f) << 8 | u32::from(self.byte()?)),
             _ => Err(Error::ChunkField),
         }
+    }
+
+    fn length(&mut self) -> Result<usize, Error> {
+        if self.bytes.get(self.at).is_none_or(|first| first >> 6 != 2) {
+            return Ok(self.number()? as usize);
+        }
+        let mut bytes = [0; 4];
+        bytes.copy_from_slice(&self.bytes[self.take(4)?]);
+        Ok((u32::from_be_bytes(bytes) & 0x3fff_ffff) as usize)
+    }
+
+    fn rect(&mut self, size: Size) -> Result<Rect, Error> {
+        let rect = Rect {
+            x: self.number()?,
+            y: self.number()?,
+            width: self.number()? + 1,
+            height: self.number()? + 1,
+        };
+        inside(rect, size)
     }
 }

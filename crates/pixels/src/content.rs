@@ -13,6 +13,7 @@ use crate::format::Format;
 use crate::geometry::{Rect, Size};
 use crate::region::Region;
 use crate::tighten::Tightener;
+use crate::tiles::{TILE, Tiles};
 
 /// The pixels of a surface: tightly packed rows, top to bottom.
 #[derive(Clone)]
@@ -84,6 +85,17 @@ impl Content {
         &mut self,
         layout: &Layout,
         damage: &Region,
+        read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Region, E> {
+        self.absorb_keeping(layout, damage, None, read)
+    }
+
+    /// As [`Self::absorb`]; rows of tiles are kept before they change.
+    pub(crate) fn absorb_keeping<E>(
+        &mut self,
+        layout: &Layout,
+        damage: &Region,
+        before: Option<&mut Tiles>,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Region, E> {
         assert_eq!(
@@ -92,13 +104,13 @@ impl Content {
             "a layout of this size and format"
         );
         let mut scratch = Scratch::default();
-        let mut tightener = Tightener::new(self.size.width);
+        let mut notes = Notes { tightener: Tightener::new(self.size.width), before };
         for rect in damage.clip(self.size).rects() {
-            tightener.begin(*rect);
-            self.absorb_rect(layout, *rect, &mut scratch, &mut tightener, &mut read)?;
-            tightener.end();
+            notes.tightener.begin(*rect);
+            self.absorb_rect(layout, *rect, &mut scratch, &mut notes, &mut read)?;
+            notes.tightener.end();
         }
-        Ok(tightener.into_region())
+        Ok(notes.tightener.into_region())
     }
 
     fn absorb_rect<E>(
@@ -106,7 +118,7 @@ impl Content {
         layout: &Layout,
         rect: Rect,
         scratch: &mut Scratch,
-        tightener: &mut Tightener,
+        notes: &mut Notes<'_>,
         read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let pixel = self.format.bytes_per_pixel();
@@ -123,20 +135,32 @@ impl Content {
             read(offset, bytes)?;
             for row in 0..rows {
                 let start = row as usize * step;
-                self.absorb_row(y + row, rect, &bytes[start..start + length], tightener);
+                self.absorb_row(y + row, rect, &bytes[start..start + length], notes);
             }
             y += rows;
         }
         Ok(())
     }
 
-    fn absorb_row(&mut self, y: u32, rect: Rect, new: &[u8], tightener: &mut Tightener) {
+    fn absorb_row(&mut self, y: u32, rect: Rect, new: &[u8], notes: &mut Notes<'_>) {
+        if self.row(y, rect.x, rect.width) == new {
+            return;
+        }
         let pixel = self.format.bytes_per_pixel();
-        let span = self.span(y, rect.x, rect.width);
-        let old = &mut self.pixels[span];
-        if old != new {
-            tightener.row(y, old, new, pixel);
-            old.copy_from_slice(new);
+        let mut x = rect.x;
+        while x < rect.right() {
+            let end = ((x / TILE + 1) * TILE).min(rect.right());
+            let new = &new[(x - rect.x) as usize * pixel..(end - rect.x) as usize * pixel];
+            let span = self.span(y, x, end - x);
+            if self.pixels[span.clone()] != *new {
+                if let Some(before) = &mut notes.before {
+                    before.keep(self, x / TILE, y);
+                }
+                let old = &mut self.pixels[span];
+                notes.tightener.row(y, x, old, new, pixel);
+                old.copy_from_slice(new);
+            }
+            x = end;
         }
     }
 
@@ -144,9 +168,21 @@ impl Content {
     pub(crate) fn write(&mut self, rect: Rect, source: &[u8]) {
         let length = rect.width as usize * self.format.bytes_per_pixel();
         for (y, row) in (rect.y..rect.bottom()).zip(source.chunks_exact(length)) {
-            let span = self.span(y, rect.x, rect.width);
-            self.pixels[span].copy_from_slice(row);
+            self.row_mut(y, rect.x, rect.width).copy_from_slice(row);
         }
+    }
+
+    /// `width` pixels of row `y` from column `x`, to be painted.
+    pub(crate) fn row_mut(&mut self, y: u32, x: u32, width: u32) -> &mut [u8] {
+        let span = self.span(y, x, width);
+        &mut self.pixels[span]
+    }
+
+    /// Moves `width` pixels inside the content, from one row and column to another.
+    pub(crate) fn move_row(&mut self, from: (u32, u32), to: (u32, u32), width: u32) {
+        let source = self.span(from.1, from.0, width);
+        let target = self.span(to.1, to.0, width).start;
+        self.pixels.copy_within(source, target);
     }
 
     fn span(&self, y: u32, x: u32, width: u32) -> Range<usize> {
@@ -207,6 +243,12 @@ impl Layout {
         }
         (BAND as u64 / self.stride).clamp(1, 1 << 16) as u32
     }
+}
+
+/// What is noted while a buffer is compared: what changes, and what was there before.
+struct Notes<'a> {
+    tightener: Tightener,
+    before: Option<&'a mut Tiles>,
 }
 
 /// Memory that buffers are read into.

@@ -6,8 +6,8 @@ use crate::geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
 
 /// A refused size, layout or chunk.
 ///
-/// `Size` and `Layout` are the fault of whoever described the buffer (the program); the others are
-/// the fault of whoever made the chunk (the peer).
+/// `Size` and `Layout` are the fault of whoever described the buffer (the program), `ChunkShape` that of the
+/// caller; the others are the fault of whoever made the chunk (the peer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,7 +25,7 @@ pub enum Error {
         /// The smallest stride that holds a row, in bytes.
         row: u64,
     },
-    /// A chunk ends inside its header.
+    /// A chunk ends before what it announces.
     ChunkTruncated,
     /// A chunk is longer than [`MAX_CHUNK`](crate::MAX_CHUNK).
     ChunkTooLong {
@@ -37,30 +37,63 @@ pub enum Error {
         /// The code found.
         code: u8,
     },
-    /// A header field is larger than any valid one.
+    /// A field has a value that it cannot have.
     ChunkField,
+    /// A chunk announces more than [`MAX_CHUNK_BODY`](crate::MAX_CHUNK_BODY).
+    ChunkBody {
+        /// The length it announces, in bytes.
+        length: usize,
+    },
+    /// A chunk lists more copies than [`MAX_CHUNK_COPIES`](crate::MAX_CHUNK_COPIES).
+    ChunkCopies {
+        /// How many it lists.
+        count: usize,
+    },
+    /// A pixel has a number that its palette does not have.
+    ChunkNumber {
+        /// The number.
+        number: u8,
+        /// Colours of the palette.
+        count: usize,
+    },
+    /// A chunk goes on behind what it announces.
+    ChunkRest {
+        /// By how many bytes.
+        bytes: usize,
+    },
+    /// A chunk was opened for a surface of another size or format.
+    ChunkShape,
+    /// The chunks of an update paint, or copy, more pixels than the surface has.
+    UpdateArea {
+        /// The pixels, as far as counted.
+        pixels: u64,
+        /// The surface's size.
+        size: Size,
+    },
+    /// The chunks of an update need more memory than any for this surface may.
+    UpdateMemory {
+        /// Bytes needed, as far as counted.
+        bytes: usize,
+        /// Most bytes allowed.
+        most: usize,
+    },
     /// A chunk lists more rectangles than [`MAX_CHUNK_RECTS`](crate::MAX_CHUNK_RECTS).
     ChunkRects {
         /// How many it lists.
         count: usize,
     },
-    /// A rectangle of a chunk does not lie inside the surface.
+    /// A rectangle of a chunk, or the source of a copy, does not lie inside the surface.
     ChunkOutside {
         /// The rectangle.
         rect: Rect,
         /// The surface's size.
         size: Size,
     },
-    /// The rectangles of a chunk hold more than [`MAX_CHUNK_PIXELS`](crate::MAX_CHUNK_PIXELS).
-    ChunkPixels {
-        /// How many bytes of pixels they hold, as far as counted.
-        bytes: usize,
-    },
-    /// The pixels of a chunk do not decompress to what its rectangles need.
+    /// A chunk does not decompress to the length that it announces.
     ChunkPayload {
-        /// Bytes the rectangles need.
+        /// The length it announces, in bytes.
         expected: usize,
-        /// Bytes the payload gave; `None` if it is not valid compressed data or gives too many.
+        /// Bytes it gave; `None` if it is not valid compressed data or gives too many.
         got: Option<usize>,
     },
 }
@@ -77,22 +110,36 @@ impl fmt::Display for Error {
             Self::Layout { stride, row } => {
                 write!(f, "buffer stride {stride} does not fit rows of {row} bytes")
             }
-            Self::ChunkTruncated => write!(f, "chunk ends inside its header"),
+            Self::ChunkTruncated => write!(f, "chunk ends before what it announces"),
             Self::ChunkTooLong { length } => write!(f, "chunk of {length} bytes is too long"),
             Self::ChunkCodec { code } => write!(f, "chunk has unknown compression {code}"),
-            Self::ChunkField => write!(f, "chunk has a header field out of range"),
+            Self::ChunkField => write!(f, "chunk has a field out of range"),
             Self::ChunkRects { count } => write!(f, "chunk lists {count} rectangles"),
             Self::ChunkOutside { rect, size } => write!(
                 f,
                 "chunk rectangle {}x{} at {},{} is outside a surface of {}x{}",
                 rect.width, rect.height, rect.x, rect.y, size.width, size.height
             ),
-            Self::ChunkPixels { bytes } => write!(f, "chunk holds {bytes} bytes of pixels or more"),
+            Self::ChunkBody { length } => write!(f, "chunk announces {length} bytes"),
+            Self::ChunkCopies { count } => write!(f, "chunk lists {count} copies"),
+            Self::ChunkNumber { number, count } => {
+                write!(f, "chunk has a pixel of colour {number} in a palette of {count}")
+            }
+            Self::ChunkRest { bytes } => write!(f, "chunk goes on for {bytes} bytes behind its end"),
+            Self::ChunkShape => write!(f, "chunk was opened for another size or format"),
+            Self::UpdateArea { pixels, size } => write!(
+                f,
+                "update paints {pixels} pixels or more of a surface of {}x{}",
+                size.width, size.height
+            ),
+            Self::UpdateMemory { bytes, most } => {
+                write!(f, "update needs {bytes} bytes or more where {most} are allowed")
+            }
             Self::ChunkPayload { expected, got: Some(got) } => {
-                write!(f, "chunk gives {got} bytes of pixels where {expected} are needed")
+                write!(f, "chunk gives {got} bytes where it announces {expected}")
             }
             Self::ChunkPayload { expected, got: None } => {
-                write!(f, "chunk does not decompress to {expected} bytes of pixels")
+                write!(f, "chunk does not decompress to {expected} bytes")
             }
         }
     }

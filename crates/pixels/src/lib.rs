@@ -1,33 +1,42 @@
 //! Surface content: damage, comparison, chunk codec, apply.
 //!
-//! The app side keeps one [`Content`] per surface. [`Content::absorb`] reads the damaged part of a
-//! new buffer, keeps what differs and says where; an [`Encoder`] turns any such [`Region`] into
-//! chunks. The display side keeps a `Content` of the same size and format and feeds it the chunks,
-//! in any order, through a [`Decoder`]. [`map`] turns surface damage into buffer damage and
-//! [`convert`] rewrites rows for compositors that lack a format.
+//! The app side keeps one [`Draft`] per surface. [`Draft::absorb`] reads the damaged part of a new buffer,
+//! keeps what differs and what was there before; an [`Encoder`] turns all that into the chunks of an update.
+//! The display side keeps a [`Content`] of the same size and format and feeds it the chunks of one update
+//! after the other, those of each in any order, through a [`Decoder`]. [`map`] turns surface damage into
+//! buffer damage and [`convert`] rewrites rows for compositors that lack a format.
 //!
-//! This crate knows no Wayland objects, no sockets and no streams; buffers are read through a
-//! callback and chunks are plain bytes. Nothing here waits, and nothing here keeps history: a chunk
-//! can be decoded without any other.
+//! Updates have three kinds of parts: copies of what the display has already, solid or few-coloured
+//! rectangles, and pictures. This crate knows no Wayland objects, no sockets and no streams; buffers are
+//! read through a callback and chunks are plain bytes. Nothing here waits, and no compressor remembers
+//! anything: a chunk can be decoded without any other, from the content before its update.
 //!
-//! The one invariant: after every chunk that was encoded for a region has been applied, the two
-//! contents are equal byte for byte inside that region.
+//! The one invariant: after every update has been applied, in sequence, the two contents are equal byte for
+//! byte, the unused bits of pixels included.
 
-mod apply;
 mod chunk;
+mod classify;
+mod compose;
 mod content;
 pub mod convert;
+mod decode;
+mod draft;
 mod encode;
 mod error;
 mod format;
 mod geometry;
 pub mod map;
+mod palette;
+mod picture;
 mod region;
+mod scroll;
 mod tighten;
+mod tiles;
 
-pub use apply::Decoder;
-pub use chunk::{MAX_CHUNK, MAX_CHUNK_PIXELS, MAX_CHUNK_RECTS};
+pub use chunk::{MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIES, MAX_CHUNK_RECTS};
 pub use content::{Content, Layout};
+pub use decode::{Decoder, Opened};
+pub use draft::Draft;
 pub use encode::{Compression, Encoder, Watch};
 pub use error::Error;
 pub use format::Format;

@@ -19,7 +19,6 @@ pub(crate) struct Tightener {
     last: usize,
     /// Index of the current band: its first row divided by [`CELL`].
     band: u32,
-    damage: Rect,
     /// Boxes that ended in the previous band, by their column.
     open: Vec<Rect>,
     done: Vec<Rect>,
@@ -33,7 +32,6 @@ impl Tightener {
             first: usize::MAX,
             last: 0,
             band: 0,
-            damage: Rect::default(),
             open: Vec::new(),
             done: Vec::new(),
         }
@@ -41,7 +39,6 @@ impl Tightener {
 
     /// Rows of this rectangle follow.
     pub(crate) fn begin(&mut self, damage: Rect) {
-        self.damage = damage;
         self.band = damage.y / CELL;
     }
 
@@ -51,8 +48,8 @@ impl Tightener {
         self.done.append(&mut self.open);
     }
 
-    /// Row `y` of the damage rectangle, before and after; rows come from top to bottom.
-    pub(crate) fn row(&mut self, y: u32, old: &[u8], new: &[u8], pixel: usize) {
+    /// Pixels of row `y` from column `x` on, before and after; rows come from top to bottom.
+    pub(crate) fn row(&mut self, y: u32, x: u32, old: &[u8], new: &[u8], pixel: usize) {
         let band = y / CELL;
         if band != self.band {
             self.close_band();
@@ -61,14 +58,23 @@ impl Tightener {
             }
             self.band = band;
         }
-        let (mut x, right) = (self.damage.x, self.damage.right());
+        let (left, right) = (x, x + (new.len() / pixel) as u32);
+        let mut x = left;
         while x < right {
             let end = ((x / CELL + 1) * CELL).min(right);
-            let bytes = (x - self.damage.x) as usize * pixel..(end - self.damage.x) as usize * pixel;
-            if let Some((first, last)) = differing(&old[bytes.clone()], &new[bytes]) {
+            let bytes = (x - left) as usize * pixel..(end - left) as usize * pixel;
+            let (old, new) = (&old[bytes.clone()], &new[bytes]);
+            let column = (x / CELL) as usize;
+            // most rows of a cell that changes add nothing but their height
+            let whole = self.cells[column].is_some_and(|cell| cell.x == x && cell.right() == end);
+            if whole {
+                if old != new {
+                    self.mark(column, Rect::between(x, y, end, y + 1));
+                }
+            } else if let Some((first, last)) = differing(old, new) {
                 let changed =
                     Rect::between(x + (first / pixel) as u32, y, x + (last / pixel) as u32 + 1, y + 1);
-                self.mark((x / CELL) as usize, changed);
+                self.mark(column, changed);
             }
             x = end;
         }

@@ -1,11 +1,13 @@
-//! A program paints into its buffers and commits; the display side gets chunks in any order. After
-//! every delivery both contents equal what the program's buffer shows.
+//! A program paints into its buffers and commits; the display side gets the chunks of each update in any
+//! order. After every delivery both contents equal what the program's buffer shows, whatever was folded into
+//! one update and whatever was encoded in between and never sent.
 
 use std::convert::Infallible;
 
 use proptest::prelude::*;
 use wayferry_pixels::{
-    Compression, Content, Decoder, Encoder, Format, Layout, MAX_CHUNK, Rect, Region, Size, Watch,
+    Compression, Content, Decoder, Draft, Encoder, Format, Layout, MAX_CHUNK, Opened, Rect, Region, Size,
+    Watch,
 };
 
 /// How the program's buffer for a commit lies in memory.
@@ -20,6 +22,12 @@ enum Paint {
     Solid(u8),
     Noise(u64),
     Stripes,
+    /// Few colours, with rows that differ.
+    Text(u64),
+    /// Colours that change slowly.
+    Photo(u64),
+    /// What is there moves down by so many rows, or up; the rows that come in are as they were.
+    Scroll(i32),
 }
 
 #[derive(Clone, Debug)]
@@ -29,8 +37,20 @@ struct Commit {
     /// What is damaged beyond it.
     overdamage: Vec<Rect>,
     buffer: Buffer,
-    /// Whether the changes so far are sent after this commit, and how their chunks are shuffled.
-    deliver: Option<u64>,
+    then: Then,
+}
+
+/// What happens after a commit.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// Nothing: the next one is folded into it.
+    Fold,
+    /// The changes so far are sent, with their chunks in an order made from this number.
+    Deliver(u64),
+    /// An update is made, and taken back at once.
+    TakeBack,
+    /// An update is made, and taken back after the next commit.
+    TakeBackLater,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +62,7 @@ struct Story {
 }
 
 fn story() -> impl Strategy<Value = Story> {
-    let side = prop_oneof![1..4u32, 1..40u32, 100..300u32];
+    let side = prop_oneof![1..4u32, 1..40u32, 100..300u32, 300..700u32];
     (side.clone(), side, 0..Format::ALL.len(), 0..3usize).prop_flat_map(
         |(width, height, format, compression)| {
             let size = Size::new(width, height).unwrap();
@@ -60,27 +80,38 @@ fn commit(size: Size) -> impl Strategy<Value = Commit> {
     let paint = prop_oneof![
         any::<u8>().prop_map(Paint::Solid),
         any::<u64>().prop_map(Paint::Noise),
-        Just(Paint::Stripes)
+        Just(Paint::Stripes),
+        any::<u64>().prop_map(Paint::Text),
+        any::<u64>().prop_map(Paint::Photo),
+        (-60..60i32).prop_map(Paint::Scroll),
+        (-60..60i32).prop_map(Paint::Scroll),
+    ];
+    let then = prop_oneof![
+        2 => Just(Then::Fold),
+        4 => any::<u64>().prop_map(Then::Deliver),
+        1 => Just(Then::TakeBack),
+        1 => Just(Then::TakeBackLater),
     ];
     (
         prop::collection::vec((rect(size), paint), 0..8),
         prop::collection::vec(rect(size), 0..4),
         (0..50u64, prop_oneof![Just(0u64), 1..70u64, 4000..5000u64]),
-        any::<Option<u64>>(),
+        then,
     )
-        .prop_map(|(painted, overdamage, (offset, padding), deliver)| Commit {
+        .prop_map(|(painted, overdamage, (offset, padding), then)| Commit {
             painted,
             overdamage,
             buffer: Buffer { offset, padding },
-            deliver,
+            then,
         })
 }
 
 fn rect(size: Size) -> impl Strategy<Value = Rect> {
-    (0..size.width(), 0..size.height()).prop_flat_map(move |(x, y)| {
+    let part = (0..size.width(), 0..size.height()).prop_flat_map(move |(x, y)| {
         (1..=size.width() - x, 1..=size.height() - y)
             .prop_map(move |(width, height)| Rect::new(x, y, width, height))
-    })
+    });
+    prop_oneof![4 => part, 1 => Just(size.rect())]
 }
 
 /// What the program wants to show: rows without padding.
@@ -97,16 +128,42 @@ impl Picture {
     }
 
     fn paint(&mut self, rect: Rect, paint: Paint) {
+        if let Paint::Scroll(distance) = paint {
+            return self.scroll(rect, distance);
+        }
         let mut seed = 1;
+        let mut colour = [0x80u8; 4];
         for y in rect.y..rect.bottom() {
             let start = (y * self.size.width() + rect.x) as usize * self.pixel;
-            for byte in &mut self.bytes[start..start + rect.width as usize * self.pixel] {
+            let row = &mut self.bytes[start..start + rect.width as usize * self.pixel];
+            for (index, byte) in row.iter_mut().enumerate() {
                 *byte = match paint {
                     Paint::Solid(value) => value,
                     Paint::Stripes => (y % 3) as u8,
                     Paint::Noise(salt) => noise(&mut seed, salt),
+                    Paint::Text(salt) => [0, 0, 0, 7, 0xff][usize::from(noise(&mut seed, salt)) % 5],
+                    Paint::Photo(salt) => {
+                        let channel = &mut colour[index % self.pixel];
+                        *channel = channel.wrapping_add(noise(&mut seed, salt) % 5).wrapping_sub(2);
+                        *channel
+                    }
+                    Paint::Scroll(_) => *byte,
                 };
             }
+        }
+    }
+
+    fn scroll(&mut self, rect: Rect, distance: i32) {
+        let before = self.bytes.clone();
+        for y in rect.y..rect.bottom() {
+            let Some(from) =
+                y.checked_add_signed(-distance).filter(|from| (rect.y..rect.bottom()).contains(from))
+            else {
+                continue;
+            };
+            let place = |y: u32| (y * self.size.width() + rect.x) as usize * self.pixel;
+            let (from, to, length) = (place(from), place(y), rect.width as usize * self.pixel);
+            self.bytes[to..to + length].copy_from_slice(&before[from..from + length]);
         }
     }
 
@@ -135,50 +192,77 @@ fn shuffle<T>(items: &mut [T], salt: u64) {
     }
 }
 
-fn absorb(content: &mut Content, picture: &Picture, buffer: &Buffer, damage: &Region) -> Region {
-    let stride = content.stride() as u64 + buffer.padding;
-    let layout = Layout::new(buffer.offset, stride, content.size(), content.format()).unwrap();
+fn absorb(draft: &mut Draft, picture: &Picture, buffer: &Buffer, damage: &Region) -> Region {
+    let (size, format) = (draft.content().size(), draft.content().format());
+    let stride = draft.content().stride() as u64 + buffer.padding;
+    let layout = Layout::new(buffer.offset, stride, size, format).unwrap();
     let memory = picture.memory(buffer, &layout);
     let read = |offset: u64, target: &mut [u8]| {
         let start = offset as usize;
         target.copy_from_slice(&memory[start..start + target.len()]);
         Ok::<(), Infallible>(())
     };
-    content.absorb(&layout, damage, read).unwrap()
+    draft.absorb(&layout, damage, read).unwrap()
 }
 
-fn deliver(target: &mut Content, mut chunks: Vec<Vec<u8>>, salt: u64) -> Region {
-    shuffle(&mut chunks, salt);
-    let mut decoder = Decoder::new();
-    let mut painted = Region::new();
-    for chunk in &chunks {
-        assert!(chunk.len() <= MAX_CHUNK);
-        painted.union(&decoder.apply(target, chunk).unwrap());
+const PLAIN: Buffer = Buffer { offset: 0, padding: 0 };
+
+/// Encodes and delivers an update; gives the bytes that it took and where it was painted.
+fn send(encoder: &mut Encoder, draft: &mut Draft, theirs: &mut Content, salt: u64) -> (usize, Region) {
+    if draft.is_fresh() {
+        *theirs = Content::new(draft.content().size(), draft.content().format());
     }
-    painted
+    let mut chunks = encoder.encode(draft);
+    assert!(draft.changed().is_empty() && !draft.is_fresh());
+    let bytes = chunks.iter().map(Vec::len).sum();
+    assert!(chunks.iter().all(|chunk| chunk.len() <= MAX_CHUNK));
+    shuffle(&mut chunks, salt);
+    (bytes, Decoder::new().apply(theirs, &chunks).unwrap())
 }
 
 fn play(story: &Story) -> Result<(), TestCaseError> {
     let mut picture = Picture::new(story.size, story.format);
-    let mut ours = Content::new(story.size, story.format);
-    let mut theirs = ours.clone();
+    let mut draft = Draft::new(story.size, story.format);
+    // the same commits and deliveries, but nothing is ever taken back
+    let mut twin = Draft::new(story.size, story.format);
+    let mut theirs = draft.content().clone();
     let mut encoder = Encoder::new(story.compression);
-    let mut changed = Region::new();
+    let mut later = false;
     for commit in &story.commits {
         let mut damage: Region = commit.overdamage.iter().copied().collect();
         for (rect, paint) in &commit.painted {
             picture.paint(*rect, *paint);
             damage.add(*rect);
         }
-        let differs = absorb(&mut ours, &picture, &commit.buffer, &damage);
-        prop_assert!(ours.pixels() == picture.bytes, "content equals the buffer");
+        let differs = absorb(&mut draft, &picture, &commit.buffer, &damage);
+        absorb(&mut twin, &picture, &commit.buffer, &damage);
+        prop_assert!(draft.content().pixels() == picture.bytes, "content equals the buffer");
         prop_assert!(differs.rects().iter().all(|rect| covers(&damage, *rect)), "inside the damage");
-        changed.union(&differs);
-        if let Some(salt) = commit.deliver {
-            let painted = deliver(&mut theirs, encoder.encode(&ours, &changed), salt);
-            prop_assert_eq!(painted.area(), changed.area());
-            prop_assert!(theirs.pixels() == ours.pixels(), "both contents are equal");
-            changed.clear();
+        if std::mem::take(&mut later) {
+            prop_assert!(draft.take_back());
+        }
+        let changed = draft.changed().clone();
+        match commit.then {
+            Then::Fold => {}
+            Then::Deliver(salt) => {
+                let fresh = draft.is_fresh();
+                let (bytes, painted) = send(&mut encoder, &mut draft, &mut theirs, salt);
+                prop_assert!(theirs.pixels() == draft.content().pixels(), "both contents are equal");
+                prop_assert!(painted.rects().iter().all(|rect| covers(&changed, *rect)) || !fresh);
+                let twins: usize = encoder.encode(&mut twin).iter().map(Vec::len).sum();
+                prop_assert!(fresh || bytes == twins, "what was taken back leaves no trace");
+            }
+            Then::TakeBack => {
+                let fresh = draft.is_fresh();
+                encoder.encode(&mut draft);
+                prop_assert!(draft.take_back() && !draft.take_back());
+                prop_assert_eq!(draft.changed().area(), changed.area());
+                prop_assert_eq!(draft.is_fresh(), fresh);
+            }
+            Then::TakeBackLater => {
+                encoder.encode(&mut draft);
+                later = true;
+            }
         }
     }
     Ok(())
@@ -191,7 +275,7 @@ fn covers(region: &Region, rect: Rect) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn every_order_of_chunks_gives_the_content(story in story()) {
@@ -208,32 +292,36 @@ proptest! {
         let cell = Rect::new(x, y, 32, 32);
         let mut picture = Picture::new(size, format);
         picture.paint(cell, Paint::Noise(salt));
-        let mut content = Content::new(size, format);
+        let mut draft = Draft::new(size, format);
         let damage = if whole { Region::full(size) } else { cell.into() };
-        let changed = absorb(&mut content, &picture, &Buffer { offset: 0, padding: 0 }, &damage);
-        let chunks = Encoder::new(compression).encode(&content, &changed);
+        let changed = absorb(&mut draft, &picture, &PLAIN, &damage);
+        let chunks = Encoder::new(compression).encode(&mut draft);
         let bytes: usize = chunks.iter().map(Vec::len).sum();
         prop_assert!(bytes <= 4150, "{bytes} bytes, {:?}", changed.rects());
         prop_assert_eq!(chunks.len(), 1);
     }
 }
 
-/// A content large enough for several threads, and what of it is to be sent.
-fn large() -> impl Strategy<Value = (Content, Region)> {
+/// A draft large enough for several threads, and what the display side has.
+fn large() -> impl Strategy<Value = (Draft, Content)> {
     let sides = (300..1400u32, 300..1000u32, 0..Format::ALL.len());
     sides.prop_flat_map(|(width, height, format)| {
         let (size, format) = (Size::new(width, height).unwrap(), Format::ALL[format]);
-        let painted = prop::collection::vec((rect(size), any::<u64>()), 1..6);
-        let changed = prop_oneof![
-            Just(Region::full(size)),
-            prop::collection::vec(rect(size), 1..6).prop_map(|rects| rects.into_iter().collect())
-        ];
-        (painted, changed).prop_map(move |(painted, changed)| {
+        let salts = prop_oneof![any::<u64>().prop_map(Paint::Noise), any::<u64>().prop_map(Paint::Text)];
+        let painted = prop::collection::vec((rect(size), salts), 1..6);
+        let scrolled = prop_oneof![Just(None), (rect(size), -90..90i32).prop_map(Some)];
+        (painted, scrolled).prop_map(move |(painted, scrolled)| {
             let mut picture = Picture::new(size, format);
-            painted.iter().for_each(|(rect, salt)| picture.paint(*rect, Paint::Noise(*salt)));
-            let mut content = Content::new(size, format);
-            absorb(&mut content, &picture, &Buffer { offset: 0, padding: 0 }, &Region::full(size));
-            (content, changed)
+            let mut draft = Draft::new(size, format);
+            let mut theirs = draft.content().clone();
+            painted.iter().for_each(|(rect, paint)| picture.paint(*rect, *paint));
+            absorb(&mut draft, &picture, &PLAIN, &Region::full(size));
+            if let Some((rect, distance)) = scrolled {
+                send(&mut Encoder::new(Compression::Lz4), &mut draft, &mut theirs, 3);
+                picture.paint(rect, Paint::Scroll(distance));
+                absorb(&mut draft, &picture, &PLAIN, &Region::full(size));
+            }
+            (draft, theirs)
         })
     })
 }
@@ -243,21 +331,17 @@ proptest! {
 
     #[test]
     fn any_number_of_threads_makes_the_same_chunks(
-        (content, changed) in large(), threads in 2..8usize, compression in 0..3usize,
+        (mut draft, mut theirs) in large(), threads in 2..8usize, compression in 0..3usize,
     ) {
         let compression = [Compression::None, Compression::Lz4, Compression::Zstd(1)][compression];
-        let alone = Encoder::new(compression).encode(&content, &changed);
+        let alone = Encoder::new(compression).encode(&mut draft);
         let mut together = Encoder::new(compression).with_threads(threads);
-        prop_assert!(together.encode(&content, &changed) == alone);
-        prop_assert!(together.encode(&content, &changed) == alone, "again, with used memory");
-        let mut target = Content::new(content.size(), content.format());
-        let painted = deliver(&mut target, alone, 7);
-        prop_assert_eq!(painted.area(), changed.area());
-        for rect in changed.rects() {
-            for y in rect.y..rect.bottom() {
-                prop_assert!(target.row(y, rect.x, rect.width) == content.row(y, rect.x, rect.width));
-            }
+        for _ in 0..2 {
+            prop_assert!(draft.take_back());
+            prop_assert!(together.encode(&mut draft) == alone, "the second time with used memory");
         }
+        Decoder::new().apply(&mut theirs, &alone).unwrap();
+        prop_assert!(theirs.pixels() == draft.content().pixels());
     }
 }
 
@@ -274,12 +358,12 @@ fn a_watcher_is_told_of_all_work() {
             self.0.lock().unwrap().push((thread, start, bytes));
         }
     }
-    for (height, sections) in [(100, 1), (1000, 10)] {
+    for (height, sections) in [(100, 1), (1000, 5)] {
         let size = Size::new(1300, height).unwrap();
-        let content = Content::new(size, Format::Xrgb8888);
+        let mut draft = drawn(size, Paint::Noise(1));
         let log = Log::default();
         let mut encoder = Encoder::new(Compression::Lz4).with_threads(3);
-        let chunks = encoder.encode_watched(&content, &Region::full(size), Some(&log));
+        let chunks = encoder.encode_watched(&mut draft, Some(&log));
         let log = log.0.into_inner().unwrap();
         assert_eq!(log.len(), sections);
         assert!(log.iter().all(|(thread, start, _)| *thread < 3 && *start < sections as u64), "{log:?}");
@@ -287,6 +371,15 @@ fn a_watcher_is_told_of_all_work() {
         let bytes: usize = log.iter().map(|(_, _, bytes)| bytes).sum();
         assert_eq!(bytes, chunks.iter().map(Vec::len).sum::<usize>());
     }
+}
+
+/// A draft of this picture that nobody has been sent.
+fn drawn(size: Size, paint: Paint) -> Draft {
+    let mut picture = Picture::new(size, Format::Xrgb8888);
+    picture.paint(size.rect(), paint);
+    let mut draft = Draft::new(size, Format::Xrgb8888);
+    absorb(&mut draft, &picture, &PLAIN, &Region::full(size));
+    draft
 }
 
 /// Well compressible pixels first, so that chunks grow, then noise, so that a grown one does not fit.
@@ -297,16 +390,14 @@ fn chunks_stay_short_when_compressibility_changes() {
         let mut picture = Picture::new(size, format);
         picture.paint(size.rect(), Paint::Solid(7));
         picture.paint(Rect::new(200, 500, 900, 300), Paint::Noise(5));
-        let mut ours = Content::new(size, format);
-        let mut theirs = ours.clone();
-        let changed = absorb(&mut ours, &picture, &Buffer { offset: 0, padding: 0 }, &Region::full(size));
-        let chunks = Encoder::new(compression).encode(&ours, &changed);
+        let mut draft = Draft::new(size, format);
+        let mut theirs = draft.content().clone();
+        absorb(&mut draft, &picture, &PLAIN, &Region::full(size));
+        let (bytes, _) = send(&mut Encoder::new(compression), &mut draft, &mut theirs, 9);
         if compression != Compression::None {
-            let bytes: usize = chunks.iter().map(Vec::len).sum();
-            assert!(bytes < 900 * 300 * 4 + 400_000, "solid parts cost little: {bytes}");
+            assert!(bytes < 900 * 300 * 4 + 50_000, "solid parts cost little: {bytes}");
         }
-        deliver(&mut theirs, chunks, 9);
-        assert!(theirs.pixels() == ours.pixels());
+        assert!(theirs.pixels() == draft.content().pixels());
     }
 }
 
@@ -315,11 +406,20 @@ fn an_unchanged_buffer_changes_nothing() {
     let (size, format) = (Size::new(333, 77).unwrap(), Format::Rgb565);
     let mut picture = Picture::new(size, format);
     picture.paint(size.rect(), Paint::Noise(3));
-    let mut content = Content::new(size, format);
+    let mut draft = Draft::new(size, format);
     let buffer = Buffer { offset: 3, padding: 10 };
-    assert_eq!(absorb(&mut content, &picture, &buffer, &Region::full(size)).bounds(), Some(size.rect()));
-    assert!(absorb(&mut content, &picture, &buffer, &Region::full(size)).is_empty());
-    assert!(Encoder::new(Compression::default()).encode(&content, &Region::new()).is_empty());
+    assert_eq!(absorb(&mut draft, &picture, &buffer, &Region::full(size)).bounds(), Some(size.rect()));
+    let mut encoder = Encoder::new(Compression::default());
+    assert!(!encoder.encode(&mut draft).is_empty());
+    assert!(absorb(&mut draft, &picture, &buffer, &Region::full(size)).is_empty());
+    assert!(encoder.encode(&mut draft).is_empty());
+    // what changes back has not changed
+    for paint in [Paint::Solid(9), Paint::Noise(3)] {
+        picture.paint(size.rect(), paint);
+        absorb(&mut draft, &picture, &buffer, &Region::full(size));
+    }
+    assert_eq!(draft.changed().area(), size.rect().area());
+    assert!(encoder.encode(&mut draft).is_empty());
 }
 
 #[test]
@@ -327,11 +427,11 @@ fn damage_and_changes_outside_the_surface_are_ignored() {
     let (size, format) = (Size::new(20, 20).unwrap(), Format::Xrgb8888);
     let mut picture = Picture::new(size, format);
     picture.paint(size.rect(), Paint::Solid(1));
-    let mut content = Content::new(size, format);
+    let mut draft = Draft::new(size, format);
     let damage = Region::from(Rect::new(10, 10, u32::MAX, u32::MAX));
-    let changed = absorb(&mut content, &picture, &Buffer { offset: 0, padding: 0 }, &damage);
+    let changed = absorb(&mut draft, &picture, &PLAIN, &damage);
     assert_eq!(changed.rects(), [Rect::new(10, 10, 10, 10)]);
-    assert_eq!(Encoder::new(Compression::None).encode(&content, &damage).len(), 1);
+    assert_eq!(Encoder::new(Compression::None).encode(&mut draft).len(), 1);
 }
 
 #[test]
@@ -340,6 +440,11 @@ fn a_read_error_is_returned() {
     let layout = Layout::new(0, 80, size, format).unwrap();
     let result = Content::new(size, format).absorb(&layout, &Region::full(size), |_, _| Err("short"));
     assert_eq!(result.unwrap_err(), "short");
+    // a draft does not know then what has changed
+    let mut draft = Draft::new(size, format);
+    let damage = Region::from(Rect::new(3, 4, 90, 5));
+    assert_eq!(draft.absorb(&layout, &damage, |_, _| Err("short")).unwrap_err(), "short");
+    assert_eq!(draft.changed().rects(), [Rect::new(3, 4, 17, 5)]);
 }
 
 #[test]
@@ -350,8 +455,7 @@ fn scattered_changes_stay_separate() {
     for spot in spots {
         picture.paint(spot, Paint::Solid(200));
     }
-    let mut content = Content::new(size, format);
-    let changed = absorb(&mut content, &picture, &Buffer { offset: 0, padding: 0 }, &Region::full(size));
+    let changed = absorb(&mut Draft::new(size, format), &picture, &PLAIN, &Region::full(size));
     let mut rects = changed.rects().to_vec();
     rects.sort_by_key(|rect| (rect.y, rect.x));
     assert_eq!(rects, spots);
@@ -372,4 +476,96 @@ fn layouts_are_checked() {
     assert!(Layout::new(0, 39, size, format).is_err());
     assert!(Layout::new(u64::MAX - 100, 48, size, format).is_err());
     assert!(Layout::new(0, u64::MAX / 2, size, format).is_err());
+}
+
+/// A page beside a sidebar: what comes in is sent, what is there already is not.
+#[test]
+fn a_scrolled_page_costs_what_comes_in() {
+    let (size, format) = (Size::new(700, 600).unwrap(), Format::Xrgb8888);
+    let page = Rect::new(90, 50, 550, 540);
+    for distance in [-170, -33, 9, 101] {
+        let mut picture = Picture::new(size, format);
+        picture.paint(size.rect(), Paint::Noise(5));
+        let mut draft = Draft::new(size, format);
+        let mut theirs = draft.content().clone();
+        let mut encoder = Encoder::new(Compression::default());
+        let cursor = Rect::new(300, 300, 9, 17);
+        let mut bytes = 0;
+        for paint in [Paint::Noise(8), Paint::Scroll(distance)] {
+            picture.paint(page, paint);
+            picture.paint(cursor, Paint::Solid(0x77));
+            absorb(&mut draft, &picture, &PLAIN, &page.into());
+            (bytes, _) = send(&mut encoder, &mut draft, &mut theirs, 4);
+            assert!(theirs.pixels() == draft.content().pixels());
+        }
+        assert!(bytes < 1000, "{bytes} bytes for {distance} rows: only the cursor is new");
+    }
+}
+
+/// Two commits that scroll become one update whose copies name what the display has.
+#[test]
+fn folded_scrolls_are_one_copy() {
+    let (size, format) = (Size::new(640, 480).unwrap(), Format::Rgb565);
+    let mut picture = Picture::new(size, format);
+    picture.paint(size.rect(), Paint::Noise(2));
+    let mut draft = Draft::new(size, format);
+    let mut theirs = draft.content().clone();
+    let mut encoder = Encoder::new(Compression::default());
+    absorb(&mut draft, &picture, &PLAIN, &Region::full(size));
+    send(&mut encoder, &mut draft, &mut theirs, 1);
+    for _ in 0..3 {
+        picture.paint(size.rect(), Paint::Scroll(-20));
+        absorb(&mut draft, &picture, &PLAIN, &Region::full(size));
+    }
+    let (bytes, _) = send(&mut encoder, &mut draft, &mut theirs, 1);
+    assert!(theirs.pixels() == draft.content().pixels());
+    assert!(bytes < 200, "{bytes} bytes: the last rows stay as they are");
+}
+
+#[test]
+fn a_replaced_content_is_an_update_or_a_new_beginning() {
+    let size = Size::new(200, 130).unwrap();
+    let mut draft = drawn(size, Paint::Text(3));
+    let mut theirs = Content::new(size, Format::Xrgb8888);
+    let mut encoder = Encoder::new(Compression::default());
+    send(&mut encoder, &mut draft, &mut theirs, 1);
+    let mut other = drawn(size, Paint::Text(3)).content().clone();
+    draft.replace(other.clone());
+    assert!(draft.changed().is_empty() && !draft.is_fresh());
+    other = drawn(size, Paint::Text(4)).content().clone();
+    draft.replace(other.clone());
+    assert!(!draft.is_fresh());
+    send(&mut encoder, &mut draft, &mut theirs, 1);
+    assert!(theirs.pixels() == other.pixels());
+    other = drawn(Size::new(20, 13).unwrap(), Paint::Text(4)).content().clone();
+    draft.replace(other.clone());
+    assert!(draft.is_fresh() && !draft.take_back());
+    send(&mut encoder, &mut draft, &mut theirs, 1);
+    assert!(theirs.pixels() == other.pixels());
+}
+
+/// An update that has been handed over cannot be taken back.
+#[test]
+fn a_forgotten_update_stays() {
+    let mut draft = drawn(Size::new(70, 70).unwrap(), Paint::Text(3));
+    assert!(!draft.take_back(), "there is none yet");
+    Encoder::new(Compression::None).encode(&mut draft);
+    draft.forget_last();
+    assert!(!draft.take_back() && draft.changed().is_empty());
+}
+
+#[test]
+fn an_opened_chunk_fits_its_surface_only() {
+    let size = Size::new(70, 70).unwrap();
+    let mut draft = drawn(size, Paint::Text(3));
+    let chunk = Encoder::new(Compression::default()).encode(&mut draft).remove(0);
+    let mut decoder = Decoder::new();
+    let opened: Vec<Opened> = vec![decoder.open(size, Format::Xrgb8888, &chunk).unwrap()];
+    assert!(opened[0].memory() >= 70 * 70);
+    let mut target = Content::new(size, Format::Xrgb8888);
+    decoder.paint(&mut target, &opened).unwrap();
+    assert!(target.pixels() == draft.content().pixels());
+    for (size, format) in [(Size::new(70, 71).unwrap(), Format::Xrgb8888), (size, Format::Argb8888)] {
+        assert!(decoder.paint(&mut Content::new(size, format), &opened).is_err());
+    }
 }

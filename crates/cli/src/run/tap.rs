@@ -38,9 +38,7 @@ impl Tap {
             self.contents.insert(key, Content::new(size, format));
         }
         let Some(content) = self.contents.get_mut(&key) else { return };
-        for chunk in chunks {
-            let _ = self.decoder.apply(content, chunk);
-        }
+        let _ = self.decoder.apply(content, chunks);
     }
 
     /// The largest surface that was seen.

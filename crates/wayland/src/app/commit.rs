@@ -1,12 +1,12 @@
 //! `wl_surface.commit`: pixels are read, the buffer goes back, the commit joins what has not been sent yet.
 //!
 //! Does not send: see `flush`. Invariant: when a commit returns, the program may reuse its buffer, and the surface's
-//! content and changed region describe exactly the commits so far.
+//! draft describes exactly the commits so far.
 
 use std::rc::Rc;
 
 use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
-use wayferry_pixels::{Content, Rect, Region};
+use wayferry_pixels::{Content, Draft, Rect, Region};
 
 use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH};
 use crate::trace::Stage;
@@ -73,16 +73,12 @@ impl Connection {
         match attach {
             Attach::Keep => Ok(Change::Keep),
             Attach::None => {
-                surface.content = None;
-                surface.changed = Region::new();
-                surface.fresh = true;
+                surface.draft = None;
                 Ok(Change::Unmap)
             }
             Attach::Taken(content) => {
-                let same = surface.content.as_ref().is_some_and(|old| same_shape(old, &content));
-                surface.fresh |= !same;
-                surface.changed = Region::full(content.size());
-                surface.content = Some(*content);
+                let empty = || Draft::new(content.size(), content.format());
+                surface.draft.get_or_insert_with(empty).replace(*content);
                 Ok(Change::New)
             }
             Attach::Buffer { id: buffer_id, buffer } => {
@@ -365,12 +361,11 @@ const EVERYWHERE: DamageRect = [0, 0, i32::MAX, i32::MAX];
 /// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
 fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<u64, ReadError> {
     let mapping = surface.mapping(buffer.size);
-    let fits = |content: &Content| content.size() == buffer.size && content.format() == buffer.format;
+    let fits =
+        |draft: &Draft| (draft.content().size(), draft.content().format()) == (buffer.size, buffer.format);
     let mut whole = damage.reshaped;
-    if !surface.content.as_ref().is_some_and(fits) {
-        surface.content = Some(Content::new(buffer.size, buffer.format));
-        surface.changed = Region::new();
-        surface.fresh = true;
+    if !surface.draft.as_ref().is_some_and(fits) {
+        surface.draft = Some(Draft::new(buffer.size, buffer.format));
         whole = true;
     }
     let previous = buffer.last_surface.replace(Some(id));
@@ -386,10 +381,9 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
         }
         region
     };
-    let Some(content) = &mut surface.content else { return Ok(0) };
-    let changed = content.absorb(&buffer.layout(), &region, |offset, into| buffer.read(offset, into))?;
-    surface.changed.union(&changed);
-    Ok(changed.area() * content.format().bytes_per_pixel() as u64)
+    let Some(draft) = &mut surface.draft else { return Ok(0) };
+    let changed = draft.absorb(&buffer.layout(), &region, |offset, into| buffer.read(offset, into))?;
+    Ok(changed.area() * buffer.format.bytes_per_pixel() as u64)
 }
 
 /// All pixels of a buffer.
@@ -397,8 +391,4 @@ pub(super) fn read_whole(buffer: &Buffer) -> Result<Content, ReadError> {
     let mut content = Content::new(buffer.size, buffer.format);
     content.absorb(&buffer.layout(), &Region::full(buffer.size), |offset, into| buffer.read(offset, into))?;
     Ok(content)
-}
-
-fn same_shape(a: &Content, b: &Content) -> bool {
-    (a.size(), a.format()) == (b.size(), b.format())
 }

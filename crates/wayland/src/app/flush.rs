@@ -17,7 +17,7 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
-use super::surface::{Change, LastUpdate, Role, Unsent};
+use super::surface::{Change, Role, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -209,7 +209,7 @@ impl Connection {
     fn may_supersede(&self, id: u32) -> bool {
         let Some(surface) = self.surfaces.get(&id) else { return false };
         let new = surface.unsent.as_ref().is_some_and(|unsent| unsent.change == Change::New);
-        surface.last.is_some() && new && (surface.fresh || !surface.changed.is_empty())
+        surface.last.is_some() && new && surface.has_news()
     }
 
     /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
@@ -221,13 +221,16 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return 0 };
         let Some(last) = surface.last.take() else { return 0 };
         let wire = surface.wire;
-        let Some(bytes) = take_back(SurfaceId(wire.0), last.seq) else { return 0 };
-        if !surface.fresh {
-            surface.changed.union(&last.changed);
-            surface.fresh = last.fresh;
+        let Some(bytes) = take_back(SurfaceId(wire.0), last) else {
+            surface.forget_last();
+            return 0;
+        };
+        if let Some(draft) = &mut surface.draft {
+            // `false` when the surface has a new shape since: nothing of the old one is built upon.
+            draft.take_back();
         }
         let by = UpdateSeq(surface.updates + 1);
-        self.send(&ToDisplay::Superseded { surface: wire, update: last.seq, by });
+        self.send(&ToDisplay::Superseded { surface: wire, update: last, by });
         bytes
     }
 
@@ -238,7 +241,7 @@ impl Connection {
             self.debt += self.send_unit(id)?;
         }
         if let Some(surface) = self.surfaces.get_mut(&id) {
-            surface.last = None;
+            surface.forget_last();
         }
         Ok(())
     }
@@ -283,13 +286,18 @@ impl Connection {
             children.extend(self.unit(child, unsent, bytes)?);
             if let Some(child) = self.surfaces.get_mut(&child) {
                 // It is the parent's commit that brings it.
-                child.last = None;
+                child.forget_last();
             }
         }
-        let (content, last) = self.content(id, unsent.change, bytes);
+        let content = self.content(id, unsent.change, bytes);
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
-        surface.last = last.filter(|_| children.is_empty() && unsent.offset == (0, 0));
+        match content {
+            UnitContent::Update(seq) if children.is_empty() && unsent.offset == (0, 0) => {
+                surface.last = Some(seq)
+            }
+            _ => surface.forget_last(),
+        }
         surface.last_bytes = *bytes;
         surface.last_sent = Some(now);
         surface.units += 1;
@@ -303,32 +311,29 @@ impl Connection {
     }
 
     /// Queues the pixels that the display side lacks.
-    fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> (UnitContent, Option<LastUpdate>) {
-        let Some(surface) = self.surfaces.get_mut(&id) else { return (UnitContent::Keep, None) };
-        let content = match (change, &surface.content) {
-            (Change::Unmap, _) => return (UnitContent::None, None),
-            (Change::New, Some(content)) => content,
-            _ => return (UnitContent::Keep, None),
+    fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> UnitContent {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return UnitContent::Keep };
+        let has_news = surface.has_news();
+        let draft = match (change, &mut surface.draft) {
+            (Change::Unmap, _) => return UnitContent::None,
+            (Change::New, Some(draft)) if has_news => draft,
+            _ => return UnitContent::Keep,
         };
-        if surface.changed.is_empty() && !surface.fresh {
-            return (UnitContent::Keep, None);
-        }
         surface.updates += 1;
         let watch = self.config.probe.encoding(surface.wire, surface.updates);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
-        let chunks = self.encoder.encode_watched(content, &surface.changed, watch);
+        let fresh = draft.is_fresh();
+        let chunks = self.encoder.encode_watched(draft, watch);
         let seq = UpdateSeq(surface.updates);
         *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         self.actions.push_back(Action::Update(Update {
             surface: SurfaceId(surface.wire.0),
             seq,
-            size: content.size(),
-            format: content.format(),
-            fresh: surface.fresh,
+            size: draft.content().size(),
+            format: draft.content().format(),
+            fresh,
             chunks,
         }));
-        let fresh = std::mem::take(&mut surface.fresh);
-        let changed = std::mem::take(&mut surface.changed);
-        (UnitContent::Update(seq), Some(LastUpdate { seq, changed, fresh }))
+        UnitContent::Update(seq)
     }
 }

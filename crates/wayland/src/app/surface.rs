@@ -1,12 +1,12 @@
 //! One surface as the app side keeps it: pending state, last pixels, and the commit that is not sent yet.
 //!
-//! Knows nothing of messages' names or of other surfaces. Invariant: `content` holds the pixels of the newest commit,
-//! and `changed` covers every pixel in which it differs from what the display side was last sent.
+//! Knows nothing of messages' names or of other surfaces. Invariant: `draft` holds the pixels of the newest commit, and
+//! knows in what they differ from what the display side was last sent.
 
 use std::rc::Rc;
 
 use wayferry_pixels::map::{Crop, Mapping, Transform};
-use wayferry_pixels::{Content, Region, Size};
+use wayferry_pixels::{Content, Draft, Size};
 use wayferry_proto::{Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
@@ -175,26 +175,14 @@ pub(crate) enum Role {
     Cursor,
 }
 
-/// An update that has been handed over.
-#[derive(Debug)]
-pub(crate) struct LastUpdate {
-    pub(crate) seq: UpdateSeq,
-    /// The pixels that it brings, which the display side lacks without it.
-    pub(crate) changed: Region,
-    /// It starts from zero pixels.
-    pub(crate) fresh: bool,
-}
-
 /// One `wl_surface`.
 #[derive(Debug)]
 pub(crate) struct Surface {
     pub(crate) wire: WireId,
     pub(crate) role: Role,
     pub(crate) pending: Pending,
-    pub(crate) content: Option<Content>,
-    pub(crate) changed: Region,
-    /// The display side must start from zero pixels: the size or format is new.
-    pub(crate) fresh: bool,
+    /// Pixels; none when the newest commit has left the surface without.
+    pub(crate) draft: Option<Draft>,
     pub(crate) scale: i32,
     pub(crate) transform: Transform,
     pub(crate) crop: Option<Crop>,
@@ -206,7 +194,7 @@ pub(crate) struct Surface {
     pub(crate) waiting_since: Time,
     pub(crate) updates: u64,
     /// The update of the last unit, while a newer commit may replace both.
-    pub(crate) last: Option<LastUpdate>,
+    pub(crate) last: Option<UpdateSeq>,
     pub(crate) units: u64,
     /// When the last unit left, and when the last frame callbacks were answered.
     pub(crate) last_sent: Option<Time>,
@@ -231,9 +219,7 @@ impl Surface {
             wire,
             role: Role::None,
             pending: Pending::default(),
-            content: None,
-            changed: Region::new(),
-            fresh: true,
+            draft: None,
             scale: 1,
             transform: Transform::Normal,
             crop: None,
@@ -265,13 +251,27 @@ impl Surface {
 
     /// At most how many bytes its next update has: the pixels that the display side lacks.
     pub(crate) fn changed_bytes(&self) -> u64 {
-        let pixel = self.content.as_ref().map_or(0, |content| content.format().bytes_per_pixel() as u64);
-        self.changed.area() * pixel
+        let bytes =
+            |draft: &Draft| draft.changed().area() * draft.content().format().bytes_per_pixel() as u64;
+        self.draft.as_ref().map_or(0, bytes)
+    }
+
+    /// Whether the display side lacks pixels.
+    pub(crate) fn has_news(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| draft.is_fresh() || !draft.changed().is_empty())
+    }
+
+    /// The last update stays: it has left, or something builds on it.
+    pub(crate) fn forget_last(&mut self) {
+        self.last = None;
+        if let Some(draft) = &mut self.draft {
+            draft.forget_last();
+        }
     }
 
     /// Whether the newest commit left the surface with content.
     pub(crate) fn mapped(&self) -> bool {
-        self.content.is_some()
+        self.draft.is_some()
     }
 }
 

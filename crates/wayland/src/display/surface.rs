@@ -185,11 +185,10 @@ impl Updates {
                 return Err(fault("it builds on content of another size or format".to_owned()));
             }
             let Some(content) = &mut surface.content else { continue };
-            for chunk in &update.chunks {
-                let region = self.decoder.apply(content, chunk).map_err(|error| fault(error.to_string()))?;
-                surface.pool.changed(&region);
-                changed.union(&region);
-            }
+            let region =
+                self.decoder.apply(content, &update.chunks).map_err(|error| fault(error.to_string()))?;
+            surface.pool.changed(&region);
+            changed.union(&region);
         }
         Ok(changed)
     }

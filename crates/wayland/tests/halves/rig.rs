@@ -35,6 +35,8 @@ pub(crate) struct Rig {
     sent_blobs: BTreeSet<(bool, u128)>,
     decoder: Decoder,
     contents: HashMap<SurfaceId, Content>,
+    /// What they were before the last update.
+    before: HashMap<SurfaceId, Content>,
     /// What each unit that left is to show, and whether it has been applied.
     pub(crate) units: BTreeMap<(WireId, u64), (Option<u128>, bool)>,
     /// Which unit names an update.
@@ -66,6 +68,7 @@ impl Rig {
             sent_blobs: BTreeSet::new(),
             decoder: Decoder::new(),
             contents: HashMap::new(),
+            before: HashMap::new(),
             units: BTreeMap::new(),
             named: HashMap::new(),
             folded: BTreeSet::new(),
@@ -289,13 +292,14 @@ impl Rig {
 
     fn take_update(&mut self, update: Update) {
         let Update { surface, seq, size, format, fresh, chunks } = update;
+        if let Some(content) = self.contents.get(&surface) {
+            self.before.insert(surface, content.clone());
+        }
         if fresh {
             self.contents.insert(surface, Content::new(size, format));
         }
         let content = self.contents.get_mut(&surface).expect("the first update is fresh");
-        for chunk in &chunks {
-            self.decoder.apply(content, chunk).expect("what a half encodes can be applied");
-        }
+        self.decoder.apply(content, &chunks).expect("what a half encodes can be applied");
         let header = UpdateHeader {
             connection: ConnectionId(1),
             surface,
@@ -335,6 +339,10 @@ impl Rig {
                 assert!(by > update);
                 let unit = self.named.remove(&(*surface, *update)).expect("an update that a unit named");
                 assert!(self.folded.insert((*surface, unit)), "superseded twice");
+                // What comes next builds on what was there before.
+                if let Some(before) = self.before.remove(&SurfaceId(surface.0)) {
+                    self.contents.insert(SurfaceId(surface.0), before);
+                }
             }
             _ => {}
         }

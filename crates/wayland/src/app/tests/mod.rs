@@ -179,12 +179,27 @@ impl Rig {
 
     /// A buffer of `width` × `height` pixels, all bytes `value`.
     fn buffer(&mut self, shm: u32, width: i32, height: i32, value: u8) -> u32 {
-        let bytes = vec![value; (width * height * 4) as usize];
+        self.buffer_of(shm, width, height, &vec![value; (width * height * 4) as usize])
+    }
+
+    /// A square buffer that no compression makes smaller, another one for each `value`.
+    fn grainy(&mut self, shm: u32, side: i32, value: u8) -> u32 {
+        let mut state = u64::from(value);
+        let bytes: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .take((side * side * 4) as usize)
+        .collect();
+        self.buffer_of(shm, side, side, &bytes)
+    }
+
+    fn buffer_of(&mut self, shm: u32, width: i32, height: i32, bytes: &[u8]) -> u32 {
         let pool = self.id("wl_shm_pool");
         self.request(
             shm,
             "create_pool",
-            vec![Arg::NewId(pool), Arg::Fd(file(&bytes)), Arg::Int(width * height * 4)],
+            vec![Arg::NewId(pool), Arg::Fd(file(bytes)), Arg::Int(width * height * 4)],
         );
         let buffer = self.id("wl_buffer");
         let numbers = [0, width, height, width * 4].map(Arg::Int);
@@ -344,7 +359,7 @@ fn pixels_are_taken_when_an_attached_buffer_is_destroyed() {
     rig.request(buffer, "destroy", vec![]);
     rig.commit(surface);
     assert_eq!(rig.updates.len(), 1);
-    assert_eq!(rig.connection.surfaces[&surface].content.as_ref().unwrap().pixels(), [9; 16]);
+    assert_eq!(rig.connection.surfaces[&surface].draft.as_ref().unwrap().content().pixels(), [9; 16]);
     assert!(rig.connection.end().is_none());
 }
 

@@ -87,7 +87,7 @@ fn a_frame_far_beyond_the_budget_does_not_hold_up_a_small_change() {
     let large = rig.surface(compositor);
     let paint = |rig: &mut Rig, surface, side, value| {
         rig.now += FRAME;
-        let buffer = rig.buffer(shm, side, side, value);
+        let buffer = rig.grainy(shm, side, value);
         rig.attach(surface, buffer);
         rig.commit(surface);
     };

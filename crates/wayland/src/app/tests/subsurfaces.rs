@@ -48,9 +48,7 @@ fn a_childs_new_pixels_never_enter_an_older_parent_unit() {
     }
     // The second commit of the child is cached: the unit that left must hold the first one's pixels.
     let mut shown = wayferry_pixels::Content::new(rig.updates[1].size, rig.updates[1].format);
-    for chunk in &rig.updates[1].chunks {
-        wayferry_pixels::Decoder::new().apply(&mut shown, chunk).unwrap();
-    }
+    wayferry_pixels::Decoder::new().apply(&mut shown, &rig.updates[1].chunks).unwrap();
     assert_eq!(shown.pixels(), [5; 16]);
     assert_eq!(rig.units().len(), 1);
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use wayferry_pixels::{Compression, Content, Encoder, Format, Region, Size};
+use wayferry_pixels::{Compression, Content, Draft, Encoder, Format, Size};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayland_backend::protocol::{ArgumentType, Interface};
 
@@ -113,7 +113,7 @@ pub(super) struct Rig {
     pub(super) now: Time,
     next_wire: WireId,
     /// Contents as the app side has them.
-    pub(super) contents: BTreeMap<WireId, (Content, u64)>,
+    pub(super) contents: BTreeMap<WireId, (Draft, u64)>,
     units: HashMap<WireId, u64>,
 }
 
@@ -469,7 +469,7 @@ impl Rig {
     ) -> (UpdateHeader, Vec<Vec<u8>>) {
         let mut content = Content::new(size, Format::Argb8888);
         content.fill(&pixel);
-        self.update(surface, content, &Region::full(size), true)
+        self.update(surface, content, true)
     }
 
     /// Takes over a content and encodes an update of it.
@@ -477,20 +477,24 @@ impl Rig {
         &mut self,
         surface: WireId,
         content: Content,
-        changed: &Region,
         fresh: bool,
     ) -> (UpdateHeader, Vec<Vec<u8>>) {
-        let seq = self.contents.get(&surface).map_or(0, |(_, seq)| *seq) + 1;
-        let chunks = Encoder::new(Compression::Lz4).encode(&content, changed);
+        let (size, format) = (content.size(), content.format());
+        let last = self.contents.remove(&surface);
+        let seq = last.as_ref().map_or(0, |(_, seq)| *seq) + 1;
+        let draft = last.map(|(draft, _)| draft).filter(|_| !fresh);
+        let mut draft = draft.unwrap_or_else(|| Draft::new(size, format));
+        draft.replace(content);
         let header = UpdateHeader {
             connection: ConnectionId(1),
             surface: SurfaceId(surface.0),
             seq: UpdateSeq(seq),
-            size: (content.size().width(), content.size().height()),
-            format: content.format().code(),
-            fresh,
+            size: (size.width(), size.height()),
+            format: format.code(),
+            fresh: draft.is_fresh(),
         };
-        self.contents.insert(surface, (content, seq));
+        let chunks = Encoder::new(Compression::Lz4).encode(&mut draft);
+        self.contents.insert(surface, (draft, seq));
         (header, chunks)
     }
 

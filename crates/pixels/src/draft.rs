@@ -1,0 +1,207 @@
+//! The newest content of a surface, and what the display side has instead.
+//!
+//! A [`Draft`] takes in commits; an [`Encoder`](crate::Encoder) takes updates out of it. Beside the
+//! content it keeps the rows of tiles (of 64 × 64 pixels) that have changed since the last update, as they
+//! were before: so several commits become one update, and its copies name pixels that the display has. It
+//! keeps the same for the last update, which can be taken back as long as nobody was sent it.
+//!
+//! Memory: the content, at most once more for what has changed since the last update, and at most once
+//! more for what the last update changed. It does not know numbers of updates or who is sent them.
+//!
+//! The one invariant: content and past are equal outside the changed region, and the past is the
+//! content after the last update that was not taken back (zeros when the draft is fresh).
+
+use std::convert::Infallible;
+
+use crate::chunk::Copy;
+use crate::content::{Content, Layout};
+use crate::format::Format;
+use crate::geometry::{Rect, Size};
+use crate::region::Region;
+use crate::scroll::{self, Shifts};
+use crate::tighten::Tightener;
+use crate::tiles::{self, Past, Tiles};
+
+/// The newest content of a surface, and what has changed since the last update.
+pub struct Draft {
+    content: Content,
+    present: Level,
+    last: Option<Level>,
+}
+
+/// What lies between two contents.
+#[derive(Default)]
+struct Level {
+    changed: Region,
+    before: Tiles,
+    /// The content before is nothing but zeros, and no tiles are kept.
+    fresh: bool,
+    /// The region comes from several commits: pixels in it may have changed back.
+    folded: bool,
+}
+
+impl Draft {
+    /// Content of zeros for a surface that the display side has nothing of.
+    pub fn new(size: Size, format: Format) -> Self {
+        let present = Level { fresh: true, ..Level::default() };
+        Self { content: Content::new(size, format), present, last: None }
+    }
+
+    /// The newest content.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Where it may differ from what the display side has once all updates so far have reached it.
+    pub fn changed(&self) -> &Region {
+        &self.present.changed
+    }
+
+    /// Whether the next update starts from zeros instead of from the one before it: the display side
+    /// must then begin with a new content.
+    pub fn is_fresh(&self) -> bool {
+        self.present.fresh
+    }
+
+    /// As [`Content::absorb`]; what changes is noted for the next update.
+    ///
+    /// # Panics
+    /// When the layout was made for another size or format.
+    ///
+    /// # Errors
+    /// Whatever `read` returns, at once. The content is then unspecified inside the damage, all of which
+    /// counts as changed.
+    pub fn absorb<E>(
+        &mut self,
+        layout: &Layout,
+        damage: &Region,
+        read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Region, E> {
+        let Level { changed, before, fresh, folded } = &mut self.present;
+        let before = (!*fresh).then_some(before);
+        let result = self.content.absorb_keeping(layout, damage, before, read);
+        let new = match &result {
+            Ok(new) => new,
+            Err(_) => &damage.clip(self.content.size()),
+        };
+        *folded |= result.is_err() || !(changed.is_empty() || new.is_empty());
+        changed.union(new);
+        result
+    }
+
+    /// Takes over a whole content. One of another size or format makes the draft fresh.
+    pub fn replace(&mut self, content: Content) {
+        let (size, format) = (content.size(), content.format());
+        if (size, format) != (self.content.size(), self.content.format()) {
+            let present = Level { changed: Region::full(size), fresh: true, ..Level::default() };
+            *self = Self { content, present, last: None };
+            return;
+        }
+        let Ok(layout) = Layout::new(0, content.stride() as u64, size, format) else { return };
+        let read = |offset: u64, target: &mut [u8]| {
+            let start = offset as usize;
+            target.copy_from_slice(&content.pixels()[start..start + target.len()]);
+            Ok::<(), Infallible>(())
+        };
+        match self.absorb(&layout, &Region::full(size), read) {
+            Ok(_) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// Undoes the last [`Encoder::encode`](crate::Encoder::encode), whose update was never sent: the
+    /// next one builds on what was before it and says all that it said. Goes back one update, once;
+    /// `false` when there is none.
+    pub fn take_back(&mut self) -> bool {
+        let Some(last) = self.last.take() else { return false };
+        let present = &mut self.present;
+        present.fresh = last.fresh;
+        present.folded |= last.folded || !(present.changed.is_empty() || last.changed.is_empty());
+        present.changed.union(&last.changed);
+        if last.fresh {
+            present.before = Tiles::default();
+        } else {
+            present.before.put_below(last.before);
+        }
+        true
+    }
+
+    /// Frees what [`Self::take_back`] would need: the last update is on its way.
+    pub fn forget_last(&mut self) {
+        if let Some(last) = self.last.take() {
+            last.before.recycle(&mut self.present.before);
+        }
+    }
+
+    /// What the display side has to do to get the newest content.
+    pub(crate) fn plan(&self) -> Plan {
+        let Level { changed, before, fresh, folded } = &self.present;
+        let as_it_is =
+            || Plan { copies: Vec::new(), rects: changed.clip(self.content.size()).rects().to_vec() };
+        if *fresh {
+            return as_it_is();
+        }
+        let past = Past { content: &self.content, tiles: before };
+        match scroll::find(past) {
+            Some((copies, shifts)) => {
+                let rects = differences(past, Some(&shifts));
+                Plan { copies, rects }
+            }
+            None if *folded => Plan { copies: Vec::new(), rects: differences(past, None) },
+            None => as_it_is(),
+        }
+    }
+
+    /// The plan is carried out: the present is the past of the next update.
+    pub(crate) fn encoded(&mut self) {
+        let present = std::mem::take(&mut self.present);
+        if let Some(last) = self.last.replace(present) {
+            last.before.recycle(&mut self.present.before);
+        }
+    }
+}
+
+impl std::fmt::Debug for Draft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Draft")
+            .field("content", &self.content)
+            .field("changed", &self.present.changed)
+            .field("fresh", &self.present.fresh)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How to get from the past to the present: first the copies, all from the past, then the rectangles.
+pub(crate) struct Plan {
+    pub(crate) copies: Vec<Copy>,
+    pub(crate) rects: Vec<Rect>,
+}
+
+/// Tight rectangles around what the present is not where the past is shifted that way.
+fn differences(past: Past<'_>, shifts: Option<&Shifts>) -> Vec<Rect> {
+    let size = past.content.size();
+    let pixel = past.content.format().bytes_per_pixel();
+    let mut tightener = Tightener::new(size.width);
+    tightener.begin(size.rect());
+    for row in 0..tiles::rows(size) {
+        let looked_at = |column: &u32| {
+            past.tiles.kept(*column, row) != 0 || shifts.is_some_and(|shifts| shifts.reach(*column, row))
+        };
+        let columns: Vec<u32> = (0..tiles::columns(size)).filter(looked_at).collect();
+        let rect = tiles::tile(size, 0, row);
+        for y in rect.y..rect.bottom() {
+            for &column in &columns {
+                let source = shifts.map_or(y, |shifts| shifts.source(column, y));
+                if source == y && !past.changed(column, y) {
+                    continue;
+                }
+                let (old, new) = (past.piece(column, source), tiles::piece(past.content, column, y));
+                if old != new {
+                    tightener.row(y, column * tiles::TILE, old, new, pixel);
+                }
+            }
+        }
+    }
+    tightener.end();
+    tightener.into_region().rects().to_vec()
+}
