@@ -7,7 +7,7 @@ use bytes::Bytes;
 use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
-use wayferry_pixels::{Compression, Content, Encoder, Format, Rect, Region, Size};
+use wayferry_pixels::{Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
     Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Time, Transmit, UpdateHeader,
@@ -245,23 +245,50 @@ fn half_message() -> Seeds {
 }
 
 fn chunk() -> Seeds {
-    let one = |compression, format: Format| {
-        let size = Size::new(48, 40).expect("a size");
-        let mut content = Content::new(size, format);
-        content.fill(&[1, 2, 3, 4][..format.bytes_per_pixel()]);
-        let mut changed = Region::new();
-        for (x, y) in [(0, 0), (20, 3), (9, 30)] {
-            changed.add(Rect { x, y, width: 9, height: 7 });
-        }
-        let chunk = Encoder::new(compression).encode(&content, &changed).swap_remove(0);
-        [&[47, 39, format.code()][..], &chunk].concat()
+    // Text with a picture in it, one colour below.
+    let row = |format: Format, side: usize, y: usize| {
+        let bytes = format.bytes_per_pixel();
+        (0..side * bytes).map(move |x| match (x / bytes, y) {
+            (_, 200..) => 9,
+            (..20, 40..60) => (x * 31 + y * 17 + x * y % 13) as u8,
+            (column, _) => {
+                [0, 7, 255][(((column / 5 + y * 60) as u32).wrapping_mul(0x9e37_79b1) >> 28) as usize % 3]
+            }
+        })
     };
+    // An update, and the next one, for which the picture has moved up.
+    let two = |compression, format: Format, side: usize| {
+        let size = Size::new(side as u32, side as u32).expect("a size");
+        let layout = Layout::new(0, (side * format.bytes_per_pixel()) as u64, size, format).expect("rows");
+        let (mut draft, mut encoder) = (Draft::new(size, format), Encoder::new(compression));
+        [0, 30].map(|moved| {
+            let picture: Vec<u8> = (moved..moved + side).flat_map(|y| row(format, side, y)).collect();
+            let read = |offset: u64, target: &mut [u8]| {
+                target.copy_from_slice(&picture[offset as usize..][..target.len()]);
+                Ok::<(), std::convert::Infallible>(())
+            };
+            draft.absorb(&layout, &Region::full(size), read).expect("memory");
+            [&[(side - 1) as u8, (side - 1) as u8, format.code()], &framed(&encoder.encode(&mut draft))[..]]
+                .concat()
+        })
+    };
+    let [plain, plain_next] = two(Compression::None, Format::Rgb565, 50);
+    let [lz4, lz4_moved] = two(Compression::Lz4, Format::Xrgb8888, 256);
+    let [zstd, zstd_moved] = two(Compression::Zstd(1), Format::Argb2101010, 256);
     vec![
-        ("plain", one(Compression::None, Format::Rgb565)),
-        ("lz4", one(Compression::Lz4, Format::Xrgb8888)),
-        ("zstd", one(Compression::Zstd(1), Format::Argb8888)),
+        ("plain", plain),
+        ("plain_next", plain_next),
+        ("lz4", lz4),
+        ("lz4_moved", lz4_moved),
+        ("zstd", zstd),
+        ("zstd_moved", zstd_moved),
         ("empty", vec![0, 0, 0]),
     ]
+}
+
+/// The chunks of an update as the target takes them.
+fn framed(chunks: &[Vec<u8>]) -> Vec<u8> {
+    chunks.iter().flat_map(|chunk| [&(chunk.len() as u16).to_le_bytes()[..], chunk].concat()).collect()
 }
 
 /// Programs that keep the protocol, as operations of the target; recorded ones lie beside them.

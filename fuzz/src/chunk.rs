@@ -1,13 +1,14 @@
 //! Pixels from the peer.
 //!
-//! Input: width − 1, height − 1, format, then the chunk.
+//! Input: width − 1, height − 1, format, then the chunks of an update, each behind its length in two bytes; what is
+//! left over is one more.
 
-use wayferry_pixels::{Content, Decoder, Format, Size};
+use wayferry_pixels::{Content, Decoder, Error, Format, Region, Size};
 
 use crate::Input;
 
-/// A chunk that is refused changes nothing; one that is applied changes only what it says, and the same again
-/// when it comes a second time.
+/// An update that is refused changes nothing, and is refused in any order of its chunks; one that is applied changes
+/// only what it says.
 ///
 /// # Panics
 /// When that is not so.
@@ -16,27 +17,40 @@ pub fn run(data: &[u8]) {
     let (width, height) = (u32::from(input.u8()) + 1, u32::from(input.u8()) + 1);
     let size = Size::new(width, height).expect("1 to 256 is a size");
     let format = Format::ALL[usize::from(input.u8()) % Format::ALL.len()];
-    let mut content = Content::new(size, format);
-    content.fill(&[0xA5; 4][..format.bytes_per_pixel()]);
-    let before = content.clone();
-    let mut decoder = Decoder::new();
-    match decoder.apply(&mut content, input.0) {
-        Err(_) => assert!(content.pixels() == before.pixels(), "refused, and yet painted"),
-        Ok(region) => {
-            for y in 0..height {
-                for x in 0..width {
-                    let inside = region.rects().iter().any(|rect| {
-                        (rect.x..rect.right()).contains(&x) && (rect.y..rect.bottom()).contains(&y)
-                    });
-                    assert!(
-                        inside || content.row(y, x, 1) == before.row(y, x, 1),
-                        "painted outside of the region"
-                    );
-                }
-            }
-            let once = content.clone();
-            let again = decoder.apply(&mut content, input.0);
-            assert!(again.is_ok() && content.pixels() == once.pixels(), "not the same again");
+    let mut before = Content::new(size, format);
+    before.fill(&[0xA5; 4][..format.bytes_per_pixel()]);
+    let mut chunks = chunks(input.0);
+    let (content, result) = apply(&before, &chunks);
+    chunks.reverse();
+    let (_, reversed) = apply(&before, &chunks);
+    assert_eq!(result.is_ok(), reversed.is_ok(), "the order decides");
+    let Ok(region) = result else {
+        return assert!(content.pixels() == before.pixels(), "refused, and yet painted");
+    };
+    for y in 0..height {
+        for x in 0..width {
+            let inside = region
+                .rects()
+                .iter()
+                .any(|rect| (rect.x..rect.right()).contains(&x) && (rect.y..rect.bottom()).contains(&y));
+            assert!(inside || content.row(y, x, 1) == before.row(y, x, 1), "painted outside of the region");
         }
     }
+}
+
+fn apply(before: &Content, chunks: &[&[u8]]) -> (Content, Result<Region, Error>) {
+    let mut content = before.clone();
+    let result = Decoder::new().apply(&mut content, chunks);
+    (content, result)
+}
+
+fn chunks(mut data: &[u8]) -> Vec<&[u8]> {
+    let mut chunks = Vec::new();
+    while let Some((length, rest)) = data.split_first_chunk::<2>() {
+        let length = usize::from(u16::from_le_bytes(*length));
+        let (chunk, behind) = rest.split_at(length.min(rest.len()));
+        chunks.push(chunk);
+        data = behind;
+    }
+    chunks
 }
