@@ -42,6 +42,13 @@ impl Opened {
         self.body.capacity() + size_of_val(&self.copies[..]) + size_of_val(&self.pieces[..])
     }
 
+    /// Where it paints.
+    pub fn region(&self) -> Region {
+        let copies = self.copies.iter().map(|copy| copy.rect);
+        let rects: Vec<Rect> = copies.chain(self.pieces.iter().map(|piece| piece.rect)).collect();
+        Region::around(&rects)
+    }
+
     fn painted(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.rect.area()).sum()
     }

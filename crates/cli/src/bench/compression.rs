@@ -100,6 +100,7 @@ fn send(codec: &mut Wayferry, picture: &Canvas) -> Result<(f64, f64, usize), Err
     for message in &messages {
         codec.decode(message).map_err(|error| Error::Inexact(error.to_string()))?;
     }
+    codec.finish().map_err(|error| Error::Inexact(error.to_string()))?;
     let decoded = cpu_time();
     Ok(((encoded - began) * 1e3, (decoded - encoded) * 1e3, messages.iter().map(Vec::len).sum()))
 }

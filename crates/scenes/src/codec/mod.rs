@@ -26,11 +26,19 @@ pub trait Codec {
     /// Encodes what the frame changed as messages, each of which is some of its pixels; none when nothing changed.
     fn encode(&mut self, frame: &Frame<'_>) -> Vec<Vec<u8>>;
 
-    /// Applies a message at the other end, and says where it may have changed the picture.
+    /// Takes a message at the other end, and says where it may change the picture.
     ///
     /// # Errors
     /// What is wrong with the message. The picture is then unspecified.
     fn decode(&mut self, message: &[u8]) -> Result<Vec<Rect>, CodecError>;
+
+    /// All messages of a frame have been taken; a codec that shows whole frames only shows this one now.
+    ///
+    /// # Errors
+    /// What is wrong with the messages together. The picture is then unspecified.
+    fn finish(&mut self) -> Result<(), CodecError> {
+        Ok(())
+    }
 
     /// What the other end shows: all pixels as bytes, rows without padding.
     fn shown(&self) -> &[u8];

@@ -127,7 +127,9 @@ fn apply(
     if arrival.readable == 0.0 {
         arrival.readable = arrival.whole;
     }
-    Ok((time, arrival))
+    let began = cpu_time();
+    codec.finish()?;
+    Ok((time + cpu_time() - began, arrival))
 }
 
 /// Seconds that this thread has had a processor.

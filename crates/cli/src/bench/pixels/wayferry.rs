@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 
-use wayferry_pixels::{Compression, Content, Decoder, Encoder, Format, Layout, Rect, Region, Size};
+use wayferry_pixels::{
+    Compression, Content, Decoder, Draft, Encoder, Format, Layout, Opened, Rect, Region, Size,
+};
 use wayferry_scenes::codec::{Codec, CodecError};
 use wayferry_scenes::{Frame, Rect as SceneRect};
 
@@ -15,9 +17,11 @@ pub(crate) struct Wayferry {
     encoder: Encoder,
     decoder: Decoder,
     layout: Layout,
-    /// What the app side keeps, and what the display side does.
-    ours: Content,
+    /// What the app side keeps.
+    ours: Draft,
+    /// What the display side shows, and what has come of the next update.
     theirs: Content,
+    opened: Vec<Opened>,
 }
 
 impl Wayferry {
@@ -26,14 +30,14 @@ impl Wayferry {
         let wrong = |error: wayferry_pixels::Error| Error::Usage(error.to_string());
         let size = Size::new(width, height).map_err(wrong)?;
         let layout = Layout::new(0, u64::from(width) * 4, size, Format::Xrgb8888).map_err(wrong)?;
-        let content = Content::new(size, Format::Xrgb8888);
         let compression = match compress {
             Compress::None => Compression::None,
             Compress::Lz4 => Compression::Lz4,
             Compress::Zstd(level) => Compression::Zstd(level),
         };
         let encoder = Encoder::new(compression);
-        Ok(Self { encoder, decoder: Decoder::new(), layout, ours: content.clone(), theirs: content })
+        let (ours, theirs) = (Draft::new(size, Format::Xrgb8888), Content::new(size, Format::Xrgb8888));
+        Ok(Self { encoder, decoder: Decoder::new(), layout, ours, theirs, opened: Vec::new() })
     }
 }
 
@@ -51,15 +55,23 @@ impl Codec for Wayferry {
             target.copy_from_slice(&buffer[start..start + target.len()]);
             Ok::<(), Infallible>(())
         };
-        let Ok(changed) = self.ours.absorb(&self.layout, &damage, read);
-        self.encoder.encode(&self.ours, &changed)
+        let Ok(_) = self.ours.absorb(&self.layout, &damage, read);
+        self.encoder.encode(&mut self.ours)
     }
 
     fn decode(&mut self, message: &[u8]) -> Result<Vec<SceneRect>, CodecError> {
-        let painted =
-            self.decoder.apply(&mut self.theirs, message).map_err(|error| CodecError::Other(error.into()))?;
+        let opened = self.decoder.open(self.theirs.size(), self.theirs.format(), message);
+        let opened = opened.map_err(|error| CodecError::Other(error.into()))?;
         let rect = |rect: &Rect| SceneRect::new(rect.x, rect.y, rect.width, rect.height);
-        Ok(painted.rects().iter().map(rect).collect())
+        let painted = opened.region().rects().iter().map(rect).collect();
+        self.opened.push(opened);
+        Ok(painted)
+    }
+
+    fn finish(&mut self) -> Result<(), CodecError> {
+        let opened = std::mem::take(&mut self.opened);
+        let painted = self.decoder.paint(&mut self.theirs, &opened);
+        painted.map(|_| ()).map_err(|error| CodecError::Other(error.into()))
     }
 
     fn shown(&self) -> &[u8] {
