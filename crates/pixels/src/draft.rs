@@ -93,9 +93,8 @@ impl Draft {
     pub fn replace(&mut self, content: Content) {
         let (size, format) = (content.size(), content.format());
         if (size, format) != (self.content.size(), self.content.format()) {
-            let present = Level { changed: Region::full(size), fresh: true, ..Level::default() };
-            *self = Self { content, present, last: None };
-            return;
+            self.content = content;
+            return self.renew();
         }
         let Ok(layout) = Layout::new(0, content.stride() as u64, size, format) else { return };
         let read = |offset: u64, target: &mut [u8]| {
@@ -107,6 +106,13 @@ impl Draft {
             Ok(_) => {}
             Err(never) => match never {},
         }
+    }
+
+    /// The display side has nothing of it any more: the next update starts from zeros and says everything.
+    pub fn renew(&mut self) {
+        let changed = Region::full(self.content.size());
+        self.present = Level { changed, fresh: true, ..Level::default() };
+        self.last = None;
     }
 
     /// Undoes the last [`Encoder::encode`](crate::Encoder::encode), whose update was never sent: the

@@ -218,6 +218,11 @@ pub enum ToApp {
         /// Payload bytes since the connection began.
         bytes: u64,
     },
+    /// An update of the surface could not be painted: its whole content is wanted again.
+    Refresh {
+        /// The surface.
+        surface: WireId,
+    },
     /// The compositor ended this connection.
     Fatal {
         /// `wl_display.error` code, or 0.
@@ -243,6 +248,7 @@ const VISIBLE: u8 = 5;
 const KEYS_HELD: u8 = 6;
 const FATAL: u8 = 7;
 const CONSUMED: u8 = 8;
+const REFRESH: u8 = 9;
 
 impl ToDisplay {
     /// The message's bytes.
@@ -349,6 +355,10 @@ impl ToApp {
                 w.u8(CONSUMED);
                 w.varint(*bytes);
             }
+            Self::Refresh { surface } => {
+                w.u8(REFRESH);
+                w.varint(surface.0);
+            }
             Self::Fatal { code, message } => {
                 w.u8(FATAL);
                 w.varint(u64::from(*code));
@@ -385,6 +395,7 @@ impl ToApp {
             VISIBLE => Self::Visible { surface: WireId(r.varint("an object")?), visible: r.bool("a flag")? },
             KEYS_HELD => Self::KeysHeld { keyboard: WireId(r.varint("an object")?) },
             CONSUMED => Self::Consumed { bytes: r.varint("a count of bytes")? },
+            REFRESH => Self::Refresh { surface: WireId(r.varint("an object")?) },
             FATAL => Self::Fatal {
                 code: r.varint_u32("error code")?,
                 message: r.str(MAX_ARG_BYTES, "a text")?.to_owned(),
@@ -628,6 +639,7 @@ mod tests {
             ),
             (id(), any::<bool>()).prop_map(|(surface, visible)| ToApp::Visible { surface, visible }),
             id().prop_map(|keyboard| ToApp::KeysHeld { keyboard }),
+            id().prop_map(|surface| ToApp::Refresh { surface }),
             (0u64..1 << 60).prop_map(|bytes| ToApp::Consumed { bytes }),
             (any::<u32>(), ".{0,20}").prop_map(|(code, message)| ToApp::Fatal { code, message }),
         ]

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
 use wayferry_pixels::{Content, Draft, Rect, Region};
 
-use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH};
+use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
 use crate::trace::Stage;
 use crate::wire::Arg;
 
@@ -140,6 +140,16 @@ impl Connection {
             }
         };
         self.discard_feedback(discarded)
+    }
+
+    /// The display side could not paint an update: the whole content leaves again when it is due.
+    pub(super) fn refresh(&mut self, surface: WireId) -> Result<(), Fault> {
+        let Some(id) = self.objects.by_wire(surface) else { return Ok(()) };
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let Some(draft) = &mut surface.draft else { return Ok(()) };
+        draft.renew();
+        surface.forget_last();
+        self.join(id, Unsent { change: Change::New, ..Unsent::default() })
     }
 
     pub(super) fn discard_feedback(&mut self, feedback: Vec<u32>) -> Result<(), Fault> {

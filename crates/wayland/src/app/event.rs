@@ -75,6 +75,7 @@ impl Connection {
                 }
                 Ok(())
             }
+            ToApp::Refresh { surface } => self.refresh(surface),
             ToApp::Consumed { bytes } => self.on_consumed(bytes),
             ToApp::Fatal { code, message } => self.on_fatal(code, &message),
         }

@@ -21,6 +21,9 @@ const HIDDEN_AFTER: Duration = Duration::from_secs(1);
 /// Bytes of updates that may wait for their units in one app connection.
 const MAX_UPDATE_BYTES: usize = 256 << 20;
 
+/// Updates in succession that cannot be painted, of one surface: that is no accident any more.
+const MAX_REFUSED: u32 = 3;
+
 /// Bytes of pixels that the surfaces of one app connection may have.
 const MAX_CONTENT_BYTES: usize = 1 << 30;
 
@@ -42,6 +45,8 @@ pub(super) struct Surface {
     /// Since when a frame callback is unanswered.
     asked: Option<Time>,
     visible: bool,
+    /// How many updates in succession could not be painted; until a whole content comes, nothing can.
+    refused: u32,
 }
 
 impl Surface {
@@ -55,6 +60,7 @@ impl Surface {
             awaiting: Vec::new(),
             asked: None,
             visible: true,
+            refused: 0,
         }
     }
 
@@ -167,31 +173,60 @@ impl Updates {
         self.book.reached(SurfaceId(surface.0)) >= Some(UpdateSeq(seq))
     }
 
-    /// Brings a surface's content up to an update; gives what changed.
-    pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Region, End> {
-        let mut changed = Region::new();
-        let Some(stored) = self.stored.get_mut(&wire) else { return Ok(changed) };
+    /// Brings a surface's content up to an update. One that cannot be painted changes nothing, and neither does what
+    /// builds on it; the content is to be asked for again.
+    pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Applied, End> {
+        let mut applied = Applied::default();
+        let Some(stored) = self.stored.get_mut(&wire) else { return Ok(applied) };
         let later = stored.split_off(&seq.saturating_add(1));
         for (seq, update) in std::mem::replace(stored, later) {
             self.bytes -= update.bytes();
-            let fault =
-                |what: String| End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0));
-            let fits = |content: &Content| content.size() == update.size && content.format() == update.format;
-            if update.fresh {
-                surface.pool.reset();
-                surface.content = Some(Content::new(update.size, update.format));
-                changed = Region::full(update.size);
-            } else if !surface.content.as_ref().is_some_and(fits) {
-                return Err(fault("it builds on content of another size or format".to_owned()));
+            match paint(&mut self.decoder, surface, &update) {
+                Ok(region) => applied.changed.union(&region),
+                Err(what) => {
+                    surface.refused += 1;
+                    applied.refused = true;
+                    if surface.refused > MAX_REFUSED {
+                        let what = format!("update {seq} of surface {}: {what}", wire.0);
+                        return Err(End::PeerViolation(what));
+                    }
+                }
             }
-            let Some(content) = &mut surface.content else { continue };
-            let region =
-                self.decoder.apply(content, &update.chunks).map_err(|error| fault(error.to_string()))?;
-            surface.pool.changed(&region);
-            changed.union(&region);
         }
-        Ok(changed)
+        Ok(applied)
     }
+}
+
+/// What updates have done to a content.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// Where it is different.
+    pub(super) changed: Region,
+    /// Not all could be painted.
+    pub(super) refused: bool,
+}
+
+/// Paints one update; gives what changed, or what is wrong with it.
+fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &Stored) -> Result<Region, String> {
+    let wrong = |error: wayferry_pixels::Error| error.to_string();
+    if update.fresh {
+        let mut content = Content::new(update.size, update.format);
+        decoder.apply(&mut content, &update.chunks).map_err(wrong)?;
+        surface.pool.reset();
+        surface.content = Some(content);
+        surface.refused = 0;
+        return Ok(Region::full(update.size));
+    }
+    if surface.refused > 0 {
+        return Ok(Region::new());
+    }
+    let fits = |content: &&mut Content| (content.size(), content.format()) == (update.size, update.format);
+    let Some(content) = surface.content.as_mut().filter(fits) else {
+        return Err("it builds on content of another size or format".to_owned());
+    };
+    let region = decoder.apply(content, &update.chunks).map_err(wrong)?;
+    surface.pool.changed(&region);
+    Ok(region)
 }
 
 /// Whether the surfaces together stay within the bounds.

@@ -16,7 +16,7 @@ use super::hold::{Claim, Full, Key, Need};
 use super::objects::Own;
 use super::ops;
 use super::requests::{Place, ints, no_memory, objects_in, wrong};
-use super::surface::check_memory;
+use super::surface::{Applied, check_memory};
 
 /// Something that is held.
 #[derive(Debug)]
@@ -228,7 +228,10 @@ impl Connection {
             UnitContent::Keep => Default::default(),
             UnitContent::Update(seq) => {
                 let begun = self.config.probe.begin();
-                let changed = self.updates.apply(unit.surface, surface, seq.0)?;
+                let Applied { changed, refused } = self.updates.apply(unit.surface, surface, seq.0)?;
+                if refused {
+                    self.tell(&ToApp::Refresh { surface: wire });
+                }
                 self.config.probe.end(begun, Stage::Decode, (wire, seq.0), pixel_bytes(surface, &changed));
                 check_memory(self.surfaces.values().chain([&*surface]))?;
                 changed

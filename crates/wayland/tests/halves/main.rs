@@ -17,6 +17,7 @@ enum Step {
     ToDisplay(usize),
     ToApp(usize),
     Update(usize),
+    Spoil(usize),
     Compositor,
     Release(usize),
     Tick,
@@ -47,6 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1usize..20).prop_map(Step::ToDisplay),
         2 => (1usize..20).prop_map(Step::ToApp),
         4 => (0usize..16).prop_map(Step::Update),
+        1 => (0usize..16).prop_map(Step::Spoil),
         2 => Just(Step::Compositor),
         1 => (1usize..8).prop_map(Step::Release),
         1 => Just(Step::Tick),
@@ -67,6 +69,7 @@ fn run(steps: &[Step]) -> usize {
             Step::ToDisplay(count) => rig.deliver_down(*count),
             Step::ToApp(count) => rig.deliver_up(*count),
             Step::Update(which) => rig.update(*which),
+            Step::Spoil(which) => rig.spoil(*which),
             Step::Compositor => rig.compositor(),
             Step::Release(count) => rig.compositor.release(*count),
             Step::Tick => rig.compositor.tick(),
@@ -83,6 +86,9 @@ fn run(steps: &[Step]) -> usize {
     assert_eq!((rig.app.end(), rig.display.end()), (None, None));
     assert_eq!(program.waiting, Vec::<u32>::new(), "frame callbacks that nobody answered");
     for (surface, log) in rig.compositor.logs.iter().enumerate() {
+        // What could not be painted shows nothing where there was nothing before.
+        let blank = rig.was_spoiled(surface);
+        let log = log.iter().copied().filter(|shown| shown.is_some() || !blank);
         check_order(&program.commits[surface], log, surface);
     }
     for (surface, last) in program.truth() {
@@ -96,10 +102,10 @@ fn run(steps: &[Step]) -> usize {
 }
 
 /// Each picture that was shown is one that was committed, in the order of the commits; some may be left out.
-fn check_order(commits: &[Option<u128>], log: &[Option<u128>], surface: usize) {
+fn check_order(commits: &[Option<u128>], log: impl Iterator<Item = Option<u128>>, surface: usize) {
     let mut place = 0;
     for shown in log {
-        let Some(found) = commits[place.min(commits.len())..].iter().position(|commit| commit == shown)
+        let Some(found) = commits[place.min(commits.len())..].iter().position(|commit| *commit == shown)
         else {
             // Commits that came before any with a buffer show nothing.
             assert!(shown.is_none() && place == 0, "surface {surface}: never committed, or out of order");

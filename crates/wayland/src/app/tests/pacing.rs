@@ -208,3 +208,28 @@ fn pixels_of_a_hidden_window_wait_until_it_is_seen_but_an_acknowledged_size_does
     rig.flush(u64::MAX);
     assert_eq!(left(&mut rig), [wire]);
 }
+
+#[test]
+fn the_whole_content_leaves_again_when_it_is_wanted() {
+    let mut rig = Rig::new();
+    let ([window], shm) = windows::<1>(&mut rig, 8);
+    paint(&mut rig, window, shm, 8, 5);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    rig.units();
+    let wire = rig.connection.wire(window).unwrap();
+    rig.tell(&ToApp::Refresh { surface: wire });
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(left(&mut rig), [wire]);
+    let update = rig.updates.last().unwrap();
+    let mut shown = wayferry_pixels::Content::new(update.size, update.format);
+    wayferry_pixels::Decoder::new().apply(&mut shown, &update.chunks).unwrap();
+    assert_eq!((update.fresh, shown.pixels()), (true, &[5; 256][..]));
+    // Of a surface that has nothing, or is gone, there is nothing to send.
+    rig.tell(&ToApp::Refresh { surface: WireId(wire.0 + 1000) });
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(left(&mut rig), []);
+    assert!(rig.connection.end().is_none());
+}

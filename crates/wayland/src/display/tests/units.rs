@@ -5,6 +5,7 @@ use wayferry_pixels::{Content, Format, Layout, Rect, Region};
 use wayferry_proto::{Time, UpdateSeq};
 
 use super::rig::{Rig, size};
+use crate::action::End;
 use crate::message::{ToApp, ToDisplay, UnitContent, WireArg, WireId};
 use crate::value::Positioner;
 use crate::wire::Arg;
@@ -33,6 +34,47 @@ fn a_unit_is_held_until_its_update_is_complete() {
     assert_eq!(applied(&mut rig), [(surface, 1)]);
     assert_eq!(rig.shown[0].pixels, RED.repeat(4));
     assert_eq!(rig.shown[0].damage, [[0, 0, 2, 2]]);
+}
+
+/// A whole update in one colour and its unit, or one of which nothing can be read.
+fn show(rig: &mut Rig, surface: WireId, fresh: bool, pixel: [u8; 4], sound: bool) {
+    let mut content = Content::new(size(2, 2), Format::Argb8888);
+    content.fill(&pixel);
+    let (header, mut chunks) = rig.update(surface, content, fresh);
+    if !sound {
+        chunks = vec![vec![9; 9]];
+    }
+    rig.deliver((header, chunks));
+    let unit = rig.unit(surface, UnitContent::Update(header.seq));
+    rig.say(&ToDisplay::Unit(unit));
+    for buffer in rig.busy.clone() {
+        rig.release(buffer);
+    }
+}
+
+fn refreshes(rig: &mut Rig) -> usize {
+    let asked = rig.take_told().into_iter().filter(|told| matches!(told, ToApp::Refresh { .. }));
+    asked.count()
+}
+
+#[test]
+fn an_update_that_cannot_be_painted_is_asked_for_again_and_nothing_builds_on_it() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    show(&mut rig, surface, true, RED, true);
+    show(&mut rig, surface, false, GREEN, false);
+    assert_eq!(refreshes(&mut rig), 1);
+    show(&mut rig, surface, false, GREEN, true);
+    assert_eq!(refreshes(&mut rig), 0, "once is enough");
+    assert!(rig.shown.iter().all(|shown| shown.pixels == RED.repeat(4)), "{:?}", rig.shown);
+    show(&mut rig, surface, true, GREEN, true);
+    assert_eq!(rig.shown.last().map(|shown| shown.pixels.clone()), Some(GREEN.repeat(4)));
+    // What is wrong again and again is no accident.
+    for round in 0..4 {
+        assert_eq!((rig.connection.end(), round), (None, round));
+        show(&mut rig, surface, true, RED, false);
+    }
+    assert!(matches!(rig.connection.end(), Some(End::PeerViolation(_))));
 }
 
 #[test]
