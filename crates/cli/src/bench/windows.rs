@@ -2,6 +2,8 @@
 //!
 //! One function per case. Figures are taken where the user is: on the stage, which stamps each commit that it sees.
 
+mod screens;
+
 use std::time::Duration;
 
 use wayferry_stage::{
@@ -54,6 +56,8 @@ const CASES: &[(&str, Case)] = &[
     ("commit-4k-full-damage", commit_4k),
     ("typing-loss", typing_loss),
     ("start-up", start_up),
+    ("page-scroll-5mbit", screens::page),
+    ("photo-5mbit", screens::photo),
     ("outage-3s", outage),
 ];
 
