@@ -165,7 +165,7 @@ impl Driver {
     fn run(mut self) {
         let mut buffer = vec![0; READ_SIZE];
         while self.turn(&mut buffer) == Next::Continue {}
-        self.publish();
+        self.publish(0);
     }
 
     fn turn(&mut self, buffer: &mut [u8]) -> Next {
@@ -174,7 +174,7 @@ impl Driver {
             return Next::End;
         }
         self.fill();
-        self.publish();
+        self.publish(0);
         if self.mux.backlog().total > QUEUE_LIMIT {
             return self.end(CloseReason::TooMuch("bytes that the link does not take".into()));
         }
@@ -196,8 +196,7 @@ impl Driver {
                 transmit => self.mux.transmit(transmit),
             }
         }
-        let ahead = self.state().ahead();
-        self.shared.outbox.publish(&mut self.level, counted, self.mux.backlog().content, ahead);
+        self.publish(counted);
         self.mux.acknowledge(self.shared.inbox.consumed());
     }
 
@@ -231,10 +230,11 @@ impl Driver {
         }
     }
 
-    fn publish(&mut self) {
+    /// Tells the run loop of the link, then of the room that there is on it: who is woken must not see the link of before.
+    fn publish(&mut self, counted: u64) {
         let state = self.state();
-        self.shared.outbox.publish(&mut self.level, 0, self.mux.backlog().content, state.ahead());
         *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.shared.outbox.publish(&mut self.level, counted, self.mux.backlog().content, state.ahead());
     }
 
     fn state(&self) -> LinkState {

@@ -2,7 +2,8 @@
 //!
 //! A surface's commits leave at most once per frame period and only while the content budget lasts; meanwhile newer
 //! commits fold into the waiting one. Order beats pace: whatever later requests build on leaves first. Invariant: a
-//! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left.
+//! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left, or
+//! that nobody would see.
 //!
 //! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
 //! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
@@ -17,11 +18,14 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
-use super::surface::{Change, Role, Unsent};
+use super::surface::{Change, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
+/// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
+/// it holds is bounded. Later commits fold into one that waits here.
+const MAX_REPLACED: u32 = 32;
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
@@ -82,7 +86,15 @@ impl Connection {
             if waits && paid == 0 {
                 continue;
             }
-            let step = self.send_unit(id).map(|bytes| self.pay(bytes.saturating_sub(paid), budget));
+            if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| paid == 0) {
+                surface.replaced = 0;
+            }
+            let step = self.send_unit(id).map(|bytes| {
+                // Without budget it takes a place that it had; what it adds is no debt of small commits.
+                if !waits {
+                    self.pay(bytes.saturating_sub(paid), budget);
+                }
+            });
             self.settle(step);
         }
         self.broke = *budget == 0;
@@ -158,22 +170,17 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        let unsent = surface.unsent.as_ref()?;
-        // Nobody sees it, and the compositor does not wait for it: it leaves when somebody does.
-        let windowed = matches!(surface.role, Role::Configured | Role::Subsurface);
-        if !surface.visible && windowed && unsent.state.is_empty() && unsent.children.is_empty() {
-            return None;
-        }
+        surface.unsent.as_ref().filter(|_| !surface.withholds())?;
         Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.period()))
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        if surface.frames.is_empty() && surface.held_buffers.is_empty() {
+        if !surface.awaits_tick() {
             return None;
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
-        if self.broke && surface.last_bytes > SMALL {
+        if self.broke && surface.last_bytes > SMALL && surface.visible {
             return None;
         }
         let period = if surface.visible { self.period() } else { HIDDEN_PERIOD };
@@ -191,7 +198,7 @@ impl Connection {
         for id in due {
             let Some(surface) = self.surfaces.get_mut(&id) else { continue };
             surface.last_frame = Some(now);
-            let frames = std::mem::take(&mut surface.frames);
+            let frames = surface.take_frames();
             let buffers = std::mem::take(&mut surface.held_buffers);
             let time = self.clock_ms();
             for buffer in buffers {
@@ -209,7 +216,7 @@ impl Connection {
     fn may_supersede(&self, id: u32) -> bool {
         let Some(surface) = self.surfaces.get(&id) else { return false };
         let new = surface.unsent.as_ref().is_some_and(|unsent| unsent.change == Change::New);
-        surface.last.is_some() && new && surface.has_news()
+        surface.last.is_some() && surface.replaced < MAX_REPLACED && new && surface.has_news()
     }
 
     /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
@@ -225,6 +232,7 @@ impl Connection {
             surface.forget_last();
             return 0;
         };
+        surface.replaced += 1;
         if let Some(draft) = &mut surface.draft {
             // `false` when the surface has a new shape since: nothing of the old one is built upon.
             draft.take_back();

@@ -195,6 +195,8 @@ pub(crate) struct Surface {
     pub(crate) updates: u64,
     /// The update of the last unit, while a newer commit may replace both.
     pub(crate) last: Option<UpdateSeq>,
+    /// How many units in succession were replaced; the display side holds them all until the newest comes.
+    pub(crate) replaced: u32,
     pub(crate) units: u64,
     /// When the last unit left, and when the last frame callbacks were answered.
     pub(crate) last_sent: Option<Time>,
@@ -229,6 +231,7 @@ impl Surface {
             waiting_since: Time::ZERO,
             updates: 0,
             last: None,
+            replaced: 0,
             units: 0,
             last_sent: None,
             last_frame: None,
@@ -267,6 +270,32 @@ impl Surface {
         if let Some(draft) = &mut self.draft {
             draft.forget_last();
         }
+    }
+
+    /// Whether its waiting commit stays here: nobody sees it, and the compositor does not wait for it. It leaves when
+    /// somebody does.
+    pub(crate) fn withholds(&self) -> bool {
+        let windowed = matches!(self.role, Role::Configured | Role::Subsurface);
+        let bare = |unsent: &Unsent| unsent.state.is_empty() && unsent.children.is_empty();
+        !self.visible && windowed && self.unsent.as_ref().is_some_and(bare)
+    }
+
+    /// Frame callbacks that the next tick answers: of what has left, and of what is withheld.
+    pub(crate) fn take_frames(&mut self) -> Vec<u32> {
+        let mut frames = std::mem::take(&mut self.frames);
+        if self.withholds()
+            && let Some(unsent) = &mut self.unsent
+        {
+            frames.append(&mut unsent.frames);
+        }
+        frames
+    }
+
+    /// Whether there are frame callbacks, or buffers to give back, for the next tick.
+    pub(crate) fn awaits_tick(&self) -> bool {
+        let withheld =
+            self.unsent.as_ref().is_some_and(|unsent| self.withholds() && !unsent.frames.is_empty());
+        withheld || !self.frames.is_empty() || !self.held_buffers.is_empty()
     }
 
     /// Whether the newest commit left the surface with content.

@@ -233,3 +233,31 @@ fn the_whole_content_leaves_again_when_it_is_wanted() {
     assert_eq!(left(&mut rig), []);
     assert!(rig.connection.end().is_none());
 }
+
+/// The link takes nothing: what is replaced is held at the display, whose patience is bounded.
+#[test]
+fn a_window_that_never_pauses_does_not_replace_its_commits_without_end() {
+    let mut rig = Rig::new();
+    let ([window], shm) = windows::<1>(&mut rig, 128);
+    rig.sent.clear();
+    for value in 0..200 {
+        paint(&mut rig, window, shm, 128, value);
+        rig.now += FRAME;
+        for (turn, budget) in [(Turn::First, u64::from(value == 0)), (Turn::Rest, 0)] {
+            rig.connection.flush(rig.now, turn, &mut budget.clone(), &mut |_, _| Some(50_000));
+        }
+        rig.collect();
+    }
+    let replaced = rig.sent.iter().filter(|message| matches!(message, ToDisplay::Superseded { .. })).count();
+    assert!((1..64).contains(&replaced), "{replaced}");
+    assert!(rig.connection.end().is_none());
+    // A small commit of another window passes all the same.
+    let compositor = rig.bind("wl_compositor");
+    let small = rig.surface(compositor);
+    paint(&mut rig, small, shm, 4, 1);
+    rig.units();
+    paint(&mut rig, small, shm, 4, 2);
+    rig.now += FRAME;
+    rig.flush(0);
+    assert_eq!(left(&mut rig), [rig.connection.wire(small).unwrap()]);
+}
