@@ -60,8 +60,12 @@ pub(super) struct Outgoing {
     /// How many streams with a place of their own each class has had.
     places: BTreeMap<Class, u64>,
     queued_content: usize,
-    /// How many bytes of large content may still be handed over; without end while nobody tells of the link.
+    /// How many bytes of large content and of pipes may wait in the carrier, and how many more may be handed over; without
+    /// end while nobody tells of the link.
+    ahead: u64,
     room: u64,
+    /// How many bytes of pipes may be handed over although content waits.
+    pipe_turn: u64,
     /// Places of updates that were taken back, for those that replace them.
     vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
 }
@@ -153,7 +157,9 @@ impl Outgoing {
             next_channel: 0,
             places: BTreeMap::new(),
             queued_content: 0,
+            ahead: u64::MAX,
             room: u64::MAX,
+            pipe_turn: 0,
             vacated: BTreeMap::new(),
         }
     }
@@ -259,7 +265,8 @@ impl Outgoing {
 
     /// Takes what is known of the link now.
     pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
-        self.room = link.ahead().saturating_sub(link.unsent);
+        self.ahead = link.ahead();
+        self.room = self.ahead.saturating_sub(link.unsent);
         self.protector.set_link(now, link);
     }
 
@@ -392,6 +399,8 @@ impl Outgoing {
 
     /// Gives pipes a turn before content, or ends it.
     pub(super) fn boost_pipes(&mut self, on: bool) {
+        // A tenth of the link, see the timers.
+        self.pipe_turn = if on && self.ahead < u64::MAX { self.ahead / 4 } else { 0 };
         let class = if on { Class::SmallContent } else { Class::Pipe };
         let priority = Priority::new(class, 0);
         let pipes = self.channels.values().filter(|channel| channel.is_pipe_under_way(on));
@@ -473,18 +482,19 @@ impl Outgoing {
     /// Moves bytes of the most urgent channel: all of them if it has a stream of its own, else one piece.
     fn flush_channel(&mut self, now: Time, route: impl Fn(Kind) -> Route) {
         let Some((priority, id)) = self.pop_dirty() else { return };
+        let allowance = self.allowance(priority.0.class());
         let Some(place) = self.place_of(id, &route) else { return };
         let Some(channel) = self.channels.get_mut(&id) else { return };
         let kind = channel.header.kind();
         let offset = channel.sent;
         let most = if matches!(place, Place::Own(_)) { MAX_FLUSH } else { PIECE };
-        let bytes = if channel.priority.class() == Class::Content {
-            let bytes = channel.take(most.min(usize::try_from(self.room).unwrap_or(most)));
-            self.room -= bytes.len() as u64;
-            bytes
-        } else {
-            channel.take(most)
-        };
+        let bytes = channel.take(most.min(usize::try_from(allowance).unwrap_or(most)));
+        if priority.0.class() <= Class::Content {
+            self.room = self.room.saturating_sub(bytes.len() as u64);
+        }
+        if priority.0.class() < Class::Content {
+            self.pipe_turn = self.pipe_turn.saturating_sub(bytes.len() as u64);
+        }
         let finish = channel.finish && channel.queue.is_empty();
         let more = !finish && channel.can_send();
         if kind == Kind::Update {
@@ -518,9 +528,21 @@ impl Outgoing {
         }
     }
 
-    /// The most urgent channel that may go on; large content only while there is room for it.
+    /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content: it
+    /// would count theirs as its own and wait for them.
+    fn allowance(&self, class: Class) -> u64 {
+        match class {
+            Class::Content => self.room,
+            Class::Bulk | Class::Pipe | Class::Refinement => {
+                self.room.saturating_sub(self.ahead - self.ahead / 2).max(self.pipe_turn)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// The most urgent channel that may go on.
     fn pop_dirty(&mut self) -> Option<(Reverse<Priority>, ChannelId)> {
-        let may = |(Reverse(priority), _): &&_| self.room > 0 || Priority::class(*priority) != Class::Content;
+        let may = |(Reverse(priority), _): &&(Reverse<Priority>, _)| self.allowance(priority.class()) > 0;
         let found = self.dirty.iter().find(may).copied()?;
         self.dirty.remove(&found);
         Some(found)
@@ -646,7 +668,7 @@ impl Channel {
     /// Whether it is a pipe beyond its head on a stream of its own; if `busy`, one with bytes that its reader has not
     /// taken.
     fn is_pipe_under_way(&self, busy: bool) -> bool {
-        let under_way = |flow: &Flow| !flow.in_head() && (!busy || flow.left > flow.consumed);
+        let under_way = |flow: &Flow| !flow.in_head() && (!busy || flow.written > flow.consumed);
         matches!(self.place, Some(Place::Own(_))) && self.pipe.as_ref().is_some_and(under_way)
     }
 }

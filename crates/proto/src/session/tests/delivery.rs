@@ -427,3 +427,53 @@ fn an_update_of_which_nothing_has_left_is_taken_back_and_its_successor_goes_in_i
     assert_eq!(fills.collect::<Vec<_>>(), [1, 4, 3]);
     assert_eq!(app.session.content_budget(&room(20_000)), 20_000, "nothing is queued");
 }
+
+/// A pipe to the peer that has taken the head, with more than its window to come.
+fn with_pipe(app: &mut Alone) -> StreamId {
+    let (connection, pipe) = (ConnectionId(1), 1);
+    let channel = app.session.open(Header::Pipe { connection, pipe });
+    app.session.write(channel, Bytes::from(vec![7; 300_000]));
+    let head = app.transmits();
+    let taken = 65_536;
+    let at = hello_stream(&hello_of(Side::Display)).len() as u64;
+    app.data(0, at, &control_frame(&Control::PipeCredit { connection, pipe, consumed: taken }));
+    let Some(Transmit::Open { stream, .. }) = head.first() else { panic!("{head:?}") };
+    *stream
+}
+
+/// What waits in the carrier is half the pipe's at most, so that content can be encoded and handed over at any time.
+#[test]
+fn a_large_paste_leaves_room_for_content() {
+    let mut app = with_room(20_000);
+    let pipe = with_pipe(&mut app);
+    let mut unsent = 0;
+    for _ in 0..10 {
+        app.session.set_link(Time::ZERO, &LinkState { unsent, ..room(20_000) });
+        unsent += handed(&app.transmits()).values().sum::<usize>() as u64;
+    }
+    assert_eq!(unsent, 10_000);
+    let link = LinkState { unsent, ..room(20_000) };
+    assert_eq!(app.session.content_budget(&link), 10_000);
+    app.session.send_update(update(1, 1), vec![vec![1; 50_000]]).unwrap();
+    app.session.set_link(Time::ZERO, &link);
+    let content = handed(&app.transmits());
+    assert_eq!((content.len(), content.get(&pipe)), (1, None));
+}
+
+/// While content never ends, a pipe has a turn ten times a second.
+#[test]
+fn content_without_end_does_not_starve_a_paste() {
+    let mut app = with_room(20_000);
+    let pipe = with_pipe(&mut app);
+    let mut pasted = 0;
+    let mut now = Time::ZERO;
+    for seq in 1..=100 {
+        app.session.send_update(update(1, seq), vec![vec![1; 50_000]]).unwrap();
+        now += Duration::from_millis(10);
+        app.session.on_timeout(now);
+        // The link takes 40 ms worth in the meantime, so it is never full, and always has content.
+        app.session.set_link(now, &room(20_000));
+        pasted += handed(&app.transmits()).get(&pipe).copied().unwrap_or_default();
+    }
+    assert!((20_000..100_000).contains(&pasted), "{pasted} of two megabytes");
+}
