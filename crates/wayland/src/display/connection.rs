@@ -228,11 +228,7 @@ impl Connection {
         }
         let outcome = self.updates.add(header, chunks);
         self.settle(outcome);
-        let updates = &self.updates;
-        self.holds.meet(|need| match need {
-            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
-            _ => false,
-        });
+        self.meet_updates();
         self.pump(now);
     }
 

@@ -60,6 +60,15 @@ impl Connection {
         }
     }
 
+    /// Lets units know of the updates that are complete, or need not be.
+    pub(super) fn meet_updates(&mut self) {
+        let updates = &self.updates;
+        self.holds.meet(|need| match need {
+            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
+            _ => false,
+        });
+    }
+
     pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) -> Result<(), End> {
         self.holds.push(claim, waiting).map_err(|Full| End::TooMuch("held units and requests"))
     }
@@ -76,11 +85,7 @@ impl Connection {
             }
             waiting => vec![(claim, waiting)],
         });
-        let updates = &self.updates;
-        self.holds.meet(|need| match need {
-            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
-            _ => false,
-        });
+        self.meet_updates();
         for unit in dropped {
             self.tell(&ToApp::Discarded { surface, unit });
         }
@@ -103,11 +108,7 @@ impl Connection {
             }
             vec![(claim, waiting)]
         });
-        let updates = &self.updates;
-        self.holds.meet(|need| match need {
-            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
-            _ => false,
-        });
+        self.meet_updates();
         Ok(())
     }
 

@@ -173,6 +173,16 @@ impl Rig {
         id
     }
 
+    /// Gives a surface the role of a window: its `xdg_surface` and `xdg_toplevel`.
+    fn toplevel(&mut self, surface: u32) -> (u32, u32) {
+        let base = self.bind("xdg_wm_base");
+        let xdg = self.id("xdg_surface");
+        self.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(surface)]);
+        let toplevel = self.id("xdg_toplevel");
+        self.request(xdg, "get_toplevel", vec![Arg::NewId(toplevel)]);
+        (xdg, toplevel)
+    }
+
     fn commit(&mut self, surface: u32) {
         self.request(surface, "commit", vec![]);
     }
@@ -325,12 +335,8 @@ fn equal_pixels_cost_nothing() {
 fn sync_waits_for_the_answer_to_an_initial_commit() {
     let mut rig = Rig::new();
     let compositor = rig.bind("wl_compositor");
-    let base = rig.bind("xdg_wm_base");
     let surface = rig.surface(compositor);
-    let xdg = rig.id("xdg_surface");
-    rig.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(surface)]);
-    let toplevel = rig.id("xdg_toplevel");
-    rig.request(xdg, "get_toplevel", vec![Arg::NewId(toplevel)]);
+    rig.toplevel(surface);
     rig.commit(surface);
     assert_eq!(rig.units().len(), 1);
     rig.events();
@@ -384,12 +390,8 @@ fn a_pool_shorter_than_announced_ends_only_this_program() {
 fn a_flood_of_requests_waits_for_the_display() {
     let mut rig = Rig::new();
     let compositor = rig.bind("wl_compositor");
-    let base = rig.bind("xdg_wm_base");
     let surface = rig.surface(compositor);
-    let xdg = rig.id("xdg_surface");
-    rig.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(surface)]);
-    let toplevel = rig.id("xdg_toplevel");
-    rig.request(xdg, "get_toplevel", vec![Arg::NewId(toplevel)]);
+    let (_, toplevel) = rig.toplevel(surface);
     let title = || vec![Arg::Str(Some(vec![b'x'; 4000]))];
     while !rig.connection.stalled() {
         rig.request(toplevel, "set_title", title());

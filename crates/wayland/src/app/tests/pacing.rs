@@ -181,11 +181,7 @@ fn no_window_waits_for_longer_than_a_quarter_of_a_second_behind_the_one_that_is_
 fn pixels_of_a_hidden_window_wait_until_it_is_seen_but_an_acknowledged_size_does_not() {
     let mut rig = Rig::new();
     let ([window], shm) = windows::<1>(&mut rig, 128);
-    let base = rig.bind("xdg_wm_base");
-    let role = rig.id("xdg_surface");
-    rig.request(base, "get_xdg_surface", vec![Arg::NewId(role), Arg::Object(window)]);
-    let toplevel = rig.id("xdg_toplevel");
-    rig.request(role, "get_toplevel", vec![Arg::NewId(toplevel)]);
+    let (role, _) = rig.toplevel(window);
     let wire = rig.connection.wire(window).unwrap();
     rig.tell(&ToApp::Visible { surface: wire, visible: false });
     rig.units();
