@@ -16,10 +16,14 @@
 //!                                that of the colour before
 //!            3 picture           u8 value of the fourth channel, if the format has one
 //!            4 picture           nothing: the fourth channel has a plane
+//!            5 lossy             u8 value of the fourth channel, length of the image
+//!            6 preview           the same
 //! numbers  per rectangle of class 1 or 2: a byte per pixel, cell by cell (64 × 64 from the rectangle's
 //!          corner, left to right, then down), each cell row by row
 //! planes   the residuals of all pictures, channel by channel: green, the lower and the higher of red and
 //!          blue; with 10 bits then the upper bytes of the three; then the fourth channel of class 4
+//! images   per rectangle of class 5 or 6: JPEG, one baseline scan of three components; of class 6 with a quarter of
+//!          the rectangle's width and height, rounded up
 //! ```
 //! A number is one byte below 64, else two bytes, the first with its upper bits `01` (the short forms
 //! of RFC 9000 §16); a length may also be four bytes, with bits `10`. This module knows the layout only; it
@@ -32,8 +36,10 @@ use std::ops::Range;
 
 use crate::classify::CELL;
 use crate::error::Error;
+use crate::fidelity::Grade;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
+use crate::jpeg;
 use crate::palette::MAX_COLOURS;
 use crate::picture::{Channels, FOURTH};
 
@@ -48,6 +54,9 @@ pub const MAX_CHUNK_RECTS: usize = 4096;
 
 /// Most copies in a chunk.
 pub const MAX_CHUNK_COPIES: usize = 1024;
+
+/// Most pixels that the images of a chunk may have together.
+pub(crate) const MAX_CHUNK_IMAGES: u64 = 1 << 18;
 
 /// How the body of a chunk is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +99,17 @@ pub(crate) enum Fill {
     Palette { colours: Range<usize>, numbers: usize },
     /// Where the residuals lie; where there are none, an empty range.
     Picture { planes: [Range<usize>; 7], constant: Option<u8> },
+    /// Where the image lies, and the fourth channel.
+    Lossy { image: Range<usize>, grade: Grade, fourth: u8 },
+}
+
+/// A lossy picture on its way into a chunk.
+#[derive(Debug)]
+pub(crate) struct Lossy {
+    pub(crate) rect: Rect,
+    pub(crate) grade: Grade,
+    pub(crate) fourth: u8,
+    pub(crate) image: Vec<u8>,
 }
 
 /// A parsed body.
@@ -125,11 +145,7 @@ pub(crate) fn write_head(target: &mut Vec<u8>, codec: Codec, length: usize) {
         Codec::Lz4 => 1,
         Codec::Zstd => 2,
     });
-    if length < 1 << 14 {
-        write_number(target, length as u32);
-    } else {
-        target.extend_from_slice(&(length as u32 | 0x8000_0000).to_be_bytes());
-    }
+    write_length(target, length);
 }
 
 /// The classes of rectangles.
@@ -138,6 +154,8 @@ pub(crate) const SAME_PALETTE: u8 = 1;
 pub(crate) const PALETTE: u8 = 2;
 pub(crate) const PICTURE: u8 = 3;
 pub(crate) const WHOLE_PICTURE: u8 = 4;
+const LOSSY: u8 = 5;
+const PREVIEW: u8 = 6;
 
 pub(crate) fn write_copies(target: &mut Vec<u8>, copies: &[Copy]) {
     write_number(target, copies.len() as u32);
@@ -154,6 +172,25 @@ pub(crate) fn write_rects(target: &mut Vec<u8>, rects: impl ExactSizeIterator<It
         target.push(class);
         write_rect(target, rect);
     }
+}
+
+/// The body of a chunk with nothing but lossy pictures.
+pub(crate) fn lossy_body(pictures: &[Lossy]) -> Vec<u8> {
+    let class = |grade| match grade {
+        Grade::Detail => LOSSY,
+        Grade::Preview => PREVIEW,
+    };
+    let mut body = Vec::new();
+    write_copies(&mut body, &[]);
+    write_rects(&mut body, pictures.iter().map(|lossy| (class(lossy.grade), lossy.rect)));
+    for lossy in pictures {
+        body.push(lossy.fourth);
+        write_length(&mut body, lossy.image.len());
+    }
+    for lossy in pictures {
+        body.extend_from_slice(&lossy.image);
+    }
+    body
 }
 
 /// Writes the colours of a palette, which must have at least one.
@@ -189,6 +226,14 @@ fn write_rect(target: &mut Vec<u8>, rect: Rect) {
     }
 }
 
+fn write_length(target: &mut Vec<u8>, length: usize) {
+    if length < 1 << 14 {
+        write_number(target, length as u32);
+    } else {
+        target.extend_from_slice(&(length as u32 | 0x8000_0000).to_be_bytes());
+    }
+}
+
 fn write_number(target: &mut Vec<u8>, value: u32) {
     debug_assert!(value < 1 << 14, "sides are at most {}", crate::MAX_SIDE);
     if value < 64 {
@@ -205,7 +250,7 @@ impl Body {
         let copies = copies(&mut reader, size)?;
         let listed = rects(&mut reader, size)?;
         let channels = Channels::of(format);
-        let mut pieces = fills(&mut reader, listed, format.bytes_per_pixel(), channels)?;
+        let mut pieces = fills(&mut reader, listed, format, channels)?;
         for piece in &mut pieces {
             if let Fill::Palette { colours, numbers } = &mut piece.fill {
                 let count = colours.len() / format.bytes_per_pixel();
@@ -218,6 +263,11 @@ impl Body {
                 if plane < channels.colour_planes() || (plane == FOURTH && constant.is_none()) {
                     planes[plane] = reader.take(rect.area() as usize)?;
                 }
+            }
+        }
+        for piece in &mut pieces {
+            if let Fill::Lossy { image, .. } = &mut piece.fill {
+                *image = reader.take(image.len())?;
             }
         }
         match body.len() - reader.at {
@@ -249,14 +299,16 @@ fn rects(reader: &mut Reader<'_>, size: Size) -> Result<Vec<(u8, Rect)>, Error> 
     (0..count).map(|_| Ok((reader.byte()?, reader.rect(size)?))).collect()
 }
 
-/// Reads the colours; numbers and planes are left to be found.
+/// Reads the colours; numbers, planes and images are left to be found.
 fn fills(
     reader: &mut Reader<'_>,
     listed: Vec<(u8, Rect)>,
-    pixel: usize,
+    format: Format,
     channels: Channels,
 ) -> Result<Vec<Piece>, Error> {
+    let pixel = format.bytes_per_pixel();
     let mut palette = None;
+    let mut images = 0;
     let mut pieces = Vec::with_capacity(listed.len());
     for (class, rect) in listed {
         let picture = |constant| Fill::Picture { planes: Default::default(), constant };
@@ -276,6 +328,16 @@ fn fills(
             PICTURE if channels.has_fourth() => picture(Some(reader.byte()?)),
             PICTURE => picture(Some(0)),
             WHOLE_PICTURE if channels.has_fourth() => picture(None),
+            LOSSY | PREVIEW if jpeg::order(format).is_some() => {
+                let grade = if class == LOSSY { Grade::Detail } else { Grade::Preview };
+                images +=
+                    u64::from(jpeg::side(rect.width, grade)) * u64::from(jpeg::side(rect.height, grade));
+                if images > MAX_CHUNK_IMAGES {
+                    return Err(Error::ChunkImages { pixels: images });
+                }
+                let fourth = reader.byte()?;
+                Fill::Lossy { image: 0..reader.length()?, grade, fourth }
+            }
             _ => return Err(Error::ChunkField),
         };
         pieces.push(Piece { rect, fill });

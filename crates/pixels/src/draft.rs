@@ -12,21 +12,26 @@
 //! content after the last update that was not taken back (zeros when the draft is fresh).
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use crate::chunk::Copy;
 use crate::content::{Content, Layout};
+use crate::fidelity::Fidelity;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
 use crate::region::Region;
 use crate::scroll::{self, Shifts};
 use crate::tighten::Tightener;
 use crate::tiles::{self, Past, Tiles};
+use crate::triage;
 
 /// The newest content of a surface, and what has changed since the last update.
 pub struct Draft {
     content: Content,
     present: Level,
     last: Option<Level>,
+    /// How well the display side knows the past.
+    pub(crate) fidelity: Fidelity,
 }
 
 /// What lies between two contents.
@@ -38,13 +43,15 @@ struct Level {
     fresh: bool,
     /// The region comes from several commits: pixels in it may have changed back.
     folded: bool,
+    /// How well the display side knows the content before; of the last update only.
+    fidelity: Fidelity,
 }
 
 impl Draft {
     /// Content of zeros for a surface that the display side has nothing of.
     pub fn new(size: Size, format: Format) -> Self {
         let present = Level { fresh: true, ..Level::default() };
-        Self { content: Content::new(size, format), present, last: None }
+        Self { content: Content::new(size, format), present, last: None, fidelity: Fidelity::default() }
     }
 
     /// The newest content.
@@ -77,7 +84,7 @@ impl Draft {
         damage: &Region,
         read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Region, E> {
-        let Level { changed, before, fresh, folded } = &mut self.present;
+        let Level { changed, before, fresh, folded, .. } = &mut self.present;
         let before = (!*fresh).then_some(before);
         let result = self.content.absorb_keeping(layout, damage, before, read);
         let new = match &result {
@@ -113,6 +120,34 @@ impl Draft {
         let changed = Region::full(self.content.size());
         self.present = Level { changed, fresh: true, ..Level::default() };
         self.last = None;
+        self.fidelity = Fidelity::default();
+    }
+
+    /// Whether the display side knows every pixel of the past as it is, once all updates so far have reached it.
+    pub fn is_exact(&self) -> bool {
+        self.fidelity.is_exact()
+    }
+
+    /// About how many pixels of the past the display side does not know exactly; never fewer than there are.
+    pub fn lossy_area(&self) -> u64 {
+        self.fidelity.lossy_area().min(self.content.size().rect().area())
+    }
+
+    /// When [`Encoder::improve`](crate::Encoder::improve) has something to do, and [`Encoder::refine`](crate::Encoder::refine);
+    /// by the clock of the allowances.
+    pub fn wants(&self) -> Wants {
+        if !self.is_settled() {
+            return Wants::default();
+        }
+        Wants {
+            better: self.fidelity.coarse_since(),
+            exact: self.fidelity.lossy_since().map(|since| since + triage::REST),
+        }
+    }
+
+    /// Whether the past is all there is: nothing waits for an update.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.present.changed.is_empty() && !self.present.fresh
     }
 
     /// Undoes the last [`Encoder::encode`](crate::Encoder::encode), whose update was never sent: the
@@ -124,6 +159,7 @@ impl Draft {
         present.fresh = last.fresh;
         present.folded |= last.folded || !(present.changed.is_empty() || last.changed.is_empty());
         present.changed.union(&last.changed);
+        self.fidelity = last.fidelity;
         if last.fresh {
             present.before = Tiles::default();
         } else {
@@ -141,7 +177,7 @@ impl Draft {
 
     /// What the display side has to do to get the newest content.
     pub(crate) fn plan(&self) -> Plan {
-        let Level { changed, before, fresh, folded } = &self.present;
+        let Level { changed, before, fresh, folded, .. } = &self.present;
         let as_it_is =
             || Plan { copies: Vec::new(), rects: changed.clip(self.content.size()).rects().to_vec() };
         if *fresh {
@@ -158,9 +194,10 @@ impl Draft {
         }
     }
 
-    /// The plan is carried out: the present is the past of the next update.
-    pub(crate) fn encoded(&mut self) {
-        let present = std::mem::take(&mut self.present);
+    /// The plan is carried out: the present is the past of the next update, and the display side knows it that well.
+    pub(crate) fn encoded(&mut self, fidelity: Fidelity) {
+        let mut present = std::mem::take(&mut self.present);
+        present.fidelity = std::mem::replace(&mut self.fidelity, fidelity);
         if let Some(last) = self.last.replace(present) {
             last.before.recycle(&mut self.present.before);
         }
@@ -175,6 +212,15 @@ impl std::fmt::Debug for Draft {
             .field("fresh", &self.present.fresh)
             .finish_non_exhaustive()
     }
+}
+
+/// From when on the display side can be told more about what it shows already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Previews can become text and pictures.
+    pub better: Option<Duration>,
+    /// Lossy pixels can become exact.
+    pub exact: Option<Duration>,
 }
 
 /// How to get from the past to the present: first the copies, all from the past, then the rectangles.

@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
 
 use zstd_safe::{CCtx, CParameter};
 
@@ -16,8 +17,10 @@ use crate::chunk::{self, Codec, Copy, MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIE
 use crate::classify::{Cell, Class, Classifier};
 use crate::compose::Composer;
 use crate::content::Content;
-use crate::draft::Draft;
+use crate::draft::{Draft, Plan};
 use crate::geometry::Rect;
+use crate::jpeg::Compressor;
+use crate::triage::{Allowance, Parts, Picture};
 
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +40,11 @@ impl Default for Compression {
     }
 }
 
-/// Makes chunks. Keeps memory from call to call but no state: one serves any number of surfaces.
+/// Makes chunks. Keeps memory from call to call but no state that chunks depend on: one serves any number of surfaces.
 pub struct Encoder {
     compression: Compression,
+    /// What it costs to make lossy pixels exact, in thousandths of a byte for each.
+    rest_rate: u64,
     /// One per thread, the caller's first; never empty.
     workers: Vec<Worker>,
 }
@@ -56,7 +61,7 @@ pub trait Watch: Sync {
 impl Encoder {
     /// An encoder that compresses this way where it pays, on the caller's thread.
     pub fn new(compression: Compression) -> Self {
-        Self { compression, workers: vec![Worker::new(compression)] }
+        Self { compression, rest_rate: REST_RATE, workers: vec![Worker::new(compression)] }
     }
 
     /// Lets up to `threads` threads (1 to 64; others are brought into this range), the caller's among
@@ -77,15 +82,95 @@ impl Encoder {
     /// As [`Self::encode`], telling somebody which thread does what.
     pub fn encode_watched(&mut self, draft: &mut Draft, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
         let plan = draft.plan();
-        let cells: Vec<Rect> = plan.rects.iter().copied().flat_map(chunk::cells).collect();
-        let sections = sections(&plan.copies, &cells);
-        let chunks = self.run(&Job { content: draft.content(), sections, next: AtomicUsize::new(0), watch });
-        draft.encoded();
+        let parts = Parts::exact(&plan.rects);
+        self.update(draft, &plan, &parts, Duration::ZERO, watch)
+    }
+
+    /// As [`Self::encode`], but what is predicted to cost more than is allowed is lossy for now:
+    /// pictures, or, where the change is far too large, everything.
+    pub fn encode_within(
+        &mut self,
+        draft: &mut Draft,
+        allowance: &Allowance,
+        watch: Option<&dyn Watch>,
+    ) -> Vec<Vec<u8>> {
+        let plan = draft.plan();
+        let parts = match self.workers.first_mut() {
+            Some(worker) => Parts::of(draft.content(), &plan.rects, &mut worker.classifier, allowance),
+            None => Parts::exact(&plan.rects),
+        };
+        self.update(draft, &plan, &parts, allowance.now, watch)
+    }
+
+    /// More about what the display side has previews of, about as much as is allowed: text and plain colours exactly,
+    /// then pictures. An update for the same content; none when there is nothing to say, or the draft has news.
+    pub fn improve(&mut self, draft: &mut Draft, allowance: &Allowance) -> Vec<Vec<u8>> {
+        let Some(worker) = self.workers.first_mut().filter(|_| draft.is_settled()) else { return Vec::new() };
+        let mut fidelity = std::mem::take(&mut draft.fidelity);
+        let parts = Parts::better(draft.content(), &mut fidelity, &mut worker.classifier, allowance);
+        draft.fidelity = fidelity;
+        self.add(draft, &parts, allowance.now)
+    }
+
+    /// Makes lossy pixels exact that have not changed for a moment, about as many as is allowed. An update for the
+    /// same content; none when there is nothing to say yet, or the draft has news.
+    pub fn refine(&mut self, draft: &mut Draft, allowance: &Allowance) -> Vec<Vec<u8>> {
+        if !draft.is_settled() {
+            return Vec::new();
+        }
+        let parts = Parts::rest(draft.content(), &draft.fidelity, self.rest_rate, allowance);
+        let chunks = self.add(draft, &parts, allowance.now);
+        let pixels: u64 = parts.exact.iter().map(|rect| rect.area()).sum();
+        let bytes: usize = chunks.iter().map(Vec::len).sum();
+        if let Some(rate) = (bytes as u64 * 1000).checked_div(pixels) {
+            self.rest_rate = (3 * self.rest_rate + rate) / 4;
+        }
         chunks
     }
 
-    fn run(&mut self, job: &Job<'_>) -> Vec<Vec<u8>> {
-        let threads = self.workers.len().min(job.sections.len());
+    fn update(
+        &mut self,
+        draft: &mut Draft,
+        plan: &Plan,
+        parts: &Parts,
+        now: Duration,
+        watch: Option<&dyn Watch>,
+    ) -> Vec<Vec<u8>> {
+        let chunks = self.run(draft.content(), &plan.copies, parts, watch);
+        let mut fidelity = draft.fidelity.clone();
+        fidelity.copied(draft.content().size(), &plan.copies, now);
+        parts.note(draft.content().size(), &mut fidelity, now);
+        draft.encoded(fidelity);
+        chunks
+    }
+
+    /// An update on top of the last one, which is not to be taken back any more.
+    fn add(&mut self, draft: &mut Draft, parts: &Parts, now: Duration) -> Vec<Vec<u8>> {
+        if parts.is_empty() {
+            return Vec::new();
+        }
+        draft.forget_last();
+        let chunks = self.run(draft.content(), &[], parts, None);
+        let size = draft.content().size();
+        parts.note(size, &mut draft.fidelity, now);
+        chunks
+    }
+
+    fn run(
+        &mut self,
+        content: &Content,
+        copies: &[Copy],
+        parts: &Parts,
+        watch: Option<&dyn Watch>,
+    ) -> Vec<Vec<u8>> {
+        // What is lossy is what the user waits for.
+        let mut work: Vec<Work<'_>> = parts.lossy.iter().map(Work::Lossy).collect();
+        work.extend(sections(copies, &parts.exact).into_iter().map(Work::Exact));
+        self.share(&Job { content, work, next: AtomicUsize::new(0), watch })
+    }
+
+    fn share(&mut self, job: &Job<'_>) -> Vec<Vec<u8>> {
+        let threads = self.workers.len().min(job.work.len());
         let Some((first, others)) = self.workers.split_first_mut() else { return Vec::new() };
         let mut done = if threads < 2 {
             first.work(job, 0)
@@ -112,10 +197,16 @@ impl Encoder {
 /// One update that is being encoded.
 struct Job<'a> {
     content: &'a Content,
-    sections: Vec<Section<'a>>,
-    /// The first section that no thread has taken yet.
+    work: Vec<Work<'a>>,
+    /// The first piece of work that no thread has taken yet.
     next: AtomicUsize,
     watch: Option<&'a dyn Watch>,
+}
+
+/// A piece of work.
+enum Work<'a> {
+    Exact(Section<'a>),
+    Lossy(&'a Picture),
 }
 
 /// A part of an update, which is encoded without regard to the others.
@@ -168,12 +259,18 @@ struct Worker {
     squeezer: Squeezer,
     classifier: Classifier,
     composer: Composer,
+    pictures: Compressor,
 }
 
 impl Worker {
     fn new(compression: Compression) -> Self {
         let squeezer = Squeezer { compression, zstd: None, packed: Vec::new() };
-        Self { squeezer, classifier: Classifier::new(), composer: Composer::new() }
+        Self {
+            squeezer,
+            classifier: Classifier::new(),
+            composer: Composer::new(),
+            pictures: Compressor::default(),
+        }
     }
 
     /// Encodes sections as long as there are any.
@@ -181,9 +278,12 @@ impl Worker {
         let mut done = Vec::new();
         loop {
             let index = job.next.fetch_add(1, Ordering::Relaxed);
-            let Some(section) = job.sections.get(index) else { return done };
+            let Some(work) = job.work.get(index) else { return done };
             let start = job.watch.map(Watch::now);
-            let chunks = self.encode(job.content, section);
+            let chunks = match work {
+                Work::Exact(section) => self.encode(job.content, section),
+                Work::Lossy(picture) => self.lossy(job.content, picture),
+            };
             if let (Some(watch), Some(start)) = (job.watch, start) {
                 watch.encoded(thread, start, chunks.iter().map(Vec::len).sum());
             }
@@ -212,6 +312,23 @@ impl Worker {
             (copies, rest) = (&[], &rest[count..]);
         }
         chunks
+    }
+
+    /// The chunks of a lossy picture: one, unless that would be too long.
+    fn lossy(&mut self, content: &Content, picture: &Picture) -> Vec<Vec<u8>> {
+        let Picture { rect, grade, fourth, quality } = *picture;
+        let Some(image) = self.pictures.picture(content, rect, grade, quality) else {
+            // No memory for a compressor, perhaps. Exact is never wrong.
+            let cells: Vec<Rect> = chunk::cells(rect).collect();
+            return self.encode(content, &Section { copies: &[], cells: &cells });
+        };
+        match plain(&chunk::lossy_body(&[chunk::Lossy { rect, grade, fourth, image }])) {
+            Some(chunk) => vec![chunk],
+            None => halves(rect)
+                .into_iter()
+                .flat_map(|rect| self.lossy(content, &Picture { rect, ..*picture }))
+                .collect(),
+        }
     }
 
     /// A chunk, unless it would be too long. Of few pixels the better one of two: where a palette's colours are
@@ -276,6 +393,30 @@ impl Rates {
     }
 }
 
+/// The chunk of a body that is not to be compressed, unless it would be too long.
+fn plain(body: &[u8]) -> Option<Vec<u8>> {
+    framed(Codec::Raw, body.len(), body)
+}
+
+fn framed(codec: Codec, length: usize, payload: &[u8]) -> Option<Vec<u8>> {
+    let mut chunk = Vec::with_capacity(HEAD + payload.len());
+    chunk::write_head(&mut chunk, codec, length);
+    chunk.extend_from_slice(payload);
+    (chunk.len() <= MAX_CHUNK).then_some(chunk)
+}
+
+/// The two halves of a rectangle of more than a pixel.
+fn halves(rect: Rect) -> [Rect; 2] {
+    let Rect { x, y, width, height } = rect;
+    if width > height {
+        let left = width / 2;
+        [Rect::new(x, y, left, height), Rect::new(x + left, y, width - left, height)]
+    } else {
+        let upper = height / 2;
+        [Rect::new(x, y, width, upper), Rect::new(x, y + upper, width, height - upper)]
+    }
+}
+
 /// Compresses bodies.
 struct Squeezer {
     compression: Compression,
@@ -289,14 +430,10 @@ impl Squeezer {
         if body.len() > MAX_CHUNK_BODY {
             return None;
         }
-        let (codec, payload) = match self.squeeze(body) {
-            Some((codec, length)) => (codec, &self.packed[..length]),
-            None => (Codec::Raw, body),
-        };
-        let mut chunk = Vec::with_capacity(HEAD + payload.len());
-        chunk::write_head(&mut chunk, codec, body.len());
-        chunk.extend_from_slice(payload);
-        (chunk.len() <= MAX_CHUNK).then_some(chunk)
+        match self.squeeze(body) {
+            Some((codec, length)) => framed(codec, body.len(), &self.packed[..length]),
+            None => plain(body),
+        }
     }
 
     /// Compresses a body; `None` when that does not pay.
@@ -346,6 +483,9 @@ const HEAD: usize = 5;
 
 /// Most threads of an encoder; more would wait for memory.
 const MAX_THREADS: usize = 64;
+
+/// What making pixels exact is taken to cost at first: twice what photographs need.
+const REST_RATE: u64 = 1500;
 
 /// Pixels that are encoded as one piece of work: enough to be worth another thread, few enough that a window
 /// of ordinary size keeps four threads busy. Updates up to this stay on the caller's.

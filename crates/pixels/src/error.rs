@@ -77,6 +77,16 @@ pub enum Error {
         /// Most bytes allowed.
         most: usize,
     },
+    /// The images of a chunk have more pixels than any chunk's may.
+    ChunkImages {
+        /// The pixels, as far as counted.
+        pixels: u64,
+    },
+    /// The image for a rectangle is not one that may be there.
+    ChunkImage {
+        /// The rectangle.
+        rect: Rect,
+    },
     /// A chunk lists more rectangles than [`MAX_CHUNK_RECTS`](crate::MAX_CHUNK_RECTS).
     ChunkRects {
         /// How many it lists.
@@ -119,6 +129,12 @@ impl fmt::Display for Error {
                 f,
                 "chunk rectangle {}x{} at {},{} is outside a surface of {}x{}",
                 rect.width, rect.height, rect.x, rect.y, size.width, size.height
+            ),
+            Self::ChunkImages { pixels } => write!(f, "chunk has images of {pixels} pixels or more"),
+            Self::ChunkImage { rect } => write!(
+                f,
+                "chunk has a wrong image for {}x{} at {},{}",
+                rect.width, rect.height, rect.x, rect.y
             ),
             Self::ChunkBody { length } => write!(f, "chunk announces {length} bytes"),
             Self::ChunkCopies { count } => write!(f, "chunk lists {count} copies"),

@@ -7,12 +7,13 @@
 //! buffer damage and [`convert`] rewrites rows for compositors that lack a format.
 //!
 //! Updates have three kinds of parts: copies of what the display has already, solid or few-coloured
-//! rectangles, and pictures. This crate knows no Wayland objects, no sockets and no streams; buffers are
+//! rectangles, and pictures. Where a link is too slow for that at once, an update may show pictures, or everything, lossily
+//! at first; [`Encoder::improve`] and [`Encoder::refine`] then say more, until all is exact. This crate knows no Wayland objects, no sockets and no streams; buffers are
 //! read through a callback and chunks are plain bytes. Nothing here waits, and no compressor remembers
 //! anything: a chunk can be decoded without any other, from the content before its update.
 //!
 //! The one invariant: after every update has been applied, in sequence, the two contents are equal byte for
-//! byte, the unused bits of pixels included.
+//! byte, the unused bits of pixels included, wherever the draft does not count them as lossy.
 
 mod chunk;
 mod classify;
@@ -23,8 +24,10 @@ mod decode;
 mod draft;
 mod encode;
 mod error;
+mod fidelity;
 mod format;
 mod geometry;
+mod jpeg;
 pub mod map;
 mod palette;
 mod picture;
@@ -32,13 +35,15 @@ mod region;
 mod scroll;
 mod tighten;
 mod tiles;
+mod triage;
 
 pub use chunk::{MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIES, MAX_CHUNK_RECTS};
 pub use content::{Content, Layout};
 pub use decode::{Decoder, Opened};
-pub use draft::Draft;
+pub use draft::{Draft, Wants};
 pub use encode::{Compression, Encoder, Watch};
 pub use error::Error;
 pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
 pub use region::{MAX_RECTS, Region};
+pub use triage::Allowance;

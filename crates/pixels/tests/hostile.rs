@@ -125,7 +125,13 @@ fn each_fault_is_named() {
     assert_eq!(body(&[1, 0, 0, 1, 0, 2, 30, 0]), outside(Rect::new(2, 30, 2, 1)));
     assert_eq!(body(&[0, 1, 0, 0, 0, 0, 0, 9, 9, 9]), Error::ChunkTruncated);
     assert_eq!(body(&[0, 1, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9]), Error::ChunkRest { bytes: 1 });
-    assert_eq!(body(&[0, 1, 5, 0, 0, 0, 0, 9, 9, 9, 9]), Error::ChunkField, "no such class");
+    assert_eq!(body(&[0, 1, 7, 0, 0, 0, 0, 9, 9, 9, 9]), Error::ChunkField, "no such class");
+    let corner = Rect::new(0, 0, 1, 1);
+    assert_eq!(body(&[0, 1, 5, 0, 0, 0, 0, 9, 2, 1, 1]), Error::ChunkImage { rect: corner });
+    assert_eq!(body(&[0, 1, 6, 0, 0, 0, 0, 9, 2, 1]), Error::ChunkTruncated);
+    let picture = [5, 0, 0, 39, 29];
+    let pictures = [&[0, 0x40, 219][..], &picture.repeat(219), &[0; 2 * 219]].concat();
+    assert_eq!(body(&pictures), Error::ChunkImages { pixels: 219 * 40 * 30 });
     assert_eq!(body(&[0, 1, 1, 0, 0, 0, 0, 0]), Error::ChunkField, "no palette before it");
     assert_eq!(body(&[0, 1, 2, 0, 0, 0, 0, 250]), Error::ChunkField, "too many colours");
     let few = [0, 1, 2, 0, 0, 1, 0, 0, 9, 9, 9, 9, 0, 1];
@@ -133,6 +139,7 @@ fn each_fault_is_named() {
     assert_eq!(check(&target, &[plain(&[&[0, 1, 0, 0, 0, 0, 0, 9, 9, 9, 9]])]), Ok(()));
     let small = Content::new(target.size(), Format::Rgb565);
     assert_eq!(check(&small, &[plain(&[&[0, 1, 4, 0, 0, 0, 0, 1, 2, 3]])]), Err(Error::ChunkField));
+    assert_eq!(check(&small, &[plain(&[&[0, 1, 5, 0, 0, 0, 0, 9, 0]])]), Err(Error::ChunkField));
     assert_eq!(check(&small, &[plain(&[&[0, 1, 3, 0, 0, 0, 0, 1, 2, 3]])]), Ok(()));
 }
 

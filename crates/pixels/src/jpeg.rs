@@ -1,0 +1,326 @@
+//! Lossy pictures: JPEG in full size, or of a quarter of the size.
+//!
+//! For formats of four bytes, one for each of three colours, on a link that is slower than the program. The fourth channel is
+//! not in the picture. Images from the peer are refused unless they are what [`Compressor::picture`] makes: one scan, baseline,
+//! three components, of the size expected; so decoding costs no more than their pixels.
+//!
+//! The one invariant: no image makes the decoder write more than [`side`] by [`side`] pixels.
+
+use turbojpeg::{Image, PixelFormat, Subsamp};
+
+use crate::content::Content;
+use crate::fidelity::Grade;
+use crate::format::Format;
+use crate::geometry::Rect;
+
+/// By what the sides of a preview are divided.
+const SCALE: u32 = 4;
+
+/// Quality of previews: they are there for a moment, and the first to arrive.
+const PREVIEW_QUALITY: u8 = 40;
+
+/// Pixels of a picture for a side of `length` pixels on the screen.
+pub(crate) fn side(length: u32, grade: Grade) -> u32 {
+    match grade {
+        Grade::Detail => length,
+        Grade::Preview => length.div_ceil(SCALE),
+    }
+}
+
+/// How a format's pixels lie in memory; `None` if there are no lossy pictures of it.
+pub(crate) fn order(format: Format) -> Option<PixelFormat> {
+    match format {
+        Format::Argb8888 | Format::Xrgb8888 => Some(PixelFormat::BGRX),
+        Format::Abgr8888 | Format::Xbgr8888 => Some(PixelFormat::RGBX),
+        _ => None,
+    }
+}
+
+/// The value of a rectangle's fourth channel, if a lossy picture may stand for it: transparency is never lossy, but where
+/// there is none the unused bits are.
+pub(crate) fn fourth(content: &Content, rect: Rect) -> Option<u8> {
+    let first = content.row(rect.y, rect.x, 1).get(3).copied()?;
+    let rows = || (rect.y..rect.bottom()).map(|y| content.row(y, rect.x, rect.width));
+    let constant = || rows().all(|row| row.as_chunks::<4>().0.iter().all(|pixel| pixel[3] == first));
+    (!content.format().has_alpha() || constant()).then_some(first)
+}
+
+/// Makes pictures; keeps memory only.
+#[derive(Default)]
+pub(crate) struct Compressor {
+    jpeg: Option<turbojpeg::Compressor>,
+    small: Vec<u8>,
+}
+
+impl Compressor {
+    /// A rectangle as a picture, at a quality from 1 to 100. `None` when there is none of this format.
+    pub(crate) fn picture(
+        &mut self,
+        content: &Content,
+        rect: Rect,
+        grade: Grade,
+        quality: u8,
+    ) -> Option<Vec<u8>> {
+        let format = order(content.format())?;
+        let (width, height) = (side(rect.width, grade) as usize, side(rect.height, grade) as usize);
+        let quality = match grade {
+            Grade::Detail => quality,
+            Grade::Preview => quality.min(PREVIEW_QUALITY),
+        };
+        let image = match grade {
+            Grade::Detail => {
+                let pixels = &content.pixels()[content.stride() * rect.y as usize + rect.x as usize * 4..];
+                Image { pixels, width, pitch: content.stride(), height, format }
+            }
+            Grade::Preview => {
+                shrink(content, rect, &mut self.small);
+                Image { pixels: &self.small[..], width, pitch: width * 4, height, format }
+            }
+        };
+        let jpeg = match &mut self.jpeg {
+            Some(jpeg) => jpeg,
+            none => none.insert(turbojpeg::Compressor::new().ok()?),
+        };
+        jpeg.set_subsamp(Subsamp::Sub2x2).ok()?;
+        jpeg.set_quality(i32::from(quality.clamp(1, 100))).ok()?;
+        jpeg.compress_to_vec(image).ok()
+    }
+}
+
+/// The means of squares of [`SCALE`] pixels a side; at the right and lower edges, of what there is of them.
+fn shrink(content: &Content, rect: Rect, target: &mut Vec<u8>) {
+    target.clear();
+    let width = rect.width.div_ceil(SCALE) as usize;
+    let mut sums = vec![[0u32; 4]; width];
+    for top in (rect.y..rect.bottom()).step_by(SCALE as usize) {
+        sums.fill([0; 4]);
+        let bottom = (top + SCALE).min(rect.bottom());
+        for y in top..bottom {
+            let row = content.row(y, rect.x, rect.width).as_chunks::<4>().0;
+            for (sum, square) in sums.iter_mut().zip(row.chunks(SCALE as usize)) {
+                for pixel in square {
+                    for (sum, value) in sum.iter_mut().zip(pixel) {
+                        *sum += u32::from(*value);
+                    }
+                }
+            }
+        }
+        for (index, sum) in sums.iter().enumerate() {
+            let across = (rect.width - index as u32 * SCALE).min(SCALE);
+            let count = across * (bottom - top);
+            target.extend(sum.map(|sum| ((sum + count / 2) / count) as u8));
+        }
+    }
+}
+
+/// Reads pictures; keeps memory only.
+#[derive(Default)]
+pub(crate) struct Decompressor {
+    jpeg: Option<turbojpeg::Decompressor>,
+}
+
+impl Decompressor {
+    /// The pixels of a picture for `rect`, row by row, with this fourth channel; `None` when it is not such a picture.
+    pub(crate) fn pixels(
+        &mut self,
+        jpeg: &[u8],
+        rect: Rect,
+        grade: Grade,
+        format: Format,
+        fourth: u8,
+    ) -> Option<Vec<u8>> {
+        let format = order(format)?;
+        let (width, height) = (side(rect.width, grade) as usize, side(rect.height, grade) as usize);
+        if !is_plain(jpeg, (width, height)) {
+            return None;
+        }
+        let reader = match &mut self.jpeg {
+            Some(reader) => reader,
+            none => none.insert(turbojpeg::Decompressor::new().ok()?),
+        };
+        let mut pixels = vec![0; width * height * 4];
+        reader
+            .decompress(jpeg, Image { pixels: &mut pixels[..], width, pitch: width * 4, height, format })
+            .ok()?;
+        pixels.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel[3] = fourth);
+        Some(pixels)
+    }
+}
+
+/// Whether an image has one baseline scan of three components and this size, as its markers say (ITU-T T.81, annex B).
+fn is_plain(jpeg: &[u8], (width, height): (usize, usize)) -> bool {
+    let Some(mut rest) = jpeg.strip_prefix(&[0xff, SOI]) else { return false };
+    let mut frames = 0;
+    loop {
+        let [0xff, marker, high, low, ..] = *rest else { return false };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let Some(segment) = rest.get(4..2 + length) else { return false };
+        rest = &rest[2 + length..];
+        match marker {
+            APP0 | DQT | DHT => {}
+            SOF0 => {
+                let [8, h1, h0, w1, w0, 3, ..] = *segment else { return false };
+                let size = (u16::from_be_bytes([w1, w0]), u16::from_be_bytes([h1, h0]));
+                if (usize::from(size.0), usize::from(size.1)) != (width, height) {
+                    return false;
+                }
+                frames += 1;
+            }
+            SOS => return frames == 1 && is_scan(rest),
+            _ => return false,
+        }
+    }
+}
+
+/// Whether this is the data of one scan, up to the image's end.
+fn is_scan(data: &[u8]) -> bool {
+    let Some(data) = data.strip_suffix(&[0xff, EOI]) else { return false };
+    let stuffed = |pair: &[u8]| pair[0] != 0xff || pair[1] == 0;
+    data.last() != Some(&0xff) && data.windows(2).all(stuffed)
+}
+
+const SOI: u8 = 0xd8;
+const EOI: u8 = 0xd9;
+const SOS: u8 = 0xda;
+const DQT: u8 = 0xdb;
+const DHT: u8 = 0xc4;
+const SOF0: u8 = 0xc0;
+const APP0: u8 = 0xe0;
+
+/// Paints a picture over its rectangle; `pixels` are what [`Decompressor::pixels`] gave for it.
+pub(crate) fn paint(content: &mut Content, rect: Rect, grade: Grade, pixels: &[u8]) {
+    match grade {
+        Grade::Detail => content.write(rect, pixels),
+        Grade::Preview => enlarge(content, rect, pixels),
+    }
+}
+
+/// Paints a preview, with values between its pixels.
+fn enlarge(content: &mut Content, rect: Rect, pixels: &[u8]) {
+    let (width, height) = (rect.width.div_ceil(SCALE), rect.height.div_ceil(SCALE));
+    let pixels = pixels.as_chunks::<4>().0;
+    let row = |y: u32| &pixels[(y * width) as usize..((y + 1) * width) as usize];
+    let mut between = vec![[0u16; 4]; width as usize];
+    for y in 0..rect.height {
+        let (upper, lower, weight) = place(y, height);
+        for ((target, upper), lower) in between.iter_mut().zip(row(upper)).zip(row(lower)) {
+            *target = std::array::from_fn(|channel| {
+                u16::from(upper[channel]) * (WHOLE - weight) + u16::from(lower[channel]) * weight
+            });
+        }
+        let target = content.row_mut(rect.y + y, rect.x, rect.width).as_chunks_mut::<4>().0;
+        for (x, target) in (0..).zip(target) {
+            let (left, right, weight) = place(x, width);
+            let (left, right) = (between[left as usize], between[right as usize]);
+            *target = std::array::from_fn(|channel| {
+                let sum = u32::from(left[channel]) * u32::from(WHOLE - weight)
+                    + u32::from(right[channel]) * u32::from(weight);
+                (sum / u32::from(WHOLE * WHOLE)) as u8
+            });
+        }
+    }
+}
+
+/// Between which of `count` pixels of a preview a pixel lies, and how near the second, in parts of [`WHOLE`].
+fn place(at: u32, count: u32) -> (u32, u32, u16) {
+    // Its middle, and theirs, in half pixels of the screen.
+    let (middle, first) = (2 * at + 1, SCALE);
+    let beyond = middle.saturating_sub(first);
+    let lower = (beyond / (2 * SCALE)).min(count - 1);
+    (lower, (lower + 1).min(count - 1), (beyond % (2 * SCALE)) as u16)
+}
+
+/// Parts of the distance between two pixels of a preview.
+const WHOLE: u16 = 2 * SCALE as u16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Size;
+
+    fn slope(width: u32, height: u32) -> Content {
+        let mut content = Content::new(Size::new(width, height).expect("a size"), Format::Xrgb8888);
+        for y in 0..height {
+            for (x, pixel) in (0..width).zip(content.row_mut(y, 0, width).as_chunks_mut::<4>().0) {
+                *pixel = [(x * 255 / width) as u8, (y * 255 / height) as u8, 128, 7];
+            }
+        }
+        content
+    }
+
+    fn worst(one: &Content, other: &Content) -> u8 {
+        let pairs = one.pixels().iter().zip(other.pixels());
+        pairs.map(|(one, other)| one.abs_diff(*other)).max().unwrap_or(0)
+    }
+
+    fn through(content: &Content, rect: Rect, grade: Grade) -> Content {
+        let jpeg = Compressor::default().picture(content, rect, grade, 90).expect("a picture");
+        let pixels = Decompressor::default().pixels(&jpeg, rect, grade, content.format(), 7).expect("pixels");
+        let mut painted = content.clone();
+        for y in rect.y..rect.bottom() {
+            painted.row_mut(y, rect.x, rect.width).fill(0);
+        }
+        paint(&mut painted, rect, grade, &pixels);
+        painted
+    }
+
+    #[test]
+    fn pictures_look_alike_at_any_size() {
+        for (width, height) in [(1, 1), (5, 3), (17, 64), (130, 67)] {
+            let content = slope(width, height);
+            let detail = through(&content, content.size().rect(), Grade::Detail);
+            assert!(worst(&content, &detail) < 50, "{width}x{height}");
+        }
+        let content = slope(300, 200);
+        let rect = Rect::new(31, 17, 201, 103);
+        assert!(worst(&content, &through(&content, rect, Grade::Detail)) < 12);
+        assert!(worst(&content, &through(&content, rect, Grade::Preview)) < 16);
+    }
+
+    #[test]
+    fn a_preview_of_one_colour_is_that_colour() {
+        let mut content = slope(9, 6);
+        content.fill(&[200, 100, 50, 7]);
+        assert!(worst(&content, &through(&content, content.size().rect(), Grade::Preview)) < 4);
+    }
+
+    #[test]
+    fn means_are_of_the_pixels_that_there_are() {
+        let mut content = Content::new(Size::new(5, 5).expect("a size"), Format::Xrgb8888);
+        content.write(Rect::new(4, 0, 1, 5), &[80; 20]);
+        let mut small = Vec::new();
+        shrink(&content, content.size().rect(), &mut small);
+        assert_eq!(small, [[0; 4], [80; 4], [0; 4], [80; 4]].concat());
+    }
+
+    #[test]
+    fn only_plain_images_of_the_right_size_are_read() {
+        let content = slope(40, 30);
+        let rect = content.size().rect();
+        let jpeg = Compressor::default().picture(&content, rect, Grade::Detail, 50).expect("a picture");
+        let mut reader = Decompressor::default();
+        let mut read = |jpeg: &[u8]| reader.pixels(jpeg, rect, Grade::Detail, Format::Xrgb8888, 0).is_some();
+        assert!(read(&jpeg));
+        assert!(!read(&jpeg[..jpeg.len() - 1]), "no end");
+        let frame = jpeg.windows(2).position(|pair| pair == [0xff, SOF0]).expect("a frame");
+        for (at, value) in [(frame + 1, 0xc2), (frame + 6, 31), (frame + 9, 1)] {
+            let mut wrong = jpeg.clone();
+            wrong[at] = value;
+            assert!(!read(&wrong), "byte {at}");
+        }
+        let mut twice = jpeg.clone();
+        twice.truncate(jpeg.len() - 2);
+        twice.extend_from_slice(&jpeg[2..]);
+        assert!(!read(&twice), "two scans");
+    }
+
+    #[test]
+    fn transparency_is_not_lossy() {
+        let mut content = Content::new(Size::new(8, 8).expect("a size"), Format::Argb8888);
+        content.fill(&[1, 2, 3, 255]);
+        assert_eq!(fourth(&content, content.size().rect()), Some(255));
+        content.write(Rect::new(3, 3, 1, 1), &[0; 4]);
+        assert_eq!(fourth(&content, content.size().rect()), None);
+        assert_eq!(fourth(&content, Rect::new(4, 4, 4, 4)), Some(255));
+    }
+}

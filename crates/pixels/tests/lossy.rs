@@ -1,0 +1,256 @@
+//! A program paints, and what it shows leaves over a link that takes little at once. What the draft does not count as lossy
+//! is exact on the display side, whatever was painted, scrolled, taken back and told better in between; and at rest all is.
+
+mod program;
+
+use std::time::Duration;
+
+use program::{PLAIN, Paint, Picture, absorb, paint, rect, shuffle};
+use proptest::prelude::*;
+use wayferry_pixels::{Allowance, Compression, Content, Decoder, Draft, Encoder, Format, Rect, Region, Size};
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    Paint(Rect, Paint),
+    /// The changes so far are sent; so many bytes are allowed, and the chunks come in some order.
+    Send(u64, u64),
+    /// They are sent, and taken back before anybody got them.
+    TakeBack(u64),
+    Improve(u64),
+    Refine(u64),
+    /// So many milliseconds pass.
+    Wait(u64),
+}
+
+#[derive(Clone, Debug)]
+struct Story {
+    size: Size,
+    format: Format,
+    threads: usize,
+    steps: Vec<Step>,
+}
+
+fn story() -> impl Strategy<Value = Story> {
+    let side = prop_oneof![1..40u32, 100..300u32, 300..500u32];
+    (side.clone(), side, 0..5usize, 1..3usize).prop_flat_map(|(width, height, format, threads)| {
+        let size = Size::new(width, height).unwrap();
+        prop::collection::vec(step(size), 1..14).prop_map(move |steps| Story {
+            size,
+            format: Format::ALL[format],
+            threads,
+            steps,
+        })
+    })
+}
+
+fn step(size: Size) -> impl Strategy<Value = Step> {
+    let bytes = prop_oneof![0..2000u64, 2000..100_000u64];
+    prop_oneof![
+        6 => (rect(size), paint()).prop_map(|(rect, paint)| Step::Paint(rect, paint)),
+        4 => (bytes.clone(), any::<u64>()).prop_map(|(bytes, salt)| Step::Send(bytes, salt)),
+        1 => bytes.clone().prop_map(Step::TakeBack),
+        2 => bytes.clone().prop_map(Step::Improve),
+        2 => bytes.prop_map(Step::Refine),
+        2 => (0..200u64).prop_map(Step::Wait),
+    ]
+}
+
+/// Both sides.
+struct Pair {
+    encoder: Encoder,
+    draft: Draft,
+    theirs: Content,
+    now: Duration,
+}
+
+impl Pair {
+    fn new(size: Size, format: Format, threads: usize) -> Self {
+        Self {
+            encoder: Encoder::new(Compression::Zstd(1)).with_threads(threads),
+            draft: Draft::new(size, format),
+            theirs: Content::new(size, format),
+            now: Duration::from_secs(1),
+        }
+    }
+
+    fn allow(&self, bytes: u64) -> Allowance {
+        Allowance { bytes, quality: 50, now: self.now }
+    }
+
+    fn send(&mut self, bytes: u64, salt: u64) -> usize {
+        let allowance = self.allow(bytes);
+        let chunks = self.encoder.encode_within(&mut self.draft, &allowance, None);
+        self.deliver(chunks, salt)
+    }
+
+    fn improve(&mut self, bytes: u64) -> usize {
+        let allowance = self.allow(bytes);
+        let chunks = self.encoder.improve(&mut self.draft, &allowance);
+        self.deliver(chunks, bytes)
+    }
+
+    fn refine(&mut self, bytes: u64) -> usize {
+        let allowance = self.allow(bytes);
+        let chunks = self.encoder.refine(&mut self.draft, &allowance);
+        self.deliver(chunks, bytes)
+    }
+
+    fn deliver(&mut self, mut chunks: Vec<Vec<u8>>, salt: u64) -> usize {
+        shuffle(&mut chunks, salt);
+        Decoder::new().apply(&mut self.theirs, &chunks).unwrap();
+        chunks.iter().map(Vec::len).sum()
+    }
+
+    /// Pixels that are not as they were when the last update was made.
+    fn wrong(&self, sent: &[u8]) -> u64 {
+        let pixel = self.draft.content().format().bytes_per_pixel();
+        let pairs = self.theirs.pixels().chunks(pixel).zip(sent.chunks(pixel));
+        pairs.filter(|(theirs, ours)| theirs != ours).count() as u64
+    }
+}
+
+fn play(story: &Story) -> Result<(), TestCaseError> {
+    let mut picture = Picture::new(story.size, story.format);
+    let mut pair = Pair::new(story.size, story.format, story.threads);
+    let mut sent = picture.bytes.clone();
+    for step in &story.steps {
+        match *step {
+            Step::Paint(rect, paint) => {
+                picture.paint(rect, paint);
+                absorb(&mut pair.draft, &picture, &PLAIN, &Region::from(rect));
+            }
+            Step::Send(bytes, salt) => {
+                pair.send(bytes, salt);
+                sent.clone_from(&picture.bytes);
+            }
+            Step::TakeBack(bytes) => {
+                let allowance = pair.allow(bytes);
+                pair.encoder.encode_within(&mut pair.draft, &allowance, None);
+                prop_assert!(pair.draft.take_back());
+            }
+            Step::Improve(bytes) => drop(pair.improve(bytes)),
+            Step::Refine(bytes) => drop(pair.refine(bytes)),
+            Step::Wait(ms) => pair.now += Duration::from_millis(ms),
+        }
+        let wrong = pair.wrong(&sent);
+        prop_assert!(wrong <= pair.draft.lossy_area(), "{wrong} pixels, {} known", pair.draft.lossy_area());
+        prop_assert_eq!(pair.draft.is_exact(), pair.draft.lossy_area() == 0);
+    }
+    pair.send(1000, 1);
+    let mut steps = 0;
+    while !pair.draft.is_exact() {
+        pair.now += Duration::from_millis(100);
+        let wants = pair.draft.wants();
+        prop_assert!(wants.exact.is_some_and(|at| at <= pair.now), "nothing is due");
+        prop_assert!(pair.improve(4000) + pair.refine(4000) > 0, "no progress");
+        steps += 1;
+        prop_assert!(steps < 1000);
+    }
+    prop_assert_eq!(pair.wrong(&picture.bytes), 0);
+    prop_assert_eq!(pair.improve(4000) + pair.refine(4000), 0);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn what_is_not_counted_as_lossy_is_exact(story in story()) {
+        play(&story)?;
+    }
+}
+
+/// A display that shows nothing yet of what a program has painted.
+fn shown(size: Size, paint: Paint) -> (Pair, Picture) {
+    let mut picture = Picture::new(size, Format::Xrgb8888);
+    let mut pair = Pair::new(size, Format::Xrgb8888, 1);
+    pair.send(u64::MAX, 0);
+    picture.paint(size.rect(), paint);
+    if let Paint::Text(_) = paint {
+        // Of few colours.
+        picture.bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| *pixel = [pixel[0]; 4]);
+    }
+    absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(size));
+    (pair, picture)
+}
+
+fn screen() -> Size {
+    Size::new(800, 600).unwrap()
+}
+
+#[test]
+fn what_is_allowed_is_exact() {
+    let (mut pair, picture) = shown(screen(), Paint::Photo(3));
+    pair.send(4 * 800 * 600, 0);
+    assert!(pair.draft.is_exact());
+    assert_eq!(pair.wrong(&picture.bytes), 0);
+    assert_eq!(pair.draft.wants(), wayferry_pixels::Wants::default());
+}
+
+#[test]
+fn a_photograph_is_shown_small_then_whole_then_exact() {
+    let (mut pair, picture) = shown(screen(), Paint::Photo(3));
+    let first = pair.send(20_000, 0);
+    assert!(first < 20_000, "the preview takes {first} bytes");
+    assert_eq!(pair.draft.wants().better, Some(pair.now));
+    while pair.improve(20_000) > 0 {}
+    assert!(pair.draft.wants().better.is_some(), "pictures may change at once");
+    pair.now += Duration::from_millis(60);
+    let (mut pieces, mut detail) = (0, 0);
+    while pair.draft.wants().better.is_some() {
+        detail += pair.improve(20_000);
+        pieces += 1;
+        assert!(pieces < 100);
+    }
+    assert!(detail > first && pieces > 1, "{pieces} pieces, {detail} bytes");
+    assert_eq!(pair.refine(20_000), 0, "it may still change");
+    pair.now += Duration::from_millis(90);
+    while pair.draft.wants().exact.is_some() {
+        let piece = pair.refine(20_000);
+        assert!(piece > 0 && piece < 40_000, "a piece of {piece} bytes");
+    }
+    assert_eq!(pair.wrong(&picture.bytes), 0);
+}
+
+#[test]
+fn text_is_exact_unless_all_is_too_much() {
+    let (mut pair, picture) = shown(screen(), Paint::Text(5));
+    pair.send(60_000, 0);
+    assert_eq!(pair.wrong(&picture.bytes), 0);
+    let (mut pair, picture) = shown(screen(), Paint::Text(5));
+    pair.send(2_000, 0);
+    assert!(pair.wrong(&picture.bytes) > 0);
+    let mut bytes = 0;
+    while pair.draft.wants().better.is_some() {
+        bytes += pair.improve(10_000);
+        assert!(bytes < 1 << 20);
+    }
+    assert_eq!(pair.wrong(&picture.bytes), 0, "it needs no rest");
+}
+
+#[test]
+fn news_come_before_what_is_told_better() {
+    let (mut pair, mut picture) = shown(screen(), Paint::Photo(3));
+    pair.send(20_000, 0);
+    picture.paint(Rect::new(0, 0, 10, 10), Paint::Solid(9));
+    absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(screen()));
+    pair.now += Duration::from_secs(1);
+    assert_eq!(pair.improve(20_000) + pair.refine(20_000), 0);
+    assert_eq!(pair.draft.wants(), wayferry_pixels::Wants::default());
+    pair.send(20_000, 0);
+    assert!(pair.improve(20_000) > 0);
+}
+
+#[test]
+fn what_scrolls_takes_its_grade_along() {
+    let (mut pair, mut picture) = shown(screen(), Paint::Photo(3));
+    pair.send(20_000, 0);
+    let before = pair.draft.lossy_area();
+    picture.paint(screen().rect(), Paint::Scroll(40));
+    absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(screen()));
+    let bytes = pair.send(1 << 20, 0);
+    assert!(bytes < 100_000, "{bytes} bytes");
+    assert!(pair.draft.lossy_area() <= before);
+    assert!(pair.wrong(&picture.bytes) > 0, "what was copied is no better than it was");
+}
