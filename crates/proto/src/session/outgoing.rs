@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 
 use super::protect::{Protector, Source};
+use super::queue::Queue;
 use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE};
 use crate::assembler::IdSet;
 use crate::wire::Writer;
@@ -22,11 +23,12 @@ use crate::{
 /// Largest piece of a channel inside the main channel: what a more urgent message may have to wait for.
 const PIECE: usize = 16 << 10;
 
-/// Parts of this length and more are handed on as they are, not copied into a batch.
-const LARGE: usize = 16 << 10;
+/// Surfaces whose places are kept for replacements on their way here, and whose refinement can be hastened.
+const MAX_NOTED: usize = 1024;
 
-/// Places that are kept for replacements on their way here.
-const MAX_VACATED: usize = 1024;
+/// Streams of a surface's refinement of which the last may not have left: each is what the link takes in some
+/// milliseconds.
+const MAX_REFINING: usize = 16;
 
 /// The beginning of a pipe that travels at the priority of Wayland messages: programs give a paste up that does not
 /// begin soon.
@@ -68,6 +70,8 @@ pub(super) struct Outgoing {
     pipe_turn: u64,
     /// Places of updates that were taken back, for those that replace them.
     vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
+    /// Streams of surfaces' refinement since their last other update.
+    refining: BTreeMap<(ConnectionId, SurfaceId), VecDeque<StreamId>>,
 }
 
 /// One channel.
@@ -161,6 +165,7 @@ impl Outgoing {
             room: u64::MAX,
             pipe_turn: 0,
             vacated: BTreeMap::new(),
+            refining: BTreeMap::new(),
         }
     }
 
@@ -213,25 +218,28 @@ impl Outgoing {
     }
 
     pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> u64 {
-        let (connection, surface) = (header.connection, header.surface);
-        let header = Header::Update(header);
-        let mut queue = Queue::default();
-        queue.append(|writer| {
-            header.encode(writer);
-            writer.varint(chunks.len() as u64);
-            for chunk in &chunks {
-                writer.varint(chunk.len() as u64);
-            }
-        });
-        let head = queue.len;
-        for chunk in chunks {
-            queue.push(chunk.into());
-        }
-        let length = queue.len;
-        let class = if length < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
-        let vacated = self.vacated.remove(&(connection, surface)).filter(|place| place.class() == class);
+        let key = (header.connection, header.surface);
+        let (queue, head) = content(header, chunks);
+        let class = if queue.len() < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
+        self.hasten(key, class);
+        let vacated = self.vacated.remove(&key).filter(|place| place.class() == class);
         let priority = vacated.unwrap_or_else(|| Priority::new(class, self.place(class)));
-        let id = self.insert(header, priority);
+        self.queue_update(header, priority, queue, head)
+    }
+
+    /// See [`Session::send_refinement`](super::Session::send_refinement).
+    pub(super) fn refinement(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> u64 {
+        let (queue, head) = content(header, chunks);
+        let priority = Priority::new(Class::Refinement, self.place(Class::Refinement));
+        self.queue_update(header, priority, queue, head)
+    }
+
+    fn queue_update(&mut self, header: UpdateHeader, priority: Priority, queue: Queue, head: usize) -> u64 {
+        let length = queue.len();
+        if priority.class() == Class::Refinement {
+            self.note_refining((header.connection, header.surface), None);
+        }
+        let id = self.insert(Header::Update(header), priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
             channel.head = head;
@@ -239,6 +247,31 @@ impl Outgoing {
         self.queued_content += length;
         self.finish(id);
         length as u64
+    }
+
+    /// What a surface has of refinement on its way goes before the update of this class that will wait for it.
+    fn hasten(&mut self, key: (ConnectionId, SurfaceId), class: Class) {
+        let Some(streams) = self.refining.remove(&key) else { return };
+        let priority = Priority::new(class, self.place(class));
+        for (id, channel) in &mut self.channels {
+            if channel.refines() == Some(key) && self.dirty.remove(&(Reverse(channel.priority), *id)) {
+                channel.priority = priority;
+                self.dirty.insert((Reverse(priority), *id));
+            }
+        }
+        self.transmits.extend(streams.into_iter().map(|stream| Transmit::Prioritise { stream, priority }));
+    }
+
+    /// Remembers where a surface's refinement travels.
+    fn note_refining(&mut self, key: (ConnectionId, SurfaceId), stream: Option<StreamId>) {
+        if self.refining.len() >= MAX_NOTED && !self.refining.contains_key(&key) {
+            self.refining.pop_first();
+        }
+        let streams = self.refining.entry(key).or_default();
+        streams.extend(stream);
+        if streams.len() > MAX_REFINING {
+            streams.pop_front();
+        }
     }
 
     /// See [`Session::take_back`](super::Session::take_back).
@@ -256,11 +289,11 @@ impl Outgoing {
         };
         let found = self.channels.iter().find(|(_, channel)| channel.place.is_none() && is_it(channel));
         let channel = self.remove(*found?.0)?;
-        if self.vacated.len() >= MAX_VACATED {
+        if self.vacated.len() >= MAX_NOTED {
             self.vacated.pop_first();
         }
         self.vacated.insert((connection, surface), channel.priority);
-        Some(channel.queue.len as u64)
+        Some(channel.queue.len() as u64)
     }
 
     /// Takes what is known of the link now.
@@ -532,8 +565,9 @@ impl Outgoing {
     /// would count theirs as its own and wait for them.
     fn allowance(&self, class: Class) -> u64 {
         match class {
-            Class::Content => self.room,
-            Class::Bulk | Class::Pipe | Class::Refinement => {
+            // Of refinement no more is made than may wait.
+            Class::Content | Class::Refinement => self.room,
+            Class::Bulk | Class::Pipe => {
                 self.room.saturating_sub(self.ahead - self.ahead / 2).max(self.pipe_turn)
             }
             _ => u64::MAX,
@@ -554,10 +588,13 @@ impl Outgoing {
         if channel.place.is_some() {
             return channel.place;
         }
-        let priority = channel.priority;
+        let (priority, refines) = (channel.priority, channel.refines());
         let place = match route(channel.header.kind()) {
             Route::Own => {
                 let stream = self.next_stream();
+                if let Some(key) = refines {
+                    self.note_refining(key, Some(stream));
+                }
                 self.transmits.push_back(Transmit::Open { stream, priority });
                 Place::Own(stream)
             }
@@ -617,7 +654,7 @@ impl Outgoing {
         }
         self.dirty.remove(&(Reverse(channel.priority), id));
         if channel.header.kind() == Kind::Update {
-            self.queued_content -= channel.queue.len;
+            self.queued_content -= channel.queue.len();
         }
         Some(channel)
     }
@@ -640,7 +677,34 @@ impl Outgoing {
 #[derive(Debug)]
 pub(super) struct MainFailed;
 
+/// The bytes of an update's stream, and how many come before its chunks.
+fn content(header: UpdateHeader, chunks: Vec<Vec<u8>>) -> (Queue, usize) {
+    let mut queue = Queue::default();
+    queue.append(|writer| {
+        Header::Update(header).encode(writer);
+        writer.varint(chunks.len() as u64);
+        for chunk in &chunks {
+            writer.varint(chunk.len() as u64);
+        }
+    });
+    let head = queue.len();
+    for chunk in chunks {
+        queue.push(chunk.into());
+    }
+    (queue, head)
+}
+
 impl Channel {
+    /// The surface that it makes better, if that is all it does.
+    fn refines(&self) -> Option<(ConnectionId, SurfaceId)> {
+        match self.header {
+            Header::Update(header) if self.priority.class() == Class::Refinement => {
+                Some((header.connection, header.surface))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether there is something that may leave now.
     fn can_send(&self) -> bool {
         self.allowed() > 0 || (self.queue.is_empty() && self.finish)
@@ -648,15 +712,15 @@ impl Channel {
 
     /// How many of the queued bytes may leave now.
     fn allowed(&self) -> usize {
-        let Some(flow) = &self.pipe else { return self.queue.len };
+        let Some(flow) = &self.pipe else { return self.queue.len() };
         let body = (flow.written - flow.left) as usize;
-        let header = self.queue.len - body;
+        let header = self.queue.len() - body;
         header + body.min(flow.room())
     }
 
     /// Takes up to about `max` bytes to be sent.
     fn take(&mut self, max: usize) -> Bytes {
-        let header = self.pipe.as_ref().map_or(0, |flow| self.queue.len as u64 - (flow.written - flow.left));
+        let header = self.pipe.as_ref().map_or(0, |flow| self.queue.len() as u64 - (flow.written - flow.left));
         let bytes = self.queue.take(max.min(self.allowed()));
         self.sent += bytes.len() as u64;
         if let Some(flow) = &mut self.pipe {
@@ -683,55 +747,5 @@ impl Flow {
     fn room(&self) -> usize {
         let window = if self.in_head() { PIPE_HEAD } else { self.consumed + PIPE_WINDOW as u64 };
         window.saturating_sub(self.left) as usize
-    }
-}
-
-/// Bytes in order. Small parts are put together, large ones kept as they are.
-#[derive(Debug, Default)]
-struct Queue {
-    parts: VecDeque<Bytes>,
-    /// After all `parts`.
-    tail: Writer,
-    len: usize,
-}
-
-impl Queue {
-    fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    fn append(&mut self, write: impl FnOnce(&mut Writer)) {
-        let before = self.tail.len();
-        write(&mut self.tail);
-        self.len += self.tail.len() - before;
-    }
-
-    fn push(&mut self, bytes: Bytes) {
-        if bytes.len() < LARGE {
-            return self.append(|writer| {
-                writer.raw(&bytes);
-            });
-        }
-        self.len += bytes.len();
-        self.seal();
-        self.parts.push_back(bytes);
-    }
-
-    /// Takes between 1 and `max` bytes, if there are any.
-    fn take(&mut self, max: usize) -> Bytes {
-        self.seal();
-        let Some(first) = self.parts.front_mut() else { return Bytes::new() };
-        let bytes = first.split_to(first.len().min(max));
-        if first.is_empty() {
-            self.parts.pop_front();
-        }
-        self.len -= bytes.len();
-        bytes
-    }
-
-    fn seal(&mut self) {
-        if !self.tail.is_empty() {
-            self.parts.push_back(std::mem::take(&mut self.tail).into_vec().into());
-        }
     }
 }
