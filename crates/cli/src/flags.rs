@@ -77,6 +77,14 @@ pub(crate) struct OwnFlags {
     /// How much is sent when: copa (keeps queues short), bbr3 or cubic; for comparison [default: copa].
     #[arg(long, value_name = "CONTROLLER", global = true, value_parser = parse_congestion)]
     pub(crate) congestion: Option<Congestion>,
+    /// Show every picture as it is, however long it takes. Otherwise, where the link is too slow for what changes, pictures
+    /// are lossy until they rest; text never is for longer than a moment.
+    #[arg(long, global = true)]
+    pub(crate) lossless: bool,
+    /// Quality of pictures that are lossy for now, from 1 to 100 [default: 75].
+    #[arg(long, value_name = "NUMBER", global = true, conflicts_with = "lossless",
+        value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) quality: Option<u8>,
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,

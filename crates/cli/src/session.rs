@@ -36,11 +36,15 @@ pub(crate) fn app_core(own: &OwnFlags, clock: &Clock) -> wayferry_wayland::app::
         allow: own.allow.clone(),
         deny: own.deny.clone(),
         title_prefix: own.title_prefix.clone().unwrap_or_default(),
+        lossy: (!own.lossless).then_some(own.quality.unwrap_or(DEFAULT_QUALITY)),
         threads: own.threads.map_or_else(default_threads, usize::from),
         clock_start: clock.origin(),
         ..Default::default()
     }
 }
+
+/// Of pictures that are lossy for now: faults are hard to see, at an eighth of the bytes.
+const DEFAULT_QUALITY: u8 = 75;
 
 /// More threads than this gain little: the rest of the way is one thread's.
 fn default_threads() -> usize {

@@ -124,6 +124,12 @@ fn remote_options(own: &OwnFlags) -> Vec<String> {
     if let Some(congestion) = own.congestion {
         words.push(format!("--congestion={}", congestion_name(congestion)));
     }
+    if own.lossless {
+        words.push("--lossless".into());
+    }
+    if let Some(quality) = own.quality {
+        words.push(format!("--quality={quality}"));
+    }
     if let Some(threads) = own.threads {
         words.push(format!("--threads={threads}"));
     }

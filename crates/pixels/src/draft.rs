@@ -133,14 +133,16 @@ impl Draft {
         self.fidelity.lossy_area().min(self.content.size().rect().area())
     }
 
-    /// When [`Encoder::improve`](crate::Encoder::improve) has something to do, and [`Encoder::refine`](crate::Encoder::refine);
-    /// by the clock of the allowances.
+    /// From when on [`Encoder::improve`](crate::Encoder::improve) has something to do, and
+    /// [`Encoder::refine`](crate::Encoder::refine), by the clock of the allowances. Either may find that what it looked at
+    /// has to wait; asked again, this then says until when.
     pub fn wants(&self) -> Wants {
         if !self.is_settled() {
             return Wants::default();
         }
+        let pictures = self.fidelity.coarse_since(true).map(|since| since + triage::CALM);
         Wants {
-            better: self.fidelity.coarse_since(),
+            better: self.fidelity.coarse_since(false).into_iter().chain(pictures).min(),
             exact: self.fidelity.lossy_since().map(|since| since + triage::REST),
         }
     }

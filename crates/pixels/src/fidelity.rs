@@ -63,9 +63,11 @@ impl Fidelity {
         self.tiles.iter().filter(|tile| tile.lossy != 0).map(|tile| tile.since).min()
     }
 
-    /// Since when previews wait to become pictures or text: those that have waited longest.
-    pub(crate) fn coarse_since(&self) -> Option<Duration> {
-        self.tiles.iter().filter(|tile| tile.coarse != 0).map(|tile| tile.since).min()
+    /// Since when previews wait to become better: those that have waited longest, of those that are known to be pictures
+    /// or of the others.
+    pub(crate) fn coarse_since(&self, picture: bool) -> Option<Duration> {
+        let coarse = self.tiles.iter().filter(|tile| tile.coarse != 0 && tile.picture == picture);
+        coarse.map(|tile| tile.since).min()
     }
 
     /// About how many pixels are not exact: never fewer than there are.

@@ -65,7 +65,7 @@ impl Parts {
         if cost <= allowance.bytes {
             return Self::exact(rects);
         }
-        let previews = cost > PREVIEW_ABOVE * allowance.bytes;
+        let previews = cost > allowance.bytes.saturating_mul(PREVIEW_ABOVE);
         let is_large = |rect: &Rect| previews && rect.area() >= LEAST_PREVIEW;
         let mut parts = Self::default();
         for block in rects.iter().filter(|rect| is_large(rect)).flat_map(|rect| blocks(*rect, PREVIEW_SIDE)) {
@@ -136,7 +136,7 @@ impl Parts {
     /// such pixels cost, in thousandths of a byte.
     pub(crate) fn rest(content: &Content, fidelity: &Fidelity, rate: u64, allowance: &Allowance) -> Self {
         let mut parts = Self::default();
-        let mut pixels = allowance.bytes * 1000 / rate.max(1);
+        let mut pixels = allowance.bytes.saturating_mul(1000) / rate.max(1);
         for spot in fidelity.lossy(content.size()).filter(|spot| spot.since + REST <= allowance.now) {
             let Rect { x, y, width, height } = spot.rect;
             let rows = (pixels / u64::from(width)).max(LEAST_ROWS).min(u64::from(height));
@@ -238,7 +238,7 @@ const LEAST_PICTURE: u64 = 4 * MAX_COLOURS as u64;
 
 /// How long pixels must not have changed before a preview becomes a picture, and before lossy ones become exact: what
 /// changes all the time would be in vain.
-const CALM: Duration = Duration::from_millis(50);
+pub(crate) const CALM: Duration = Duration::from_millis(50);
 pub(crate) const REST: Duration = Duration::from_millis(80);
 
 /// Rows that are sent however little is allowed.

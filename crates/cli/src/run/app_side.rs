@@ -539,15 +539,15 @@ impl<'a> AppSide<'a> {
             return;
         }
         self.turn = (self.turn + 1) % count;
-        let mut budget = self.link.content_budget();
+        let mut credit = self.link.credit();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         let in_turn = || ids[self.turn..].iter().chain(&ids[..self.turn]);
-        let turns =
-            [Turn::First, Turn::Rest].into_iter().flat_map(|turn| in_turn().map(move |id| (turn, id)));
+        let all = [Turn::First, Turn::Rest, Turn::Better];
+        let turns = all.into_iter().flat_map(|turn| in_turn().map(move |id| (turn, id)));
         for (turn, id) in turns {
             let Some(served) = self.connections.get_mut(id) else { continue };
             let (session, superseded) = (&mut self.link.session, &mut self.counters.superseded);
-            served.core.flush(now, turn, &mut budget, &mut |surface, seq| {
+            served.core.flush(now, turn, &mut credit, &mut |surface, seq| {
                 let bytes = session.take_back(*id, surface, seq)?;
                 *superseded += 1;
                 Some(bytes)

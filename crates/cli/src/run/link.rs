@@ -8,6 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use wayferry_net::Carrier;
+use wayferry_wayland::app::Credit;
 use wayferry_proto::{CloseReason, ClosedBy, Event, LinkState, Session, Time};
 
 use super::stats::Saved;
@@ -89,9 +90,14 @@ impl Link {
         }
     }
 
-    /// How many bytes of content may be handed over now.
-    pub(crate) fn content_budget(&self) -> u64 {
-        self.session.content_budget(&self.carrier.link())
+    /// What may be handed over now.
+    pub(crate) fn credit(&self) -> Credit {
+        let link = self.carrier.link();
+        Credit {
+            content: self.session.content_budget(&link),
+            refinement: self.session.refinement_budget(&link),
+            paced: link.rate.is_some(),
+        }
     }
 
     /// What the carrier knows of its link.

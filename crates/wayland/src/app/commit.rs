@@ -161,7 +161,7 @@ impl Connection {
     }
 
     /// Whether the surface or one above it is a synchronised subsurface.
-    fn effectively_synchronised(&self, id: u32) -> bool {
+    pub(super) fn effectively_synchronised(&self, id: u32) -> bool {
         let mut surface = self.surfaces.get(&id);
         for _ in 0..MAX_UNIT_DEPTH {
             match surface {

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use wayferry_pixels::Watch;
+use wayferry_pixels::{Allowance, Watch};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::action::{Action, Update};
@@ -26,6 +26,8 @@ const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
 /// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
 /// it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
+/// Content up to this length is not lossy, however little the link takes now.
+const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
@@ -33,13 +35,37 @@ const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
 const MAX_SMALL_DEBT: u64 = 256 << 10;
 
-/// Which surfaces may send.
+/// What may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Those that the user attends to, and those that have waited too long.
+    /// Commits of surfaces that the user attends to, and of those that have waited too long.
     First,
-    /// All.
+    /// All commits.
     Rest,
+    /// What makes shown content better.
+    Better,
+}
+
+/// What the link takes now; what is handed over is taken off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Credit {
+    /// Bytes of content, see [`wayferry_proto::Session::content_budget`].
+    pub content: u64,
+    /// Bytes of refinement, see [`wayferry_proto::Session::refinement_budget`].
+    pub refinement: u64,
+    /// The link's rate is known: what exceeds the credit may be lossy at first.
+    pub paced: bool,
+}
+
+impl Credit {
+    /// A link that takes anything.
+    pub const ENDLESS: Self = Self { content: u64::MAX, refinement: u64::MAX, paced: false };
+
+    /// So much was handed over: it waits before everything that comes.
+    pub(super) fn spend(&mut self, bytes: u64) {
+        self.content = self.content.saturating_sub(bytes);
+        self.refinement = self.refinement.saturating_sub(bytes);
+    }
 }
 
 /// What goes first; inside a rank, whoever waited longest.
@@ -63,12 +89,23 @@ impl Rank {
 pub type TakeBack<'a> = dyn FnMut(SurfaceId, UpdateSeq) -> Option<u64> + 'a;
 
 impl Connection {
-    /// Sends what is due while `budget` (bytes of content) lasts, and answers frame callbacks that are due. `take_back`
-    /// gets an update back of which nothing has left, see [`wayferry_proto::Session::take_back`]. All connections have
-    /// their first turn before any has the rest.
-    pub fn flush(&mut self, now: Time, turn: Turn, budget: &mut u64, take_back: &mut TakeBack<'_>) {
+    /// Sends what is due while the credit lasts, and answers frame callbacks that are due. `take_back` gets an update back
+    /// of which nothing has left, see [`wayferry_proto::Session::take_back`]. All connections have one turn before any has
+    /// the next.
+    pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, take_back: &mut TakeBack<'_>) {
         self.now = now;
-        if *budget > 0 {
+        self.credit = *credit;
+        if turn == Turn::Better {
+            self.make_better();
+        } else {
+            self.send_due_units(turn, take_back);
+        }
+        *credit = self.credit;
+    }
+
+    fn send_due_units(&mut self, turn: Turn, take_back: &mut TakeBack<'_>) {
+        let now = self.now;
+        if self.credit.content > 0 {
             self.small_debt = 0;
             if std::mem::take(&mut self.debt) > MAX_DEBT {
                 self.process(now);
@@ -79,7 +116,7 @@ impl Connection {
         due.retain(|(rank, _)| turn == Turn::Rest || rank.is_first());
         due.sort_unstable();
         for (_, id) in due {
-            self.broke = *budget == 0;
+            self.broke = self.credit.content == 0;
             let waits = self.waits_for_budget(id);
             // What is replaced has been paid for.
             let paid = self.supersede(id, take_back);
@@ -92,12 +129,12 @@ impl Connection {
             let step = self.send_unit(id).map(|bytes| {
                 // Without budget it takes a place that it had; what it adds is no debt of small commits.
                 if !waits {
-                    self.pay(bytes.saturating_sub(paid), budget);
+                    self.pay(bytes.saturating_sub(paid));
                 }
             });
             self.settle(step);
         }
-        self.broke = *budget == 0;
+        self.broke = self.credit.content == 0;
         if turn == Turn::Rest {
             let step = self.answer_frames();
             self.settle(step);
@@ -108,19 +145,21 @@ impl Connection {
     fn rank(&self, id: u32) -> Option<Rank> {
         let due = self.send_due(id)?;
         let surface = self.surfaces.get(&id).filter(|_| due <= self.now)?;
-        let attended = || {
-            let wire = |id| self.surfaces.get(&id).map(|surface| surface.wire);
-            self.ancestors(id).filter_map(wire).any(|wire| self.focus.is_in(wire))
-        };
         Some(if self.now.since(surface.waiting_since) >= PATIENCE {
             Rank::Overdue(surface.waiting_since)
-        } else if attended() {
+        } else if self.is_attended(id) {
             Rank::Attended(surface.last_sent)
         } else if surface.changed_bytes() <= SMALL {
             Rank::Small(surface.last_sent)
         } else {
             Rank::Other(surface.last_sent)
         })
+    }
+
+    /// Whether the keyboard or the pointer is in the surface, or above it.
+    pub(super) fn is_attended(&self, id: u32) -> bool {
+        let wire = |id| self.surfaces.get(&id).map(|surface| surface.wire);
+        self.ancestors(id).filter_map(wire).any(|wire| self.focus.is_in(wire))
     }
 
     /// When [`Self::on_timeout`] or [`Self::flush`] has something to do next.
@@ -134,10 +173,11 @@ impl Connection {
         let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.may_supersede(*id);
         let sendable = self.surfaces.keys().filter(|id| may_leave(id));
         let sends = sendable.filter_map(|id| self.send_due(*id));
+        let better = self.surfaces.keys().filter_map(|id| self.better_due(*id));
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
         let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
-        sends.chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
+        sends.chain(better).chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
     }
 
     /// Handles what time alone brings: held keys, pings, frame callbacks.
@@ -154,11 +194,11 @@ impl Connection {
     }
 
     /// A commit that goes beyond the budget ends it; how far beyond must not hold up the small ones after it.
-    fn pay(&mut self, bytes: u64, budget: &mut u64) {
-        if *budget == 0 {
+    fn pay(&mut self, bytes: u64) {
+        if self.credit.content == 0 {
             self.small_debt += bytes;
         }
-        *budget = budget.saturating_sub(bytes);
+        self.credit.spend(bytes);
     }
 
     /// Whether the surface's waiting commit must wait for budget. A small one may pass large ones that are on their
@@ -306,6 +346,9 @@ impl Connection {
             }
             _ => surface.forget_last(),
         }
+        if content != UnitContent::Keep {
+            surface.owed = None;
+        }
         surface.last_bytes = *bytes;
         surface.last_sent = Some(now);
         surface.units += 1;
@@ -331,7 +374,14 @@ impl Connection {
         let watch = self.config.probe.encoding(surface.wire, surface.updates);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let fresh = draft.is_fresh();
-        let chunks = self.encoder.encode_watched(draft, watch);
+        let chunks = match self.config.lossy.filter(|_| self.credit.paced) {
+            Some(quality) => {
+                let bytes = self.credit.content.max(LEAST_ALLOWANCE);
+                let allowance = Allowance { bytes, quality, now: self.now.since_start() };
+                self.encoder.encode_within(draft, &allowance, watch)
+            }
+            None => self.encoder.encode_watched(draft, watch),
+        };
         let seq = UpdateSeq(surface.updates);
         *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         self.actions.push_back(Action::Update(Update {
@@ -340,6 +390,7 @@ impl Connection {
             size: draft.content().size(),
             format: draft.content().format(),
             fresh,
+            refinement: false,
             chunks,
         }));
         UnitContent::Update(seq)

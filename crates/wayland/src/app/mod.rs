@@ -13,12 +13,14 @@
 //! | `desk` | outputs and seats, answered from the snapshot |
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
+//! | `better` | what is lossy becomes exact |
 //! | `stub` | answers for what the attached compositor lacks |
 //! | `event` | events of the compositor on their way to the program |
 //! | `keyboard` | keys that must not stay down when the link falls silent |
 //!
 //! Invariant: nothing that the program sends can end more than this connection.
 
+mod better;
 mod commit;
 mod desk;
 mod event;
@@ -36,7 +38,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
-pub use flush::{TakeBack, Turn};
+pub use flush::{Credit, TakeBack, Turn};
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -80,6 +82,8 @@ pub struct Config {
     pub title_prefix: String,
     /// How chunks are compressed.
     pub compression: Compression,
+    /// Quality, from 1 to 100, of pictures that are lossy at first because the link is slow; `None` if nothing may be.
+    pub lossy: Option<u8>,
     /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1.
     pub threads: usize,
     /// This host's monotonic clock at the session's start.
@@ -155,6 +159,8 @@ pub struct Connection {
     consumed: u64,
     /// The last flush left no budget.
     broke: bool,
+    /// What is left of the credit that the last flush came with.
+    credit: Credit,
     end: Option<End>,
 }
 
@@ -192,6 +198,7 @@ impl Connection {
             sent: 0,
             consumed: 0,
             broke: false,
+            credit: Credit::default(),
             end: None,
         }
     }

@@ -197,6 +197,8 @@ pub(crate) struct Surface {
     pub(crate) last: Option<UpdateSeq>,
     /// How many units in succession were replaced; the display side holds them all until the newest comes.
     pub(crate) replaced: u32,
+    /// An update that makes better what is shown, and that no unit has named yet.
+    pub(crate) owed: Option<UpdateSeq>,
     pub(crate) units: u64,
     /// When the last unit left, and when the last frame callbacks were answered.
     pub(crate) last_sent: Option<Time>,
@@ -232,6 +234,7 @@ impl Surface {
             updates: 0,
             last: None,
             replaced: 0,
+            owed: None,
             units: 0,
             last_sent: None,
             last_frame: None,

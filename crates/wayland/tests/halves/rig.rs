@@ -192,9 +192,10 @@ impl Rig {
     }
 
     /// Lets content go while the budget lasts. Whether updates that have not arrived can still be taken back.
-    pub(crate) fn flush(&mut self, mut budget: u64, taking: bool) {
+    pub(crate) fn flush(&mut self, budget: u64, taking: bool) {
+        let mut credit = app::Credit { content: budget, ..app::Credit::default() };
         let updates = &mut self.updates;
-        self.app.flush(self.now, app::Turn::Rest, &mut budget, &mut |surface, seq| {
+        self.app.flush(self.now, app::Turn::Rest, &mut credit, &mut |surface, seq| {
             let is_it = |(header, _): &(UpdateHeader, _)| (header.surface, header.seq) == (surface, seq);
             let place = updates.iter().position(is_it).filter(|_| taking)?;
             let (_, chunks) = updates.remove(place)?;
@@ -305,7 +306,7 @@ impl Rig {
     }
 
     fn take_update(&mut self, update: Update) {
-        let Update { surface, seq, size, format, fresh, chunks } = update;
+        let Update { surface, seq, size, format, fresh, refinement: _, chunks } = update;
         if let Some(content) = self.contents.get(&surface) {
             self.before.insert(surface, content.clone());
         }

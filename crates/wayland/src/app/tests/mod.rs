@@ -127,9 +127,13 @@ impl Rig {
         self.collect();
     }
 
-    fn flush(&mut self, mut budget: u64) {
-        for turn in [Turn::First, Turn::Rest] {
-            self.connection.flush(self.now, turn, &mut budget, &mut |_, _| None);
+    fn flush(&mut self, budget: u64) {
+        self.flush_with(Credit { content: budget, ..Credit::default() });
+    }
+
+    fn flush_with(&mut self, mut credit: Credit) {
+        for turn in [Turn::First, Turn::Rest, Turn::Better] {
+            self.connection.flush(self.now, turn, &mut credit, &mut |_, _| None);
         }
         self.collect();
     }

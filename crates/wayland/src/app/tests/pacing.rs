@@ -239,8 +239,9 @@ fn a_window_that_never_pauses_does_not_replace_its_commits_without_end() {
     for value in 0..200 {
         paint(&mut rig, window, shm, 128, value);
         rig.now += FRAME;
-        for (turn, budget) in [(Turn::First, u64::from(value == 0)), (Turn::Rest, 0)] {
-            rig.connection.flush(rig.now, turn, &mut budget.clone(), &mut |_, _| Some(50_000));
+        for (turn, content) in [(Turn::First, u64::from(value == 0)), (Turn::Rest, 0)] {
+            let credit = Credit { content, ..Credit::default() };
+            rig.connection.flush(rig.now, turn, &mut credit.clone(), &mut |_, _| Some(50_000));
         }
         rig.collect();
     }

@@ -1,0 +1,166 @@
+//! What is shown lossily becomes better: text first, then pictures, and exact when it rests.
+//!
+//! Each step is an update of the content that the program has committed already, behind everything that is new. Units
+//! without state bring several of them to the screen at once, no faster than frames. Hidden surfaces wait. Invariant: only
+//! content that has left as a whole is made better; news of a surface come first.
+
+use wayferry_pixels::{Allowance, Wants};
+use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+
+use crate::action::{Action, Update};
+use crate::message::{ToDisplay, Unit, UnitContent};
+
+use super::Connection;
+
+/// Quality of refinement's pictures, of which there are none.
+const ANY_QUALITY: u8 = 75;
+/// Bytes of credit below which a piece would be mostly its own head.
+const LEAST_PIECE: u64 = 1000;
+
+/// How an update makes content better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Previews become text and pictures.
+    Improve,
+    /// What rests becomes exact.
+    Refine,
+}
+
+impl Connection {
+    /// Tells the display side more of what it shows, as far as the credit goes.
+    pub(super) fn make_better(&mut self) {
+        if self.end.is_some() {
+            return;
+        }
+        for step in [Step::Improve, Step::Refine] {
+            let mut due: Vec<(bool, Time, u32)> =
+                self.surfaces.keys().filter_map(|id| self.step_order(step, *id)).collect();
+            due.sort_unstable();
+            for (_, _, id) in due {
+                if self.credit_of(step) < LEAST_PIECE {
+                    break;
+                }
+                self.take_step(step, id);
+            }
+        }
+        let owing: Vec<u32> =
+            self.surfaces.keys().copied().filter(|id| self.show_due(*id).is_some_and(|due| due <= self.now)).collect();
+        owing.into_iter().for_each(|id| self.show(id));
+    }
+
+    /// When [`Self::make_better`] has something to do for a surface; `None` when only credit can bring that about.
+    pub(super) fn better_due(&self, id: u32) -> Option<Time> {
+        let steps = [Step::Improve, Step::Refine].into_iter().filter_map(|step| {
+            let due = self.step_due(step, id)?;
+            (due > self.now || self.credit_of(step) >= LEAST_PIECE).then_some(due)
+        });
+        steps.chain(self.show_due(id)).min()
+    }
+
+    /// How many pixels of what is shown are known not to be exact, by surface; the others are exact.
+    pub fn lossy_areas(&self) -> impl Iterator<Item = (SurfaceId, u64)> {
+        self.surfaces.values().filter_map(|surface| {
+            let draft = surface.draft.as_ref()?;
+            Some((SurfaceId(surface.wire.0), draft.lossy_area()))
+        })
+    }
+
+    fn credit_of(&self, step: Step) -> u64 {
+        match step {
+            Step::Improve => self.credit.content,
+            Step::Refine => self.credit.refinement,
+        }
+    }
+
+    /// The attended first, then whoever waits longest; `None` when it is not due.
+    fn step_order(&self, step: Step, id: u32) -> Option<(bool, Time, u32)> {
+        let due = self.step_due(step, id).filter(|due| *due <= self.now)?;
+        Some((!self.is_attended(id), due, id))
+    }
+
+    fn step_due(&self, step: Step, id: u32) -> Option<Time> {
+        let surface = self.surfaces.get(&id).filter(|surface| surface.visible && surface.updates > 0)?;
+        let Wants { better, exact } = surface.draft.as_ref()?.wants();
+        let due = match step {
+            Step::Improve => better,
+            // What there are previews of becomes better first.
+            Step::Refine => exact.filter(|_| better.is_none()),
+        };
+        due.filter(|_| self.can_show(id)).map(|due| Time::ZERO + due)
+    }
+
+    /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is above
+    /// them, and those must be no initial ones.
+    fn can_show(&self, id: u32) -> bool {
+        self.shown_with(id).all(|above| self.surfaces.get(&above).is_some_and(|surface| surface.mapped()))
+    }
+
+    /// The surface, and those above it that must commit for its commit to be applied.
+    fn shown_with(&self, id: u32) -> impl Iterator<Item = u32> {
+        let chain: Vec<u32> = self.ancestors(id).collect();
+        let needed = chain.iter().position(|above| !self.effectively_synchronised(*above));
+        chain.into_iter().take(needed.map_or(usize::MAX, |last| last + 1))
+    }
+
+    fn take_step(&mut self, step: Step, id: u32) {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return };
+        let Some(draft) = &mut surface.draft else { return };
+        let now = self.now.since_start();
+        let quality = self.config.lossy.unwrap_or(ANY_QUALITY);
+        let allow = |bytes| Allowance { bytes, quality, now };
+        let chunks = match step {
+            Step::Improve => self.encoder.improve(draft, &allow(self.credit.content)),
+            Step::Refine => self.encoder.refine(draft, &allow(self.credit.refinement)),
+        };
+        if chunks.is_empty() {
+            return;
+        }
+        self.credit.spend(chunks.iter().map(|chunk| chunk.len() as u64).sum());
+        surface.last = None;
+        surface.updates += 1;
+        let seq = UpdateSeq(surface.updates);
+        surface.owed = Some(seq);
+        self.actions.push_back(Action::Update(Update {
+            surface: SurfaceId(surface.wire.0),
+            seq,
+            size: draft.content().size(),
+            format: draft.content().format(),
+            fresh: false,
+            refinement: step == Step::Refine,
+            chunks,
+        }));
+    }
+
+    /// When what was made better is to be brought to the screen.
+    fn show_due(&self, id: u32) -> Option<Time> {
+        let surface = self.surfaces.get(&id).filter(|surface| surface.owed.is_some())?;
+        let due = surface.last_sent.map_or(Time::ZERO, |sent| sent + self.period());
+        Some(due).filter(|_| self.can_show(id))
+    }
+
+    fn show(&mut self, id: u32) {
+        let chain: Vec<u32> = self.shown_with(id).collect();
+        let mut shown: Option<Unit> = None;
+        for above in chain {
+            let Some(surface) = self.surfaces.get_mut(&above) else { return };
+            let content = match surface.owed.take() {
+                Some(seq) => UnitContent::Update(seq),
+                None => UnitContent::Keep,
+            };
+            surface.units += 1;
+            surface.last_sent = Some(self.now);
+            shown = Some(Unit {
+                surface: surface.wire,
+                number: surface.units,
+                state: Vec::new(),
+                content,
+                offset: (0, 0),
+                feedback: false,
+                children: shown.into_iter().collect(),
+            });
+        }
+        if let Some(unit) = shown {
+            self.send(&ToDisplay::Unit(unit));
+        }
+    }
+}
