@@ -198,25 +198,32 @@ pub(crate) fn paint(content: &mut Content, rect: Rect, grade: Grade, pixels: &[u
 /// Paints a preview, with values between its pixels.
 fn enlarge(content: &mut Content, rect: Rect, pixels: &[u8]) {
     let (width, height) = (rect.width.div_ceil(SCALE), rect.height.div_ceil(SCALE));
-    let pixels = pixels.as_chunks::<4>().0;
-    let row = |y: u32| &pixels[(y * width) as usize..((y + 1) * width) as usize];
-    let mut between = vec![[0u16; 4]; width as usize];
+    let stride = width as usize * 4;
+    let row = |y: u32| &pixels[y as usize * stride..][..stride];
+    let mut between = vec![0u16; stride];
     for y in 0..rect.height {
         let (upper, lower, weight) = place(y, height);
         for ((target, upper), lower) in between.iter_mut().zip(row(upper)).zip(row(lower)) {
-            *target = std::array::from_fn(|channel| {
-                u16::from(upper[channel]) * (WHOLE - weight) + u16::from(lower[channel]) * weight
-            });
+            *target = u16::from(*upper) * (WHOLE - weight) + u16::from(*lower) * weight;
         }
-        let target = content.row_mut(rect.y + y, rect.x, rect.width).as_chunks_mut::<4>().0;
-        for (x, target) in (0..).zip(target) {
-            let (left, right, weight) = place(x, width);
-            let (left, right) = (between[left as usize], between[right as usize]);
-            *target = std::array::from_fn(|channel| {
-                let sum = u32::from(left[channel]) * u32::from(WHOLE - weight)
-                    + u32::from(right[channel]) * u32::from(weight);
-                (sum / u32::from(WHOLE * WHOLE)) as u8
-            });
+        widen(between.as_chunks::<4>().0, content.row_mut(rect.y + y, rect.x, rect.width));
+    }
+}
+
+/// A row of a preview, its values times [`WHOLE`], as a row of pixels. Half a square lies before the first pixel's middle,
+/// whole squares between two, the rest behind the last.
+fn widen(row: &[[u16; 4]], target: &mut [u8]) {
+    let (left, rest) = target.split_at_mut(target.len().min(4 * SCALE as usize / 2));
+    let inner = (4 * SCALE as usize * (row.len() - 1)).min(rest.len());
+    let (between, right) = rest.split_at_mut(inner);
+    let plain = |pixel: [u16; 4]| pixel.map(|value| (value / WHOLE) as u8);
+    left.as_chunks_mut::<4>().0.fill(plain(row[0]));
+    right.as_chunks_mut::<4>().0.fill(plain(row[row.len() - 1]));
+    for (square, pair) in between.chunks_mut(4 * SCALE as usize).zip(row.windows(2)) {
+        for (target, weight) in square.as_chunks_mut::<4>().0.iter_mut().zip([1, 3, 5, 7]) {
+            for ((target, left), right) in target.iter_mut().zip(pair[0]).zip(pair[1]) {
+                *target = ((left * (WHOLE - weight) + right * weight) / (WHOLE * WHOLE)) as u8;
+            }
         }
     }
 }
@@ -224,8 +231,7 @@ fn enlarge(content: &mut Content, rect: Rect, pixels: &[u8]) {
 /// Between which of `count` pixels of a preview a pixel lies, and how near the second, in parts of [`WHOLE`].
 fn place(at: u32, count: u32) -> (u32, u32, u16) {
     // Its middle, and theirs, in half pixels of the screen.
-    let (middle, first) = (2 * at + 1, SCALE);
-    let beyond = middle.saturating_sub(first);
+    let beyond = (2 * at + 1).saturating_sub(SCALE);
     let lower = (beyond / (2 * SCALE)).min(count - 1);
     (lower, (lower + 1).min(count - 1), (beyond % (2 * SCALE)) as u16)
 }
@@ -282,6 +288,32 @@ mod tests {
         let mut content = slope(9, 6);
         content.fill(&[200, 100, 50, 7]);
         assert!(worst(&content, &through(&content, content.size().rect(), Grade::Preview)) < 4);
+    }
+
+    #[test]
+    fn previews_are_enlarged_across_as_they_are_down() {
+        for (width, height) in [(1, 1), (2, 9), (3, 5), (4, 4), (7, 13), (33, 18)] {
+            let (small, other) = (Rect::new(0, 0, width, height), Rect::new(0, 0, height, width));
+            let side = |length| side(length, Grade::Preview) as usize;
+            let (across, down) = (side(width), side(height));
+            let value = |x: usize, y: usize| ((x * 97 + y * 31) % 256) as u8;
+            let pixels = |across, down, value: &dyn Fn(usize, usize) -> u8| -> Vec<u8> {
+                (0..across * down).flat_map(|at| [value(at % across, at / across); 4]).collect()
+            };
+            let paint = |rect: Rect, pixels: Vec<u8>| {
+                let mut content =
+                    Content::new(Size::new(rect.width, rect.height).expect("a size"), Format::Xrgb8888);
+                enlarge(&mut content, rect, &pixels);
+                content
+            };
+            let one = paint(small, pixels(across, down, &value));
+            let turned = paint(other, pixels(down, across, &|x, y| value(y, x)));
+            for y in 0..height {
+                for x in 0..width {
+                    assert_eq!(one.row(y, x, 1), turned.row(x, y, 1), "{x},{y} of {width}x{height}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -59,33 +59,55 @@ impl Parts {
         if jpeg::order(content.format()).is_none() || area <= allowance.bytes {
             return Self::exact(rects);
         }
-        let kind = |cell| (cell, Kind::of(content, cell, classifier));
-        let cells: Vec<(Rect, Kind)> = rects.iter().copied().flat_map(chunk::cells).map(kind).collect();
-        let cost: u64 = cells.iter().map(|(cell, kind)| kind.cost(*cell)).sum();
+        // Of what is far too much, no more need be known.
+        let most = allowance.bytes.saturating_mul(PREVIEW_ABOVE);
+        let (mut kinds, mut cost) = (Vec::new(), 0);
+        for cell in rects.iter().copied().flat_map(chunk::cells) {
+            let kind = Kind::of(content, cell, classifier);
+            cost += kind.cost(cell);
+            kinds.push(kind);
+            if cost > most {
+                return Self::previews(content, rects, classifier, allowance);
+            }
+        }
         if cost <= allowance.bytes {
             return Self::exact(rects);
         }
-        let previews = cost > allowance.bytes.saturating_mul(PREVIEW_ABOVE);
-        let is_large = |rect: &Rect| previews && rect.area() >= LEAST_PREVIEW;
         let mut parts = Self::default();
-        for block in rects.iter().filter(|rect| is_large(rect)).flat_map(|rect| blocks(*rect, PREVIEW_SIDE)) {
-            parts.preview(content, block, allowance.quality);
+        for (cell, kind) in rects.iter().copied().flat_map(chunk::cells).zip(kinds) {
+            parts.at_once(content, cell, &kind, allowance.quality);
         }
-        let mut cells = cells.into_iter();
+        parts
+    }
+
+    /// The parts of content that is far too much: small rectangles as ever, of large ones a preview.
+    fn previews(
+        content: &Content,
+        rects: &[Rect],
+        classifier: &mut Classifier,
+        allowance: &Allowance,
+    ) -> Self {
+        let mut parts = Self::default();
         for rect in rects {
-            let own = cells.by_ref().take(chunk::cells(*rect).count());
-            if is_large(rect) {
-                own.for_each(drop);
+            if rect.area() >= LEAST_PREVIEW {
+                blocks(*rect, PREVIEW_SIDE)
+                    .for_each(|block| parts.preview(content, block, allowance.quality));
                 continue;
             }
-            for (cell, kind) in own {
-                match kind {
-                    Kind::Picture => parts.add(content, cell, Grade::Detail, allowance.quality),
-                    Kind::Plain(_) => parts.exact.push(cell),
-                }
+            for cell in chunk::cells(*rect) {
+                let kind = Kind::of(content, cell, classifier);
+                parts.at_once(content, cell, &kind, allowance.quality);
             }
         }
         parts
+    }
+
+    /// Adds a cell: text as it is, a picture lossily.
+    fn at_once(&mut self, content: &Content, cell: Rect, kind: &Kind, quality: u8) {
+        match kind {
+            Kind::Picture => self.add(content, cell, Grade::Detail, quality),
+            Kind::Plain(_) => self.exact.push(cell),
+        }
     }
 
     /// Adds a preview; what of it is transparent stays exact.

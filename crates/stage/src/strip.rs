@@ -2,7 +2,8 @@
 //!
 //! The strip is 16 pixels high and 232 wide: black and white blocks of 4 × 4 pixels, one bit each, four rows of
 //! 58. A magic number and a checksum keep noise from passing as a strip. It survives any lossless path and
-//! nothing else.
+//! nothing else. A large one, four times as wide and high, survives lossy ones, pictures of a quarter of the size too; but
+//! whether anything else is whole it does not tell.
 
 use std::time::Duration;
 
@@ -27,20 +28,43 @@ impl Strip {
 
     /// Draws the strip into the top-left corner; false when the picture is too small for it.
     pub fn draw(&self, image: &mut Image) -> bool {
-        if image.width() < Strip::WIDTH || image.height() < Strip::HEIGHT {
+        self.draw_blocks(image, BLOCK)
+    }
+
+    /// Draws a large strip there.
+    pub fn draw_large(&self, image: &mut Image) -> bool {
+        self.draw_blocks(image, LARGE_BLOCK)
+    }
+
+    fn draw_blocks(&self, image: &mut Image, block: u32) -> bool {
+        if image.width() < COLUMNS * block || image.height() < ROWS * block {
             return false;
         }
         let words = self.words();
-        for y in 0..Strip::HEIGHT {
+        for y in 0..ROWS * block {
             let row = image.row_mut(y);
             for column in 0..COLUMNS {
-                let bit = (y / BLOCK * COLUMNS + column) as usize;
+                let bit = (y / block * COLUMNS + column) as usize;
                 let white = words[bit / 8] >> (bit % 8) & 1 == 1;
-                let start = (column * BLOCK) as usize;
-                row[start..start + BLOCK as usize].fill(if white { WHITE } else { BLACK });
+                let start = (column * block) as usize;
+                row[start..start + block as usize].fill(if white { WHITE } else { BLACK });
             }
         }
         true
+    }
+
+    /// Reads the large strip in the top-left corner, if there is one.
+    pub fn read_large(image: &Image) -> Option<Strip> {
+        if image.width() < COLUMNS * LARGE_BLOCK || image.height() < ROWS * LARGE_BLOCK {
+            return None;
+        }
+        let mut bytes = [0u8; BYTES];
+        for bit in 0..COLUMNS * ROWS {
+            let middle = |block: u32| block * LARGE_BLOCK + LARGE_BLOCK / 2;
+            let green = image.row(middle(bit / COLUMNS))[middle(bit % COLUMNS) as usize] >> 8 & 0xff;
+            bytes[bit as usize / 8] |= u8::from(green > 127) << (bit % 8);
+        }
+        Self::from_words(bytes)
     }
 
     /// Reads the strip in the top-left corner, if there is a whole and untorn one.
@@ -67,6 +91,10 @@ impl Strip {
                 bytes[bit / 8] |= u8::from(white) << (bit % 8);
             }
         }
+        Self::from_words(bytes)
+    }
+
+    fn from_words(bytes: [u8; BYTES]) -> Option<Strip> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let strip = Strip { frame: word(2), drawn: Duration::from_nanos(word(10)), value: word(18) };
         (strip.words() == bytes).then_some(strip)
@@ -87,6 +115,7 @@ impl Strip {
 }
 
 const BLOCK: u32 = 4;
+const LARGE_BLOCK: u32 = 16;
 const COLUMNS: u32 = 58;
 const ROWS: u32 = 4;
 const BYTES: usize = (COLUMNS * ROWS / 8) as usize;
@@ -104,6 +133,27 @@ mod tests {
         let mut image = Image::new(300, 40, 0xff55_5555);
         assert!(strip.draw(&mut image));
         assert_eq!(Strip::read(&image), Some(strip));
+    }
+
+    #[test]
+    fn a_large_strip_survives_blur() {
+        let strip = Strip { frame: 77, drawn: Duration::from_nanos(123_456_789_012), value: u64::MAX };
+        let mut image = Image::new(1000, 80, 0xff55_5555);
+        assert_eq!(Strip::read_large(&image), None);
+        assert!(strip.draw_large(&mut image));
+        let sharp = image.clone();
+        for y in 0..64 {
+            for (x, pixel) in image.row_mut(y).iter_mut().enumerate() {
+                let mean = sharp.row(y)[x.saturating_sub(3)..(x + 4).min(1000)]
+                    .iter()
+                    .map(|near| near & 0xff)
+                    .sum::<u32>()
+                    / 7;
+                *pixel = 0xff00_0000 | mean << 16 | mean << 8 | mean;
+            }
+        }
+        assert_eq!(Strip::read(&image), None);
+        assert_eq!(Strip::read_large(&image), Some(strip));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use wayferry_net::Carrier;
-use wayferry_wayland::app::Credit;
 use wayferry_proto::{CloseReason, ClosedBy, Event, LinkState, Session, Time};
+use wayferry_wayland::app::Credit;
 
 use super::stats::Saved;
 use crate::error::Error;

@@ -720,7 +720,8 @@ impl Channel {
 
     /// Takes up to about `max` bytes to be sent.
     fn take(&mut self, max: usize) -> Bytes {
-        let header = self.pipe.as_ref().map_or(0, |flow| self.queue.len() as u64 - (flow.written - flow.left));
+        let header =
+            self.pipe.as_ref().map_or(0, |flow| self.queue.len() as u64 - (flow.written - flow.left));
         let bytes = self.queue.take(max.min(self.allowed()));
         self.sent += bytes.len() as u64;
         if let Some(flow) = &mut self.pipe {

@@ -72,7 +72,7 @@ pub struct Commit {
     pub damage: Rect,
     /// [`crate::Image::checksum`] of the surface's whole content, 0 without content.
     pub checksum: u64,
-    /// The strip in the content's top-left corner, if there is one.
+    /// The strip in the content's top-left corner, or the large one, if there is one.
     pub strip: Option<Strip>,
     /// How many frame callbacks were asked for with it.
     pub callbacks: usize,

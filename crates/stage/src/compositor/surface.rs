@@ -193,7 +193,9 @@ impl State {
             size: content.as_ref().map(|content| (content.image.width(), content.image.height())),
             damage,
             checksum: content.as_ref().map_or(0, |content| content.checksum()),
-            strip: content.as_ref().and_then(|content| Strip::read(&content.image)),
+            strip: content.as_ref().and_then(|content| {
+                Strip::read(&content.image).or_else(|| Strip::read_large(&content.image))
+            }),
             callbacks: update.callbacks.len(),
         };
         if first {

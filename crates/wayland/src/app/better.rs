@@ -43,8 +43,12 @@ impl Connection {
                 self.take_step(step, id);
             }
         }
-        let owing: Vec<u32> =
-            self.surfaces.keys().copied().filter(|id| self.show_due(*id).is_some_and(|due| due <= self.now)).collect();
+        let owing: Vec<u32> = self
+            .surfaces
+            .keys()
+            .copied()
+            .filter(|id| self.show_due(*id).is_some_and(|due| due <= self.now))
+            .collect();
         owing.into_iter().for_each(|id| self.show(id));
     }
 

@@ -3,10 +3,13 @@
 //! The screens are those of `wayferry bench pixels`, here drawn by a program and seen on the stage. Invariant: each picture
 //! carries the time at which it was drawn, so what is measured is the whole way.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use wayferry_scenes::{Scene, Sequence};
-use wayferry_stage::{Client, ClientError, Image, Stamped, Strip, freshness, now};
+use wayferry_stage::{
+    Client, ClientError, Commit, Image, StageEvent, Stamped, Strip, SurfaceId, freshness, now,
+};
 
 use super::{Bench, ended, ms, rates};
 use crate::bench::{Figures, Row, Setting, Target};
@@ -18,7 +21,7 @@ const SLOW: Setting = Setting { rtt_ms: 50, rate_mbps: Some(5), loss_percent: 0.
 /// A page that scrolls with every frame callback.
 pub(super) fn page(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     let rig = bench.rig(SLOW)?;
-    let program = rig.program(|client| play(client, Sequence::Page, Duration::ZERO))?;
+    let program = rig.program(|client| play(client, Sequence::Page, Duration::ZERO, None))?;
     let (window, _) = rig.window(Sequence::Page.name())?;
     rig.pass(Duration::from_secs(2))?;
     let from = now();
@@ -37,16 +40,53 @@ pub(super) fn page(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
 /// A photograph takes the place of another one all over the screen, on a link that has nothing else to do.
 pub(super) fn photo(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     let rig = bench.rig(SLOW)?;
-    let program = rig.program(|client| play(client, Sequence::Photo, PHOTO_PERIOD))?;
+    let (tell, told) = mpsc::channel();
+    let program = rig.program(move |client| play(client, Sequence::Photo, PHOTO_PERIOD, Some(&tell)))?;
     let (window, _) = rig.window(Sequence::Photo.name())?;
     let from = now();
     rig.pass(PHOTO_PERIOD * if bench.quick { 2 } else { 4 })?;
     let events = rig.events();
-    let late: Vec<Stamped> = events.iter().filter(|stamped| stamped.time >= from).cloned().collect();
     ended(program)?;
-    let first = Figures::of(&ms(&freshness(&late, window)));
+    let photos: Vec<Photo> = told.try_iter().filter(|photo| photo.drawn >= from).collect();
+    let first = photos.iter().filter_map(|photo| photo.first_seen(&events, window));
+    let exact = photos.iter().filter_map(|photo| photo.exact(&events, window));
     let target = Some(Target::MedianAtMost(f64::from(SLOW.rtt_ms) / 2.0 + 60.0));
-    Ok(vec![row("photo-5mbit", "from drawn to first seen", "ms", first, target)])
+    let figures = |times: Vec<Duration>| Figures::of(&ms(&times));
+    Ok(vec![
+        row("photo-5mbit", "from drawn to first seen", "ms", figures(first.collect()), target),
+        row("photo-5mbit", "from drawn to exact", "ms", figures(exact.collect()), None),
+    ])
+}
+
+/// A picture that the program has drawn.
+struct Photo {
+    drawn: Duration,
+    checksum: u64,
+}
+
+impl Photo {
+    /// When the screen first showed it, however lossily.
+    fn first_seen(&self, events: &[Stamped], window: SurfaceId) -> Option<Duration> {
+        self.after(events, window, |commit| commit.strip.is_some_and(|strip| strip.drawn == self.drawn))
+    }
+
+    /// When the screen showed it as it was drawn.
+    fn exact(&self, events: &[Stamped], window: SurfaceId) -> Option<Duration> {
+        self.after(events, window, |commit| commit.checksum == self.checksum)
+    }
+
+    fn after(
+        &self,
+        events: &[Stamped],
+        window: SurfaceId,
+        wanted: impl Fn(&Commit) -> bool,
+    ) -> Option<Duration> {
+        let shows = |stamped: &&Stamped| match &stamped.event {
+            StageEvent::Commit(commit) => commit.surface == window && wanted(commit),
+            _ => false,
+        };
+        events.iter().find(shows).map(|stamped| stamped.time.saturating_sub(self.drawn))
+    }
 }
 
 fn row(
@@ -60,8 +100,13 @@ fn row(
 }
 
 /// Shows a sequence, a picture with each frame callback and no sooner than `period` after the one before, until its window
-/// is closed.
-fn play(client: &mut Client, sequence: Sequence, period: Duration) -> Result<(), ClientError> {
+/// is closed. Tells what it has drawn, and marks that so that it can be read from lossy pictures.
+fn play(
+    client: &mut Client,
+    sequence: Sequence,
+    period: Duration,
+    tell: Option<&mpsc::Sender<Photo>>,
+) -> Result<(), ClientError> {
     let (width, height) = sequence.size();
     let window = client.window(sequence.name(), width, height)?;
     client.set_buffers(window, 2);
@@ -70,10 +115,20 @@ fn play(client: &mut Client, sequence: Sequence, period: Duration) -> Result<(),
     for frame in 1.. {
         for (y, row) in (0..height).zip(scene.frame().pixels.chunks_exact(width as usize)) {
             for (target, pixel) in image.row_mut(y).iter_mut().zip(row) {
-                *target = u32::from_le_bytes(*pixel);
+                *target = u32::from_le_bytes(*pixel) | 0xff00_0000;
             }
         }
-        Strip { frame, drawn: now(), value: 0 }.draw(&mut image);
+        let strip = Strip { frame, drawn: now(), value: 0 };
+        match tell {
+            Some(tell) => {
+                strip.draw_large(&mut image);
+                // Nobody wants to know any more when the bench is over.
+                let _ = tell.send(Photo { drawn: strip.drawn, checksum: image.checksum() });
+            }
+            None => {
+                strip.draw(&mut image);
+            }
+        }
         client.ask_frame(window);
         client.draw(window, &image)?;
         client.wait_frame(window)?;
