@@ -1,5 +1,6 @@
 //! The app half against a program played by hand, byte by byte.
 
+mod better;
 mod pacing;
 mod subsurfaces;
 

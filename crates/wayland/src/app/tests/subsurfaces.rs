@@ -3,7 +3,7 @@
 use super::*;
 
 /// A parent with content and a synchronised child with content.
-fn tree(rig: &mut Rig) -> (u32, u32, u32, u32) {
+pub(super) fn tree(rig: &mut Rig) -> (u32, u32, u32, u32) {
     let (parent, shm) = rig.window();
     let compositor = rig.bind("wl_compositor");
     let factory = rig.bind("wl_subcompositor");

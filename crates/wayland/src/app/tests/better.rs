@@ -1,0 +1,234 @@
+//! What is lossy at first, and how it becomes exact.
+
+use wayferry_pixels::{Content, Decoder};
+
+use super::*;
+
+const SIDE: i32 = 256;
+/// A link that takes little, so that a photograph of this size does not fit.
+const SLOW: Credit = Credit { content: 1000, refinement: 0, paced: true };
+const IDLE: Credit = Credit { content: 20_000, refinement: 4000, paced: true };
+
+/// The pixels of a photograph: every colour is near its neighbours'.
+fn photo(seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut colour = [128u8; 3];
+    let pixels = (0..SIDE * SIDE).flat_map(|_| {
+        let steps = colour.map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 61) as u8
+        });
+        colour = std::array::from_fn(|index| colour[index].wrapping_add(steps[index]).wrapping_sub(3));
+        [colour[0], colour[1], colour[2], 255]
+    });
+    pixels.collect()
+}
+
+fn commit_photo(rig: &mut Rig, surface: u32, shm: u32, seed: u64) -> Vec<u8> {
+    let pixels = photo(seed);
+    let buffer = rig.buffer_of(shm, SIDE, SIDE, &pixels);
+    rig.attach(surface, buffer);
+    rig.commit(surface);
+    pixels
+}
+
+/// A program whose pictures may be lossy.
+fn rig() -> Rig {
+    let mut rig = Rig::new();
+    rig.connection = Connection::new(Config { lossy: Some(50), ..Config::default() }, &desk());
+    rig
+}
+
+/// What the display side shows of a surface after all updates so far.
+fn shown(rig: &Rig, surface: u32) -> Content {
+    let wire = rig.connection.wire(surface).unwrap();
+    let mut content = None;
+    for update in rig.updates.iter().filter(|update| update.surface.0 == wire.0) {
+        if update.fresh {
+            content = Some(Content::new(update.size, update.format));
+        }
+        Decoder::new().apply(content.as_mut().unwrap(), &update.chunks).unwrap();
+    }
+    content.unwrap()
+}
+
+/// Lets the link be idle until nothing is left to do; gives the units that left, and how long it took.
+fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
+    let (start, mut units) = (rig.now, Vec::new());
+    loop {
+        match rig.connection.next_timeout() {
+            Some(due) => rig.now = rig.now.max(due),
+            None if rig.connection.lossy_areas().all(|(_, area)| area == 0) => break,
+            // The link tells that it is idle again.
+            None => {}
+        }
+        rig.now += Duration::from_millis(1);
+        assert!(rig.now.since(start) < Duration::from_secs(5), "it never rests");
+        rig.flush_with(IDLE);
+        units.extend(rig.units());
+    }
+    (units, rig.now.since(start))
+}
+
+#[test]
+fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    let pixels = commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    let units = rig.units();
+    assert!(!units.is_empty());
+    let first = rig.updates.last().unwrap();
+    assert!(!first.refinement && first.chunks.iter().map(Vec::len).sum::<usize>() < 20_000);
+    assert_ne!(shown(&rig, surface).pixels(), pixels);
+    let due = rig.connection.next_timeout().unwrap();
+    assert_eq!(due.since(rig.now), Duration::from_millis(80), "it may change until then");
+
+    let (units, time) = rest(&mut rig);
+    assert_eq!(shown(&rig, surface).pixels(), pixels);
+    assert!(rig.connection.lossy_areas().all(|(_, area)| area == 0));
+    let frames = time.as_nanos() / FRAME.as_nanos() + 1;
+    assert!(units.len() as u128 <= frames, "{} units in {frames} frames", units.len());
+    let refinement: Vec<usize> = rig
+        .updates
+        .iter()
+        .filter(|update| update.refinement)
+        .map(|update| update.chunks.iter().map(Vec::len).sum())
+        .collect();
+    assert!(refinement.len() > 5 && refinement.iter().all(|bytes| *bytes < 8000), "{refinement:?}");
+    let last = units.last().map(|unit| unit.content);
+    assert_eq!(last, rig.updates.last().map(|update| UnitContent::Update(update.seq)));
+}
+
+#[test]
+fn nothing_is_lossy_where_no_rate_is_known_or_it_is_not_wanted() {
+    for (lossy, paced) in [(None, true), (Some(50), false)] {
+        let mut rig = rig();
+        rig.connection = Connection::new(Config { lossy, ..Config::default() }, &desk());
+        let (surface, shm) = rig.window();
+        let credit = Credit { paced, ..SLOW };
+        rig.flush_with(credit);
+        let pixels = commit_photo(&mut rig, surface, shm, 1);
+        rig.now += FRAME;
+        rig.flush_with(credit);
+        assert_eq!(shown(&rig, surface).pixels(), pixels);
+        assert_eq!(rig.connection.next_timeout(), None);
+    }
+}
+
+#[test]
+fn without_credit_nothing_becomes_better_and_nobody_is_woken_for_it() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    rig.now += Duration::from_secs(1);
+    let before = rig.updates.len();
+    rig.flush_with(SLOW);
+    assert_eq!((rig.updates.len(), rig.connection.next_timeout()), (before, None));
+}
+
+#[test]
+fn hidden_surfaces_do_not_become_better() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    let pixels = commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    let wire = rig.connection.wire(surface).unwrap();
+    rig.tell(&ToApp::Visible { surface: wire, visible: false });
+    let before = rig.updates.len();
+    rig.now += Duration::from_secs(1);
+    rig.flush_with(IDLE);
+    assert_eq!((rig.updates.len(), rig.connection.next_timeout()), (before, None));
+    rig.tell(&ToApp::Visible { surface: wire, visible: true });
+    rest(&mut rig);
+    assert_eq!(shown(&rig, surface).pixels(), pixels);
+}
+
+#[test]
+fn a_new_commit_goes_before_what_makes_the_old_one_better() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    rig.now += Duration::from_millis(100);
+    rig.flush_with(IDLE);
+    assert!(rig.updates.last().unwrap().refinement);
+    let pixels = commit_photo(&mut rig, surface, shm, 2);
+    let before = rig.updates.len();
+    rig.now += FRAME;
+    rig.flush_with(IDLE);
+    assert!(rig.updates[before..].iter().all(|update| !update.refinement), "there is news");
+    rest(&mut rig);
+    assert_eq!(shown(&rig, surface).pixels(), pixels);
+}
+
+#[test]
+fn what_a_unit_has_not_shown_yet_the_next_one_does() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    rig.now += Duration::from_millis(100);
+    rig.flush_with(IDLE);
+    rig.units();
+    // Less than a frame later there is more, but no unit yet.
+    rig.now += FRAME / 4;
+    rig.flush_with(IDLE);
+    assert!(rig.units().is_empty());
+    let owed = rig.updates.last().unwrap().seq;
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    assert_eq!(rig.units().last().map(|unit| unit.content), Some(UnitContent::Update(owed)));
+}
+
+#[test]
+fn a_synchronised_child_becomes_better_in_a_unit_of_its_parent() {
+    let mut rig = rig();
+    let (parent, child, _, shm) = subsurfaces::tree(&mut rig);
+    rig.flush_with(SLOW);
+    let pixels = commit_photo(&mut rig, child, shm, 1);
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    rig.units();
+    let (units, _) = rest(&mut rig);
+    assert!(!units.is_empty());
+    let (parent, child_wire) = (rig.connection.wire(parent).unwrap(), rig.connection.wire(child).unwrap());
+    for unit in &units {
+        assert_eq!((unit.surface, unit.content), (parent, UnitContent::Keep));
+        assert_eq!(unit.children.iter().map(|unit| unit.surface).collect::<Vec<_>>(), [child_wire]);
+    }
+    assert_eq!(shown(&rig, child).pixels(), pixels);
+}
+
+#[test]
+fn a_surface_that_has_lost_its_content_does_not_become_better() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    rig.now += Duration::from_millis(100);
+    rig.flush_with(IDLE);
+    rig.now += FRAME / 4;
+    rig.flush_with(IDLE);
+    rig.attach(surface, 0);
+    rig.commit(surface);
+    rig.now += Duration::from_secs(1);
+    rig.units();
+    rig.flush_with(IDLE);
+    assert!(rig.units().is_empty());
+    assert_eq!(rig.connection.next_timeout(), None);
+}
