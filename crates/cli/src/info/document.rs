@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wayferry_proto::{LinkState, RepairCounts, Session, SessionId, Side, Time};
+use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, Time};
+use wayferry_wayland::app::Fidelity;
 
 use crate::run::link::Link;
 use crate::run::offer::role;
@@ -28,6 +29,8 @@ pub(crate) struct Figures {
     repair: RepairCounts,
     /// An estimate.
     saved: Duration,
+    /// Of the app side; the display side does not know.
+    surfaces: Option<Vec<(ConnectionId, Fidelity)>>,
 }
 
 impl Figures {
@@ -44,7 +47,18 @@ impl Figures {
             mean_burst: session.loss().map(|(_, burst)| burst),
             repair: session.repair(),
             saved: link.saved().waiting(),
+            surfaces: None,
         }
+    }
+
+    /// With the surfaces of all programs.
+    #[must_use]
+    pub(crate) fn with_surfaces(self, surfaces: impl Iterator<Item = (ConnectionId, Fidelity)>) -> Self {
+        let mut surfaces: Vec<_> = surfaces.collect();
+        // Those that are not exact are what anybody asks for.
+        surfaces.sort_unstable_by_key(|(program, it)| (std::cmp::Reverse(it.lossy), *program, it.surface));
+        surfaces.truncate(MAX_SURFACES);
+        Self { surfaces: Some(surfaces), ..self }
     }
 
     /// The document.
@@ -81,8 +95,22 @@ impl Figures {
             "rebuilt_blocks": repair.rebuilt,
             "rebuilt_bytes": repair.rebuilt_bytes,
             "saved_ms_estimate": milliseconds(self.saved),
+            "surfaces": self.surfaces.as_ref().map(|all| all.iter().map(surface).collect::<Vec<Value>>()),
         })
     }
+}
+
+/// Surfaces that are told of.
+const MAX_SURFACES: usize = 100;
+
+fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
+    json!({
+        "program": program.0,
+        "surface": it.surface.0,
+        "width": it.size.width(),
+        "height": it.size.height(),
+        "lossy_pixels": it.lossy,
+    })
 }
 
 /// Enough of a session's id to tell it from others: eight characters.
@@ -111,6 +139,9 @@ fn rounded(value: f64, places: i32) -> f64 {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use wayferry_pixels::Size;
+    use wayferry_proto::SurfaceId;
+
     use super::*;
 
     /// A side after a while on a bad link.
@@ -141,7 +172,12 @@ pub(super) mod tests {
             mean_burst: Some(1.234),
             repair,
             saved: Duration::from_millis(309),
+            surfaces: None,
         }
+        .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
+            let size = Size::new(640, 480).expect("a size");
+            (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy })
+        }))
     }
 
     /// The same without QUIC, before anything was measured.
@@ -152,6 +188,7 @@ pub(super) mod tests {
             link: LinkState { window: 65_536, ..LinkState::default() },
             repair: RepairCounts::default(),
             saved: Duration::ZERO,
+            surfaces: None,
             ..sample()
         }
     }
@@ -169,6 +206,11 @@ pub(super) mod tests {
             "sent_packets": 1_100, "lost_packets": 12, "lost_percent": 1.2, "mean_burst_packets": 1.23,
             "protected_blocks": 30, "repair_rows": 40, "repair_bytes": 48_000, "repair_percent": 4.0,
             "rebuilt_blocks": 3, "rebuilt_bytes": 3_400, "saved_ms_estimate": 309.0,
+            "surfaces": [
+                { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216 },
+                { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0 },
+                { "program": 1, "surface": 7, "width": 640, "height": 480, "lossy_pixels": 0 },
+            ],
         });
         assert_eq!(document, expected);
     }
@@ -194,6 +236,7 @@ pub(super) mod tests {
             "lost_percent",
             "mean_burst_packets",
             "repair_percent",
+            "surfaces",
         ];
         null.sort_unstable();
         expected.sort_unstable();

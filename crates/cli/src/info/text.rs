@@ -16,7 +16,8 @@ pub(crate) fn paragraph(document: &Value) -> String {
          \x20 traffic  {} sent, {} received, programs: {}\n\
          \x20 loss     {} of {} packets sent ({}), {} in a row\n\
          \x20 repair   {} rows of {} sent for {} blocks ({} of all bytes sent)\n\
-         \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n",
+         \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n\
+         {}",
         of.text("role"),
         of.count("pid"),
         of.text("session"),
@@ -41,8 +42,12 @@ pub(crate) fn paragraph(document: &Value) -> String {
         of.count("rebuilt_blocks"),
         of.size("rebuilt_bytes"),
         of.time("saved_ms_estimate"),
+        of.pictures(),
     )
 }
+
+/// Surfaces that are named one by one.
+const MAX_NAMED: usize = 5;
 
 /// Reads fields as words.
 struct Document<'a>(&'a Value);
@@ -56,6 +61,24 @@ impl Document<'_> {
         self.0["peer_software"]
             .as_str()
             .map_or_else(|| "no peer yet".into(), |peer| format!("with {}", sanitize(peer)))
+    }
+
+    /// How exact what the display shows is; nothing from a side that does not know.
+    fn pictures(&self) -> String {
+        let Some(all) = self.0["surfaces"].as_array() else { return String::new() };
+        let figure = |surface: &Value, field: &str| surface[field].as_u64().unwrap_or_default();
+        let lossy: Vec<&Value> = all.iter().filter(|it| figure(it, "lossy_pixels") > 0).collect();
+        let mut text = format!("  pictures {} of {} surfaces exact", all.len() - lossy.len(), all.len());
+        for surface in lossy.iter().take(MAX_NAMED) {
+            let (width, height) = (figure(surface, "width"), figure(surface, "height"));
+            let share = figure(surface, "lossy_pixels") as f64 / (width as f64 * height as f64).max(1.0);
+            let (program, id) = (figure(surface, "program"), figure(surface, "surface"));
+            text += &format!(
+                "; surface {id} of program {program} ({width}x{height}) {:.1} % lossy for now",
+                100.0 * share
+            );
+        }
+        text + "\n"
     }
 
     fn number(&self, field: &str, word: impl FnOnce(f64) -> String) -> String {
@@ -113,7 +136,8 @@ mod tests {
              traffic  1.2 MB sent, 80.0 kB received, programs: 2\n  \
              loss     12 of 1100 packets sent (1.2 %), 1.2 in a row\n  \
              repair   40 rows of 48.0 kB sent for 30 blocks (4.0 % of all bytes sent)\n  \
-             rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n",
+             rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n  \
+             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now\n",
             std::process::id()
         );
         assert_eq!(paragraph(&sample().document()), expected);

@@ -435,8 +435,13 @@ impl<'a> AppSide<'a> {
 
     fn tell_figures(&mut self, now: Time) {
         if let Some(offer) = &mut self.offer {
-            let (link, programs) = (&self.link, self.connections.len());
-            offer.answer(now, || Figures::new(Side::App, link, programs, now).document());
+            let (link, programs) = (&self.link, &self.connections);
+            let surfaces = || {
+                programs.iter().flat_map(|(id, served)| served.core.fidelity().map(|surface| (*id, surface)))
+            };
+            offer.answer(now, || {
+                Figures::new(Side::App, link, programs.len(), now).with_surfaces(surfaces()).document()
+            });
         }
     }
 

@@ -4,6 +4,7 @@
 //! Nothing here measures time: a test waits for what must happen, and orders of events are what it asserts.
 
 mod focus;
+mod lossy;
 mod rig;
 mod start;
 mod windows;

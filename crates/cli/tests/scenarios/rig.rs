@@ -34,13 +34,24 @@ impl Far {
         Far::start_over(rough(seed))
     }
 
+    /// Tests know pictures by their checksums, so every one is exact.
     pub(crate) fn start_over(config: LinkConfig) -> Far {
+        Far::start_with(config, &["--lossless"])
+    }
+
+    /// What does not fit the link is lossy at first.
+    pub(crate) fn start_lossy(config: LinkConfig) -> Far {
+        Far::start_with(config, &[])
+    }
+
+    fn start_with(config: LinkConfig, options: &[&str]) -> Far {
         let directory = Directory::new();
         let (near, away) = (directory.make("display"), directory.make("host"));
         let socket = Some(near.join(STAGE));
         let stage = Stage::start(Config { socket, ..Config::default() }).expect("a stage");
-        let words = ["--display", PROGRAMS, "host", "--listen", "127.0.0.1:0", "--", "cat"];
-        let mut host = Side::start("host", &away, &words);
+        let words =
+            [&["--display", PROGRAMS][..], options, &["host", "--listen", "127.0.0.1:0", "--", "cat"]];
+        let mut host = Side::start("host", &away, &words.concat());
         let leash = host.child.stdin.take();
         let ticket = host.first_line();
         let address = ticket.parse::<Ticket>().expect("a ticket").addresses[0];

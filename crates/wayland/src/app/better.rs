@@ -4,7 +4,7 @@
 //! without state bring several of them to the screen at once, no faster than frames. Hidden surfaces wait. Invariant: only
 //! content that has left as a whole is made better; news of a surface come first.
 
-use wayferry_pixels::{Allowance, Wants};
+use wayferry_pixels::{Allowance, Size, Wants};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::action::{Action, Update};
@@ -16,6 +16,17 @@ use super::Connection;
 const ANY_QUALITY: u8 = 75;
 /// Bytes of credit below which a piece would be mostly its own head.
 const LEAST_PIECE: u64 = 1000;
+
+/// How well the display side knows a surface's content, once all that has left is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fidelity {
+    /// The surface.
+    pub surface: SurfaceId,
+    /// Its size in buffer pixels.
+    pub size: Size,
+    /// About how many pixels are not exact, never fewer than there are; 0 if all are.
+    pub lossy: u64,
+}
 
 /// How an update makes content better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,11 +72,12 @@ impl Connection {
         steps.chain(self.show_due(id)).min()
     }
 
-    /// How many pixels of what is shown are known not to be exact, by surface; the others are exact.
-    pub fn lossy_areas(&self) -> impl Iterator<Item = (SurfaceId, u64)> {
+    /// The surfaces that have content, in no order.
+    pub fn fidelity(&self) -> impl Iterator<Item = Fidelity> {
         self.surfaces.values().filter_map(|surface| {
             let draft = surface.draft.as_ref()?;
-            Some((SurfaceId(surface.wire.0), draft.lossy_area()))
+            let id = SurfaceId(surface.wire.0);
+            Some(Fidelity { surface: id, size: draft.content().size(), lossy: draft.lossy_area() })
         })
     }
 

@@ -38,6 +38,7 @@ mod surface;
 #[cfg(test)]
 mod tests;
 
+pub use better::Fidelity;
 pub use flush::{Credit, TakeBack, Turn};
 
 use std::collections::{HashMap, VecDeque};

@@ -58,7 +58,7 @@ fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
     loop {
         match rig.connection.next_timeout() {
             Some(due) => rig.now = rig.now.max(due),
-            None if rig.connection.lossy_areas().all(|(_, area)| area == 0) => break,
+            None if rig.connection.fidelity().all(|it| it.lossy == 0) => break,
             // The link tells that it is idle again.
             None => {}
         }
@@ -88,7 +88,7 @@ fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
 
     let (units, time) = rest(&mut rig);
     assert_eq!(shown(&rig, surface).pixels(), pixels);
-    assert!(rig.connection.lossy_areas().all(|(_, area)| area == 0));
+    assert!(rig.connection.fidelity().all(|it| it.lossy == 0));
     let frames = time.as_nanos() / FRAME.as_nanos() + 1;
     assert!(units.len() as u128 <= frames, "{} units in {frames} frames", units.len());
     let refinement: Vec<usize> = rig
