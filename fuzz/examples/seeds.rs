@@ -2,12 +2,13 @@
 //! format, and commit what changed. Seeds with other names than these are finds; leave them.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
-use wayferry_pixels::{Compression, Draft, Encoder, Format, Layout, Region, Size};
+use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
     Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Time, Transmit, UpdateHeader,
@@ -272,6 +273,23 @@ fn chunk() -> Seeds {
                 .concat()
         })
     };
+    // What is lossy when so few bytes are allowed.
+    let lossy = |bytes| {
+        let (side, format) = (200, Format::Xrgb8888);
+        let size = Size::new(side as u32, side as u32).expect("a size");
+        let layout = Layout::new(0, side as u64 * 4, size, format).expect("rows");
+        let (mut draft, mut encoder) = (Draft::new(size, format), Encoder::new(Compression::None));
+        let read = |offset: u64, target: &mut [u8]| {
+            for (at, byte) in (offset as usize..).zip(target) {
+                *byte = (at / 7 + at % 4 * 50 + (at * at >> 5) % 9) as u8;
+            }
+            Ok::<(), std::convert::Infallible>(())
+        };
+        draft.absorb(&layout, &Region::full(size), read).expect("memory");
+        let allowance = Allowance { bytes, quality: 40, now: Duration::ZERO };
+        let chunks = encoder.encode_within(&mut draft, &allowance, None);
+        [&[(side - 1) as u8, (side - 1) as u8, format.code()], &framed(&chunks)[..]].concat()
+    };
     let [plain, plain_next] = two(Compression::None, Format::Rgb565, 50);
     let [lz4, lz4_moved] = two(Compression::Lz4, Format::Xrgb8888, 256);
     let [zstd, zstd_moved] = two(Compression::Zstd(1), Format::Argb2101010, 256);
@@ -282,6 +300,8 @@ fn chunk() -> Seeds {
         ("lz4_moved", lz4_moved),
         ("zstd", zstd),
         ("zstd_moved", zstd_moved),
+        ("lossy", lossy(20_000)),
+        ("preview", lossy(1000)),
         ("empty", vec![0, 0, 0]),
     ]
 }
