@@ -7,7 +7,8 @@ mod screens;
 use std::time::Duration;
 
 use wayferry_stage::{
-    BigCommit, Busy, Cells, Pace, StageEvent, Stamped, SurfaceId, Typing, freshness, key_latencies, now,
+    BigCommit, Busy, Cells, Pace, StageEvent, Stamped, SurfaceId, Typing, Watch, freshness, key_latencies,
+    now,
 };
 
 use super::rig::Rig;
@@ -58,6 +59,7 @@ const CASES: &[(&str, Case)] = &[
     ("start-up", start_up),
     ("page-scroll-5mbit", screens::page),
     ("photo-5mbit", screens::photo),
+    ("competing-5mbit", screens::competing),
     ("outage-3s", outage),
 ];
 
@@ -345,37 +347,58 @@ fn foot_times(rig: &Rig<'_>, rounds: usize) -> Result<Vec<Duration>, Error> {
     Ok(times)
 }
 
-/// Typing through three seconds without a link: how soon after it is back a picture is.
+/// Three seconds without a link while a program draws at each frame callback: how soon after it is back new pictures are
+/// seen, and how many old ones before.
 fn outage(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     let rig = bench.rig(TYPING)?;
-    let cells = Cells::default();
-    let program = rig.program(move |client| cells.run(client))?;
-    let (window, _) = rig.window("cells")?;
-    let mut times = Vec::new();
-    for _ in 0..if bench.quick { 1 } else { 3 } {
+    let scene = BigCommit { title: "drawing".into(), width: 640, height: 480, ..BigCommit::default() };
+    let program = rig.program(move |client| scene.run(client))?;
+    let (window, _) = rig.window("drawing")?;
+    let (mut first, mut fresh, mut stale) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..if bench.quick { 1 } else { 5 } {
         rig.pass(Duration::from_secs(1))?;
         rig.session.relay().set_down(true);
         rig.pass(Duration::from_secs(3))?;
+        let mut watch = Watch::new(rig.stage.events_from_now()).patience(Duration::from_secs(20));
         rig.session.relay().set_down(false);
         let back = now();
-        let shown = |stamped: &Stamped| {
-            let ours = matches!(&stamped.event, StageEvent::Commit(commit) if commit.surface == window && commit.attached);
-            (ours && stamped.time > back).then_some(stamped.time)
-        };
-        let mut watch = rig.stage.watch().patience(Duration::from_secs(20));
-        let first = watch.find(shown).map_err(|_| Error::Lost("no picture after the outage".into()))?;
-        times.push(first - back);
+        let mut old = Vec::new();
+        let new = watch.find(|stamped| match &stamped.event {
+            StageEvent::Commit(commit) if commit.surface == window && stamped.time > back => {
+                let drawn = commit.strip?.drawn;
+                if drawn < back {
+                    old.push(stamped.time);
+                }
+                (drawn >= back).then_some(stamped.time)
+            }
+            _ => None,
+        });
+        let new = new.map_err(|_| Error::Lost("no new picture after the outage".into()))?;
+        first.push(old.first().copied().unwrap_or(new) - back);
+        fresh.push(new - back);
+        stale.push(old.len() as f64);
     }
     ended(program)?;
-    Ok(vec![Row {
+    let row = |metric, unit, figures, target| Row {
         case: "outage-3s",
         setting: TYPING,
         buffers: Some(2),
-        metric: "from the end of the outage to a commit",
-        unit: "ms",
-        figures: Figures::of(&ms(&times)),
-        target: None,
-    }])
+        metric,
+        unit,
+        figures,
+        target,
+    };
+    let rtt = f64::from(TYPING.rtt_ms);
+    Ok(vec![
+        row(
+            "from its end to a commit",
+            "ms",
+            Figures::of(&ms(&first)),
+            Some(Target::MedianAtMost(rtt + 100.0)),
+        ),
+        row("from its end to a picture drawn after it", "ms", Figures::of(&ms(&fresh)), None),
+        row("older pictures before that", "", Figures::of(&stale), Some(Target::MostAtMost(2.0))),
+    ])
 }
 
 fn ms(times: &[Duration]) -> Vec<f64> {

@@ -12,7 +12,8 @@ fn photo(seed: u64) -> Image {
         for (x, pixel) in (0..).zip(image.row_mut(y)) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let grain = (state >> 62) as u32;
-            let [red, green, blue] = [(x + y) / 5, x / 3, 255 - y / 2].map(|level: u32| level + grain & 0xff);
+            let [red, green, blue] =
+                [(x + y) / 5, x / 3, 255 - y / 2].map(|level: u32| (level + grain) & 0xff);
             *pixel = 0xff00_0000 | red << 16 | green << 8 | blue;
         }
     }

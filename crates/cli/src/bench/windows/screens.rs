@@ -58,6 +58,46 @@ pub(super) fn photo(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     ])
 }
 
+/// Two windows that scroll want more than the link has; the keyboard is in one of them.
+pub(super) fn competing(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
+    let rig = bench.rig(SLOW)?;
+    let sequences = [Sequence::Page, Sequence::Term];
+    let mut programs = Vec::new();
+    let mut windows = Vec::new();
+    for sequence in sequences {
+        programs.push(rig.program(move |client| play(client, sequence, Duration::ZERO, None))?);
+        windows.push(rig.window(sequence.name())?.0);
+    }
+    rig.stage.set_focus(windows.first().copied());
+    rig.pass(Duration::from_secs(2))?;
+    let from = now();
+    rig.pass(bench.duration())?;
+    let events = rig.events();
+    programs.into_iter().try_for_each(ended)?;
+    let late: Vec<Stamped> = events.into_iter().filter(|stamped| stamped.time >= from).collect();
+    let names = [
+        ("from drawn to shown, with the keyboard", "longest pause, with the keyboard"),
+        ("from drawn to shown, without", "longest pause, without"),
+    ];
+    let mut rows = Vec::new();
+    for (window, (age, pause)) in windows.into_iter().zip(names) {
+        let times: Vec<Duration> = late
+            .iter()
+            .filter(
+                |stamped| matches!(&stamped.event, StageEvent::Commit(commit) if commit.surface == window),
+            )
+            .map(|stamped| stamped.time)
+            .collect();
+        let pauses: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let longest = pauses.iter().max().copied().unwrap_or(bench.duration());
+        let figures = |times: &[Duration]| Figures::of(&ms(times));
+        rows.push(row("competing-5mbit", age, "ms", figures(&freshness(&late, window)), None));
+        let turn = Some(Target::MostAtMost(250.0));
+        rows.push(row("competing-5mbit", pause, "ms", figures(&[longest]), turn));
+    }
+    Ok(rows)
+}
+
 /// A picture that the program has drawn.
 struct Photo {
     drawn: Duration,

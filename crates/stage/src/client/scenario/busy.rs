@@ -6,7 +6,7 @@ use crate::image::Image;
 use crate::random::Random;
 use crate::strip::Strip;
 
-/// A window whose every pixel changes in every frame; the [`Strip`] tells which frame it is.
+/// A window whose every pixel changes in every frame; the [`Strip`], a large one if there is room, tells which frame it is.
 #[derive(Clone, Debug)]
 pub struct Busy {
     /// Title of the window.
@@ -54,7 +54,11 @@ impl Busy {
             frame += 1;
             let drawn = crate::now();
             noise(&mut image, &mut random);
-            Strip { frame, drawn, value: client.counts().key_presses }.draw(&mut image);
+            let strip = Strip { frame, drawn, value: client.counts().key_presses };
+            // On a slow link the picture is lossy. A small window has no room for the large strip.
+            if !strip.draw_large(&mut image) {
+                strip.draw(&mut image);
+            }
             self.pace.prepare(client, window);
             client.draw(window, &image)?;
             self.pace.wait(client, window, drawn)?;
