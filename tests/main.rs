@@ -10,4 +10,5 @@ mod programs;
 mod rig;
 mod rough_link;
 mod session;
+mod slow_link;
 mod ssh;

@@ -3,10 +3,10 @@
 use crate::rig::{Compositor, Home, Launch, Pair, Picture, Pointer, Session, Sway, Weston, until};
 
 /// A program and what makes its picture one that stays.
-struct Scene {
-    name: &'static str,
-    prepare: fn(&Home) -> Launch,
-    act: fn(&Sway, &mut Pointer),
+pub(crate) struct Scene {
+    pub(crate) name: &'static str,
+    pub(crate) prepare: fn(&Home) -> Launch,
+    pub(crate) act: fn(&Sway, &mut Pointer),
 }
 
 #[test]
@@ -30,12 +30,7 @@ fn gtk4_demo_looks_the_same() {
 
 #[test]
 fn gtk4_widget_factory_looks_the_same() {
-    // Its first page never rests; the second does. On an output that is narrower than the first page wants, its width
-    // would depend on the moment of the click.
-    let act = |_: &Sway, pointer: &mut Pointer| pointer.click(800, 23);
-    let scene =
-        Scene { name: "gtk4-widget-factory", prepare: |home| with_bus(home, "gtk4-widget-factory"), act };
-    looks_the_same_on(&Sway::with_output(1600, 900), &scene);
+    looks_the_same_on(&Sway::with_output(1600, 900), &WIDGETS);
 }
 
 #[test]
@@ -102,21 +97,14 @@ fn weston_simple_damage_is_shown_by_weston() {
 #[ignore = "heavy: `make test-full` installs and runs it"]
 fn firefox_looks_the_same() {
     let prepare = |home: &Home| {
-        let profile = home.file("profile");
-        std::fs::create_dir_all(&profile).expect("a profile");
-        home.write("profile/user.js", FIREFOX_STAYS_HOME);
-        home.give(&profile);
-        with_bus(home, "firefox-esr")
-            .env("MOZ_ENABLE_WAYLAND", "1")
-            .args(["--no-remote", "--new-instance", "--profile", &profile.display().to_string()])
-            .arg("data:text/html,<title>page</title><h1>Wayferry</h1><p style='color:red'>text")
+        firefox(home, "data:text/html,<title>page</title><h1>Wayferry</h1><p style='color:red'>text")
     };
     let sway = Sway::start();
     let mut pointer = sway.pointer();
     let scene = Scene { name: "firefox", prepare, act: nothing };
     let (desk, expected) = direct(&scene, &sway, &mut pointer);
     // Not through the bare halves: they serve one connection, and firefox makes a second.
-    through_a_session(&scene, &sway, &desk, &mut pointer, &expected);
+    through(Session::start(&sway), &scene, &sway, &desk, &mut pointer, &expected);
 }
 
 /// Shows a scene without Wayferry, then through the bare halves, then through a session.
@@ -135,11 +123,11 @@ fn looks_the_same_on(sway: &Sway, scene: &Scene) {
     pair.program.kill();
     sway.empty();
 
-    through_a_session(scene, sway, &desk, &mut pointer, &expected);
+    through(Session::start(sway), scene, sway, &desk, &mut pointer, &expected);
 }
 
 /// The empty desk, and the scene on it without Wayferry.
-fn direct(scene: &Scene, sway: &Sway, pointer: &mut Pointer) -> (Picture, Picture) {
+pub(crate) fn direct(scene: &Scene, sway: &Sway, pointer: &mut Pointer) -> (Picture, Picture) {
     let desk = sway.settled();
     let mut program = (scene.prepare)(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
     pose(scene, sway, &desk, pointer);
@@ -149,8 +137,15 @@ fn direct(scene: &Scene, sway: &Sway, pointer: &mut Pointer) -> (Picture, Pictur
     (desk, expected)
 }
 
-fn through_a_session(scene: &Scene, sway: &Sway, desk: &Picture, pointer: &mut Pointer, expected: &Picture) {
-    let mut session = Session::start(sway);
+/// Shows the scene through a session.
+pub(crate) fn through(
+    mut session: Session,
+    scene: &Scene,
+    sway: &Sway,
+    desk: &Picture,
+    pointer: &mut Pointer,
+    expected: &Picture,
+) {
     let mut program = session.join((scene.prepare)(session.home())).start();
     pose(scene, sway, desk, pointer);
     sway.shows(&format!("{} through a session", scene.name), expected);
@@ -196,12 +191,32 @@ fn keeps_changing(compositor: &impl Compositor) {
     }
 }
 
-fn nothing(_: &Sway, _: &mut Pointer) {}
+pub(crate) fn nothing(_: &Sway, _: &mut Pointer) {}
 
 /// A terminal with text in many colours, and a program in it that waits.
 pub(crate) fn colourful_foot(home: &Home) -> Launch {
     let script = "for i in 1 2 3 4 5 6 7; do seq -s ' ' 1 30; printf \"\\033[3${i}mcolour $i\\033[0m\\n\"; done; exec cat";
     home.launch("foot").args(["sh", "-c", script])
+}
+
+/// Its first page never rests; the second does. On an output that is narrower than the first page wants, its width would
+/// depend on the moment of the click.
+pub(crate) const WIDGETS: Scene = Scene {
+    name: "gtk4-widget-factory",
+    prepare: |home| with_bus(home, "gtk4-widget-factory"),
+    act: |_, pointer| pointer.click(800, 23),
+};
+
+/// A browser that shows this page and asks nothing of the network.
+pub(crate) fn firefox(home: &Home, page: &str) -> Launch {
+    let profile = home.file("profile");
+    std::fs::create_dir_all(&profile).expect("a profile");
+    home.write("profile/user.js", FIREFOX_STAYS_HOME);
+    home.give(&profile);
+    with_bus(home, "firefox-esr")
+        .env("MOZ_ENABLE_WAYLAND", "1")
+        .args(["--no-remote", "--new-instance", "--profile", &profile.display().to_string()])
+        .arg(page)
 }
 
 fn with_bus(home: &Home, program: &str) -> Launch {

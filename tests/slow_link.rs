@@ -1,0 +1,59 @@
+//! Real programs over a link that takes 5 Mbit/s: what does not fit is lossy on its way, and at rest every pixel is as it is
+//! without Wayferry.
+
+use std::time::Duration;
+
+use wayferry_stage::LinkConfig;
+
+use crate::programs::{Scene, WIDGETS, direct, firefox, nothing, through};
+use crate::rig::{Home, Session, Sway};
+
+#[test]
+fn a_log_that_scrolls_in_foot_is_exact_at_rest() {
+    let prepare = |home: &Home| home.launch("foot").args(["sh", "-c", "seq -s ' ' 1 20000; exec cat"]);
+    is_exact_at_rest(&Sway::start(), &Scene { name: "foot", prepare, act: nothing });
+}
+
+#[test]
+fn widgets_are_exact_at_rest() {
+    is_exact_at_rest(&Sway::with_output(1600, 900), &WIDGETS);
+}
+
+#[test]
+fn a_picture_in_mpv_is_exact_at_rest() {
+    // Every pixel has neighbours of other colours: nothing of it fits.
+    let prepare = |home: &Home| {
+        let clip = home.file("still.png").display().to_string();
+        let source = "mandelbrot=size=800x600,noise=alls=12:all_seed=1";
+        let make = ["-loglevel", "error", "-f", "lavfi", "-i", source, "-frames:v", "1", &clip];
+        home.launch("ffmpeg").args(make).run();
+        let options = ["--no-config", "--vo=wlshm", "--no-osc", "--osd-level=0", "--cursor-autohide=always"];
+        home.launch("mpv").args(options).args(["--image-display-duration=inf", &clip])
+    };
+    is_exact_at_rest(&Sway::start(), &Scene { name: "mpv", prepare, act: nothing });
+}
+
+#[test]
+#[ignore = "heavy: `make test-full` installs and runs it"]
+fn a_page_that_scrolls_in_firefox_is_exact_at_rest() {
+    let prepare = |home: &Home| {
+        let page = "data:text/html,<title>page</title><style>html{scroll-behavior:smooth}div{height:300px;margin:40px;\
+                    background:conic-gradient(red,yellow,lime,aqua,blue,magenta,red)}</style>\
+                    <script>for(i=0;i<40;i++)document.write('<p>line '+i+' of text</p>',i%5?'':'<div></div>');\
+                    onload=()=>scrollTo(0,2500)</script>";
+        firefox(home, page)
+    };
+    is_exact_at_rest(&Sway::start(), &Scene { name: "firefox", prepare, act: nothing });
+}
+
+fn is_exact_at_rest(sway: &Sway, scene: &Scene) {
+    let mut pointer = sway.pointer();
+    let (desk, expected) = direct(scene, sway, &mut pointer);
+    let link = LinkConfig {
+        rate: Some(5_000_000),
+        one_way_delay: Duration::from_millis(25),
+        queue_bytes: 64_000,
+        ..LinkConfig::default()
+    };
+    through(Session::start_over(sway, link, &[]), scene, sway, &desk, &mut pointer, &expected);
+}
