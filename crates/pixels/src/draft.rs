@@ -140,10 +140,10 @@ impl Draft {
         if !self.is_settled() {
             return Wants::default();
         }
-        let pictures = self.fidelity.coarse_since(true).map(|since| since + triage::CALM);
+        let pictures = self.fidelity.coarse_since(true).map(|since| since + self.fidelity.calm(triage::CALM));
         Wants {
             better: self.fidelity.coarse_since(false).into_iter().chain(pictures).min(),
-            exact: self.fidelity.lossy_since().map(|since| since + triage::REST),
+            exact: self.fidelity.lossy_since().map(|since| since + self.fidelity.calm(triage::REST)),
         }
     }
 

@@ -139,6 +139,9 @@ impl Encoder {
         let chunks = self.run(draft.content(), &plan.copies, parts, watch);
         let mut fidelity = draft.fidelity.clone();
         fidelity.copied(draft.content().size(), &plan.copies, now);
+        if !parts.lossy.is_empty() {
+            fidelity.beat(now);
+        }
         parts.note(draft.content().size(), &mut fidelity, now);
         draft.encoded(fidelity);
         chunks

@@ -17,6 +17,9 @@ use crate::tiles::{self, TILE};
 pub(crate) struct Fidelity {
     /// By row of tiles, then by column; empty while everything is exact.
     tiles: Vec<Tile>,
+    /// When anything became lossy last, and how long after the time before if that was not long.
+    lost: Option<Duration>,
+    beat: Duration,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -68,6 +71,18 @@ impl Fidelity {
     pub(crate) fn coarse_since(&self, picture: bool) -> Option<Duration> {
         let coarse = self.tiles.iter().filter(|tile| tile.coarse != 0 && tile.picture == picture);
         coarse.map(|tile| tile.since).min()
+    }
+
+    /// How long pixels must not have become lossy before it pays to make them better: at least `least`, and longer than
+    /// the pauses of what changes all the time.
+    pub(crate) fn calm(&self, least: Duration) -> Duration {
+        least.max(2 * self.beat)
+    }
+
+    /// Something becomes lossy now.
+    pub(crate) fn beat(&mut self, now: Duration) {
+        let pause = self.lost.replace(now).map(|before| now.saturating_sub(before));
+        self.beat = pause.filter(|pause| *pause <= LONGEST_BEAT).unwrap_or_default();
     }
 
     /// About how many pixels are not exact: never fewer than there are.
@@ -182,6 +197,9 @@ impl Fidelity {
     }
 }
 
+/// A longer pause ends what changed all the time.
+const LONGEST_BEAT: Duration = Duration::from_millis(250);
+
 impl Tile {
     /// A row becomes as another one was; in part only, unless it is `whole`.
     fn take(&mut self, bit: u64, lossy: bool, coarse: bool, whole: bool, now: Duration) {
@@ -280,6 +298,20 @@ mod tests {
         let sideways = Copy { rect: Rect::new(130, 2, 4, 1), x: 62, y: 2 };
         fidelity.copied(size(), &[sideways], NOW);
         assert_eq!(lossy(&fidelity), [Rect::new(0, 1, 64, 2), Rect::new(128, 2, 64, 1)]);
+    }
+
+    #[test]
+    fn what_changes_all_the_time_is_not_calm_in_between() {
+        let (least, ms) = (Duration::from_millis(50), Duration::from_millis);
+        let mut fidelity = Fidelity::default();
+        fidelity.beat(ms(1000));
+        assert_eq!(fidelity.calm(least), least, "once is not all the time");
+        fidelity.beat(ms(1080));
+        assert_eq!(fidelity.calm(least), ms(160));
+        fidelity.beat(ms(1090));
+        assert_eq!(fidelity.calm(least), least);
+        fidelity.beat(ms(2000));
+        assert_eq!(fidelity.calm(least), least, "it had rested");
     }
 
     #[test]

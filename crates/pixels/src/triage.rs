@@ -144,7 +144,8 @@ impl Parts {
         if !parts.exact.is_empty() {
             return parts;
         }
-        for spot in spots.iter().filter(|spot| spot.since + CALM <= allowance.now) {
+        let calm = fidelity.calm(CALM);
+        for spot in spots.iter().filter(|spot| spot.since + calm <= allowance.now) {
             parts.add(content, spot.rect, Grade::Detail, allowance.quality);
             cost += spot.rect.area() / DETAIL_PIXELS_A_BYTE;
             if cost >= allowance.bytes {
@@ -159,7 +160,8 @@ impl Parts {
     pub(crate) fn rest(content: &Content, fidelity: &Fidelity, rate: u64, allowance: &Allowance) -> Self {
         let mut parts = Self::default();
         let mut pixels = allowance.bytes.saturating_mul(1000) / rate.max(1);
-        for spot in fidelity.lossy(content.size()).filter(|spot| spot.since + REST <= allowance.now) {
+        let rest = fidelity.calm(REST);
+        for spot in fidelity.lossy(content.size()).filter(|spot| spot.since + rest <= allowance.now) {
             let Rect { x, y, width, height } = spot.rect;
             let rows = (pixels / u64::from(width)).max(LEAST_ROWS).min(u64::from(height));
             let rect = Rect::new(x, y, width, rows as u32);

@@ -96,6 +96,7 @@ impl Link {
         Credit {
             content: self.session.content_budget(&link),
             refinement: self.session.refinement_budget(&link),
+            rtt: link.rtt,
             paced: link.rate.is_some(),
         }
     }

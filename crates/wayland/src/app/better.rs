@@ -150,7 +150,7 @@ impl Connection {
     /// When what was made better is to be brought to the screen.
     fn show_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id).filter(|surface| surface.owed.is_some())?;
-        let due = surface.last_sent.map_or(Time::ZERO, |sent| sent + self.period());
+        let due = surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface));
         Some(due).filter(|_| self.can_show(id))
     }
 
@@ -163,11 +163,10 @@ impl Connection {
                 Some(seq) => UnitContent::Update(seq),
                 None => UnitContent::Keep,
             };
-            surface.units += 1;
-            surface.last_sent = Some(self.now);
+            let number = surface.next_unit(self.now);
             shown = Some(Unit {
                 surface: surface.wire,
-                number: surface.units,
+                number,
                 state: Vec::new(),
                 content,
                 offset: (0, 0),

@@ -49,11 +49,19 @@ impl Connection {
         })
     }
 
+    fn on_applied(&mut self, surface: WireId, unit: u64) -> Result<(), Fault> {
+        let id = self.objects.by_wire(surface);
+        if let Some(surface) = id.and_then(|id| self.surfaces.get_mut(&id)) {
+            surface.on_applied(unit);
+        }
+        Ok(())
+    }
+
     fn handle(&mut self, message: ToApp) -> Result<(), Fault> {
         match message {
             ToApp::Event(event) => self.on_event(event),
             ToApp::Deleted(wire) => self.on_deleted(wire),
-            ToApp::Applied { .. } => Ok(()),
+            ToApp::Applied { surface, unit } => self.on_applied(surface, unit),
             ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags } => {
                 let time = self.desk.clock.ours_from_nanos(time_ns);
                 let args = || presented(time, refresh_ns, sequence, flags);

@@ -18,7 +18,7 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
-use super::surface::{Change, Unsent};
+use super::surface::{Change, Surface, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -28,6 +28,8 @@ const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
 const MAX_REPLACED: u32 = 32;
 /// Content up to this length is not lossy, however little the link takes now.
 const LEAST_ALLOWANCE: u64 = 16 << 10;
+/// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
+const LATE: Duration = Duration::from_millis(100);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
@@ -53,13 +55,16 @@ pub struct Credit {
     pub content: u64,
     /// Bytes of refinement, see [`wayferry_proto::Session::refinement_budget`].
     pub refinement: u64,
+    /// Round-trip time; zero as long as it is not known.
+    pub rtt: Duration,
     /// The link's rate is known: what exceeds the credit may be lossy at first.
     pub paced: bool,
 }
 
 impl Credit {
     /// A link that takes anything.
-    pub const ENDLESS: Self = Self { content: u64::MAX, refinement: u64::MAX, paced: false };
+    pub const ENDLESS: Self =
+        Self { content: u64::MAX, refinement: u64::MAX, rtt: Duration::ZERO, paced: false };
 
     /// So much was handed over: it waits before everything that comes.
     pub(super) fn spend(&mut self, bytes: u64) {
@@ -211,7 +216,15 @@ impl Connection {
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
         surface.unsent.as_ref().filter(|_| !surface.withholds())?;
-        Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.period()))
+        Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface)))
+    }
+
+    /// Time between a surface's units: that of frames, but a growing one while nothing that left is applied. When the link
+    /// is back, few old pictures are on their way then.
+    pub(super) fn pace(&self, surface: &Surface) -> Duration {
+        let silence = surface.silence(self.now);
+        let late = silence > self.credit.rtt + LATE;
+        self.period().max(if late { silence / 4 } else { Duration::ZERO })
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
@@ -350,9 +363,7 @@ impl Connection {
             surface.owed = None;
         }
         surface.last_bytes = *bytes;
-        surface.last_sent = Some(now);
-        surface.units += 1;
-        let number = surface.units;
+        let number = surface.next_unit(now);
         surface.frames.extend(unsent.frames);
         let feedback = !unsent.feedback.is_empty();
         surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));

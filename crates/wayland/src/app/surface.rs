@@ -3,7 +3,9 @@
 //! Knows nothing of messages' names or of other surfaces. Invariant: `draft` holds the pixels of the newest commit, and
 //! knows in what they differ from what the display side was last sent.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 
 use wayferry_pixels::map::{Crop, Mapping, Transform};
 use wayferry_pixels::{Content, Draft, Size};
@@ -32,6 +34,9 @@ pub(crate) type DamageRect = [i32; 4];
 
 /// Damage rectangles of one kind beyond which a commit counts as damaged everywhere.
 pub(crate) const MAX_DAMAGE: usize = 256;
+
+/// Units that are remembered until they are applied; of more, the oldest say enough.
+const MAX_UNAPPLIED: usize = 64;
 
 /// Frame callbacks that may wait at one surface.
 pub(crate) const MAX_FRAMES: usize = 1024;
@@ -200,6 +205,8 @@ pub(crate) struct Surface {
     /// An update that makes better what is shown, and that no unit has named yet.
     pub(crate) owed: Option<UpdateSeq>,
     pub(crate) units: u64,
+    /// Units that the display side has not applied yet, the oldest first, and when they left.
+    pub(crate) unapplied: VecDeque<(u64, Time)>,
     /// When the last unit left, and when the last frame callbacks were answered.
     pub(crate) last_sent: Option<Time>,
     pub(crate) last_frame: Option<Time>,
@@ -236,6 +243,7 @@ impl Surface {
             replaced: 0,
             owed: None,
             units: 0,
+            unapplied: VecDeque::new(),
             last_sent: None,
             last_frame: None,
             last_bytes: 0,
@@ -273,6 +281,28 @@ impl Surface {
         if let Some(draft) = &mut self.draft {
             draft.forget_last();
         }
+    }
+
+    /// A unit leaves; gives its number.
+    pub(crate) fn next_unit(&mut self, now: Time) -> u64 {
+        self.units += 1;
+        if self.unapplied.len() < MAX_UNAPPLIED {
+            self.unapplied.push_back((self.units, now));
+        }
+        self.last_sent = Some(now);
+        self.units
+    }
+
+    /// The display side has applied a unit, and so all before it.
+    pub(crate) fn on_applied(&mut self, unit: u64) {
+        while self.unapplied.front().is_some_and(|(number, _)| *number <= unit) {
+            self.unapplied.pop_front();
+        }
+    }
+
+    /// For how long the display side has not applied what left.
+    pub(crate) fn silence(&self, now: Time) -> Duration {
+        self.unapplied.front().map_or(Duration::ZERO, |(_, left)| now.since(*left))
     }
 
     /// Whether its waiting commit stays here: nobody sees it, and the compositor does not wait for it. It leaves when

@@ -6,8 +6,8 @@ use super::*;
 
 const SIDE: i32 = 256;
 /// A link that takes little, so that a photograph of this size does not fit.
-const SLOW: Credit = Credit { content: 1000, refinement: 0, paced: true };
-const IDLE: Credit = Credit { content: 20_000, refinement: 4000, paced: true };
+const SLOW: Credit = Credit { content: 1000, refinement: 0, rtt: Duration::ZERO, paced: true };
+const IDLE: Credit = Credit { content: 20_000, refinement: 4000, rtt: Duration::ZERO, paced: true };
 
 /// The pixels of a photograph: every colour is near its neighbours'.
 fn photo(seed: u64) -> Vec<u8> {

@@ -246,7 +246,16 @@ impl Rig {
         (surface, shm)
     }
 
+    /// The units that have left since; the display side has applied them.
     fn units(&mut self) -> Vec<Unit> {
+        let units = self.unapplied_units();
+        for Unit { surface, number, .. } in &units {
+            self.tell(&ToApp::Applied { surface: *surface, unit: *number });
+        }
+        units
+    }
+
+    fn unapplied_units(&mut self) -> Vec<Unit> {
         let (units, rest) = std::mem::take(&mut self.sent)
             .into_iter()
             .partition(|message| matches!(message, ToDisplay::Unit(_)));

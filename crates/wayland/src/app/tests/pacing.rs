@@ -258,3 +258,30 @@ fn a_window_that_never_pauses_does_not_replace_its_commits_without_end() {
     rig.flush(0);
     assert_eq!(left(&mut rig), [rig.connection.wire(small).unwrap()]);
 }
+
+/// An animation goes on while the link is silent: when it is back, the user is not shown all of what has happened.
+#[test]
+fn few_commits_leave_while_none_is_applied() {
+    let mut rig = Rig::new();
+    let ([window], shm) = windows::<1>(&mut rig, 4);
+    let mut left = 0;
+    let mut frames = |rig: &mut Rig, count: u64| {
+        let mut units = Vec::new();
+        for _ in 0..count {
+            left += 1;
+            paint(rig, window, shm, 4, left as u8);
+            rig.now += FRAME;
+            rig.flush(u64::MAX);
+            units.extend(rig.unapplied_units());
+        }
+        units
+    };
+    assert!(frames(&mut rig, 6).len() >= 5, "a tenth of a second is no silence");
+    let units = frames(&mut rig, 174);
+    assert!((4..20).contains(&units.len()), "{} in three seconds", units.len());
+    let last = units.last().unwrap();
+    rig.tell(&ToApp::Applied { surface: last.surface, unit: last.number });
+    rig.flush(u64::MAX);
+    assert_eq!(rig.units().len(), 1, "the newest leaves at once");
+    assert!(frames(&mut rig, 6).len() >= 5);
+}
