@@ -103,8 +103,9 @@ impl Content {
             (self.size, self.format),
             "a layout of this size and format"
         );
+        let pixel = self.format.bytes_per_pixel();
         let mut scratch = Scratch::default();
-        let mut notes = Notes { tightener: Tightener::new(self.size.width), before };
+        let mut notes = Notes { tightener: Tightener::new(self.size.width, pixel), before };
         for rect in damage.clip(self.size).rects() {
             notes.tightener.begin(*rect);
             self.absorb_rect(layout, *rect, &mut scratch, &mut notes, &mut read)?;
@@ -152,13 +153,11 @@ impl Content {
             let end = ((x / TILE + 1) * TILE).min(rect.right());
             let new = &new[(x - rect.x) as usize * pixel..(end - rect.x) as usize * pixel];
             let span = self.span(y, x, end - x);
-            if self.pixels[span.clone()] != *new {
+            if notes.tightener.row(y, x, &self.pixels[span.clone()], new) {
                 if let Some(before) = &mut notes.before {
                     before.keep(self, x / TILE, y);
                 }
-                let old = &mut self.pixels[span];
-                notes.tightener.row(y, x, old, new, pixel);
-                old.copy_from_slice(new);
+                self.pixels[span].copy_from_slice(new);
             }
             x = end;
         }

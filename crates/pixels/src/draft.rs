@@ -235,7 +235,7 @@ pub(crate) struct Plan {
 fn differences(past: Past<'_>, shifts: Option<&Shifts>) -> Vec<Rect> {
     let size = past.content.size();
     let pixel = past.content.format().bytes_per_pixel();
-    let mut tightener = Tightener::new(size.width);
+    let mut tightener = Tightener::new(size.width, pixel);
     tightener.begin(size.rect());
     for row in 0..tiles::rows(size) {
         let looked_at = |column: &u32| {
@@ -250,9 +250,7 @@ fn differences(past: Past<'_>, shifts: Option<&Shifts>) -> Vec<Rect> {
                     continue;
                 }
                 let (old, new) = (past.piece(column, source), tiles::piece(past.content, column, y));
-                if old != new {
-                    tightener.row(y, column * tiles::TILE, old, new, pixel);
-                }
+                tightener.row(y, column * tiles::TILE, old, new);
             }
         }
     }
