@@ -23,16 +23,16 @@ pub(crate) fn find(past: Past<'_>) -> Option<(Vec<Copy>, Shifts)> {
     let columns: Vec<u32> = (0..tiles::columns(size))
         .filter(|column| (0..tiles::rows(size)).any(|row| past.tiles.kept(*column, row) != 0))
         .collect();
-    let bands = |columns: &mut dyn Iterator<Item = &u32>| -> Vec<Band> {
-        columns.map(|column| Band::new(past, *column)).collect()
-    };
+    let mut bands = Vec::new();
     if columns.len() >= MANY_BANDS {
-        let some = bands(&mut columns.iter().step_by(SAMPLED));
-        if vote(&some, size.height, LEAST_VOTES / SAMPLED as u32).is_empty() {
+        bands = hashed(past, columns.iter().copied().step_by(SAMPLED));
+        if vote(&bands, size.height, LEAST_VOTES / SAMPLED as u32).is_empty() {
             return None;
         }
     }
-    let bands = bands(&mut columns.iter());
+    let sampled: Vec<u32> = bands.iter().map(|band| band.column).collect();
+    bands.extend(hashed(past, columns.into_iter().filter(|column| sampled.binary_search(column).is_err())));
+    bands.sort_unstable_by_key(|band| band.column);
     let distances = vote(&bands, size.height, LEAST_VOTES);
     if distances.is_empty() {
         return None;
@@ -111,27 +111,44 @@ struct Run {
 struct Band {
     column: u32,
     top: u32,
+    bottom: u32,
+    /// Hashes of the rows.
     old: Vec<u64>,
     new: Vec<u64>,
 }
 
+/// Hashes the rows of columns of tiles. Goes from tile to tile of a row of tiles, and then to the next row of them: a
+/// whole column of the surface lies in more pages than a processor has at hand.
+fn hashed(past: Past<'_>, columns: impl Iterator<Item = u32>) -> Vec<Band> {
+    let mut bands: Vec<Band> = columns.map(|column| Band::new(past, column)).collect();
+    for row in 0..tiles::rows(past.content.size()) {
+        for band in &mut bands {
+            let rows = (row * TILE).max(band.top)..((row + 1) * TILE).min(band.bottom);
+            rows.for_each(|y| band.row(past, y));
+        }
+    }
+    bands
+}
+
 impl Band {
-    /// Hashes the rows.
+    /// Without any hashes yet.
     fn new(past: Past<'_>, column: u32) -> Self {
         let size = past.content.size();
         let changed = |row: &u32| past.tiles.kept(column, *row) != 0;
         let rows = 0..tiles::rows(size);
         let first = rows.clone().find(changed).unwrap_or(0).saturating_sub(AROUND);
         let last = rows.clone().rfind(changed).unwrap_or(0).saturating_add(AROUND).min(rows.end - 1);
-        let top = first * TILE;
-        let (mut old, mut new) = (Vec::new(), Vec::new());
-        for y in top..tiles::tile(size, column, last).bottom() {
-            let before = hash(past.piece(column, y));
-            old.push(before);
-            let changed = past.changed(column, y);
-            new.push(if changed { hash(tiles::piece(past.content, column, y)) } else { before });
-        }
-        Self { column, top, old, new }
+        let (top, bottom) = (first * TILE, tiles::tile(size, column, last).bottom());
+        let hashes = || Vec::with_capacity((bottom - top) as usize);
+        Self { column, top, bottom, old: hashes(), new: hashes() }
+    }
+
+    /// Hashes row `y`, the one below the last.
+    fn row(&mut self, past: Past<'_>, y: u32) {
+        let new = hash(tiles::piece(past.content, self.column, y));
+        let old = if past.changed(self.column, y) { hash(past.piece(self.column, y)) } else { new };
+        self.old.push(old);
+        self.new.push(new);
     }
 
     fn changed(&self, index: usize) -> bool {
