@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::content::Content;
 use crate::geometry::Rect;
-use crate::palette::{MAX_COLOURS, Palette, colours};
+use crate::palette::{MAX_COLOURS, Palette, at_least, colours};
 
 /// Side of a cell, in pixels.
 pub(crate) const CELL: u32 = 64;
@@ -86,25 +86,24 @@ impl Classifier {
     fn count<const PIXEL: usize>(&mut self, content: &Content, rect: Rect) -> Option<usize> {
         let mut above: &[u8] = &[];
         let mut steps = 0;
+        let mut sampled = false;
         for y in rect.y..rect.bottom() {
             let row = content.row(y, rect.x, rect.width);
+            let end = self.numbers.len();
             if row == above {
-                let last = self.numbers.len() - rect.width as usize;
-                self.numbers.extend_from_within(last..);
+                self.numbers.extend_from_within(end - rect.width as usize..);
                 continue;
             }
             above = row;
-            let mut last = None;
-            for colour in colours::<PIXEL>(row) {
-                let number = match last {
-                    Some((same, number)) if same == colour => number,
-                    _ => {
-                        steps += 1;
-                        self.palette.number(colour)?
-                    }
-                };
-                last = Some((colour, number));
-                self.numbers.push(number);
+            self.numbers.resize(end + rect.width as usize, 0);
+            steps += self.palette.number_row::<PIXEL>(row, &mut self.numbers[end..])?;
+            if !sampled && self.palette.colours().len() > SUSPICIOUS {
+                sampled = true;
+                let rows = (y..rect.bottom()).step_by(SAMPLED_ROWS);
+                let sample = rows.flat_map(|y| colours::<PIXEL>(content.row(y, rect.x, rect.width)));
+                if at_least(sample) > MAX_COLOURS {
+                    return None;
+                }
             }
         }
         Some(steps)
@@ -120,6 +119,11 @@ fn costly(rect: Rect, colours: usize, steps: usize) -> bool {
 
 /// Predicted bytes per pixel of a picture.
 const PICTURE_COST: f32 = 0.6;
+
+/// Colours from which on a cell is taken for a picture, and a sample of its rows decides whether it has too many:
+/// counting costs little, numbering a picture's colours much.
+const SUSPICIOUS: usize = 64;
+const SAMPLED_ROWS: usize = 4;
 
 /// Pixels that a palette is always good enough for.
 const LEAST_PICTURE: u64 = MAX_COLOURS as u64;
