@@ -29,6 +29,7 @@ mod format;
 mod geometry;
 mod jpeg;
 pub mod map;
+mod octets;
 mod palette;
 mod picture;
 mod region;

@@ -10,6 +10,7 @@
 use crate::content::Content;
 use crate::format::Format;
 use crate::geometry::Rect;
+use crate::octets;
 
 /// How the channels of a format lie in a pixel.
 #[derive(Clone, Copy)]
@@ -49,6 +50,11 @@ impl Channels {
 
     fn is_deep(self) -> bool {
         self.bits[0] > 8
+    }
+
+    /// Whether every channel is a byte of the pixel.
+    fn are_bytes(self) -> bool {
+        self.bits == [8; 4]
     }
 
     fn mask(self, channel: usize) -> u32 {
@@ -96,6 +102,8 @@ pub(crate) const FOURTH: usize = 6;
 pub(crate) struct Samples {
     above: [Vec<i16>; 4],
     row: [Vec<i16>; 4],
+    /// Those of channels that are bytes.
+    bytes: octets::Rows,
 }
 
 impl Samples {
@@ -119,15 +127,18 @@ pub(crate) fn predict(
 ) -> Option<u8> {
     let channels = Channels::of(content.format());
     let constant = constant_fourth(content, rect, channels);
+    if channels.are_bytes() {
+        let [green, low, high, _, _, _, fourth] = planes;
+        let fourth = constant.is_none().then_some(fourth);
+        octets::predict(content, rect, &mut samples.bytes, [Some(green), Some(low), Some(high), fourth]);
+        return constant;
+    }
     let count = if channels.has_fourth() && constant.is_none() { 4 } else { 3 };
     samples.start(rect.width as usize);
     for y in rect.y..rect.bottom() {
         let row = content.row(y, rect.x, rect.width);
         match content.format() {
             Format::Rgb565 => split_row::<2>(row, channels, samples),
-            Format::Argb8888 | Format::Xrgb8888 | Format::Abgr8888 | Format::Xbgr8888 => {
-                split_bytes(row, samples);
-            }
             _ => split_row::<4>(row, channels, samples),
         }
         for channel in 0..count {
@@ -170,18 +181,6 @@ fn split_row<const PIXEL: usize>(row: &[u8], channels: Channels, samples: &mut S
         for (channel, sample) in samples.row.iter_mut().zip(split) {
             channel[x] = sample;
         }
-    }
-}
-
-/// As [`split_row`] for four channels of a byte each.
-fn split_bytes(row: &[u8], samples: &mut Samples) {
-    let [green, low, high, fourth] = &mut samples.row;
-    let targets = green.iter_mut().zip(low).zip(high).zip(fourth);
-    for (pixel, (((green, low), high), fourth)) in row.as_chunks::<4>().0.iter().zip(targets) {
-        *green = i16::from(pixel[1]);
-        *low = i16::from(pixel[0].wrapping_sub(pixel[1]) ^ 0x80);
-        *high = i16::from(pixel[2].wrapping_sub(pixel[1]) ^ 0x80);
-        *fourth = i16::from(pixel[3]);
     }
 }
 
@@ -234,14 +233,17 @@ pub(crate) struct Residuals<'a> {
 /// Paints a picture. The planes have a byte for each pixel of `rect`, which lies inside the content.
 pub(crate) fn restore(content: &mut Content, rect: Rect, samples: &mut Samples, residuals: &Residuals<'_>) {
     let channels = Channels::of(content.format());
+    if channels.are_bytes() {
+        let [green, low, high, _, _, _, fourth] = residuals.planes;
+        let planes = [green, low, high, fourth];
+        return octets::restore(content, rect, &mut samples.bytes, planes, residuals.constant);
+    }
     let width = rect.width as usize;
     samples.start(width);
     if let Some(fourth) = residuals.constant {
         samples.row[3].fill(i16::from(fourth));
         samples.above[3].fill(i16::from(fourth));
     }
-    let bytes =
-        matches!(content.format(), Format::Argb8888 | Format::Xrgb8888 | Format::Abgr8888 | Format::Xbgr8888);
     for y in rect.y..rect.bottom() {
         let start = (y - rect.y) as usize * width;
         let planes = residuals.planes.map(|plane| plane.get(start..start + width).unwrap_or_default());
@@ -256,7 +258,6 @@ pub(crate) fn restore(content: &mut Content, rect: Rect, samples: &mut Samples, 
         }
         let target = content.row_mut(y, rect.x, rect.width);
         match channels.has_fourth() {
-            true if bytes => join_bytes(samples, target),
             true => join_row::<4>(samples, channels, target),
             false => join_row::<2>(samples, channels, target),
         }
@@ -313,15 +314,5 @@ fn join_row<const PIXEL: usize>(samples: &Samples, channels: Channels, target: &
     for (x, pixel) in target.as_chunks_mut::<PIXEL>().0.iter_mut().enumerate() {
         let colour = channels.join([green[x], low[x], high[x], fourth[x]]).to_le_bytes();
         pixel.copy_from_slice(&colour[..PIXEL]);
-    }
-}
-
-fn join_bytes(samples: &Samples, target: &mut [u8]) {
-    let [green, low, high, fourth] = &samples.row;
-    let sources = green.iter().zip(low).zip(high).zip(fourth);
-    for (pixel, (((green, low), high), fourth)) in target.as_chunks_mut::<4>().0.iter_mut().zip(sources) {
-        let green = *green as u8;
-        let absolute = |sample: i16| (sample as u8 ^ 0x80).wrapping_add(green);
-        *pixel = [absolute(*low), green, absolute(*high), *fourth as u8];
     }
 }
