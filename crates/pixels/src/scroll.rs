@@ -282,8 +282,14 @@ impl Joiner<'_> {
             });
             match joined {
                 Some((index, first, both)) => {
-                    self.open.swap_remove(index);
-                    (first..=column).for_each(|column| shifts.set(column, both));
+                    let (_, last, left) = self.open.swap_remove(index);
+                    // the columns have their runs already; most are as long as both together
+                    if left != both {
+                        (first..=last).for_each(|column| shifts.set(column, both));
+                    }
+                    if run != both {
+                        shifts.set(column, both);
+                    }
                     next.push((first, column, both));
                 }
                 None => next.push((column, column, run)),
