@@ -55,8 +55,8 @@ pub const MAX_CHUNK_RECTS: usize = 4096;
 /// Most copies in a chunk.
 pub const MAX_CHUNK_COPIES: usize = 1024;
 
-/// Most pixels that the images of a chunk may have together.
-pub(crate) const MAX_CHUNK_IMAGES: u64 = 1 << 18;
+/// Most pixels that the images of a chunk may have together, by [`jpeg::effort`].
+pub(crate) const MAX_CHUNK_IMAGES: u64 = 1 << 19;
 
 /// How the body of a chunk is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,8 +330,7 @@ fn fills(
             WHOLE_PICTURE if channels.has_fourth() => picture(None),
             LOSSY | PREVIEW if jpeg::order(format).is_some() => {
                 let grade = if class == LOSSY { Grade::Detail } else { Grade::Preview };
-                images +=
-                    u64::from(jpeg::side(rect.width, grade)) * u64::from(jpeg::side(rect.height, grade));
+                images += jpeg::effort(rect, grade);
                 if images > MAX_CHUNK_IMAGES {
                     return Err(Error::ChunkImages { pixels: images });
                 }

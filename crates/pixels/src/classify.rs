@@ -38,11 +38,13 @@ pub(crate) struct Classifier {
     palette: Palette,
     pub(crate) colours: Vec<u32>,
     pub(crate) numbers: Vec<u8>,
+    /// What the last palette cell needs before it is compressed, by prediction, in bytes.
+    pub(crate) predicted: u64,
 }
 
 impl Classifier {
     pub(crate) fn new() -> Self {
-        Self { palette: Palette::new(), colours: Vec::new(), numbers: Vec::new() }
+        Self { palette: Palette::new(), colours: Vec::new(), numbers: Vec::new(), predicted: 0 }
     }
 
     /// Forgets the cells so far.
@@ -72,7 +74,9 @@ impl Classifier {
             self.numbers.truncate(start);
             return Class::Solid(colour);
         }
-        if costly(rect, known.len(), steps) {
+        let predicted = predicted(known.len(), steps);
+        self.predicted = predicted as u64;
+        if rect.area() > LEAST_PICTURE && predicted > PICTURE_COST * rect.area() as f32 {
             self.numbers.truncate(start);
             return Class::Picture;
         }
@@ -110,11 +114,9 @@ impl Classifier {
     }
 }
 
-/// Whether a cell would need more bytes by palette than as a picture: each step costs about as many bits
-/// as it takes to tell the colours apart, and a picture about 0.6 bytes per pixel.
-fn costly(rect: Rect, colours: usize, steps: usize) -> bool {
-    let bits = steps as f32 * (colours as f32).log2();
-    rect.area() > LEAST_PICTURE && bits / 8.0 > PICTURE_COST * rect.area() as f32
+/// Bytes that a cell needs by palette: each step costs about as many bits as it takes to tell the colours apart.
+fn predicted(colours: usize, steps: usize) -> f32 {
+    steps as f32 * (colours as f32).log2() / 8.0
 }
 
 /// Predicted bytes per pixel of a picture.

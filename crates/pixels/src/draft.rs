@@ -133,6 +133,11 @@ impl Draft {
         self.fidelity.lossy_area().min(self.content.size().rect().area())
     }
 
+    /// Where the display side may not know the past exactly.
+    pub fn lossy(&self) -> impl Iterator<Item = Rect> {
+        self.fidelity.lossy(self.content.size()).map(|spot| spot.rect)
+    }
+
     /// From when on [`Encoder::improve`](crate::Encoder::improve) has something to do, and
     /// [`Encoder::refine`](crate::Encoder::refine), by the clock of the allowances. Either may find that what it looked at
     /// has to wait; asked again, this then says until when.

@@ -62,8 +62,11 @@ impl Fidelity {
     }
 
     /// Since when lossy pixels wait to become exact: those that have waited longest.
+    ///
+    /// Where there are previews, they become better first.
     pub(crate) fn lossy_since(&self) -> Option<Duration> {
-        self.tiles.iter().filter(|tile| tile.lossy != 0).map(|tile| tile.since).min()
+        let settled = self.tiles.iter().filter(|tile| tile.lossy != 0 && tile.coarse == 0);
+        settled.map(|tile| tile.since).min()
     }
 
     /// Since when previews wait to become better: those that have waited longest, of those that are known to be pictures
@@ -88,6 +91,11 @@ impl Fidelity {
     /// About how many pixels are not exact: never fewer than there are.
     pub(crate) fn lossy_area(&self) -> u64 {
         self.tiles.iter().map(|tile| u64::from(tile.lossy.count_ones() * TILE)).sum()
+    }
+
+    /// Rows that are lossy, of tiles of which there is no mere preview.
+    pub(crate) fn detailed(&self, size: Size) -> impl Iterator<Item = Spot> {
+        self.spots(size, |tile| if tile.coarse == 0 { tile.lossy } else { 0 })
     }
 
     /// Rows that are lossy.

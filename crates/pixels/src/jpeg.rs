@@ -1,8 +1,8 @@
 //! Lossy pictures: JPEG in full size, or of a quarter of the size.
 //!
 //! For formats of four bytes, one for each of three colours, on a link that is slower than the program. The fourth channel is
-//! not in the picture. Images from the peer are refused unless they are what [`Compressor::picture`] makes: one scan, baseline,
-//! three components, of the size expected; so decoding costs no more than their pixels.
+//! not in the picture. Images from the peer are refused unless they are what [`Compressor::picture`] makes: one baseline scan
+//! of three components with halved colours, of the size expected; so reading one costs [`effort`], and no more.
 //!
 //! The one invariant: no image makes the decoder write more than [`side`] by [`side`] pixels.
 
@@ -25,6 +25,12 @@ pub(crate) fn side(length: u32, grade: Grade) -> u32 {
         Grade::Detail => length,
         Grade::Preview => length.div_ceil(SCALE),
     }
+}
+
+/// What an image costs to read: its pixels in blocks of 16 × 16, and as much as a small picture for being one.
+pub(crate) fn effort(rect: Rect, grade: Grade) -> u64 {
+    let blocks = |length| u64::from(side(length, grade).next_multiple_of(16));
+    blocks(rect.width) * blocks(rect.height) + 1024
 }
 
 /// How a format's pixels lie in memory; `None` if there are no lossy pictures of it.
@@ -159,14 +165,17 @@ fn is_plain(jpeg: &[u8], (width, height): (usize, usize)) -> bool {
         match marker {
             APP0 | DQT | DHT => {}
             SOF0 => {
-                let [8, h1, h0, w1, w0, 3, ..] = *segment else { return false };
+                // Components of half the sides beside the first one.
+                let [8, h1, h0, w1, w0, 3, _, 0x22, _, _, 0x11, _, _, 0x11, _] = *segment else {
+                    return false;
+                };
                 let size = (u16::from_be_bytes([w1, w0]), u16::from_be_bytes([h1, h0]));
                 if (usize::from(size.0), usize::from(size.1)) != (width, height) {
                     return false;
                 }
                 frames += 1;
             }
-            SOS => return frames == 1 && is_scan(rest),
+            SOS => return frames == 1 && segment.first() == Some(&3) && is_scan(rest),
             _ => return false,
         }
     }
@@ -335,7 +344,10 @@ mod tests {
         assert!(read(&jpeg));
         assert!(!read(&jpeg[..jpeg.len() - 1]), "no end");
         let frame = jpeg.windows(2).position(|pair| pair == [0xff, SOF0]).expect("a frame");
-        for (at, value) in [(frame + 1, 0xc2), (frame + 6, 31), (frame + 9, 1)] {
+        let scan = jpeg.windows(2).position(|pair| pair == [0xff, SOS]).expect("a scan");
+        for (at, value) in
+            [(frame + 1, 0xc2), (frame + 6, 31), (frame + 9, 1), (frame + 11, 0x44), (scan + 4, 1)]
+        {
             let mut wrong = jpeg.clone();
             wrong[at] = value;
             assert!(!read(&wrong), "byte {at}");

@@ -30,6 +30,8 @@ pub struct Allowance {
 pub(crate) struct Parts {
     pub(crate) exact: Vec<Rect>,
     pub(crate) lossy: Vec<Picture>,
+    /// What is exact as a whole; its cells are in `exact` too.
+    whole: Vec<Rect>,
 }
 
 /// A rectangle that is sent as a lossy picture.
@@ -45,7 +47,7 @@ impl Parts {
     /// Everything as it is, cell by cell.
     pub(crate) fn exact(rects: &[Rect]) -> Self {
         let exact = rects.iter().copied().flat_map(chunk::cells).collect();
-        Self { exact, lossy: Vec::new() }
+        Self { exact, whole: rects.to_vec(), lossy: Vec::new() }
     }
 
     /// The parts of new content.
@@ -73,9 +75,10 @@ impl Parts {
         if cost <= allowance.bytes {
             return Self::exact(rects);
         }
-        let mut parts = Self::default();
-        for (cell, kind) in rects.iter().copied().flat_map(chunk::cells).zip(kinds) {
-            parts.at_once(content, cell, &kind, allowance.quality);
+        let (mut parts, mut kinds) = (Self::default(), kinds.into_iter());
+        for rect in rects {
+            let own = kinds.by_ref().take(chunk::cells(*rect).count());
+            parts.at_once(content, *rect, own, allowance.quality);
         }
         parts
     }
@@ -94,19 +97,23 @@ impl Parts {
                     .for_each(|block| parts.preview(content, block, allowance.quality));
                 continue;
             }
-            for cell in chunk::cells(*rect) {
-                let kind = Kind::of(content, cell, classifier);
-                parts.at_once(content, cell, &kind, allowance.quality);
-            }
+            let kinds = chunk::cells(*rect).map(|cell| Kind::of(content, cell, classifier));
+            parts.at_once(content, *rect, kinds, allowance.quality);
         }
         parts
     }
 
-    /// Adds a cell: text as it is, a picture lossily.
-    fn at_once(&mut self, content: &Content, cell: Rect, kind: &Kind, quality: u8) {
-        match kind {
-            Kind::Picture => self.add(content, cell, Grade::Detail, quality),
-            Kind::Plain(_) => self.exact.push(cell),
+    /// Adds a rectangle whose cells are of these kinds: text as it is, pictures lossily.
+    fn at_once(&mut self, content: &Content, rect: Rect, kinds: impl Iterator<Item = Kind>, quality: u8) {
+        let before = self.lossy.len();
+        for (cell, kind) in chunk::cells(rect).zip(kinds) {
+            match kind {
+                Kind::Picture => self.add(content, cell, Grade::Detail, quality),
+                Kind::Plain(_) => self.exact.push(cell),
+            }
+        }
+        if self.lossy.len() == before {
+            self.whole.push(rect);
         }
     }
 
@@ -159,9 +166,9 @@ impl Parts {
     /// such pixels cost, in thousandths of a byte.
     pub(crate) fn rest(content: &Content, fidelity: &Fidelity, rate: u64, allowance: &Allowance) -> Self {
         let mut parts = Self::default();
-        let mut pixels = allowance.bytes.saturating_mul(1000) / rate.max(1);
+        let mut pixels = allowance.bytes.saturating_mul(1000) / rate.max(LEAST_RATE);
         let rest = fidelity.calm(REST);
-        for spot in fidelity.lossy(content.size()).filter(|spot| spot.since + rest <= allowance.now) {
+        for spot in fidelity.detailed(content.size()).filter(|spot| spot.since + rest <= allowance.now) {
             let Rect { x, y, width, height } = spot.rect;
             let rows = (pixels / u64::from(width)).max(LEAST_ROWS).min(u64::from(height));
             let rect = Rect::new(x, y, width, rows as u32);
@@ -196,7 +203,7 @@ impl Parts {
 
     /// How well the display side knows what it shows after these.
     pub(crate) fn note(&self, size: Size, fidelity: &mut Fidelity, now: Duration) {
-        self.exact.iter().for_each(|rect| fidelity.exact(size, *rect));
+        self.exact.iter().chain(&self.whole).for_each(|rect| fidelity.exact(size, *rect));
         self.lossy.iter().for_each(|picture| fidelity.lost(size, picture.rect, picture.grade, now));
         fidelity.tidy();
     }
@@ -214,7 +221,9 @@ impl Kind {
         classifier.clear();
         match classifier.classify(content, rect).class {
             Class::Solid(_) => Self::Plain(SOLID_BYTES),
-            Class::Palette { .. } => Self::Plain(rect.area() / TEXT_PIXELS_A_BYTE + SOLID_BYTES),
+            Class::Palette { .. } => {
+                Self::Plain(classifier.predicted * TEXT_SHARE.0 / TEXT_SHARE.1 + SOLID_BYTES)
+            }
             // Too small to matter, or to gain.
             Class::Picture if rect.area() < LEAST_PICTURE => Self::Plain(rect.area()),
             Class::Picture => Self::Picture,
@@ -248,14 +257,14 @@ fn blocks(rect: Rect, side: u32) -> impl Iterator<Item = Rect> {
 /// Previews come first when a change costs more than so many times what is allowed.
 const PREVIEW_ABOVE: u64 = 6;
 
-/// Side of the largest preview: as many pixels as an image of a chunk may have.
+/// Side of the largest preview.
 const PREVIEW_SIDE: u32 = 2048;
 
 /// Pixels below which a rectangle is not worth the head of a preview's image.
 const LEAST_PREVIEW: u64 = 16 << 10;
 
-/// Pixels up to which neighbouring pictures become one.
-const MOST_PIXELS: u64 = chunk::MAX_CHUNK_IMAGES;
+/// Pixels up to which neighbouring pictures become one: the images of a chunk may have twice as many.
+const MOST_PIXELS: u64 = 1 << 18;
 
 /// Pixels below which a picture is not worth the head of an image.
 const LEAST_PICTURE: u64 = 4 * MAX_COLOURS as u64;
@@ -265,11 +274,15 @@ const LEAST_PICTURE: u64 = 4 * MAX_COLOURS as u64;
 pub(crate) const CALM: Duration = Duration::from_millis(50);
 pub(crate) const REST: Duration = Duration::from_millis(80);
 
+/// Thousandths of a byte that a pixel is taken to cost at least: what comes next may be less smooth.
+const LEAST_RATE: u64 = 500;
+
 /// Rows that are sent however little is allowed.
 const LEAST_ROWS: u64 = 8;
 
-/// Predicted costs: text and widgets, photographs (9 bytes for 10 pixels), photographs at middle quality.
-const TEXT_PIXELS_A_BYTE: u64 = 10;
+/// Predicted costs: what compression leaves of text and widgets (three fifths), photographs (9 bytes for 10 pixels),
+/// photographs at middle quality.
+const TEXT_SHARE: (u64, u64) = (3, 5);
 const PICTURE_BYTES: (u64, u64) = (9, 10);
 const DETAIL_PIXELS_A_BYTE: u64 = 8;
 const SOLID_BYTES: u64 = 8;

@@ -129,9 +129,9 @@ fn each_fault_is_named() {
     let corner = Rect::new(0, 0, 1, 1);
     assert_eq!(body(&[0, 1, 5, 0, 0, 0, 0, 9, 2, 1, 1]), Error::ChunkImage { rect: corner });
     assert_eq!(body(&[0, 1, 6, 0, 0, 0, 0, 9, 2, 1]), Error::ChunkTruncated);
-    let picture = [5, 0, 0, 39, 29];
-    let pictures = [&[0, 0x40, 219][..], &picture.repeat(219), &[0; 2 * 219]].concat();
-    assert_eq!(body(&pictures), Error::ChunkImages { pixels: 219 * 40 * 30 });
+    // Of one pixel each; a block of 16 a side is read of all the same.
+    let pictures = [&[0, 0x42, 0][..], &[5, 0, 0, 0, 0].repeat(512), &[0; 2 * 512]].concat();
+    assert_eq!(body(&pictures), Error::ChunkImages { pixels: 410 * 1280 });
     assert_eq!(body(&[0, 1, 1, 0, 0, 0, 0, 0]), Error::ChunkField, "no palette before it");
     assert_eq!(body(&[0, 1, 2, 0, 0, 0, 0, 250]), Error::ChunkField, "too many colours");
     let few = [0, 1, 2, 0, 0, 1, 0, 0, 9, 9, 9, 9, 0, 1];

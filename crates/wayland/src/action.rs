@@ -51,8 +51,6 @@ pub struct Update {
     pub format: Format,
     /// The content starts from zero pixels, not from the update before.
     pub fresh: bool,
-    /// It only makes better what is shown already, and is not urgent.
-    pub refinement: bool,
     /// Encoded chunks, each decodable by itself.
     pub chunks: Vec<Vec<u8>>,
 }

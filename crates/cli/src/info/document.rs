@@ -30,7 +30,7 @@ pub(crate) struct Figures {
     /// An estimate.
     saved: Duration,
     /// Of the app side; the display side does not know.
-    surfaces: Option<Vec<(ConnectionId, Fidelity)>>,
+    surfaces: Option<Surfaces>,
 }
 
 impl Figures {
@@ -57,8 +57,9 @@ impl Figures {
         let mut surfaces: Vec<_> = surfaces.collect();
         // Those that are not exact are what anybody asks for.
         surfaces.sort_unstable_by_key(|(program, it)| (std::cmp::Reverse(it.lossy), *program, it.surface));
+        let (all, lossy) = (surfaces.len(), surfaces.iter().filter(|(_, it)| it.lossy > 0).count());
         surfaces.truncate(MAX_SURFACES);
-        Self { surfaces: Some(surfaces), ..self }
+        Self { surfaces: Some(Surfaces { all, lossy, named: surfaces }), ..self }
     }
 
     /// The document.
@@ -95,9 +96,20 @@ impl Figures {
             "rebuilt_blocks": repair.rebuilt,
             "rebuilt_bytes": repair.rebuilt_bytes,
             "saved_ms_estimate": milliseconds(self.saved),
-            "surfaces": self.surfaces.as_ref().map(|all| all.iter().map(surface).collect::<Vec<Value>>()),
+            "surfaces_known": self.surfaces.as_ref().map(|surfaces| surfaces.all),
+            "surfaces_lossy": self.surfaces.as_ref().map(|surfaces| surfaces.lossy),
+            "surfaces": self.surfaces.as_ref().map(|it| it.named.iter().map(surface).collect::<Vec<Value>>()),
         })
     }
+}
+
+/// How exact surfaces are.
+#[derive(Debug, Clone)]
+struct Surfaces {
+    all: usize,
+    lossy: usize,
+    /// The first of them.
+    named: Vec<(ConnectionId, Fidelity)>,
 }
 
 /// Surfaces that are told of.
@@ -206,6 +218,7 @@ pub(super) mod tests {
             "sent_packets": 1_100, "lost_packets": 12, "lost_percent": 1.2, "mean_burst_packets": 1.23,
             "protected_blocks": 30, "repair_rows": 40, "repair_bytes": 48_000, "repair_percent": 4.0,
             "rebuilt_blocks": 3, "rebuilt_bytes": 3_400, "saved_ms_estimate": 309.0,
+            "surfaces_known": 3, "surfaces_lossy": 1,
             "surfaces": [
                 { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216 },
                 { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0 },
@@ -236,6 +249,8 @@ pub(super) mod tests {
             "lost_percent",
             "mean_burst_packets",
             "repair_percent",
+            "surfaces_known",
+            "surfaces_lossy",
             "surfaces",
         ];
         null.sort_unstable();

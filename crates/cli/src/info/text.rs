@@ -68,7 +68,8 @@ impl Document<'_> {
         let Some(all) = self.0["surfaces"].as_array() else { return String::new() };
         let figure = |surface: &Value, field: &str| surface[field].as_u64().unwrap_or_default();
         let lossy: Vec<&Value> = all.iter().filter(|it| figure(it, "lossy_pixels") > 0).collect();
-        let mut text = format!("  pictures {} of {} surfaces exact", all.len() - lossy.len(), all.len());
+        let (known, inexact) = (figure(self.0, "surfaces_known"), figure(self.0, "surfaces_lossy"));
+        let mut text = format!("  pictures {} of {known} surfaces exact", known.saturating_sub(inexact));
         for surface in lossy.iter().take(MAX_NAMED) {
             let (width, height) = (figure(surface, "width"), figure(surface, "height"));
             let share = figure(surface, "lossy_pixels") as f64 / (width as f64 * height as f64).max(1.0);

@@ -75,7 +75,7 @@ pub(super) fn send_update(
     served: &mut Served,
     update: Update,
 ) {
-    let Update { surface, seq, size, format, fresh, refinement, chunks } = update;
+    let Update { surface, seq, size, format, fresh, chunks } = update;
     let surface = SurfaceId(surface.0);
     let header = UpdateHeader {
         connection: id,
@@ -85,11 +85,7 @@ pub(super) fn send_update(
         format: format.code(),
         fresh,
     };
-    let sent = match refinement {
-        false => session.send_update(header, chunks),
-        true => session.send_refinement(header, chunks),
-    };
-    match sent {
+    match session.send_update(header, chunks) {
         Ok(bytes) => {
             counters.updates += 1;
             counters.content_bytes += bytes;

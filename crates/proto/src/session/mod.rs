@@ -269,24 +269,6 @@ impl Session {
     /// # Errors
     /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`], or a chunk is empty; nothing is sent.
     pub fn send_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
-        self.update(header, chunks, Outgoing::update)
-    }
-
-    /// As [`Self::send_update`] for an update that only makes better what is shown already: behind all other content. The
-    /// surface's next other update, which must wait for it, gives it its own urgency.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn send_refinement(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
-        self.update(header, chunks, Outgoing::refinement)
-    }
-
-    fn update(
-        &mut self,
-        header: UpdateHeader,
-        chunks: Vec<Vec<u8>>,
-        send: fn(&mut Outgoing, UpdateHeader, Vec<Vec<u8>>) -> u64,
-    ) -> Result<u64, Error> {
         if chunks.len() > MAX_CHUNKS || chunks.iter().map(Vec::len).sum::<usize>() > MAX_UPDATE {
             return Err(Error::Misuse { expected: "an update of at most 65 536 chunks and 320 MiB" });
         }
@@ -296,7 +278,7 @@ impl Session {
         if self.closed {
             return Ok(0);
         }
-        Ok(send(&mut self.outgoing, header, chunks))
+        Ok(self.outgoing.update(header, chunks))
     }
 
     /// Takes an update back of which nothing has been handed to the carrier, and returns its length in bytes; `None` when
@@ -402,10 +384,13 @@ impl Session {
         link.ahead().saturating_sub(link.unsent).saturating_sub(queued)
     }
 
-    /// How many bytes of refinement may be handed over now: [`LinkState::aside`] − unsent − what is queued here.
+    /// How many bytes of updates that only make content better may be handed over now: [`LinkState::aside`] − unsent − what
+    /// is queued here. They travel as other updates do, for those of the same surface wait for them; that there are few
+    /// is what keeps them out of the way. Pipes, which give way to them, do not count.
     pub fn refinement_budget(&self, link: &LinkState) -> u64 {
         let queued = self.outgoing.queued_content() as u64;
-        link.aside().saturating_sub(link.unsent).saturating_sub(queued)
+        let pipes = if self.outgoing.has_pipes() { link.ahead() / 2 } else { 0 };
+        link.aside().saturating_sub(link.unsent.saturating_sub(pipes)).saturating_sub(queued)
     }
 
     fn hello(&self) -> Hello {

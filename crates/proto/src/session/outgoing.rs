@@ -23,12 +23,8 @@ use crate::{
 /// Largest piece of a channel inside the main channel: what a more urgent message may have to wait for.
 const PIECE: usize = 16 << 10;
 
-/// Surfaces whose places are kept for replacements on their way here, and whose refinement can be hastened.
-const MAX_NOTED: usize = 1024;
-
-/// Streams of a surface's refinement of which the last may not have left: each is what the link takes in some
-/// milliseconds.
-const MAX_REFINING: usize = 16;
+/// Places that are kept for replacements on their way here.
+const MAX_VACATED: usize = 1024;
 
 /// The beginning of a pipe that travels at the priority of Wayland messages: programs give a paste up that does not
 /// begin soon.
@@ -70,8 +66,6 @@ pub(super) struct Outgoing {
     pipe_turn: u64,
     /// Places of updates that were taken back, for those that replace them.
     vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
-    /// Streams of surfaces' refinement since their last other update.
-    refining: BTreeMap<(ConnectionId, SurfaceId), VecDeque<StreamId>>,
 }
 
 /// One channel.
@@ -165,7 +159,6 @@ impl Outgoing {
             room: u64::MAX,
             pipe_turn: 0,
             vacated: BTreeMap::new(),
-            refining: BTreeMap::new(),
         }
     }
 
@@ -221,24 +214,9 @@ impl Outgoing {
         let key = (header.connection, header.surface);
         let (queue, head) = content(header, chunks);
         let class = if queue.len() < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
-        self.hasten(key, class);
         let vacated = self.vacated.remove(&key).filter(|place| place.class() == class);
         let priority = vacated.unwrap_or_else(|| Priority::new(class, self.place(class)));
-        self.queue_update(header, priority, queue, head)
-    }
-
-    /// See [`Session::send_refinement`](super::Session::send_refinement).
-    pub(super) fn refinement(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> u64 {
-        let (queue, head) = content(header, chunks);
-        let priority = Priority::new(Class::Refinement, self.place(Class::Refinement));
-        self.queue_update(header, priority, queue, head)
-    }
-
-    fn queue_update(&mut self, header: UpdateHeader, priority: Priority, queue: Queue, head: usize) -> u64 {
         let length = queue.len();
-        if priority.class() == Class::Refinement {
-            self.note_refining((header.connection, header.surface), None);
-        }
         let id = self.insert(Header::Update(header), priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
@@ -247,31 +225,6 @@ impl Outgoing {
         self.queued_content += length;
         self.finish(id);
         length as u64
-    }
-
-    /// What a surface has of refinement on its way goes before the update of this class that will wait for it.
-    fn hasten(&mut self, key: (ConnectionId, SurfaceId), class: Class) {
-        let Some(streams) = self.refining.remove(&key) else { return };
-        let priority = Priority::new(class, self.place(class));
-        for (id, channel) in &mut self.channels {
-            if channel.refines() == Some(key) && self.dirty.remove(&(Reverse(channel.priority), *id)) {
-                channel.priority = priority;
-                self.dirty.insert((Reverse(priority), *id));
-            }
-        }
-        self.transmits.extend(streams.into_iter().map(|stream| Transmit::Prioritise { stream, priority }));
-    }
-
-    /// Remembers where a surface's refinement travels.
-    fn note_refining(&mut self, key: (ConnectionId, SurfaceId), stream: Option<StreamId>) {
-        if self.refining.len() >= MAX_NOTED && !self.refining.contains_key(&key) {
-            self.refining.pop_first();
-        }
-        let streams = self.refining.entry(key).or_default();
-        streams.extend(stream);
-        if streams.len() > MAX_REFINING {
-            streams.pop_front();
-        }
     }
 
     /// See [`Session::take_back`](super::Session::take_back).
@@ -289,7 +242,7 @@ impl Outgoing {
         };
         let found = self.channels.iter().find(|(_, channel)| channel.place.is_none() && is_it(channel));
         let channel = self.remove(*found?.0)?;
-        if self.vacated.len() >= MAX_NOTED {
+        if self.vacated.len() >= MAX_VACATED {
             self.vacated.pop_first();
         }
         self.vacated.insert((connection, surface), channel.priority);
@@ -565,9 +518,8 @@ impl Outgoing {
     /// would count theirs as its own and wait for them.
     fn allowance(&self, class: Class) -> u64 {
         match class {
-            // Of refinement no more is made than may wait.
-            Class::Content | Class::Refinement => self.room,
-            Class::Bulk | Class::Pipe => {
+            Class::Content => self.room,
+            Class::Bulk | Class::Pipe | Class::Refinement => {
                 self.room.saturating_sub(self.ahead - self.ahead / 2).max(self.pipe_turn)
             }
             _ => u64::MAX,
@@ -588,13 +540,10 @@ impl Outgoing {
         if channel.place.is_some() {
             return channel.place;
         }
-        let (priority, refines) = (channel.priority, channel.refines());
+        let priority = channel.priority;
         let place = match route(channel.header.kind()) {
             Route::Own => {
                 let stream = self.next_stream();
-                if let Some(key) = refines {
-                    self.note_refining(key, Some(stream));
-                }
                 self.transmits.push_back(Transmit::Open { stream, priority });
                 Place::Own(stream)
             }
@@ -695,16 +644,6 @@ fn content(header: UpdateHeader, chunks: Vec<Vec<u8>>) -> (Queue, usize) {
 }
 
 impl Channel {
-    /// The surface that it makes better, if that is all it does.
-    fn refines(&self) -> Option<(ConnectionId, SurfaceId)> {
-        match self.header {
-            Header::Update(header) if self.priority.class() == Class::Refinement => {
-                Some((header.connection, header.surface))
-            }
-            _ => None,
-        }
-    }
-
     /// Whether there is something that may leave now.
     fn can_send(&self) -> bool {
         self.allowed() > 0 || (self.queue.is_empty() && self.finish)

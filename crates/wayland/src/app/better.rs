@@ -1,8 +1,9 @@
 //! What is shown lossily becomes better: text first, then pictures, and exact when it rests.
 //!
-//! Each step is an update of the content that the program has committed already, behind everything that is new. Units
-//! without state bring several of them to the screen at once, no faster than frames. Hidden surfaces wait. Invariant: only
-//! content that has left as a whole is made better; news of a surface come first.
+//! Each step is an update of the content that the program has committed already, of what the link takes in 8 ms, and made
+//! only when nothing else waits for the link. Units without state bring several of them to the screen at once, no faster
+//! than frames. Hidden surfaces wait. Invariant: only content that has left as a whole is made better; news of a surface come
+//! first.
 
 use wayferry_pixels::{Allowance, Size, Wants};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
@@ -11,9 +12,12 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::Connection;
+use super::flush::PATIENCE;
 
 /// Quality of refinement's pictures, of which there are none.
 const ANY_QUALITY: u8 = 75;
+/// Bytes up to which a picture would be mostly the head of its image.
+const LEAST_IMAGE: u64 = 4096;
 /// Bytes of credit below which a piece would be mostly its own head.
 const LEAST_PIECE: u64 = 1000;
 
@@ -48,7 +52,7 @@ impl Connection {
                 self.surfaces.keys().filter_map(|id| self.step_order(step, *id)).collect();
             due.sort_unstable();
             for (_, _, id) in due {
-                if self.credit_of(step) < LEAST_PIECE {
+                if self.credit.refinement < LEAST_PIECE {
                     break;
                 }
                 self.take_step(step, id);
@@ -67,7 +71,7 @@ impl Connection {
     pub(super) fn better_due(&self, id: u32) -> Option<Time> {
         let steps = [Step::Improve, Step::Refine].into_iter().filter_map(|step| {
             let due = self.step_due(step, id)?;
-            (due > self.now || self.credit_of(step) >= LEAST_PIECE).then_some(due)
+            (due > self.now || self.credit.refinement >= LEAST_PIECE).then_some(due)
         });
         steps.chain(self.show_due(id)).min()
     }
@@ -81,17 +85,11 @@ impl Connection {
         })
     }
 
-    fn credit_of(&self, step: Step) -> u64 {
-        match step {
-            Step::Improve => self.credit.content,
-            Step::Refine => self.credit.refinement,
-        }
-    }
-
-    /// The attended first, then whoever waits longest; `None` when it is not due.
+    /// The attended first and who has waited too long, then whoever waits longest; `None` when it is not due.
     fn step_order(&self, step: Step, id: u32) -> Option<(bool, Time, u32)> {
         let due = self.step_due(step, id).filter(|due| *due <= self.now)?;
-        Some((!self.is_attended(id), due, id))
+        let first = self.now.since(due) >= PATIENCE || self.is_attended(id);
+        Some((!first, due, id))
     }
 
     fn step_due(&self, step: Step, id: u32) -> Option<Time> {
@@ -99,8 +97,7 @@ impl Connection {
         let Wants { better, exact } = surface.draft.as_ref()?.wants();
         let due = match step {
             Step::Improve => better,
-            // What there are previews of becomes better first.
-            Step::Refine => exact.filter(|_| better.is_none()),
+            Step::Refine => exact,
         };
         due.filter(|_| self.can_show(id)).map(|due| Time::ZERO + due)
     }
@@ -125,7 +122,7 @@ impl Connection {
         let quality = self.config.lossy.unwrap_or(ANY_QUALITY);
         let allow = |bytes| Allowance { bytes, quality, now };
         let chunks = match step {
-            Step::Improve => self.encoder.improve(draft, &allow(self.credit.content)),
+            Step::Improve => self.encoder.improve(draft, &allow(self.credit.refinement.max(LEAST_IMAGE))),
             Step::Refine => self.encoder.refine(draft, &allow(self.credit.refinement)),
         };
         if chunks.is_empty() {
@@ -142,7 +139,6 @@ impl Connection {
             size: draft.content().size(),
             format: draft.content().format(),
             fresh: false,
-            refinement: step == Step::Refine,
             chunks,
         }));
     }
@@ -150,7 +146,8 @@ impl Connection {
     /// When what was made better is to be brought to the screen.
     fn show_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id).filter(|surface| surface.owed.is_some())?;
-        let due = surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface));
+        let due =
+            surface.last_sent.max(surface.last_better).map_or(Time::ZERO, |left| left + self.pace(surface));
         Some(due).filter(|_| self.can_show(id))
     }
 
@@ -163,7 +160,9 @@ impl Connection {
                 Some(seq) => UnitContent::Update(seq),
                 None => UnitContent::Keep,
             };
-            let number = surface.next_unit(self.now);
+            // It may build on the last commit's unit, which must not be replaced then.
+            surface.forget_last();
+            let number = surface.next_bare_unit(self.now);
             shown = Some(Unit {
                 surface: surface.wire,
                 number,

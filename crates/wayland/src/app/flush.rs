@@ -31,7 +31,7 @@ const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
-const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
 const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
@@ -299,7 +299,9 @@ impl Connection {
     /// and stays.
     pub(super) fn flush_surface(&mut self, id: u32) -> Result<(), Fault> {
         if self.surfaces.get(&id).is_some_and(|surface| surface.unsent.is_some()) {
-            self.debt += self.send_unit(id)?;
+            let bytes = self.send_unit(id)?;
+            self.debt += bytes;
+            self.credit.spend(bytes);
         }
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.forget_last();
@@ -387,8 +389,8 @@ impl Connection {
         let fresh = draft.is_fresh();
         let chunks = match self.config.lossy.filter(|_| self.credit.paced) {
             Some(quality) => {
-                let bytes = self.credit.content.max(LEAST_ALLOWANCE);
-                let allowance = Allowance { bytes, quality, now: self.now.since_start() };
+                let left = self.credit.content.saturating_sub(*bytes).max(LEAST_ALLOWANCE);
+                let allowance = Allowance { bytes: left, quality, now: self.now.since_start() };
                 self.encoder.encode_within(draft, &allowance, watch)
             }
             None => self.encoder.encode_watched(draft, watch),
@@ -401,7 +403,6 @@ impl Connection {
             size: draft.content().size(),
             format: draft.content().format(),
             fresh,
-            refinement: false,
             chunks,
         }));
         UnitContent::Update(seq)

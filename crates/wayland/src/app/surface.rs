@@ -207,8 +207,10 @@ pub(crate) struct Surface {
     pub(crate) units: u64,
     /// Units that the display side has not applied yet, the oldest first, and when they left.
     pub(crate) unapplied: VecDeque<(u64, Time)>,
-    /// When the last unit left, and when the last frame callbacks were answered.
+    /// When the last unit of a commit left, the last one that made content better, and when the last frame callbacks were
+    /// answered.
     pub(crate) last_sent: Option<Time>,
+    pub(crate) last_better: Option<Time>,
     pub(crate) last_frame: Option<Time>,
     /// Content that left with the last unit, children's included.
     pub(crate) last_bytes: u64,
@@ -245,6 +247,7 @@ impl Surface {
             units: 0,
             unapplied: VecDeque::new(),
             last_sent: None,
+            last_better: None,
             last_frame: None,
             last_bytes: 0,
             frames: Vec::new(),
@@ -283,13 +286,20 @@ impl Surface {
         }
     }
 
-    /// A unit leaves; gives its number.
+    /// A unit of a commit leaves; gives its number.
     pub(crate) fn next_unit(&mut self, now: Time) -> u64 {
         self.units += 1;
         if self.unapplied.len() < MAX_UNAPPLIED {
             self.unapplied.push_back((self.units, now));
         }
         self.last_sent = Some(now);
+        self.units
+    }
+
+    /// A unit leaves that no commit asked for, which the next commit does not keep its distance from; gives its number.
+    pub(crate) fn next_bare_unit(&mut self, now: Time) -> u64 {
+        self.units += 1;
+        self.last_better = Some(now);
         self.units
     }
 

@@ -306,7 +306,7 @@ impl Rig {
     }
 
     fn take_update(&mut self, update: Update) {
-        let Update { surface, seq, size, format, fresh, refinement: _, chunks } = update;
+        let Update { surface, seq, size, format, fresh, chunks } = update;
         if let Some(content) = self.contents.get(&surface) {
             self.before.insert(surface, content.clone());
         }

@@ -413,43 +413,6 @@ fn whole(transmits: &[Transmit]) -> Vec<u8> {
 }
 
 #[test]
-fn refinement_goes_behind_all_content() {
-    let mut app = with_room(20_000);
-    app.session.send_refinement(update(1, 1), vec![vec![1; 500]]).unwrap();
-    app.session.send_update(update(2, 1), vec![vec![2; 30_000]]).unwrap();
-    app.session.send_update(update(3, 1), vec![vec![3; 500]]).unwrap();
-    let mut sent = app.transmits();
-    assert_eq!(whole(&sent), [3], "small content first, then as much of the large as there is room for");
-    app.session.set_link(Time::ZERO, &room(20_000));
-    sent.extend(app.transmits());
-    assert_eq!(whole(&sent), [3, 2, 1]);
-}
-
-#[test]
-fn what_an_update_must_wait_for_is_as_urgent_as_itself() {
-    let mut app = with_room(2_000);
-    app.session.send_refinement(update(1, 1), vec![vec![1; 900]]).unwrap();
-    let open = app.transmits();
-    let Some(Transmit::Open { stream, priority }) = open.first() else { panic!("{open:?}") };
-    assert_eq!(priority.class(), Class::Refinement);
-    // One more, which waits here behind content of another surface.
-    app.session.send_update(update(2, 1), vec![vec![2; 30_000]]).unwrap();
-    app.session.send_refinement(update(1, 2), vec![vec![3; 900]]).unwrap();
-    app.session.send_update(update(1, 3), vec![vec![4; 900]]).unwrap();
-    app.session.set_link(Time::ZERO, &room(2_000));
-    let sent = app.transmits();
-    let hastened = sent.iter().find_map(|transmit| match transmit {
-        Transmit::Prioritise { stream, priority } => Some((*stream, priority.class())),
-        _ => None,
-    });
-    assert_eq!(hastened, Some((*stream, Class::SmallContent)));
-    assert_eq!(whole(&sent)[..2], [3, 4]);
-    // What comes later hastens what came since, nothing older.
-    app.session.send_update(update(1, 4), vec![vec![5; 900]]).unwrap();
-    assert!(!app.transmits().iter().any(|transmit| matches!(transmit, Transmit::Prioritise { .. })));
-}
-
-#[test]
 fn refinement_may_wait_for_eight_milliseconds_only() {
     let app = with_room(20_000);
     let link = LinkState { rate: Some(1_000_000), window: 1 << 20, ..LinkState::default() };

@@ -80,8 +80,8 @@ fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
     rig.flush_with(SLOW);
     let units = rig.units();
     assert!(!units.is_empty());
-    let first = rig.updates.last().unwrap();
-    assert!(!first.refinement && first.chunks.iter().map(Vec::len).sum::<usize>() < 20_000);
+    let lossy = rig.updates.len();
+    assert!(rig.updates[lossy - 1].chunks.iter().map(Vec::len).sum::<usize>() < 20_000);
     assert_ne!(shown(&rig, surface).pixels(), pixels);
     let due = rig.connection.next_timeout().unwrap();
     assert_eq!(due.since(rig.now), Duration::from_millis(80), "it may change until then");
@@ -91,13 +91,9 @@ fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
     assert!(rig.connection.fidelity().all(|it| it.lossy == 0));
     let frames = time.as_nanos() / FRAME.as_nanos() + 1;
     assert!(units.len() as u128 <= frames, "{} units in {frames} frames", units.len());
-    let refinement: Vec<usize> = rig
-        .updates
-        .iter()
-        .filter(|update| update.refinement)
-        .map(|update| update.chunks.iter().map(Vec::len).sum())
-        .collect();
-    assert!(refinement.len() > 5 && refinement.iter().all(|bytes| *bytes < 8000), "{refinement:?}");
+    let pieces = rig.updates[lossy..].iter().map(|update| update.chunks.iter().map(Vec::len).sum());
+    let pieces: Vec<usize> = pieces.collect();
+    assert!(pieces.len() > 5 && pieces.iter().all(|bytes| *bytes < 8000), "{pieces:?}");
     let last = units.last().map(|unit| unit.content);
     assert_eq!(last, rig.updates.last().map(|update| UnitContent::Update(update.seq)));
 }
@@ -160,13 +156,16 @@ fn a_new_commit_goes_before_what_makes_the_old_one_better() {
     rig.now += FRAME;
     rig.flush_with(SLOW);
     rig.now += Duration::from_millis(100);
+    let lossy = rig.updates.len();
     rig.flush_with(IDLE);
-    assert!(rig.updates.last().unwrap().refinement);
+    assert!(rig.updates.len() > lossy, "it becomes better");
     let pixels = commit_photo(&mut rig, surface, shm, 2);
     let before = rig.updates.len();
-    rig.now += FRAME;
+    rig.units();
+    rig.now += FRAME / 2;
     rig.flush_with(IDLE);
-    assert!(rig.updates[before..].iter().all(|update| !update.refinement), "there is news");
+    assert_eq!(rig.updates.len(), before + 1, "what is new, and nothing else");
+    assert_eq!(rig.units().len(), 1, "it keeps its distance from the last commit only");
     rest(&mut rig);
     assert_eq!(shown(&rig, surface).pixels(), pixels);
 }
@@ -231,4 +230,58 @@ fn a_surface_that_has_lost_its_content_does_not_become_better() {
     rig.flush_with(IDLE);
     assert!(rig.units().is_empty());
     assert_eq!(rig.connection.next_timeout(), None);
+}
+
+/// The unit of a child's pixels commits its parent, and so builds on what the parent committed last.
+#[test]
+fn what_a_better_childs_unit_builds_on_is_not_replaced() {
+    let mut rig = rig();
+    let (parent, child, _, shm) = subsurfaces::tree(&mut rig);
+    rig.flush_with(SLOW);
+    commit_photo(&mut rig, child, shm, 1);
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    rig.units();
+    rig.now += Duration::from_millis(100);
+    let paint = |rig: &mut Rig, value| {
+        let buffer = rig.buffer(shm, 8, 8, value);
+        rig.attach(parent, buffer);
+        rig.commit(parent);
+        rig.now += FRAME;
+    };
+    paint(&mut rig, 1);
+    // The parent's unit leaves, then one of the child's better pixels.
+    rig.flush_with(IDLE);
+    let units = rig.units();
+    assert_eq!(units.last().map(|unit| (unit.content, unit.children.len())), Some((UnitContent::Keep, 1)));
+    paint(&mut rig, 2);
+    for turn in [Turn::First, Turn::Rest] {
+        let mut credit = IDLE;
+        rig.connection.flush(rig.now, turn, &mut credit, &mut |_, _| panic!("something builds on it"));
+    }
+}
+
+/// A film never rests; a photograph beside it does.
+#[test]
+fn what_rests_beside_what_never_does_becomes_exact() {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    let mut pixels = commit_photo(&mut rig, surface, shm, 1);
+    for seed in 2..60 {
+        let half = pixels.len() / 2;
+        pixels.splice(half.., photo(seed).split_off(half));
+        let buffer = rig.buffer_of(shm, SIDE, SIDE, &pixels);
+        rig.attach(surface, buffer);
+        rig.commit(surface);
+        rig.now += FRAME;
+        rig.flush_with(SLOW);
+        rig.now += FRAME;
+        rig.flush_with(IDLE);
+        rig.units();
+    }
+    let shown = shown(&rig, surface);
+    assert_eq!(shown.pixels()[..pixels.len() / 2], pixels[..pixels.len() / 2]);
+    assert_ne!(shown.pixels(), pixels);
 }
