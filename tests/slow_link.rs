@@ -1,5 +1,5 @@
-//! Real programs over a link that takes 5 Mbit/s: what does not fit is lossy on its way, and at rest every pixel is as it is
-//! without Wayferry.
+//! Real programs over a link that takes 5 Mbit/s, where what does not fit may be lossy: at rest every pixel is as it is without
+//! Wayferry. That something is lossy on its way, the scenario `lossy` of crates/cli shows.
 
 use std::time::Duration;
 
