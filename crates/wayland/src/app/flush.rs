@@ -30,6 +30,8 @@ const MAX_REPLACED: u32 = 32;
 const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
+/// Then commits leave only so often; any less often, and it would take longer to notice that the link is back.
+const LATE_PERIOD: Duration = Duration::from_millis(50);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
@@ -219,12 +221,12 @@ impl Connection {
         Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface)))
     }
 
-    /// Time between a surface's units: that of frames, but a growing one while nothing that left is applied. When the link
-    /// is back, few old pictures are on their way then.
+    /// Time between a surface's units: that of frames, but a longer one while nothing that left is applied. When the link
+    /// is back, fewer old pictures are on their way then.
     pub(super) fn pace(&self, surface: &Surface) -> Duration {
         let silence = surface.silence(self.now);
         let late = silence > self.credit.rtt + LATE;
-        self.period().max(if late { silence / 4 } else { Duration::ZERO })
+        self.period().max(if late { (silence / 4).min(LATE_PERIOD) } else { Duration::ZERO })
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
