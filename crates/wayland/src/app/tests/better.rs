@@ -39,6 +39,25 @@ fn rig() -> Rig {
     rig
 }
 
+/// A window that shows a photograph for which the link was too slow.
+struct Shown {
+    rig: Rig,
+    surface: u32,
+    shm: u32,
+    /// The photograph.
+    pixels: Vec<u8>,
+}
+
+fn lossy_photo() -> Shown {
+    let mut rig = rig();
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    let pixels = commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    Shown { rig, surface, shm, pixels }
+}
+
 /// What the display side shows of a surface after all updates so far.
 fn shown(rig: &Rig, surface: u32) -> Content {
     let wire = rig.connection.wire(surface).unwrap();
@@ -72,12 +91,7 @@ fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
 
 #[test]
 fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
-    let mut rig = rig();
-    let (surface, shm) = rig.window();
-    rig.flush_with(SLOW);
-    let pixels = commit_photo(&mut rig, surface, shm, 1);
-    rig.now += FRAME;
-    rig.flush_with(SLOW);
+    let Shown { mut rig, surface, pixels, .. } = lossy_photo();
     let units = rig.units();
     assert!(!units.is_empty());
     let lossy = rig.updates.len();
@@ -116,12 +130,7 @@ fn nothing_is_lossy_where_no_rate_is_known_or_it_is_not_wanted() {
 
 #[test]
 fn without_credit_nothing_becomes_better_and_nobody_is_woken_for_it() {
-    let mut rig = rig();
-    let (surface, shm) = rig.window();
-    rig.flush_with(SLOW);
-    commit_photo(&mut rig, surface, shm, 1);
-    rig.now += FRAME;
-    rig.flush_with(SLOW);
+    let Shown { mut rig, .. } = lossy_photo();
     rig.now += Duration::from_secs(1);
     let before = rig.updates.len();
     rig.flush_with(SLOW);
@@ -130,12 +139,7 @@ fn without_credit_nothing_becomes_better_and_nobody_is_woken_for_it() {
 
 #[test]
 fn hidden_surfaces_do_not_become_better() {
-    let mut rig = rig();
-    let (surface, shm) = rig.window();
-    rig.flush_with(SLOW);
-    let pixels = commit_photo(&mut rig, surface, shm, 1);
-    rig.now += FRAME;
-    rig.flush_with(SLOW);
+    let Shown { mut rig, surface, pixels, .. } = lossy_photo();
     let wire = rig.connection.wire(surface).unwrap();
     rig.tell(&ToApp::Visible { surface: wire, visible: false });
     let before = rig.updates.len();
@@ -149,12 +153,7 @@ fn hidden_surfaces_do_not_become_better() {
 
 #[test]
 fn a_new_commit_goes_before_what_makes_the_old_one_better() {
-    let mut rig = rig();
-    let (surface, shm) = rig.window();
-    rig.flush_with(SLOW);
-    commit_photo(&mut rig, surface, shm, 1);
-    rig.now += FRAME;
-    rig.flush_with(SLOW);
+    let Shown { mut rig, surface, shm, .. } = lossy_photo();
     rig.now += Duration::from_millis(100);
     let lossy = rig.updates.len();
     rig.flush_with(IDLE);
@@ -172,12 +171,7 @@ fn a_new_commit_goes_before_what_makes_the_old_one_better() {
 
 #[test]
 fn what_a_unit_has_not_shown_yet_the_next_one_does() {
-    let mut rig = rig();
-    let (surface, shm) = rig.window();
-    rig.flush_with(SLOW);
-    commit_photo(&mut rig, surface, shm, 1);
-    rig.now += FRAME;
-    rig.flush_with(SLOW);
+    let Shown { mut rig, .. } = lossy_photo();
     rig.now += Duration::from_millis(100);
     rig.flush_with(IDLE);
     rig.units();
@@ -213,12 +207,7 @@ fn a_synchronised_child_becomes_better_in_a_unit_of_its_parent() {
 
 #[test]
 fn a_surface_that_has_lost_its_content_does_not_become_better() {
-    let mut rig = rig();
-    let (surface, shm) = rig.window();
-    rig.flush_with(SLOW);
-    commit_photo(&mut rig, surface, shm, 1);
-    rig.now += FRAME;
-    rig.flush_with(SLOW);
+    let Shown { mut rig, surface, .. } = lossy_photo();
     rig.now += Duration::from_millis(100);
     rig.flush_with(IDLE);
     rig.now += FRAME / 4;
