@@ -7,8 +7,8 @@ mod screens;
 use std::time::Duration;
 
 use wayferry_stage::{
-    BigCommit, Busy, Cells, Pace, StageEvent, Stamped, SurfaceId, Typing, Watch, freshness, key_latencies,
-    now,
+    BigCommit, Busy, Cells, Client, ClientError, Pace, StageEvent, Stamped, SurfaceId, Typing, Watch,
+    freshness, key_latencies, now,
 };
 
 use super::rig::Rig;
@@ -61,6 +61,7 @@ const CASES: &[(&str, Case)] = &[
     ("photo-5mbit", screens::photo),
     ("competing-5mbit", screens::competing),
     ("outage-3s", outage),
+    ("outage-3s-busy", outage_busy),
 ];
 
 impl Bench<'_> {
@@ -347,13 +348,27 @@ fn foot_times(rig: &Rig<'_>, rounds: usize) -> Result<Vec<Duration>, Error> {
     Ok(times)
 }
 
-/// Three seconds without a link while a program draws at each frame callback: how soon after it is back new pictures are
-/// seen, and how many old ones before.
+/// Three seconds without a link while a program changes little at each frame callback.
 fn outage(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
+    let scene = BigCommit { title: "outage".into(), width: 640, height: 480, ..BigCommit::default() };
+    after_outage(bench, "outage-3s", move |client| scene.run(client))
+}
+
+/// The same with a program that could fill the link many times over: nothing more can leave when the link goes.
+fn outage_busy(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
+    let scene = Busy { title: "outage".into(), ..Busy::default() };
+    after_outage(bench, "outage-3s-busy", move |client| scene.run(client))
+}
+
+/// How soon after an outage new pictures are seen, and how many old ones before.
+fn after_outage(
+    bench: &Bench<'_>,
+    case: &'static str,
+    script: impl FnOnce(&mut Client) -> Result<(), ClientError> + Send + 'static,
+) -> Result<Vec<Row>, Error> {
     let rig = bench.rig(TYPING)?;
-    let scene = BigCommit { title: "drawing".into(), width: 640, height: 480, ..BigCommit::default() };
-    let program = rig.program(move |client| scene.run(client))?;
-    let (window, _) = rig.window("drawing")?;
+    let program = rig.program(script)?;
+    let (window, _) = rig.window("outage")?;
     let (mut first, mut fresh, mut stale) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..if bench.quick { 1 } else { 5 } {
         rig.pass(Duration::from_secs(1))?;
@@ -380,7 +395,7 @@ fn outage(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     }
     ended(program)?;
     let row = |metric, unit, figures, target| Row {
-        case: "outage-3s",
+        case,
         setting: TYPING,
         buffers: Some(2),
         metric,
@@ -390,13 +405,13 @@ fn outage(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     };
     let rtt = f64::from(TYPING.rtt_ms);
     Ok(vec![
+        row("from its end to a commit", "ms", Figures::of(&ms(&first)), None),
         row(
-            "from its end to a commit",
+            "from its end to a picture drawn after it",
             "ms",
-            Figures::of(&ms(&first)),
+            Figures::of(&ms(&fresh)),
             Some(Target::MedianAtMost(rtt + 100.0)),
         ),
-        row("from its end to a picture drawn after it", "ms", Figures::of(&ms(&fresh)), None),
         row("older pictures before that", "", Figures::of(&stale), Some(Target::MostAtMost(2.0))),
     ])
 }
