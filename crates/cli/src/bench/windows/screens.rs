@@ -1,4 +1,4 @@
-//! Cases with generated screens over a slow link: a page that scrolls, and a photograph.
+//! Cases with generated screens over a slow link: a page that scrolls, two windows that do, and a photograph.
 //!
 //! The screens are those of `wayferry bench pixels`, here drawn by a program and seen on the stage. Invariant: each picture
 //! carries the time at which it was drawn, so what is measured is the whole way.
@@ -72,7 +72,7 @@ pub(super) fn competing(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     rig.pass(Duration::from_secs(2))?;
     let from = now();
     rig.pass(bench.duration())?;
-    let events = rig.events();
+    let (events, to) = (rig.events(), now());
     programs.into_iter().try_for_each(ended)?;
     let late: Vec<Stamped> = events.into_iter().filter(|stamped| stamped.time >= from).collect();
     let names = [
@@ -81,15 +81,14 @@ pub(super) fn competing(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
     ];
     let mut rows = Vec::new();
     for (window, (age, pause)) in windows.into_iter().zip(names) {
-        let times: Vec<Duration> = late
-            .iter()
-            .filter(
-                |stamped| matches!(&stamped.event, StageEvent::Commit(commit) if commit.surface == window),
-            )
-            .map(|stamped| stamped.time)
-            .collect();
-        let pauses: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let longest = pauses.iter().max().copied().unwrap_or(bench.duration());
+        let commits = late.iter().filter(
+            |stamped| matches!(&stamped.event, StageEvent::Commit(commit) if commit.surface == window),
+        );
+        // Before the first one and after the last it waits, too.
+        let times = [from].into_iter().chain(commits.map(|stamped| stamped.time)).chain([to]);
+        let times: Vec<Duration> = times.collect();
+        let pauses = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+        let longest = pauses.max().unwrap_or_default();
         let figures = |times: &[Duration]| Figures::of(&ms(times));
         rows.push(row("competing-5mbit", age, "ms", figures(&freshness(&late, window)), None));
         let turn = Some(Target::MostAtMost(250.0));

@@ -468,6 +468,7 @@ fn a_large_paste_leaves_room_for_content() {
     assert_eq!(unsent, 10_000);
     let link = LinkState { unsent, ..room(20_000) };
     assert_eq!(app.session.content_budget(&link), 10_000);
+    assert_eq!(app.session.refinement_budget(&link), link.aside(), "what is shown becomes better meanwhile");
     app.session.send_update(update(1, 1), vec![vec![1; 50_000]]).unwrap();
     app.session.set_link(Time::ZERO, &link);
     let content = handed(&app.transmits());
