@@ -1,0 +1,28 @@
+//! Moving pictures: H.264 of a region of a surface, there and back.
+//!
+//! A region that changes as a whole, all the time, costs too much without loss. The side that has the pixels keeps one
+//! [`Encoder`] per region and makes a [`Frame`] of each picture; the other side keeps a [`Decoder`] of the same
+//! [`Size`], feeds it the frames in their order and gets [`Picture`]s. Both are OpenH264, built from its source.
+//!
+//! This crate knows no Wayland and no network, which regions are films, or when to send: the caller numbers the frames,
+//! says how many bits a frame may take, and asks for a key frame when one was lost. No frame waits for another: there are
+//! no B frames, one reference, no threads and no clock.
+//!
+//! The invariant: a picture is given only when every frame since its key frame has been decoded without a fault, so what
+//! is shown is what the encoder has made, or nothing.
+
+mod bits;
+mod color;
+mod decode;
+mod encode;
+mod error;
+mod native;
+mod planes;
+mod size;
+mod stream;
+
+pub use color::Order;
+pub use decode::{Decoder, Picture};
+pub use encode::{Encoder, Frame, Quality, Rate};
+pub use error::Error;
+pub use size::{MAX_PIXELS, MAX_SIDE, Size};
