@@ -79,14 +79,14 @@ fn chroma_of_four<const RED: u32, const BLUE: u32>(upper: &[u8; 8], lower: &[u8;
 }
 
 fn pixels_of<const RED: u32, const BLUE: u32>(luma: &[u8], u: &[u8], v: &[u8], fill: u8, target: &mut [u8]) {
-    let fill = i32::from(fill) << 24;
+    let fill = u32::from(fill) << 24;
     let pixel = |luma: u8, u: u8, v: u8| {
-        let luma = (i32::from(luma) - 16) * BRIGHT + (1 << 12);
-        let (u, v) = (i32::from(u) - 128, i32::from(v) - 128);
-        let channel = |sum: i32| (sum >> 13).clamp(0, 255);
-        let red = channel(luma + v * RED_OF_V);
-        let green = channel(luma - u * GREEN_OF_U - v * GREEN_OF_V);
-        let blue = channel(luma + u * BLUE_OF_U);
+        let luma = high((i16::from(luma) - 16) << 7, BRIGHT) + (1 << 4);
+        let (u, v) = ((i16::from(u) - 128) << 8, (i16::from(v) - 128) << 8);
+        let channel = |sum: i16| (sum >> 5).clamp(0, 255) as u32;
+        let red = channel(luma + high(v, RED_OF_V));
+        let green = channel(luma - high(u, GREEN_OF_U) - high(v, GREEN_OF_V));
+        let blue = channel(luma + high(u, BLUE_OF_U));
         (red << RED | green << 8 | blue << BLUE | fill).to_le_bytes()
     };
     let (pairs, last) = target.as_chunks_mut::<8>();
@@ -104,17 +104,23 @@ fn pixels_of<const RED: u32, const BLUE: u32>(luma: &[u8], u: &[u8], v: &[u8], f
     }
 }
 
+/// The upper half of a product.
+fn high(one: i16, other: i16) -> i16 {
+    ((i32::from(one) * i32::from(other)) >> 16) as i16
+}
+
 // ITU-R BT.709-6 §3.2 to §3.4: brightness is 0.2126 red + 0.7152 green + 0.0722 blue, 219 steps of it; each difference has
 // 224. In 32768ths, which fit into 16 bits.
 const LUMA: [i32; 3] = [5983, 20127, 2032];
 const CHROMA: [[i32; 3]; 2] = [[-3298, -11094, 14392], [14392, -13073, -1319]];
 
-// The way back, in 8192ths.
-const BRIGHT: i32 = 9539;
-const RED_OF_V: i32 = 14686;
-const GREEN_OF_U: i32 = 1747;
-const GREEN_OF_V: i32 = 4366;
-const BLUE_OF_U: i32 = 17305;
+// The way back. Brightness is multiplied by 128 and differences by 256, as far as 16 bits go; what is above the lower 16 bits
+// of the product is then the channel in 32nds.
+const BRIGHT: i16 = 19077;
+const RED_OF_V: i16 = 14686;
+const GREEN_OF_U: i16 = 1747;
+const GREEN_OF_V: i16 = 4366;
+const BLUE_OF_U: i16 = 17305;
 
 #[cfg(test)]
 mod tests {
