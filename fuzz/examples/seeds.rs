@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_fuzz::erasure::SOURCE;
+use wayferry_fuzz::video::SIDES;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
 use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
@@ -14,6 +15,7 @@ use wayferry_proto::{
     Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Time, Transmit, UpdateHeader,
     UpdateSeq,
 };
+use wayferry_video::{Order, Quality, Rate};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_wayland::snapshot::{Global, Mode, Output, Seat, Snapshot};
 use wayferry_wayland::tables;
@@ -27,6 +29,7 @@ fn main() -> std::io::Result<()> {
         ("chunk", chunk()),
         ("pair", pair()),
         ("erasure", erasure()),
+        ("video", video()),
     ] {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
         std::fs::create_dir_all(&directory)?;
@@ -423,4 +426,21 @@ fn erasure() -> Seeds {
             ),
         ),
     ]
+}
+
+/// Two pictures of a film, a new key frame, one more picture; and two of which the first is missing.
+fn video() -> Seeds {
+    let size = wayferry_video::Size::new(SIDES.0, SIDES.1).expect("a size");
+    let mut encoder = wayferry_video::Encoder::new(size, Quality::new(60));
+    let rate = Rate { bits_per_second: 300_000, interval: Duration::from_millis(33) };
+    let mut frame = |at: u32| {
+        let row = |y: u32| (0..SIDES.0).flat_map(move |x| (x * 3 * (at + 1) ^ y * 5).to_le_bytes());
+        let picture: Vec<u8> = (0..SIDES.1).flat_map(row).collect();
+        let rows = |y: u32| &picture[(y * SIDES.0 * 4) as usize..];
+        let data =
+            encoder.encode(Order::Bgrx, rows, rate, at == 2).expect("sound").expect("not left out").data;
+        [&[0][..], &(data.len() as u16).to_le_bytes(), &data].concat()
+    };
+    let frames: Vec<Vec<u8>> = (0..4).map(&mut frame).collect();
+    vec![("film", frames.concat()), ("gap", [&frames[0][..], &[1], &frames[1][1..]].concat())]
 }

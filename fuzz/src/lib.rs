@@ -15,6 +15,7 @@ pub mod pair;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/rig.rs"]
 mod rig;
+pub mod video;
 pub mod wayland_message;
 pub mod wire_parser;
 
@@ -35,13 +36,14 @@ mod tests {
     #[test]
     fn seeds_pass() {
         type Run = fn(&[u8]);
-        let targets: [(&str, Run); 6] = [
+        let targets: [(&str, Run); 7] = [
             ("wire_parser", super::wire_parser::run),
             ("wayland_message", super::wayland_message::run),
             ("half_message", super::half_message::run),
             ("chunk", super::chunk::run),
             ("pair", super::pair::run),
             ("erasure", super::erasure::run),
+            ("video", super::video::run),
         ];
         for (target, run) in targets {
             seeds(target).iter().for_each(|seed| run(seed));
