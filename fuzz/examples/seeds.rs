@@ -290,7 +290,7 @@ fn chunk() -> Seeds {
         };
         draft.absorb(&layout, &Region::full(size), read).expect("memory");
         let allowance = Allowance { bytes, quality: 40, now: Duration::ZERO };
-        let chunks = encoder.encode_within(&mut draft, &allowance, None);
+        let chunks = encoder.encode_within(&mut draft, &allowance, None, None);
         [&[(side - 1) as u8, (side - 1) as u8, format.code()], &framed(&chunks)[..]].concat()
     };
     let [plain, plain_next] = two(Compression::None, Format::Rgb565, 50);

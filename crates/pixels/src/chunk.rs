@@ -124,7 +124,7 @@ pub(crate) fn parse_head(chunk: &[u8]) -> Result<(Codec, usize, usize), Error> {
     if chunk.len() > MAX_CHUNK {
         return Err(Error::ChunkTooLong { length: chunk.len() });
     }
-    let mut reader = Reader { bytes: chunk, at: 0 };
+    let mut reader = Reader::new(chunk);
     let codec = match reader.byte()? {
         0 => Codec::Raw,
         1 => Codec::Lz4,
@@ -220,13 +220,13 @@ pub(crate) fn palette<const PIXEL: usize>(bytes: &[u8]) -> [[u8; PIXEL]; 256] {
     table
 }
 
-fn write_rect(target: &mut Vec<u8>, rect: Rect) {
+pub(crate) fn write_rect(target: &mut Vec<u8>, rect: Rect) {
     for value in [rect.x, rect.y, rect.width - 1, rect.height - 1] {
         write_number(target, value);
     }
 }
 
-fn write_length(target: &mut Vec<u8>, length: usize) {
+pub(crate) fn write_length(target: &mut Vec<u8>, length: usize) {
     if length < 1 << 14 {
         write_number(target, length as u32);
     } else {
@@ -234,7 +234,7 @@ fn write_length(target: &mut Vec<u8>, length: usize) {
     }
 }
 
-fn write_number(target: &mut Vec<u8>, value: u32) {
+pub(crate) fn write_number(target: &mut Vec<u8>, value: u32) {
     debug_assert!(value < 1 << 14, "sides are at most {}", crate::MAX_SIDE);
     if value < 64 {
         target.push(value as u8);
@@ -246,7 +246,7 @@ fn write_number(target: &mut Vec<u8>, value: u32) {
 impl Body {
     /// Parses the body of a chunk for a surface of this size and format.
     pub(crate) fn parse(body: &[u8], size: Size, format: Format) -> Result<Self, Error> {
-        let mut reader = Reader { bytes: body, at: 0 };
+        let mut reader = Reader::new(body);
         let copies = copies(&mut reader, size)?;
         let listed = rects(&mut reader, size)?;
         let channels = Channels::of(format);
@@ -367,13 +367,23 @@ fn inside(rect: Rect, size: Size) -> Result<Rect, Error> {
     if size.rect().contains(rect) { Ok(rect) } else { Err(Error::ChunkOutside { rect, size }) }
 }
 
-struct Reader<'a> {
+/// Reads the fields of a chunk.
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
-    fn byte(&mut self) -> Result<u8, Error> {
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// All that has not been read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8, Error> {
         Ok(self.bytes[self.take(1)?.start])
     }
 
@@ -385,7 +395,7 @@ impl Reader<'_> {
         Ok(range)
     }
 
-    fn number(&mut self) -> Result<u32, Error> {
+    pub(crate) fn number(&mut self) -> Result<u32, Error> {
         let first = self.byte()?;
         match first >> 6 {
             0 => Ok(u32::from(first)),
@@ -394,7 +404,7 @@ impl Reader<'_> {
         }
     }
 
-    fn length(&mut self) -> Result<usize, Error> {
+    pub(crate) fn length(&mut self) -> Result<usize, Error> {
         if self.bytes.get(self.at).is_none_or(|first| first >> 6 != 2) {
             return Ok(self.number()? as usize);
         }
@@ -403,7 +413,7 @@ impl Reader<'_> {
         Ok((u32::from_be_bytes(bytes) & 0x3fff_ffff) as usize)
     }
 
-    fn rect(&mut self, size: Size) -> Result<Rect, Error> {
+    pub(crate) fn rect(&mut self, size: Size) -> Result<Rect, Error> {
         let rect = Rect {
             x: self.number()?,
             y: self.number()?,

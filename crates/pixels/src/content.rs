@@ -69,6 +69,15 @@ impl Content {
         }
     }
 
+    /// Overwrites pixels of row `y` from column `x`.
+    ///
+    /// # Panics
+    /// When they do not lie inside the surface, or `pixels` are not whole ones.
+    pub fn write_row(&mut self, y: u32, x: u32, pixels: &[u8]) {
+        let width = (pixels.len() / self.format.bytes_per_pixel()) as u32;
+        self.row_mut(y, x, width).copy_from_slice(pixels);
+    }
+
     /// Takes over the damaged part of a buffer of the same size and format, and says what changed.
     ///
     /// `read(offset, target)` fills `target` with the buffer's bytes from `offset`; it is called for

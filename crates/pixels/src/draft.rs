@@ -19,6 +19,7 @@ use crate::content::{Content, Layout};
 use crate::fidelity::Fidelity;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
+use crate::motion::Motion;
 use crate::region::Region;
 use crate::scroll::{self, Shifts};
 use crate::tighten::Tightener;
@@ -32,6 +33,7 @@ pub struct Draft {
     last: Option<Level>,
     /// How well the display side knows the past.
     pub(crate) fidelity: Fidelity,
+    pub(crate) motion: Motion,
 }
 
 /// What lies between two contents.
@@ -51,7 +53,13 @@ impl Draft {
     /// Content of zeros for a surface that the display side has nothing of.
     pub fn new(size: Size, format: Format) -> Self {
         let present = Level { fresh: true, ..Level::default() };
-        Self { content: Content::new(size, format), present, last: None, fidelity: Fidelity::default() }
+        Self {
+            content: Content::new(size, format),
+            present,
+            last: None,
+            fidelity: Fidelity::default(),
+            motion: Motion::default(),
+        }
     }
 
     /// The newest content.
@@ -121,6 +129,17 @@ impl Draft {
         self.present = Level { changed, fresh: true, ..Level::default() };
         self.last = None;
         self.fidelity = Fidelity::default();
+        self.motion = Motion::default();
+    }
+
+    /// Whether the film of this number goes on; what was kept to make its frames is of no more use if not.
+    pub fn has_film(&self, stream: u8) -> bool {
+        self.motion.has(stream)
+    }
+
+    /// How many films there are.
+    pub fn films(&self) -> usize {
+        self.motion.count()
     }
 
     /// Whether the display side knows every pixel of the past as it is, once all updates so far have reached it.
@@ -155,6 +174,11 @@ impl Draft {
     /// Whether the past is all there is: nothing waits for an update.
     pub(crate) fn is_settled(&self) -> bool {
         self.present.changed.is_empty() && !self.present.fresh
+    }
+
+    /// Whether [`Self::take_back`] would do anything. Not with frames of films, which later ones build upon.
+    pub fn can_take_back(&self) -> bool {
+        self.last.is_some()
     }
 
     /// Undoes the last [`Encoder::encode`](crate::Encoder::encode), whose update was never sent: the

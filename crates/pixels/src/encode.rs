@@ -18,9 +18,11 @@ use crate::classify::{Cell, Class, Classifier};
 use crate::compose::Composer;
 use crate::content::Content;
 use crate::draft::{Draft, Plan};
+use crate::film::{self, Films, Frame};
 use crate::geometry::Rect;
-use crate::jpeg::Compressor;
-use crate::triage::{Allowance, Parts, Picture};
+use crate::jpeg::{self, Compressor};
+use crate::motion::{Film, Motion};
+use crate::triage::{self, Allowance, Parts, Picture};
 
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,23 +84,29 @@ impl Encoder {
     /// As [`Self::encode`], telling somebody which thread does what.
     pub fn encode_watched(&mut self, draft: &mut Draft, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
         let plan = draft.plan();
+        draft.motion = Motion::default();
         let parts = Parts::exact(&plan.rects);
         self.update(draft, &plan, &parts, Duration::ZERO, watch)
     }
 
     /// As [`Self::encode`], but what is predicted to cost more than is allowed is lossy for now:
-    /// pictures, or, where the change is far too large, everything.
+    /// pictures, or, where the change is far too large, everything. What changes all the time becomes a film if
+    /// somebody makes its frames; an update with such cannot be taken back.
     pub fn encode_within(
         &mut self,
         draft: &mut Draft,
         allowance: &Allowance,
+        films: Option<&mut dyn Films>,
         watch: Option<&dyn Watch>,
     ) -> Vec<Vec<u8>> {
         let plan = draft.plan();
-        let parts = match self.workers.first_mut() {
-            Some(worker) => Parts::of(draft.content(), &plan.rects, &mut worker.classifier, allowance),
-            None => Parts::exact(&plan.rects),
-        };
+        let Some(worker) = self.workers.first_mut() else { return Vec::new() };
+        let frames = frames(draft, &plan, &mut worker.classifier, allowance, films);
+        let spent: usize = frames.iter().map(|frame| frame.data.len()).sum();
+        let left = Allowance { bytes: allowance.bytes.saturating_sub(spent as u64), ..*allowance };
+        let rects = film::outside(&plan.rects, &frames);
+        let mut parts = Parts::of(draft.content(), &rects, &mut worker.classifier, &left);
+        parts.frames = frames;
         self.update(draft, &plan, &parts, allowance.now, watch)
     }
 
@@ -136,14 +144,19 @@ impl Encoder {
         now: Duration,
         watch: Option<&dyn Watch>,
     ) -> Vec<Vec<u8>> {
-        let chunks = self.run(draft.content(), &plan.copies, parts, watch);
+        let mut chunks = Vec::new();
+        parts.frames.iter().for_each(|frame| frame.write(&mut chunks));
+        chunks.extend(self.run(draft.content(), &plan.copies, parts, watch));
         let mut fidelity = draft.fidelity.clone();
         fidelity.copied(draft.content().size(), &plan.copies, now);
-        if !parts.lossy.is_empty() {
+        if !(parts.lossy.is_empty() && parts.frames.is_empty()) {
             fidelity.beat(now);
         }
         parts.note(draft.content().size(), &mut fidelity, now);
         draft.encoded(fidelity);
+        if !parts.frames.is_empty() {
+            draft.forget_last();
+        }
         chunks
     }
 
@@ -153,6 +166,7 @@ impl Encoder {
             return Vec::new();
         }
         draft.forget_last();
+        draft.motion.pass(now);
         let chunks = self.run(draft.content(), &[], parts, None);
         let size = draft.content().size();
         parts.note(size, &mut draft.fidelity, now);
@@ -195,6 +209,43 @@ impl Encoder {
         done.sort_unstable_by_key(|(section, _)| *section);
         done.into_iter().flat_map(|(_, chunks)| chunks).collect()
     }
+}
+
+/// The frames of films that go with an update.
+fn frames(
+    draft: &mut Draft,
+    plan: &Plan,
+    classifier: &mut Classifier,
+    allowance: &Allowance,
+    films: Option<&mut dyn Films>,
+) -> Vec<Frame> {
+    let fits = jpeg::order(draft.content().format()).is_some() && !draft.is_fresh();
+    let Some(films) = films.filter(|_| fits) else {
+        draft.motion = Motion::default();
+        return Vec::new();
+    };
+    let mut motion = std::mem::take(&mut draft.motion);
+    let content = draft.content();
+    let is_picture = |rect| triage::is_picture(content, rect, classifier);
+    let affordable = triage::affordable(allowance);
+    let moving = motion.update(content.size(), &plan.rects, affordable, allowance.now, is_picture);
+    let mut frame = |film: Film| {
+        let fourth = jpeg::fourth(content, film.rect)?;
+        let data = films.frame(content, film)?;
+        Some(Frame { film, fourth, data })
+    };
+    let mut made = Vec::new();
+    for film in moving {
+        match frame(film) {
+            Some(frame) => {
+                motion.told(film.stream);
+                made.push(frame);
+            }
+            None => motion.end(film.stream),
+        }
+    }
+    draft.motion = motion;
+    made
 }
 
 /// One update that is being encoded.

@@ -99,6 +99,11 @@ pub enum Error {
         /// The surface's size.
         size: Size,
     },
+    /// Two films of an update share a pixel, or are one.
+    FilmOverlap {
+        /// The rectangle of the second.
+        rect: Rect,
+    },
     /// A chunk does not decompress to the length that it announces.
     ChunkPayload {
         /// The length it announces, in bytes.
@@ -134,6 +139,11 @@ impl fmt::Display for Error {
             Self::ChunkImage { rect } => write!(
                 f,
                 "chunk has a wrong image for {}x{} at {},{}",
+                rect.width, rect.height, rect.x, rect.y
+            ),
+            Self::FilmOverlap { rect } => write!(
+                f,
+                "film of {}x{} at {},{} is where another one is",
                 rect.width, rect.height, rect.x, rect.y
             ),
             Self::ChunkBody { length } => write!(f, "chunk announces {length} bytes"),

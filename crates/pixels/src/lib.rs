@@ -8,9 +8,11 @@
 //!
 //! Updates have three kinds of parts: copies of what the display has already, solid or few-coloured
 //! rectangles, and pictures. Where a link is too slow for that at once, an update may show pictures, or everything, lossily
-//! at first; [`Encoder::improve`] and [`Encoder::refine`] then say more, until all is exact. This crate knows no Wayland objects, no sockets and no streams; buffers are
+//! at first; [`Encoder::improve`] and [`Encoder::refine`] then say more, until all is exact. What changes all the time crosses
+//! as a [`film`], by a codec of the caller's. This crate knows no Wayland objects, no sockets and no streams; buffers are
 //! read through a callback and chunks are plain bytes. Nothing here waits, and no compressor remembers
-//! anything: a chunk can be decoded without any other, from the content before its update.
+//! anything: a chunk can be decoded without any other, from the content before its update. Those of films alone are not
+//! painted here.
 //!
 //! The one invariant: after every update has been applied, in sequence, the two contents are equal byte for
 //! byte, the unused bits of pixels included, wherever the draft does not count them as lossy.
@@ -25,10 +27,12 @@ mod draft;
 mod encode;
 mod error;
 mod fidelity;
+pub mod film;
 mod format;
 mod geometry;
 mod jpeg;
 pub mod map;
+mod motion;
 mod octets;
 mod palette;
 mod picture;
@@ -46,5 +50,6 @@ pub use encode::{Compression, Encoder, Watch};
 pub use error::Error;
 pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
+pub use motion::{Film, MAX_FILMS};
 pub use region::{MAX_RECTS, Region};
 pub use triage::Allowance;

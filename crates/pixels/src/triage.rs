@@ -10,6 +10,7 @@ use crate::chunk;
 use crate::classify::{Class, Classifier};
 use crate::content::Content;
 use crate::fidelity::{Fidelity, Grade, Spot};
+use crate::film::Frame;
 use crate::geometry::{Rect, Size};
 use crate::jpeg;
 use crate::palette::MAX_COLOURS;
@@ -32,6 +33,8 @@ pub(crate) struct Parts {
     pub(crate) lossy: Vec<Picture>,
     /// What is exact as a whole; its cells are in `exact` too.
     whole: Vec<Rect>,
+    /// Frames of films; no other part is where they are.
+    pub(crate) frames: Vec<Frame>,
 }
 
 /// A rectangle that is sent as a lossy picture.
@@ -47,7 +50,7 @@ impl Parts {
     /// Everything as it is, cell by cell.
     pub(crate) fn exact(rects: &[Rect]) -> Self {
         let exact = rects.iter().copied().flat_map(chunk::cells).collect();
-        Self { exact, whole: rects.to_vec(), lossy: Vec::new() }
+        Self { exact, whole: rects.to_vec(), ..Self::default() }
     }
 
     /// The parts of new content.
@@ -205,8 +208,20 @@ impl Parts {
     pub(crate) fn note(&self, size: Size, fidelity: &mut Fidelity, now: Duration) {
         self.exact.iter().chain(&self.whole).for_each(|rect| fidelity.exact(size, *rect));
         self.lossy.iter().for_each(|picture| fidelity.lost(size, picture.rect, picture.grade, now));
+        self.frames.iter().for_each(|frame| fidelity.lost(size, frame.film.rect, Grade::Detail, now));
         fidelity.tidy();
     }
+}
+
+/// Whether a rectangle is a picture, however small.
+pub(crate) fn is_picture(content: &Content, rect: Rect, classifier: &mut Classifier) -> bool {
+    classifier.clear();
+    matches!(classifier.classify(content, rect).class, Class::Picture)
+}
+
+/// How many pixels of pictures are exact at once.
+pub(crate) fn affordable(allowance: &Allowance) -> u64 {
+    allowance.bytes.saturating_mul(PICTURE_BYTES.1) / PICTURE_BYTES.0
 }
 
 /// What a rectangle shows.

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use program::{PLAIN, Paint, Picture, absorb, paint, rect, shuffle};
 use proptest::prelude::*;
-use wayferry_pixels::{Allowance, Compression, Content, Decoder, Draft, Encoder, Format, Rect, Region, Size};
+use wayferry_pixels::film::{self, Films, Frame};
+use wayferry_pixels::{
+    Allowance, Compression, Content, Decoder, Draft, Encoder, Film, Format, MAX_FILMS, Rect, Region, Size,
+};
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
@@ -15,6 +18,8 @@ enum Step {
     Paint(Rect, Paint),
     /// The changes so far are sent; so many bytes are allowed, and the chunks come in some order.
     Send(u64, u64),
+    /// A picture there changes so many times, and each is sent.
+    Film(Rect, u64),
     /// They are sent, and taken back before anybody got them.
     TakeBack(u64),
     Improve(u64),
@@ -49,6 +54,7 @@ fn step(size: Size) -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (rect(size), paint()).prop_map(|(rect, paint)| Step::Paint(rect, paint)),
         4 => (bytes.clone(), any::<u64>()).prop_map(|(bytes, salt)| Step::Send(bytes, salt)),
+        1 => (rect(size), 1..20u64).prop_map(|(rect, times)| Step::Film(rect, times)),
         1 => bytes.clone().prop_map(Step::TakeBack),
         2 => bytes.clone().prop_map(Step::Improve),
         2 => bytes.prop_map(Step::Refine),
@@ -61,7 +67,21 @@ struct Pair {
     encoder: Encoder,
     draft: Draft,
     theirs: Content,
+    codec: Codec,
     now: Duration,
+}
+
+/// Frames that say nothing of what they show; some cannot be made.
+#[derive(Default)]
+struct Codec {
+    made: u64,
+}
+
+impl Films for Codec {
+    fn frame(&mut self, _: &Content, _: Film) -> Option<Vec<u8>> {
+        self.made += 1;
+        (!self.made.is_multiple_of(50)).then(|| vec![self.made as u8; 900 * self.made as usize])
+    }
 }
 
 impl Pair {
@@ -70,6 +90,7 @@ impl Pair {
             encoder: Encoder::new(Compression::Zstd(1)).with_threads(threads),
             draft: Draft::new(size, format),
             theirs: Content::new(size, format),
+            codec: Codec::default(),
             now: Duration::from_secs(1),
         }
     }
@@ -80,7 +101,7 @@ impl Pair {
 
     fn send(&mut self, bytes: u64, salt: u64) -> usize {
         let allowance = self.allow(bytes);
-        let chunks = self.encoder.encode_within(&mut self.draft, &allowance, None);
+        let chunks = self.encoder.encode_within(&mut self.draft, &allowance, Some(&mut self.codec), None);
         self.deliver(chunks, salt)
     }
 
@@ -97,9 +118,18 @@ impl Pair {
     }
 
     fn deliver(&mut self, mut chunks: Vec<Vec<u8>>, salt: u64) -> usize {
-        shuffle(&mut chunks, salt);
-        Decoder::new().apply(&mut self.theirs, &chunks).unwrap();
-        chunks.iter().map(Vec::len).sum()
+        let (frames, others) = film::split(&chunks, self.theirs.size()).unwrap();
+        let mut others: Vec<Vec<u8>> = others.into_iter().map(<[u8]>::to_vec).collect();
+        shuffle(&mut others, salt);
+        Decoder::new().apply(&mut self.theirs, &others).unwrap();
+        for Frame { film: Film { stream, rect, .. }, data, .. } in frames {
+            assert!(usize::from(stream) < MAX_FILMS && self.draft.has_film(stream));
+            for y in rect.y..rect.bottom() {
+                let row = vec![data.first().copied().unwrap_or_default(); rect.width as usize * 4];
+                self.theirs.write_row(y, rect.x, &row);
+            }
+        }
+        chunks.drain(..).map(|chunk| chunk.len()).sum()
     }
 
     /// Whether pixels are not as they were when the last update was made where they are taken for exact.
@@ -138,10 +168,19 @@ fn play(story: &Story) -> Result<(), TestCaseError> {
                 pair.send(bytes, salt);
                 sent.clone_from(&picture.bytes);
             }
+            Step::Film(rect, times) => {
+                for time in 0..times {
+                    picture.paint(rect, Paint::Photo(2 * time));
+                    absorb(&mut pair.draft, &picture, &PLAIN, &Region::from(rect));
+                    pair.now += Duration::from_millis(33);
+                    pair.send(2000, time);
+                }
+                sent.clone_from(&picture.bytes);
+            }
             Step::TakeBack(bytes) => {
                 let allowance = pair.allow(bytes);
-                pair.encoder.encode_within(&mut pair.draft, &allowance, None);
-                prop_assert!(pair.draft.take_back());
+                pair.encoder.encode_within(&mut pair.draft, &allowance, None, None);
+                prop_assert!(pair.draft.can_take_back() && pair.draft.take_back());
             }
             Step::Improve(bytes) => drop(pair.improve(bytes)),
             Step::Refine(bytes) => drop(pair.refine(bytes)),
@@ -154,7 +193,7 @@ fn play(story: &Story) -> Result<(), TestCaseError> {
     pair.send(1000, 1);
     let mut steps = 0;
     while !pair.draft.is_exact() {
-        pair.now += Duration::from_millis(100);
+        pair.now += Duration::from_millis(500);
         let wants = pair.draft.wants();
         let due = wants.better.into_iter().chain(wants.exact).min();
         prop_assert!(due.is_some_and(|at| at <= pair.now + Duration::from_secs(1)), "{wants:?}");
@@ -269,4 +308,26 @@ fn what_scrolls_takes_its_grade_along() {
     assert!(bytes < 100_000, "{bytes} bytes");
     assert!(pair.draft.lossy_area() <= before);
     assert!(pair.wrong(&picture.bytes) > 0, "what was copied is no better than it was");
+}
+
+#[test]
+fn a_picture_that_changes_all_the_time_becomes_a_film() {
+    let (mut pair, mut picture) = shown(screen(), Paint::Text(5));
+    pair.send(u64::MAX, 0);
+    let (here, text) = (Rect::new(70, 70, 256, 256), Rect::new(600, 400, 100, 20));
+    for time in 0..20 {
+        picture.paint(here, Paint::Photo(2 * time));
+        picture.paint(text, Paint::Solid(time as u8));
+        absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(screen()));
+        pair.now += Duration::from_millis(33);
+        pair.send(16_000, time);
+        assert_eq!((pair.codec.made > 0, pair.draft.films()), (time >= 7, usize::from(time >= 7)), "{time}");
+        assert_eq!(pair.draft.can_take_back(), time < 7, "frames build upon each other");
+        assert!(pair.wrong(&picture.bytes) <= here.area(), "what is beside it is exact");
+    }
+    pair.now += Duration::from_millis(100);
+    while pair.refine(100_000) > 0 {}
+    assert_eq!(pair.wrong(&picture.bytes), 0);
+    pair.draft.renew();
+    assert_eq!(pair.draft.films(), 0);
 }

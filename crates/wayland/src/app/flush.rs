@@ -393,7 +393,7 @@ impl Connection {
             Some(quality) => {
                 let left = self.credit.content.saturating_sub(*bytes).max(LEAST_ALLOWANCE);
                 let allowance = Allowance { bytes: left, quality, now: self.now.since_start() };
-                self.encoder.encode_within(draft, &allowance, watch)
+                self.encoder.encode_within(draft, &allowance, None, watch)
             }
             None => self.encoder.encode_watched(draft, watch),
         };
