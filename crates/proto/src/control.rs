@@ -98,8 +98,11 @@ impl fmt::Debug for Secret {
 pub struct Capabilities(u64);
 
 impl Capabilities {
-    /// None; so far there are none to have.
+    /// None.
     pub const NONE: Self = Self(0);
+
+    /// Films: updates may bring frames of H.264.
+    pub const VIDEO: Self = Self(1);
 
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -109,6 +112,11 @@ impl Capabilities {
     /// The bit mask.
     pub const fn bits(self) -> u64 {
         self.0
+    }
+
+    /// Whether all of `other` is in it.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 
     /// What both have.
