@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use wayferry_proto::{Compression, Config, Kinds, Repair, Side};
+use wayferry_proto::{Capabilities, Compression, Config, Kinds, Repair, Side};
+use wayferry_wayland::HAS_VIDEO;
 
 use crate::error::Error;
 use crate::flags::{Compress, Delivery, OwnFlags};
@@ -14,6 +15,7 @@ pub(crate) fn session_config(side: Side, own: &OwnFlags, clock: &Clock) -> Confi
     let mut config = Config::new(side);
     config.start = clock.now();
     config.clock_origin = clock.origin();
+    config.capabilities = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
     config.compression = match own.compress.unwrap_or_default() {
         Compress::None => vec![Compression::None],
         Compress::Lz4 => vec![Compression::Lz4, Compression::None],

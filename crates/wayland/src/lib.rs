@@ -12,6 +12,9 @@
 mod action;
 pub mod app;
 pub mod blob;
+#[cfg_attr(not(feature = "video"), path = "codec/none.rs")]
+#[cfg_attr(feature = "video", path = "codec/h264.rs")]
+mod codec;
 pub mod display;
 pub mod message;
 pub mod policy;
@@ -22,3 +25,6 @@ pub mod value;
 pub mod wire;
 
 pub use action::{Action, End, Update};
+
+/// Whether films can be made and shown: built with the feature `video`.
+pub const HAS_VIDEO: bool = codec::IS_THERE;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::PollFlags;
-use wayferry_proto::{CloseReason, ConnectionId, Control, Event, Header, Side, Time};
+use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Side, Time};
 use wayferry_wayland::app::{Config, Connection, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
@@ -370,7 +370,8 @@ impl<'a> AppSide<'a> {
             Error::PeerViolation(error.to_string())
         })?;
         let clock = self.link.session.clock().clone();
-        self.set_desk(now, Desk { snapshot, clock });
+        let video = self.link.session.capabilities().has(Capabilities::VIDEO);
+        self.set_desk(now, Desk { snapshot, clock, video });
         for fd in std::mem::take(&mut self.early) {
             self.serve(fd);
         }
@@ -532,7 +533,7 @@ impl<'a> AppSide<'a> {
         if let Some(desk) = &self.desk
             && desk.clock.offset_nanos().abs_diff(clock.offset_nanos()) > CLOCK_STEP_NS
         {
-            let desk = Desk { snapshot: desk.snapshot.clone(), clock: clock.clone() };
+            let desk = Desk { clock: clock.clone(), ..Desk::clone(desk) };
             self.set_desk(now, desk);
         }
     }

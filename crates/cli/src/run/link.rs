@@ -97,7 +97,7 @@ impl Link {
             content: self.session.content_budget(&link),
             refinement: self.session.refinement_budget(&link),
             rtt: link.rtt,
-            paced: link.rate.is_some(),
+            rate: link.rate,
         }
     }
 

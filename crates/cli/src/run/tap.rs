@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use wayferry_pixels::{Content, Decoder, Format, Size, convert};
+use wayferry_pixels::{Content, Decoder, Format, Size, convert, film};
 use wayferry_proto::{ConnectionId, SurfaceId, UpdateHeader};
 use wayferry_stage::Image;
 
@@ -38,7 +38,10 @@ impl Tap {
             self.contents.insert(key, Content::new(size, format));
         }
         let Some(content) = self.contents.get_mut(&key) else { return };
-        let _ = self.decoder.apply(content, chunks);
+        // Films are not looked at; they become exact when they rest.
+        if let Ok((_, others)) = film::split(chunks, size) {
+            let _ = self.decoder.apply(content, others);
+        }
     }
 
     /// The largest surface that was seen.

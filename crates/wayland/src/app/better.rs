@@ -125,6 +125,7 @@ impl Connection {
             Step::Improve => self.encoder.improve(draft, &allow(self.credit.refinement.max(LEAST_IMAGE))),
             Step::Refine => self.encoder.refine(draft, &allow(self.credit.refinement)),
         };
+        surface.films.keep(draft);
         if chunks.is_empty() {
             return;
         }

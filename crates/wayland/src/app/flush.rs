@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use wayferry_pixels::film::Films;
 use wayferry_pixels::{Allowance, Watch};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
@@ -18,6 +19,7 @@ use crate::action::{Action, Update};
 use crate::message::{ToDisplay, Unit, UnitContent};
 use crate::wire::Arg;
 
+use super::films::Making;
 use super::surface::{Change, Surface, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
@@ -59,14 +61,14 @@ pub struct Credit {
     pub refinement: u64,
     /// Round-trip time; zero as long as it is not known.
     pub rtt: Duration,
-    /// The link's rate is known: what exceeds the credit may be lossy at first.
-    pub paced: bool,
+    /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
+    pub rate: Option<u64>,
 }
 
 impl Credit {
     /// A link that takes anything.
     pub const ENDLESS: Self =
-        Self { content: u64::MAX, refinement: u64::MAX, rtt: Duration::ZERO, paced: false };
+        Self { content: u64::MAX, refinement: u64::MAX, rtt: Duration::ZERO, rate: None };
 
     /// So much was handed over: it waits before everything that comes.
     pub(super) fn spend(&mut self, bytes: u64) {
@@ -358,7 +360,9 @@ impl Connection {
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
         match content {
-            UnitContent::Update(seq) if children.is_empty() && unsent.offset == (0, 0) => {
+            UnitContent::Update(seq)
+                if children.is_empty() && unsent.offset == (0, 0) && surface.can_take_back() =>
+            {
                 surface.last = Some(seq)
             }
             _ => surface.forget_last(),
@@ -381,7 +385,10 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return UnitContent::Keep };
         let has_news = surface.has_news();
         let draft = match (change, &mut surface.draft) {
-            (Change::Unmap, _) => return UnitContent::None,
+            (Change::Unmap, _) => {
+                surface.films.clear();
+                return UnitContent::None;
+            }
             (Change::New, Some(draft)) if has_news => draft,
             _ => return UnitContent::Keep,
         };
@@ -389,14 +396,18 @@ impl Connection {
         let watch = self.config.probe.encoding(surface.wire, surface.updates);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let fresh = draft.is_fresh();
-        let chunks = match self.config.lossy.filter(|_| self.credit.paced) {
-            Some(quality) => {
+        let chunks = match self.config.lossy.zip(self.credit.rate) {
+            Some((quality, rate)) => {
                 let left = self.credit.content.saturating_sub(*bytes).max(LEAST_ALLOWANCE);
                 let allowance = Allowance { bytes: left, quality, now: self.now.since_start() };
-                self.encoder.encode_within(draft, &allowance, None, watch)
+                let (films, count, now) = (&mut surface.films, draft.films(), self.now);
+                let mut making = Making { films, count, quality, rate, now };
+                let films = self.desk.video.then_some(&mut making as &mut dyn Films);
+                self.encoder.encode_within(draft, &allowance, films, watch)
             }
             None => self.encoder.encode_watched(draft, watch),
         };
+        surface.films.keep(draft);
         let seq = UpdateSeq(surface.updates);
         *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         self.actions.push_back(Action::Update(Update {

@@ -14,6 +14,7 @@
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
 //! | `better` | what is lossy becomes exact |
+//! | `films` | pictures that change all the time |
 //! | `stub` | answers for what the attached compositor lacks |
 //! | `event` | events of the compositor on their way to the program |
 //! | `keyboard` | keys that must not stay down when the link falls silent |
@@ -24,6 +25,7 @@ mod better;
 mod commit;
 mod desk;
 mod event;
+mod films;
 mod flush;
 mod focus;
 mod keyboard;
@@ -100,6 +102,8 @@ pub struct Desk {
     pub snapshot: Snapshot,
     /// Maps the display side's times to this host's.
     pub clock: ClockMap,
+    /// It shows films.
+    pub video: bool,
 }
 
 /// Who is at fault, and what to say.

@@ -13,6 +13,7 @@ use wayferry_proto::{Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
+use super::films::Films;
 use super::shm::Buffer;
 
 /// What the pending state attaches.
@@ -188,6 +189,7 @@ pub(crate) struct Surface {
     pub(crate) pending: Pending,
     /// Pixels; none when the newest commit has left the surface without.
     pub(crate) draft: Option<Draft>,
+    pub(super) films: Films,
     pub(crate) scale: i32,
     pub(crate) transform: Transform,
     pub(crate) crop: Option<Crop>,
@@ -233,6 +235,7 @@ impl Surface {
             role: Role::None,
             pending: Pending::default(),
             draft: None,
+            films: Films::default(),
             scale: 1,
             transform: Transform::Normal,
             crop: None,
@@ -284,6 +287,11 @@ impl Surface {
         if let Some(draft) = &mut self.draft {
             draft.forget_last();
         }
+    }
+
+    /// Whether the last update can be taken back as far as its pixels are concerned.
+    pub(crate) fn can_take_back(&self) -> bool {
+        self.draft.as_ref().is_some_and(Draft::can_take_back)
     }
 
     /// A unit of a commit leaves; gives its number.

@@ -14,6 +14,7 @@ mod buffers;
 mod connection;
 mod cursor;
 mod events;
+mod films;
 mod hold;
 mod keyboard;
 mod meaning;
@@ -27,5 +28,7 @@ mod watcher;
 pub use connection::{Config, Connection};
 pub use watcher::Watcher;
 
+#[cfg(all(test, feature = "video"))]
+pub(crate) use surface::Screen;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
+use wayferry_pixels::film;
 use wayferry_pixels::{Content, Decoder, Format, Region, Size};
 use wayferry_proto::{SurfaceId, Time, UpdateHeader, UpdateSeq, fence};
 
@@ -14,6 +15,7 @@ use crate::action::End;
 use crate::message::WireId;
 
 use super::buffers::Pool;
+use super::films::Films;
 
 /// A surface counts as hidden when the compositor has not asked for a frame for so long.
 const HIDDEN_AFTER: Duration = Duration::from_secs(1);
@@ -34,6 +36,7 @@ pub(super) struct Surface {
     pub(super) version: u32,
     /// The pixels; none before the first update and after an empty attach.
     pub(super) content: Option<Content>,
+    pub(super) films: Films,
     /// The compositor's copies.
     pub(super) pool: Pool,
     /// The number of the last unit accepted.
@@ -54,6 +57,7 @@ impl Surface {
         Self {
             version,
             content: None,
+            films: Films::default(),
             pool: Pool::default(),
             last_unit: 0,
             will_have_content: false,
@@ -96,12 +100,13 @@ impl Surface {
     /// Drops the content.
     pub(super) fn unmap(&mut self) {
         self.content = None;
+        self.films.clear();
         self.pool.reset();
         self.asked = None;
     }
 
     fn content_bytes(&self) -> usize {
-        self.content.as_ref().map_or(0, |content| content.pixels().len())
+        self.films.bytes() + self.content.as_ref().map_or(0, |content| content.pixels().len())
     }
 }
 
@@ -184,6 +189,7 @@ impl Updates {
             match paint(&mut self.decoder, surface, &update) {
                 Ok(region) => applied.changed.union(&region),
                 Err(what) => {
+                    surface.films.clear();
                     surface.refused += 1;
                     applied.refused = true;
                     if surface.refused > MAX_REFUSED {
@@ -208,10 +214,10 @@ pub(super) struct Applied {
 
 /// Paints one update; gives what changed, or what is wrong with it.
 fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &Stored) -> Result<Region, String> {
-    let wrong = |error: wayferry_pixels::Error| error.to_string();
     if update.fresh {
         let mut content = Content::new(update.size, update.format);
-        decoder.apply(&mut content, &update.chunks).map_err(wrong)?;
+        surface.films.clear();
+        paint_on(decoder, &mut content, &mut surface.films, update)?;
         surface.pool.reset();
         surface.content = Some(content);
         surface.refused = 0;
@@ -224,8 +230,26 @@ fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &Stored) -> Resul
     let Some(content) = surface.content.as_mut().filter(fits) else {
         return Err("it builds on content of another size or format".to_owned());
     };
-    let region = decoder.apply(content, &update.chunks).map_err(wrong)?;
+    let region = paint_on(decoder, content, &mut surface.films, update)?;
     surface.pool.changed(&region);
+    Ok(region)
+}
+
+/// Paints it on the content that it builds on: frames of films last, but what is wrong with them is found first.
+fn paint_on(
+    decoder: &mut Decoder,
+    content: &mut Content,
+    films: &mut Films,
+    update: &Stored,
+) -> Result<Region, String> {
+    let wrong = |error: wayferry_pixels::Error| error.to_string();
+    let (frames, chunks) = film::split(&update.chunks, update.size).map_err(wrong)?;
+    let frames = films.decode(&frames, update.format)?;
+    let mut region = decoder.apply(content, chunks).map_err(wrong)?;
+    for frame in frames {
+        frame.paint(content);
+        region.add(frame.rect);
+    }
     Ok(region)
 }
 
@@ -236,4 +260,30 @@ pub(super) fn check_memory<'a>(surfaces: impl Iterator<Item = &'a Surface>) -> R
         return Err(End::TooMuch("bytes of pixels of one program"));
     }
     Ok(())
+}
+
+/// A surface for tests of the other half: what it shows of its updates.
+#[cfg(all(test, feature = "video"))]
+#[derive(Debug)]
+pub(crate) struct Screen {
+    surface: Surface,
+    decoder: Decoder,
+}
+
+#[cfg(all(test, feature = "video"))]
+impl Screen {
+    pub(crate) fn new() -> Self {
+        Self { surface: Surface::new(6), decoder: Decoder::new() }
+    }
+
+    /// Takes one update in.
+    pub(crate) fn apply(&mut self, update: &crate::Update) -> Result<(), String> {
+        let chunks = update.chunks.iter().cloned().map(Bytes::from).collect();
+        let stored = Stored { size: update.size, format: update.format, fresh: update.fresh, chunks };
+        paint(&mut self.decoder, &mut self.surface, &stored).map(drop)
+    }
+
+    pub(crate) fn pixels(&self) -> &[u8] {
+        self.surface.content.as_ref().map_or(&[], |content| content.pixels())
+    }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_pixels::{Content, Decoder};
-use wayferry_proto::{ClockMap, ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
+use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayferry_wayland::message::{ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_wayland::wire::{InBuffer, OutBuffer};
 use wayferry_wayland::{Action, End, Update, app, blob, display, tables};
@@ -55,7 +55,7 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let desk = app::Desk { snapshot: compositor::snapshot(), clock: ClockMap::default() };
+        let desk = app::Desk { snapshot: compositor::snapshot(), ..Default::default() };
         let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
         let mut rig = Self {
             app: app::Connection::new(app::Config::default(), &Rc::new(desk)),

@@ -6,8 +6,10 @@ use super::*;
 
 const SIDE: i32 = 256;
 /// A link that takes little, so that a photograph of this size does not fit.
-const SLOW: Credit = Credit { content: 1000, refinement: 0, rtt: Duration::ZERO, paced: true };
-const IDLE: Credit = Credit { content: 20_000, refinement: 4000, rtt: Duration::ZERO, paced: true };
+pub(super) const SLOW: Credit =
+    Credit { content: 1000, refinement: 0, rtt: Duration::ZERO, rate: Some(25_000) };
+pub(super) const IDLE: Credit =
+    Credit { content: 20_000, refinement: 4000, rtt: Duration::ZERO, rate: Some(25_000) };
 
 /// The pixels of a photograph: every colour is near its neighbours'.
 fn photo(seed: u64) -> Vec<u8> {
@@ -72,7 +74,7 @@ fn shown(rig: &Rig, surface: u32) -> Content {
 }
 
 /// Lets the link be idle until nothing is left to do; gives the units that left, and how long it took.
-fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
+pub(super) fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
     let (start, mut units) = (rig.now, Vec::new());
     loop {
         match rig.connection.next_timeout() {
@@ -114,11 +116,11 @@ fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
 
 #[test]
 fn nothing_is_lossy_where_no_rate_is_known_or_it_is_not_wanted() {
-    for (lossy, paced) in [(None, true), (Some(50), false)] {
+    for (lossy, rate) in [(None, Some(25_000)), (Some(50), None)] {
         let mut rig = rig();
         rig.connection = Connection::new(Config { lossy, ..Config::default() }, &desk());
         let (surface, shm) = rig.window();
-        let credit = Credit { paced, ..SLOW };
+        let credit = Credit { rate, ..SLOW };
         rig.flush_with(credit);
         let pixels = commit_photo(&mut rig, surface, shm, 1);
         rig.now += FRAME;

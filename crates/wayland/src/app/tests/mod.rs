@@ -3,6 +3,8 @@
 mod better;
 mod pacing;
 mod subsurfaces;
+#[cfg(feature = "video")]
+mod video;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -69,7 +71,7 @@ fn desk() -> Rc<Desk> {
         }],
         formats: vec![0, 1],
     };
-    Rc::new(Desk { snapshot, clock: ClockMap::default() })
+    Rc::new(Desk { snapshot, ..Desk::default() })
 }
 
 impl Rig {

@@ -1,5 +1,7 @@
 //! The display half against a compositor that is played by hand, through real sockets, without time passing.
 
+#[cfg(feature = "video")]
+mod films;
 mod hostile;
 mod input;
 mod rig;

@@ -1,0 +1,100 @@
+//! The frames of a surface's films: one encoder for each, and what a frame may cost.
+//!
+//! What is a film is the draft's affair. Invariant: the encoder of a stream has made every frame of it since it began.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use wayferry_pixels::film;
+use wayferry_pixels::{Content, Draft, Film};
+use wayferry_proto::Time;
+
+use crate::codec::Encoder;
+
+/// What makes the frames of one surface's films.
+#[derive(Debug, Default)]
+pub(super) struct Films {
+    encoders: BTreeMap<u8, (Encoder, Time)>,
+}
+
+/// What the frames of one update are made by.
+#[derive(Debug)]
+pub(super) struct Making<'a> {
+    pub(super) films: &'a mut Films,
+    /// How many share the link.
+    pub(super) count: usize,
+    pub(super) quality: u8,
+    /// The link's rate, in bytes per second.
+    pub(super) rate: u64,
+    pub(super) now: Time,
+}
+
+impl Films {
+    /// Forgets those that are over.
+    pub(super) fn keep(&mut self, draft: &Draft) {
+        self.encoders.retain(|stream, _| draft.has_film(*stream));
+    }
+
+    /// Whether none has begun.
+    #[cfg(all(test, feature = "video"))]
+    pub(super) fn is_empty(&self) -> bool {
+        self.encoders.is_empty()
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.encoders.clear();
+    }
+}
+
+impl film::Films for Making<'_> {
+    fn frame(&mut self, content: &Content, film: Film) -> Option<Vec<u8>> {
+        let Film { stream, rect, key } = film;
+        let encoders = &mut self.films.encoders;
+        if key {
+            encoders.insert(stream, (Encoder::new(rect, self.quality)?, Time::ZERO));
+        }
+        let (encoder, last) = encoders.get_mut(&stream)?;
+        let interval = if key { FIRST_INTERVAL } else { self.now.since(*last) };
+        let interval = interval.clamp(LEAST_INTERVAL, MOST_INTERVAL);
+        *last = self.now;
+        encoder.frame(content, rect, bitrate(rect.area(), self.rate, self.count), interval)
+    }
+}
+
+/// Bits per second of a film of so many pixels, over a link of so many bytes per second that it shares with others.
+fn bitrate(pixels: u64, rate: u64, count: usize) -> u64 {
+    let good = (GOOD_RATE * pixels / GOOD_PIXELS).clamp(LEAST_RATE, GOOD_RATE);
+    let share = rate.saturating_mul(8) / 10 * LINK_TENTHS / count.max(1) as u64;
+    good.min(share)
+}
+
+/// Bits per second that show so many pixels well, no larger film takes more, and no smaller one less than the least.
+const GOOD_RATE: u64 = 4_000_000;
+const GOOD_PIXELS: u64 = 1280 * 720;
+const LEAST_RATE: u64 = 300_000;
+
+/// What films may take of the link; the rest is for what happens beside them.
+const LINK_TENTHS: u64 = 7;
+
+/// Bounds of what is taken for the time until the next frame, and what it is taken for at first.
+const LEAST_INTERVAL: Duration = Duration::from_millis(8);
+const MOST_INTERVAL: Duration = Duration::from_millis(200);
+const FIRST_INTERVAL: Duration = Duration::from_millis(33);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn films_take_what_they_need_and_the_link_has() {
+        let fast = 10_000_000;
+        assert_eq!(bitrate(1280 * 720, fast, 1), 4_000_000);
+        assert_eq!(bitrate(1280 * 720 / 4, fast, 1), 1_000_000);
+        assert_eq!(bitrate(128 * 128, fast, 1), 300_000);
+        assert_eq!(bitrate(3840 * 2160, fast, 1), 4_000_000);
+        assert_eq!(bitrate(1280 * 720, 125_000, 1), 700_000);
+        assert_eq!(bitrate(1280 * 720, 125_000, 2), 350_000);
+        assert_eq!(bitrate(u64::from(u32::MAX), u64::MAX, 0), 4_000_000);
+    }
+}

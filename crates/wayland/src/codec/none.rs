@@ -1,0 +1,52 @@
+//! What takes the place of a codec for films where none is built in: none can be made, and none be shown.
+//!
+//! Invariant: nothing of this module is ever made.
+
+use std::time::Duration;
+
+use wayferry_pixels::{Content, Format, Rect};
+
+/// Whether there is a codec.
+pub(crate) const IS_THERE: bool = false;
+
+/// Would make frames.
+#[derive(Debug)]
+pub(crate) enum Encoder {}
+
+impl Encoder {
+    pub(crate) fn new(_: Rect, _: u8) -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn frame(&mut self, _: &Content, _: Rect, _: u64, _: Duration) -> Option<Vec<u8>> {
+        match *self {}
+    }
+}
+
+/// Would show frames.
+#[derive(Debug)]
+pub(crate) enum Decoder {}
+
+impl Decoder {
+    pub(crate) fn new(_: Rect) -> Result<Self, String> {
+        Err("films are not shown by this build".to_owned())
+    }
+
+    pub(crate) fn decode(&mut self, _: &[u8]) -> Result<Shown<'_>, String> {
+        match *self {}
+    }
+}
+
+/// Would be a frame.
+#[derive(Debug)]
+pub(crate) struct Shown<'a>(&'a mut Decoder);
+
+impl Shown<'_> {
+    pub(crate) fn paint(&self, _: &mut Content, _: Rect, _: u8) {
+        match *self.0 {}
+    }
+}
+
+pub(crate) fn shows(_: Format) -> bool {
+    false
+}

@@ -1,0 +1,140 @@
+//! Frames of films as they come: shown with their update, or refused with it.
+
+use std::time::Duration;
+
+use wayferry_pixels::film::Frame;
+use wayferry_pixels::{Content, Film, Format, Rect};
+
+use crate::codec::Encoder;
+use crate::message::{ToApp, ToDisplay, UnitContent, WireId};
+
+use super::rig::{Rig, size};
+
+const HERE: Rect = Rect::new(20, 10, 150, 140);
+
+/// A window of 200 × 160 pixels that shows grey.
+struct Window {
+    rig: Rig,
+    surface: WireId,
+    encoder: Encoder,
+}
+
+impl Window {
+    fn new() -> Self {
+        let mut rig = Rig::new();
+        let surface = rig.surface();
+        rig.paint(surface, size(200, 160), [90, 90, 90, 255]);
+        rig.take_told();
+        Self { rig, surface, encoder: Encoder::new(HERE, 75).unwrap() }
+    }
+
+    /// The next frame of a film: all of one colour.
+    fn frame(&mut self, level: u8, key: bool) -> Frame {
+        let mut content = Content::new(size(200, 160), Format::Argb8888);
+        content.fill(&[level, level, level, 255]);
+        let data = self.encoder.frame(&content, HERE, 1_000_000, Duration::from_millis(33)).unwrap();
+        Frame { film: Film { stream: 1, rect: HERE, key }, fourth: 255, data }
+    }
+
+    /// An update that changes the corner, and brings these frames. Whether it was refused.
+    fn show(&mut self, corner: u8, frames: &[Frame], fresh: bool) -> bool {
+        let mut content = Content::new(size(200, 160), Format::Argb8888);
+        content.fill(&[90, 90, 90, 255]);
+        content.write_row(0, 0, &[corner; 4]);
+        let (header, mut chunks) = self.rig.update(self.surface, content, fresh);
+        frames.iter().for_each(|frame| frame.write(&mut chunks));
+        let seq = header.seq;
+        self.rig.deliver((header, chunks));
+        let unit = self.rig.unit(self.surface, UnitContent::Update(seq));
+        self.rig.say(&ToDisplay::Unit(unit));
+        self.rig.assert_alive();
+        for buffer in self.rig.busy.clone() {
+            self.rig.release(buffer);
+        }
+        self.rig.turn();
+        self.rig.take_told().contains(&ToApp::Refresh { surface: self.surface })
+    }
+
+    /// What the compositor shows in the corner, in the middle of the film, and beside it.
+    fn shown(&self) -> [u8; 3] {
+        let pixels = &self.rig.shown.last().unwrap().pixels;
+        [(0, 0), (80, 80), (190, 80)].map(|(x, y)| pixels[(y * 200 + x) * 4])
+    }
+}
+
+fn near(level: u8, wanted: u8) -> bool {
+    level.abs_diff(wanted) <= 2
+}
+
+#[test]
+fn a_film_is_shown_frame_by_frame_beside_what_is_exact() {
+    let mut window = Window::new();
+    for (index, level) in (100..130).step_by(5).enumerate() {
+        let frame = window.frame(level, index == 0);
+        assert!(!window.show(level, &[frame], false));
+        let [corner, film, beside] = window.shown();
+        assert!((corner, beside) == (level, 90) && near(film, level), "{film} for {level}");
+        let damage = &window.rig.shown.last().unwrap().damage;
+        assert!(damage.contains(&[20, 10, 150, 140]), "{damage:?}");
+    }
+    assert!(!window.show(7, &[], false));
+    let [corner, film, _] = window.shown();
+    assert!(corner == 7 && near(film, 125), "it stays without a frame");
+}
+
+#[test]
+fn wrong_frames_are_refused_with_their_update_and_a_fresh_one_heals_it() {
+    type Change = fn(&mut Frame);
+    let wrong: [Change; 6] = [
+        |frame| frame.data = vec![1; 40],
+        |frame| drop(frame.data.split_off(30)),
+        |frame| frame.film.key = false,
+        |frame| frame.film.rect.width -= 20,
+        |frame| frame.film.rect.x += 100,
+        |frame| frame.film.stream = 4,
+    ];
+    for (index, change) in wrong.into_iter().enumerate() {
+        let mut window = Window::new();
+        let mut frame = window.frame(120, true);
+        change(&mut frame);
+        assert!(window.show(1, &[frame], false), "fault {index}");
+        assert_eq!(window.shown(), [90; 3], "nothing has changed");
+        let next = window.frame(130, false);
+        assert!(!window.show(2, &[next], false), "it waits for a fresh one");
+        assert_eq!(window.shown(), [90; 3]);
+        window.encoder = Encoder::new(HERE, 75).unwrap();
+        let first = window.frame(140, true);
+        assert!(!window.show(3, &[first], true));
+        let [corner, film, _] = window.shown();
+        assert!(corner == 3 && near(film, 140));
+    }
+}
+
+#[test]
+fn a_fresh_content_and_a_long_silence_end_films() {
+    for silence in [false, true] {
+        let mut window = Window::new();
+        let frame = window.frame(120, true);
+        assert!(!window.show(1, &[frame], false));
+        match silence {
+            false => assert!(!window.show(2, &[], true)),
+            true => (0..64).for_each(|count| assert!(!window.show(count, &[], false))),
+        }
+        let next = window.frame(130, false);
+        assert!(window.show(99, &[next], false));
+    }
+}
+
+#[test]
+fn a_film_that_begins_ends_those_that_are_in_its_way() {
+    let mut window = Window::new();
+    let first = window.frame(120, true);
+    assert!(!window.show(1, &[first], false));
+    let mut other = Window::new();
+    let mut in_the_way = other.frame(60, true);
+    in_the_way.film.stream = 2;
+    assert!(!window.show(2, &[in_the_way], false));
+    assert!(near(window.shown()[1], 60));
+    let next = window.frame(130, false);
+    assert!(window.show(3, &[next], false));
+}
