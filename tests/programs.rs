@@ -184,7 +184,7 @@ fn animates_on_weston(name: &str) {
 }
 
 /// Waits for several pictures, each different from the one before.
-fn keeps_changing(compositor: &impl Compositor) {
+pub(crate) fn keeps_changing(compositor: &impl Compositor) {
     let mut last = compositor.screenshot();
     for _ in 0..5 {
         last = until("another frame", || Some(compositor.screenshot()).filter(|now| *now != last));

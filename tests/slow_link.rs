@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use wayferry_stage::LinkConfig;
 
-use crate::programs::{Scene, WIDGETS, direct, firefox, nothing, through};
-use crate::rig::{Home, Session, Sway};
+use crate::programs::{Scene, WIDGETS, direct, firefox, keeps_changing, nothing, through};
+use crate::rig::{Home, Pointer, Session, Sway};
 
 #[test]
 fn a_log_that_scrolls_in_foot_is_exact_at_rest() {
@@ -34,6 +34,37 @@ fn a_picture_in_mpv_is_exact_at_rest() {
 }
 
 #[test]
+fn a_film_in_mpv_is_exact_when_it_stops() {
+    // It plays to its end, and stays there.
+    let prepare = |home: &Home| {
+        let clip = home.file("film.mkv").display().to_string();
+        let source = "mandelbrot=size=1280x720:rate=30,noise=alls=6:allf=t:all_seed=1";
+        let make = [
+            "-loglevel",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            source,
+            "-t",
+            "3",
+            "-c:v",
+            "mpeg4",
+            "-q:v",
+            "3",
+            &clip,
+        ];
+        home.launch("ffmpeg").args(make).run();
+        let options = ["--no-config", "--vo=wlshm", "--no-osc", "--osd-level=0", "--cursor-autohide=always"];
+        home.launch("mpv").args(options).args(["--ao=null", "--keep-open=yes", &clip])
+    };
+    is_exact_at_rest(
+        &Sway::with_output(1600, 900),
+        &Scene { name: "mpv", prepare, act: keeps_changing_here },
+    );
+}
+
+#[test]
 #[ignore = "heavy: `make test-full` installs and runs it"]
 fn a_page_that_scrolls_in_firefox_is_exact_at_rest() {
     let prepare = |home: &Home| {
@@ -44,6 +75,11 @@ fn a_page_that_scrolls_in_firefox_is_exact_at_rest() {
         firefox(home, page)
     };
     is_exact_at_rest(&Sway::start(), &Scene { name: "firefox", prepare, act: nothing });
+}
+
+/// It is seen to move.
+fn keeps_changing_here(sway: &Sway, _: &mut Pointer) {
+    keeps_changing(sway);
 }
 
 fn is_exact_at_rest(sway: &Sway, scene: &Scene) {

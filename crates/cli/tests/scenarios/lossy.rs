@@ -6,6 +6,11 @@ use crate::rig::{Far, from_now, rough};
 
 /// A picture of slow changes and some grain, as cameras make them.
 fn photo(seed: u64) -> Image {
+    scene(seed, 0)
+}
+
+/// A moment of a film of such pictures.
+fn scene(seed: u64, time: u32) -> Image {
     let mut image = Image::new(640, 480, 0);
     let mut state = seed;
     for y in 0..480 {
@@ -13,7 +18,7 @@ fn photo(seed: u64) -> Image {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let grain = (state >> 62) as u32;
             let [red, green, blue] =
-                [(x + y) / 5, x / 3, 255 - y / 2].map(|level: u32| (level + grain) & 0xff);
+                [(x + y) / 5, x / 3, 255 - y / 2].map(|level: u32| (level + grain + 2 * time) & 0xff);
             *pixel = 0xff00_0000 | red << 16 | green << 8 | blue;
         }
     }
@@ -39,6 +44,36 @@ fn a_photograph_is_lossy_at_first_and_exact_when_it_rests() {
         });
         exact.unwrap();
         assert!(commits > 2, "{commits} commits: nothing was lossy");
+        assert!(far.stage.screenshot(shown.surface).is_some_and(|screen| screen == image));
+    }
+    drop(shown);
+    far.end();
+}
+
+#[test]
+fn a_film_is_shown_while_it_moves_and_exact_when_it_rests() {
+    let far = Far::start_lossy(LinkConfig { rate: Some(5_000_000), queue_bytes: 1 << 16, ..rough(9) });
+    let mut shown = far.window("film");
+    let mut watch = from_now(&far.stage);
+    for part in 0..2 {
+        let mut image = scene(0, 0);
+        for time in 0..60 {
+            image = scene(time.into(), 60 * part + time);
+            shown.client.ask_frame(shown.pane);
+            shown.client.draw(shown.pane, &image).unwrap();
+            shown.client.wait_frame(shown.pane).unwrap();
+        }
+        let size = Some((image.width(), image.height()));
+        let mut commits = 0;
+        let exact = watch.find(|stamped| match &stamped.event {
+            StageEvent::Commit(commit) if commit.attached && commit.size == size => {
+                commits += 1;
+                (commit.checksum == image.checksum()).then_some(())
+            }
+            _ => None,
+        });
+        exact.unwrap();
+        assert!(commits > 20, "{commits} commits: it did not move");
         assert!(far.stage.screenshot(shown.surface).is_some_and(|screen| screen == image));
     }
     drop(shown);
