@@ -8,8 +8,8 @@ use wayferry_pixels::{Content, Decoder, Error, Format, Region, Size};
 
 use crate::Input;
 
-/// Frames of films lie inside the surface and apart, whatever is in them. An update that is refused changes nothing, and is refused in any order of its chunks; one that is applied changes
-/// only what it says.
+/// Frames of films lie inside the surface and apart, whatever is in them. An update that is refused changes nothing, and is
+/// refused in any order of its chunks; one that is applied changes only what it says.
 ///
 /// # Panics
 /// When that is not so.
@@ -20,8 +20,9 @@ pub fn run(data: &[u8]) {
     let format = Format::ALL[usize::from(input.u8()) % Format::ALL.len()];
     let mut before = Content::new(size, format);
     before.fill(&[0xA5; 4][..format.bytes_per_pixel()]);
-    let mut chunks = chunks(input.0);
-    if let Ok((frames, others)) = film::split(&chunks, size) {
+    let all = chunks(input.0);
+    let mut chunks = all.clone();
+    if let Ok((frames, others)) = film::split(&all, size) {
         let rects: Vec<_> = frames.iter().map(|frame| frame.film.rect).collect();
         assert!(rects.iter().all(|rect| size.rect().contains(*rect)), "a film outside");
         let apart = |index: usize| rects[index + 1..].iter().all(|other| !rects[index].intersects(*other));
