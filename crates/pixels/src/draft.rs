@@ -137,6 +137,16 @@ impl Draft {
         self.motion.has(stream)
     }
 
+    /// When its films have paused for too long, by the clock of the allowances; then [`Self::end_paused_films`] is due.
+    pub fn films_end(&self) -> Option<Duration> {
+        self.motion.ends_at()
+    }
+
+    /// Ends the films that have paused for too long.
+    pub fn end_paused_films(&mut self, now: Duration) {
+        self.motion.end_paused(now);
+    }
+
     /// How many films there are.
     pub fn films(&self) -> usize {
         self.motion.count()

@@ -2,10 +2,12 @@
 //!
 //! The draft says what to copy and what to paint; rectangles are cut into cells, and cells are packed into
 //! chunks, every one of which is compressed by itself. No state of a compressor outlives a chunk; only its
-//! memory is reused. Threads take one section of the cells after the other.
+//! memory is reused. Threads take one section of the cells after the other. Frames of films, which somebody else
+//! makes and which build upon each other, go in front, in chunks of their own that stay in their order.
 //!
-//! The one invariant: the chunks of a call turn the draft's past into its content, in any order; none is
-//! longer than [`MAX_CHUNK`], and they do not depend on the number of threads.
+//! The one invariant: the chunks of a call turn the draft's past into its content but for what is counted as lossy,
+//! those without frames in any order; none is longer than [`MAX_CHUNK`], and they do not depend on the number of
+//! threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -103,7 +105,9 @@ impl Encoder {
         let Some(worker) = self.workers.first_mut() else { return Vec::new() };
         let frames = frames(draft, &plan, &mut worker.classifier, allowance, films);
         let spent: usize = frames.iter().map(|frame| frame.data.len()).sum();
-        let left = Allowance { bytes: allowance.bytes.saturating_sub(spent as u64), ..*allowance };
+        // What is beside a film does not become a preview because of it.
+        let left = allowance.bytes.saturating_sub(spent as u64).max(allowance.bytes / 2);
+        let left = Allowance { bytes: left, ..*allowance };
         let rects = film::outside(&plan.rects, &frames);
         let mut parts = Parts::of(draft.content(), &rects, &mut worker.classifier, &left);
         parts.frames = frames;

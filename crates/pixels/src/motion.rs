@@ -109,6 +109,18 @@ impl Motion {
         }
     }
 
+    /// When the next film is over if none gets another frame.
+    pub(crate) fn ends_at(&self) -> Option<Duration> {
+        self.films.iter().flatten().map(|film| film.moved + LONGEST_PAUSE).min()
+    }
+
+    /// Ends the films that have paused for too long.
+    pub(crate) fn end_paused(&mut self, now: Duration) {
+        for film in &mut self.films {
+            film.take_if(|film| film.is_over(now));
+        }
+    }
+
     /// Whether the film of this number goes on.
     pub(crate) fn has(&self, stream: u8) -> bool {
         matches!(self.films.get(usize::from(stream)), Some(Some(_)))
@@ -246,7 +258,7 @@ impl Live {
     }
 
     fn is_over(&self, now: Duration) -> bool {
-        self.quiet >= MOST_QUIET || self.age >= MOST_AGE || now.saturating_sub(self.moved) > LONGEST_PAUSE
+        self.quiet >= MOST_QUIET || self.age >= MOST_AGE || now.saturating_sub(self.moved) >= LONGEST_PAUSE
     }
 
     /// Whether an update changes enough of it, mostly as pictures: little is better told exactly.
@@ -300,10 +312,10 @@ fn is_film(rect: Rect) -> bool {
 /// Updates from one choice of films to the next: as many as a tile must change in, so that what begins is found at once.
 const PERIOD: u32 = 8;
 
-/// Sides of films; codecs promise no more than the longest.
+/// Sides of films, and how many pixels: a codec needs about 12 ns for each, and whatever else is to be done waits meanwhile.
 const LEAST_SIDE: u32 = 128;
 const MOST_SIDE: u32 = 3840;
-const MOST_PIXELS: u64 = 3840 * 2160;
+const MOST_PIXELS: u64 = 1920 * 1088;
 
 /// The share of a film's rectangle that must move for it to begin.
 const FILLED: (u64, u64) = (3, 4);
@@ -315,10 +327,10 @@ const LEAST_SHARE: u64 = 8;
 const SLIVER: u32 = 16;
 
 /// A film is over after so many updates of what changes in which it did not move, after so many of any kind without a frame
-/// (the display side forgets it after 64), or after so long a pause.
+/// (the display side forgets it after 64), or after so long a pause. A slow link may take a second for a first frame.
 const MOST_QUIET: u32 = 10;
 const MOST_AGE: u32 = 48;
-const LONGEST_PAUSE: Duration = Duration::from_millis(300);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
