@@ -149,6 +149,16 @@ impl LinkState {
         self.rate.map_or(window, |rate| (rate / AHEAD_PER_SECOND).max(MIN_AHEAD).min(window))
     }
 
+    /// The rate that a link of packets is taken to have before it is known: a window in each round trip. `None` for a link
+    /// that never tells.
+    pub fn expected_rate(&self) -> Option<u64> {
+        let guess = || {
+            let trip = self.payload.map(|_| self.rtt.as_micros() as u64).filter(|micros| *micros > 0)?;
+            Some(self.window.max(MIN_WINDOW).saturating_mul(1_000_000) / trip)
+        };
+        self.rate.or_else(guess)
+    }
+
     /// How many bytes of what only makes content better may wait: what the link takes in 8 ms, for fresh content may
     /// come at any moment and waits behind them. At least about a packet.
     pub fn aside(&self) -> u64 {
