@@ -122,6 +122,7 @@ fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
         "width": it.size.width(),
         "height": it.size.height(),
         "lossy_pixels": it.lossy,
+        "films": it.films,
     })
 }
 
@@ -188,7 +189,8 @@ pub(super) mod tests {
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
             let size = Size::new(640, 480).expect("a size");
-            (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy })
+            let films = usize::from(lossy > 0);
+            (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy, films })
         }))
     }
 
@@ -220,9 +222,9 @@ pub(super) mod tests {
             "rebuilt_blocks": 3, "rebuilt_bytes": 3_400, "saved_ms_estimate": 309.0,
             "surfaces_known": 3, "surfaces_lossy": 1,
             "surfaces": [
-                { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216 },
-                { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0 },
-                { "program": 1, "surface": 7, "width": 640, "height": 480, "lossy_pixels": 0 },
+                { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216, "films": 1 },
+                { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0, "films": 0 },
+                { "program": 1, "surface": 7, "width": 640, "height": 480, "lossy_pixels": 0, "films": 0 },
             ],
         });
         assert_eq!(document, expected);

@@ -75,8 +75,9 @@ impl Document<'_> {
             let share = figure(surface, "lossy_pixels") as f64 / (width as f64 * height as f64).max(1.0);
             let (program, id) = (figure(surface, "program"), figure(surface, "surface"));
             text += &format!(
-                "; surface {id} of program {program} ({width}x{height}) {:.1} % lossy for now",
-                100.0 * share
+                "; surface {id} of program {program} ({width}x{height}) {:.1} % lossy for now{}",
+                100.0 * share,
+                if figure(surface, "films") > 0 { ", a film" } else { "" }
             );
         }
         text + "\n"
@@ -138,7 +139,7 @@ mod tests {
              loss     12 of 1100 packets sent (1.2 %), 1.2 in a row\n  \
              repair   40 rows of 48.0 kB sent for 30 blocks (4.0 % of all bytes sent)\n  \
              rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n  \
-             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now\n",
+             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a film\n",
             std::process::id()
         );
         assert_eq!(paragraph(&sample().document()), expected);

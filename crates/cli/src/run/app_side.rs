@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::event::PollFlags;
 use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Side, Time};
-use wayferry_wayland::app::{Config, Connection, Desk, Turn};
+use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
@@ -545,7 +545,8 @@ impl<'a> AppSide<'a> {
             return;
         }
         self.turn = (self.turn + 1) % count;
-        let mut credit = self.link.credit();
+        let films = self.connections.values().map(|served| served.core.films()).sum();
+        let mut credit = Credit { films, ..self.link.credit() };
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         let in_turn = || ids[self.turn..].iter().chain(&ids[..self.turn]);
         let all = [Turn::First, Turn::Rest, Turn::Better];

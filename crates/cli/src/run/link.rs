@@ -90,15 +90,15 @@ impl Link {
         }
     }
 
-    /// What may be handed over now.
+    /// What may be handed over now, if there are no films.
     pub(crate) fn credit(&self) -> Credit {
         let link = self.carrier.link();
-        Credit {
-            content: self.session.content_budget(&link),
-            refinement: self.session.refinement_budget(&link),
-            rtt: link.rtt,
-            rate: link.rate,
+        let (mut content, rate) = (self.session.content_budget(&link), link.expected_rate());
+        if let (true, None, Some(rate)) = (content > 0, link.rate, rate) {
+            // How a fast link begins: what comes first need not be lossy there.
+            content = content.max(rate / FIRST_PER_SECOND);
         }
+        Credit { content, refinement: self.session.refinement_budget(&link), rtt: link.rtt, rate, films: 0 }
     }
 
     /// What the carrier knows of its link.
@@ -154,6 +154,8 @@ pub(crate) fn closed(reason: CloseReason, by: ClosedBy) -> Result<CleanEnd, Erro
     }
 }
 
+/// Before the link's rate is known, so much of what it may take in a second is handed over at once: 100 ms of it.
+const FIRST_PER_SECOND: u64 = 10;
 /// Arrivals taken in one turn: about a millisecond of work.
 const MAX_ARRIVALS: usize = 512;
 /// Silence after which the user is told; two pings are missing then.

@@ -30,6 +30,8 @@ pub struct Fidelity {
     pub size: Size,
     /// About how many pixels are not exact, never fewer than there are; 0 if all are.
     pub lossy: u64,
+    /// How many films are in it.
+    pub films: usize,
 }
 
 /// How an update makes content better.
@@ -81,8 +83,14 @@ impl Connection {
         self.surfaces.values().filter_map(|surface| {
             let draft = surface.draft.as_ref()?;
             let id = SurfaceId(surface.wire.0);
-            Some(Fidelity { surface: id, size: draft.content().size(), lossy: draft.lossy_area() })
+            let (size, lossy, films) = (draft.content().size(), draft.lossy_area(), draft.films());
+            Some(Fidelity { surface: id, size, lossy, films })
         })
+    }
+
+    /// How many films its surfaces have.
+    pub fn films(&self) -> usize {
+        self.surfaces.values().map(|surface| surface.films.count()).sum()
     }
 
     /// The attended first and who has waited too long, then whoever waits longest; `None` when it is not due.

@@ -147,6 +147,7 @@ impl Connection {
         let Some(id) = self.objects.by_wire(surface) else { return Ok(()) };
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let Some(draft) = &mut surface.draft else { return Ok(()) };
+        surface.lost_films += u32::from(draft.films() > 0);
         draft.renew();
         surface.forget_last();
         self.join(id, Unsent { change: Change::New, ..Unsent::default() })

@@ -23,6 +23,8 @@ pub(super) struct Making<'a> {
     pub(super) films: &'a mut Films,
     /// How many share the link.
     pub(super) count: usize,
+    /// How many more may begin.
+    pub(super) room: usize,
     pub(super) quality: u8,
     /// The link's rate, in bytes per second.
     pub(super) rate: u64,
@@ -33,6 +35,11 @@ impl Films {
     /// Forgets those that are over.
     pub(super) fn keep(&mut self, draft: &Draft) {
         self.encoders.retain(|stream, _| draft.has_film(*stream));
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.encoders.len()
     }
 
     /// Whether none has begun.
@@ -52,13 +59,15 @@ impl film::Films for Making<'_> {
         let Film { stream, rect, key } = film;
         let encoders = &mut self.films.encoders;
         if key {
+            self.room = self.room.checked_sub(1)?;
             encoders.insert(stream, (Encoder::new(rect, self.quality)?, Time::ZERO));
         }
+        let count = self.count.max(encoders.len());
         let (encoder, last) = encoders.get_mut(&stream)?;
         let interval = if key { FIRST_INTERVAL } else { self.now.since(*last) };
         let interval = interval.clamp(LEAST_INTERVAL, MOST_INTERVAL);
         *last = self.now;
-        encoder.frame(content, rect, bitrate(rect.area(), self.rate, self.count), interval)
+        encoder.frame(content, rect, bitrate(rect.area(), self.rate, count), interval)
     }
 }
 
@@ -70,16 +79,17 @@ fn bitrate(pixels: u64, rate: u64, count: usize) -> u64 {
 }
 
 /// Bits per second that show so many pixels well, no larger film takes more, and no smaller one less than the least.
-const GOOD_RATE: u64 = 4_000_000;
+const GOOD_RATE: u64 = 3_800_000;
 const GOOD_PIXELS: u64 = 1280 * 720;
 const LEAST_RATE: u64 = 300_000;
 
 /// What films may take of the link; the rest is for what happens beside them.
 const LINK_TENTHS: u64 = 7;
 
-/// Bounds of what is taken for the time until the next frame, and what it is taken for at first.
+/// Bounds of what is taken for the time until the next frame, and what it is taken for at first. Where the link cannot
+/// take a frame in the longest, frames get worse, not rarer and rarer.
 const LEAST_INTERVAL: Duration = Duration::from_millis(8);
-const MOST_INTERVAL: Duration = Duration::from_millis(200);
+const MOST_INTERVAL: Duration = Duration::from_millis(66);
 const FIRST_INTERVAL: Duration = Duration::from_millis(33);
 
 #[cfg(test)]
@@ -89,12 +99,12 @@ mod tests {
     #[test]
     fn films_take_what_they_need_and_the_link_has() {
         let fast = 10_000_000;
-        assert_eq!(bitrate(1280 * 720, fast, 1), 4_000_000);
-        assert_eq!(bitrate(1280 * 720 / 4, fast, 1), 1_000_000);
+        assert_eq!(bitrate(1280 * 720, fast, 1), 3_800_000);
+        assert_eq!(bitrate(1280 * 720 / 4, fast, 1), 950_000);
         assert_eq!(bitrate(128 * 128, fast, 1), 300_000);
-        assert_eq!(bitrate(3840 * 2160, fast, 1), 4_000_000);
+        assert_eq!(bitrate(3840 * 2160, fast, 1), 3_800_000);
         assert_eq!(bitrate(1280 * 720, 125_000, 1), 700_000);
         assert_eq!(bitrate(1280 * 720, 125_000, 2), 350_000);
-        assert_eq!(bitrate(u64::from(u32::MAX), u64::MAX, 0), 4_000_000);
+        assert_eq!(bitrate(u64::from(u32::MAX), u64::MAX, 0), 3_800_000);
     }
 }

@@ -41,6 +41,11 @@ const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
 const MAX_SMALL_DEBT: u64 = 256 << 10;
 
+/// Films of one program: each has a codec's memory, some megabytes.
+const MAX_FILMS: usize = 16;
+/// So often may the display side lose a surface's content while films are in it; then it gets no more of them.
+const MAX_LOST_FILMS: u32 = 3;
+
 /// What may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -63,12 +68,14 @@ pub struct Credit {
     pub rtt: Duration,
     /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
     pub rate: Option<u64>,
+    /// Films that share it, of all programs.
+    pub films: usize,
 }
 
 impl Credit {
     /// A link that takes anything.
     pub const ENDLESS: Self =
-        Self { content: u64::MAX, refinement: u64::MAX, rtt: Duration::ZERO, rate: None };
+        Self { content: u64::MAX, refinement: u64::MAX, rtt: Duration::ZERO, rate: None, films: 0 };
 
     /// So much was handed over: it waits before everything that comes.
     pub(super) fn spend(&mut self, bytes: u64) {
@@ -186,7 +193,8 @@ impl Connection {
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
         let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
-        sends.chain(better).chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
+        let films = self.surfaces.values().filter_map(Surface::films_end);
+        sends.chain(films).chain(better).chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
     }
 
     /// Handles what time alone brings: held keys, pings, frame callbacks.
@@ -198,6 +206,7 @@ impl Connection {
         if self.more {
             self.process(now);
         }
+        self.surfaces.values_mut().for_each(|surface| surface.end_paused_films(now));
         let step = self.release_keys().and_then(|()| self.ping_timeout()).and_then(|()| self.answer_frames());
         self.settle(step);
     }
@@ -382,6 +391,7 @@ impl Connection {
 
     /// Queues the pixels that the display side lacks.
     fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> UnitContent {
+        let room = MAX_FILMS.saturating_sub(self.films());
         let Some(surface) = self.surfaces.get_mut(&id) else { return UnitContent::Keep };
         let has_news = surface.has_news();
         let draft = match (change, &mut surface.draft) {
@@ -400,9 +410,10 @@ impl Connection {
             Some((quality, rate)) => {
                 let left = self.credit.content.saturating_sub(*bytes).max(LEAST_ALLOWANCE);
                 let allowance = Allowance { bytes: left, quality, now: self.now.since_start() };
-                let (films, count, now) = (&mut surface.films, draft.films(), self.now);
-                let mut making = Making { films, count, quality, rate, now };
-                let films = self.desk.video.then_some(&mut making as &mut dyn Films);
+                let shows = self.desk.video && surface.lost_films < MAX_LOST_FILMS;
+                let (films, count, now) = (&mut surface.films, self.credit.films, self.now);
+                let mut making = Making { films, count, room, quality, rate, now };
+                let films = shows.then_some(&mut making as &mut dyn Films);
                 self.encoder.encode_within(draft, &allowance, films, watch)
             }
             None => self.encoder.encode_watched(draft, watch),

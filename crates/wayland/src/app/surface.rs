@@ -190,6 +190,8 @@ pub(crate) struct Surface {
     /// Pixels; none when the newest commit has left the surface without.
     pub(crate) draft: Option<Draft>,
     pub(super) films: Films,
+    /// How often the display side has lost the content while films were in it.
+    pub(super) lost_films: u32,
     pub(crate) scale: i32,
     pub(crate) transform: Transform,
     pub(crate) crop: Option<Crop>,
@@ -236,6 +238,7 @@ impl Surface {
             pending: Pending::default(),
             draft: None,
             films: Films::default(),
+            lost_films: 0,
             scale: 1,
             transform: Transform::Normal,
             crop: None,
@@ -315,6 +318,19 @@ impl Surface {
     pub(crate) fn on_applied(&mut self, unit: u64) {
         while self.unapplied.front().is_some_and(|(number, _)| *number <= unit) {
             self.unapplied.pop_front();
+        }
+    }
+
+    /// When [`Self::end_paused_films`] is due.
+    pub(super) fn films_end(&self) -> Option<Time> {
+        self.draft.as_ref()?.films_end().map(|end| Time::ZERO + end)
+    }
+
+    /// Frees what films need that have paused for long.
+    pub(super) fn end_paused_films(&mut self, now: Time) {
+        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.films() > 0) {
+            draft.end_paused_films(now.since_start());
+            self.films.keep(draft);
         }
     }
 

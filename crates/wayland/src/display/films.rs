@@ -13,8 +13,11 @@ use crate::codec::{self, Decoder, Shown};
 /// Updates after which a film without a frame is over.
 const MAX_AGE: u64 = 64;
 
-/// Memory that a film may take, in bytes per pixel.
+/// Memory that a decoder may take: in bytes per pixel of its pictures, which are larger than the film by so many pixels in
+/// each direction, and in bytes whatever the size.
 const MEMORY: usize = 16;
+const MARGIN: u32 = 80;
+const LEAST_MEMORY: usize = 4 << 20;
 
 /// The films of one surface.
 #[derive(Debug, Default)]
@@ -47,7 +50,7 @@ impl Films {
     pub(super) fn decode(&mut self, frames: &[Frame], format: Format) -> Result<Vec<Decoded<'_>>, String> {
         self.updates += 1;
         let Self { films, updates } = self;
-        films.retain(|_, film| film.last + MAX_AGE > *updates);
+        films.retain(|_, film| film.last + MAX_AGE >= *updates);
         if !frames.is_empty() && !codec::shows(format) {
             return Err(format!("a film in pixel format {}", format.code()));
         }
@@ -78,8 +81,13 @@ impl Films {
 
     /// Bytes that they may take.
     pub(super) fn bytes(&self) -> usize {
-        self.films.values().map(|film| film.rect.area() as usize * MEMORY).sum()
+        self.films.values().map(|film| memory(film.rect)).sum()
     }
+}
+
+fn memory(film: Rect) -> usize {
+    // Sides are at most 2¹⁴.
+    LEAST_MEMORY + ((film.width + MARGIN) * (film.height + MARGIN)) as usize * MEMORY
 }
 
 impl Decoded<'_> {

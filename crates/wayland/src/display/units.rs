@@ -234,7 +234,12 @@ impl Connection {
                     self.tell(&ToApp::Refresh { surface: wire });
                 }
                 self.config.probe.end(begun, Stage::Decode, (wire, seq.0), pixel_bytes(surface, &changed));
-                check_memory(self.surfaces.values().chain([&*surface]))?;
+                if check_memory(self.surfaces.values().chain([&*surface])).is_err() {
+                    // Those that go on are asked for again.
+                    let all = self.surfaces.values_mut().chain([&mut *surface]);
+                    all.for_each(|surface| surface.films.clear());
+                    check_memory(self.surfaces.values().chain([&*surface]))?;
+                }
                 changed
             }
         };

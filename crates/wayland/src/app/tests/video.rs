@@ -95,10 +95,37 @@ fn a_picture_that_changes_all_the_time_is_a_film_and_exact_when_it_pauses() {
 
     rest(&mut rig);
     assert_eq!(shown(&rig, window.0), pixels);
-    rig.now += Duration::from_millis(300);
+    assert_eq!(rig.connection.films(), 0, "nothing is kept of it");
     let pixels = play(&mut rig, window, 30..31, SLOW);
     assert!(frames(rig.updates.last().unwrap()).is_empty(), "one picture is no film any more");
-    assert!(rig.connection.surfaces[&window.0].films.is_empty());
+    rest(&mut rig);
+    assert_eq!(shown(&rig, window.0), pixels);
+}
+
+#[test]
+fn a_film_lives_on_a_link_that_needs_a_second_for_a_frame() {
+    let (mut rig, window) = rig();
+    play(&mut rig, window, 1..12, SLOW);
+    for time in 20..24 {
+        rig.now += Duration::from_secs(1);
+        rig.connection.on_timeout(rig.now);
+        play(&mut rig, window, time..time + 1, SLOW);
+        let last = frames(rig.updates.last().unwrap());
+        assert!(last.len() == 1 && !last[0].film.key);
+    }
+}
+
+#[test]
+fn a_display_that_cannot_show_films_gets_no_more_of_them() {
+    let (mut rig, window) = rig();
+    let surface = rig.connection.wire(window.0).unwrap();
+    let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.film.key).count();
+    for time in 1..8 {
+        play(&mut rig, window, 20 * time..20 * time + 19, SLOW);
+        rig.tell(&ToApp::Refresh { surface });
+    }
+    assert_eq!(begun(&rig), 3);
+    let pixels = play(&mut rig, window, 300..301, SLOW);
     rest(&mut rig);
     assert_eq!(shown(&rig, window.0), pixels);
 }

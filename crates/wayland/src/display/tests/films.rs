@@ -111,17 +111,17 @@ fn wrong_frames_are_refused_with_their_update_and_a_fresh_one_heals_it() {
 }
 
 #[test]
-fn a_fresh_content_and_a_long_silence_end_films() {
-    for silence in [false, true] {
+fn a_fresh_content_and_64_updates_without_a_frame_end_films() {
+    for (fresh, silence, over) in [(true, 0, true), (false, 63, false), (false, 64, true)] {
         let mut window = Window::new();
         let frame = window.frame(120, true);
         assert!(!window.show(1, &[frame], false));
-        match silence {
-            false => assert!(!window.show(2, &[], true)),
-            true => (0..64).for_each(|count| assert!(!window.show(count, &[], false))),
+        if fresh {
+            assert!(!window.show(2, &[], true));
         }
+        (0..silence).for_each(|count| assert!(!window.show(count, &[], false)));
         let next = window.frame(130, false);
-        assert!(window.show(99, &[next], false));
+        assert_eq!(window.show(99, &[next], false), over, "{silence}");
     }
 }
 
