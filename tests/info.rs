@@ -108,7 +108,8 @@ fn session(sway: &Sway) -> (Program, Program, Link) {
     (host, attach, link)
 }
 
-fn info(home: &Home) -> Vec<Value> {
+/// What both sides tell, the app side first.
+pub(crate) fn info(home: &Home) -> Vec<Value> {
     let text = home.wayferry().args(["info", "--json"]).run();
     serde_json::from_slice(&text).expect("a JSON array")
 }

@@ -154,7 +154,7 @@ pub(crate) fn through(
 }
 
 /// Waits until the program is there, then makes its picture one that stays.
-fn pose(scene: &Scene, sway: &Sway, desk: &Picture, pointer: &mut Pointer) {
+pub(crate) fn pose(scene: &Scene, sway: &Sway, desk: &Picture, pointer: &mut Pointer) {
     let (width, height) = sway.size();
     pointer.move_to(width - 1, height - 1);
     sway.window(scene.name, |window| window.focused);

@@ -63,6 +63,8 @@ fn a_film_is_shown_while_it_moves_and_exact_when_it_rests() {
             shown.client.draw(shown.pane, &image).unwrap();
             shown.client.wait_frame(shown.pane).unwrap();
         }
+        let info = far.info();
+        assert!(info.contains("\"films\": 1"), "{info}");
         let size = Some((image.width(), image.height()));
         let mut commits = 0;
         let exact = watch.find(|stamped| match &stamped.event {

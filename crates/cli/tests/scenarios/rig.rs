@@ -76,6 +76,13 @@ impl Far {
         Shown { client, pane, surface: shown.expect("the window on the stage").surface }
     }
 
+    /// What `wayferry info` says of the host.
+    pub(crate) fn info(&self) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wayferry"));
+        command.args(["info", "--json"]).env("XDG_RUNTIME_DIR", self.directory.0.join("host"));
+        String::from_utf8(command.output().expect("wayferry").stdout).expect("text")
+    }
+
     /// The session's program ends, so both sides must, without a word.
     pub(crate) fn end(mut self) {
         self.leash = None;
