@@ -51,7 +51,7 @@ checks:
 	scripts/check-layers
 	scripts/check-licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --package wayferry-wayland --no-default-features --all-targets --locked -- -D warnings
+	cargo clippy --package wayferry --package wayferry-wayland --no-default-features --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: fuzz
