@@ -9,6 +9,7 @@
 
 mod config;
 mod error;
+mod insist;
 mod intake;
 mod listener;
 mod meter;
@@ -112,6 +113,7 @@ impl Established {
         let pump = pump::Pump::new(connection.clone(), Arc::clone(&shared), kicked, options.open_timeout);
         tokio::spawn(pump.run(guests.pass()));
         tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
+        tokio::spawn(insist::run(connection.clone(), guests.clone(), Arc::clone(&shared.meter)));
         // Both sides demand a certificate, so there is one.
         let certificates =
             connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer>>().ok());

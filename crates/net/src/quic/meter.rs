@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use noq::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics, CubicConfig};
 use noq_proto::RttEstimator;
+use tokio::sync::Notify;
 use wayferry_congestion::{CopaFactory, Shared};
 use wayferry_proto::LinkState;
 
@@ -24,6 +25,8 @@ use crate::outbox::{Level, Outbox};
 /// What is known of the sending side of one connection.
 pub(super) struct Meter {
     state: Mutex<State>,
+    /// An acknowledgement is waited for again.
+    begun: Notify,
     outbox: Arc<Outbox>,
 }
 
@@ -39,6 +42,8 @@ struct State {
     backlog: Backlog,
     /// Everything that was ever written is acknowledged.
     quiet: bool,
+    /// Since when an acknowledgement is waited for.
+    waits: Option<Instant>,
     level: Level,
     figures: Figures,
     /// The last packet that was declared lost.
@@ -63,7 +68,11 @@ pub(super) struct Figures {
 
 impl Meter {
     pub(super) fn new(outbox: Arc<Outbox>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State { quiet: true, ..State::default() }), outbox })
+        Arc::new(Self {
+            state: Mutex::new(State { quiet: true, ..State::default() }),
+            begun: Notify::new(),
+            outbox,
+        })
     }
 
     /// `bytes` were written to a stream.
@@ -88,6 +97,17 @@ impl Meter {
         self.lock().quiet
     }
 
+    /// How long an acknowledgement has been waited for, and how long a round trip takes; `None` when none is.
+    pub(super) fn waits(&self) -> Option<(Duration, Duration)> {
+        let state = self.lock();
+        state.waits.map(|since| (since.elapsed(), state.figures.rtt))
+    }
+
+    /// Comes back when an acknowledgement begins to be waited for.
+    pub(super) async fn begun(&self) {
+        self.begun.notified().await;
+    }
+
     pub(super) fn figures(&self) -> Figures {
         self.lock().figures
     }
@@ -100,9 +120,13 @@ impl Meter {
         self.outbox.publish(&mut state.level, counted, unsent, link.ahead());
     }
 
-    fn on_sent(&self, bytes: u64) {
+    fn on_sent(&self, now: Instant, bytes: u64) {
         let mut state = self.lock();
         state.quiet = false;
+        if state.waits.is_none() {
+            state.waits = Some(now);
+            self.begun.notify_one();
+        }
         state.figures.sent_packets += 1;
         // A packet above the path's MTU is a probe: padding, no data.
         if bytes <= state.mtu {
@@ -130,9 +154,10 @@ impl Meter {
         state.unsent += bytes.saturating_sub(PACKET_OVERHEAD);
     }
 
-    fn on_acks(&self, in_flight: u64, ran_dry: bool, controller: &dyn Controller) {
+    fn on_acks(&self, now: Instant, in_flight: u64, ran_dry: bool, controller: &dyn Controller) {
         let mut state = self.lock();
         let metrics = controller.metrics();
+        state.waits = (in_flight > 0).then_some(now);
         state.figures.window = metrics.congestion_window;
         state.figures.rate = metrics.bandwidth_estimate.map(|bits| bits / 8);
         if ran_dry {
@@ -215,7 +240,7 @@ impl Controller for Metered {
     }
 
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        self.meter.on_sent(bytes.into());
+        self.meter.on_sent(now, bytes.into());
         self.inner.on_packet_sent(now, bytes, pn);
     }
 
@@ -238,7 +263,7 @@ impl Controller for Metered {
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_acked: Option<u64>) {
         self.inner.on_end_acks(now, in_flight, app_limited, largest_acked);
-        self.meter.on_acks(in_flight, app_limited, &*self.inner);
+        self.meter.on_acks(now, in_flight, app_limited, &*self.inner);
         if let Some(copa) = &self.copa {
             self.meter.on_path(copa);
         }
@@ -420,5 +445,22 @@ mod tests {
         rig.controller = rig.controller.clone_box();
         rig.send(&[1200]);
         assert!(rig.outbox.unsent() < 5000);
+    }
+
+    #[test]
+    fn waiting_begins_with_the_first_packet_and_again_with_each_answer() {
+        let mut rig = Rig::new();
+        assert_eq!(rig.meter.waits(), None);
+        let second = Duration::from_secs(1);
+        rig.now -= 3 * second;
+        rig.send(&[1200]);
+        rig.now += second;
+        rig.send(&[1200]);
+        assert!(rig.meter.waits().unwrap().0 >= 3 * second);
+        rig.now += second;
+        rig.controller.on_end_acks(rig.now, 1200, false, Some(0));
+        assert!((second..2 * second).contains(&rig.meter.waits().unwrap().0));
+        rig.controller.on_end_acks(rig.now, 0, true, Some(1));
+        assert_eq!(rig.meter.waits(), None);
     }
 }

@@ -36,6 +36,12 @@ impl Guests {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint);
     }
 
+    /// Tells all connections that what they have learnt of their paths may not be so any more.
+    pub(super) fn network_changed(&self) {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.iter().for_each(|endpoint| endpoint.handle_network_change(None));
+    }
+
     /// Held by a task that wants to finish closing its connection; `None` when the end has begun.
     pub(super) fn pass(&self) -> Option<mpsc::Sender<()>> {
         self.alive.upgrade()

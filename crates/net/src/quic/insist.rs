@@ -1,0 +1,77 @@
+//! Asking a silent peer again and again.
+//!
+//! QUIC asks half as often each time, down to every two seconds (RFC 9002 §6.2.1), so a link that was away for three
+//! would seem away for one and a half more. Here a connection that waits for an acknowledgement longer than usual is
+//! told that the network changed, which takes those pauses back: a few small packets a second, for a while. It sends
+//! nothing itself and does not judge whether the peer is gone.
+//!
+//! Invariant: nothing happens while nothing is waited for.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noq::Connection;
+use tokio::time::sleep;
+
+use super::meter::Meter;
+use super::runtime::Guests;
+
+/// Runs until the connection is over.
+pub(super) async fn run(connection: Connection, guests: Guests, meter: Arc<Meter>) {
+    let mut closed = pin!(connection.closed());
+    loop {
+        let pause = async {
+            match meter.waits() {
+                Some((waits, usual)) => sleep(pause(waits, usual)).await,
+                None => meter.begun().await,
+            }
+        };
+        tokio::select! {
+            () = pause => {}
+            _ = closed.as_mut() => return,
+        }
+        if meter.waits().is_some_and(|(waits, usual)| waits >= usual + LATE) {
+            guests.network_changed();
+        }
+    }
+}
+
+/// How long to leave a connection alone that has waited for so long, when a round trip is as long as is `usual`.
+fn pause(waits: Duration, usual: Duration) -> Duration {
+    let late = usual + LATE;
+    if waits < late {
+        late - waits
+    } else if waits < EAGER {
+        OFTEN.max(usual)
+    } else {
+        SELDOM.max(usual)
+    }
+}
+
+/// An acknowledgement that takes so much longer than a round trip is late.
+const LATE: Duration = Duration::from_millis(100);
+
+/// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep.
+const OFTEN: Duration = Duration::from_millis(50);
+const EAGER: Duration = Duration::from_secs(10);
+const SELDOM: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_late_answer_is_waited_for_then_asked_for_often_then_seldom() {
+        assert_eq!(pause(ms(0), ms(50)), ms(150));
+        assert_eq!(pause(ms(140), ms(50)), ms(10));
+        assert_eq!(pause(ms(150), ms(50)), ms(50));
+        assert_eq!(pause(ms(9_999), ms(20)), ms(50));
+        assert_eq!(pause(ms(10_000), ms(20)), ms(250));
+        assert_eq!(pause(ms(20_000), ms(600)), ms(600), "no more often than answers can come");
+    }
+}
