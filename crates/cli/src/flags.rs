@@ -285,6 +285,9 @@ pub(crate) struct CompressionFlags {
     /// Use this picture instead of generated text and a generated photograph.
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
+    /// Write the results to FILE as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

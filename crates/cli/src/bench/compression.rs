@@ -7,12 +7,13 @@ use std::fs::File;
 use std::io::{BufReader, Error as IoError, ErrorKind};
 use std::path::Path;
 
+use serde_json::{Value, json};
 use wayferry_scenes::codec::Codec;
 use wayferry_scenes::{Canvas, Color, Frame, Scene, Sequence, photograph};
 
 use super::pixels::{Wayferry, cpu_time};
 use super::progress::Bar;
-use super::share;
+use super::{document, round, share, write_text};
 use crate::error::Error;
 use crate::flags::{Compress, CompressionFlags};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(flags: &CompressionFlags) -> Result<u8, Error> {
         Some(path) => vec![("picture", read_png(path)?)],
         None => vec![("text", text()), ("photograph", photograph(1920, 1080, SEED))],
     };
-    let mut bar = Bar::new();
+    let (mut bar, mut rows) = (Bar::new(), Vec::new());
     println!(
         "{:<12}{:<10}{:>10}{:>11}{:>11}{:>11}{:>11}  ms on {} Mbit/s",
         "content", "setting", "bytes", "encode", "send", "decode", "sum", flags.rate
@@ -46,11 +47,16 @@ pub(crate) fn run(flags: &CompressionFlags) -> Result<u8, Error> {
         for cost in &costs {
             println!("{}", line(name, *cost, flags.rate));
         }
-        if let Some(best) = best(&costs, flags.rate) {
+        let soonest = best(&costs, flags.rate);
+        if let Some(best) = soonest {
             println!("{name}: `--compress {}` shows it soonest", word(best.compress));
         }
+        rows.extend(costs.iter().map(|cost| row(name, *cost, flags.rate, soonest == Some(*cost))));
     }
-    Ok(0)
+    match &flags.json {
+        Some(path) => write_text(path, &format!("{:#}\n", document(&rows))).map(|()| 0),
+        None => Ok(0),
+    }
 }
 
 fn settings() -> impl Iterator<Item = Compress> {
@@ -131,6 +137,20 @@ fn line(name: &str, cost: Cost, rate: f64) -> String {
     )
 }
 
+fn row(name: &str, cost: Cost, rate: f64, soonest: bool) -> Value {
+    json!({
+        "content": name,
+        "setting": word(cost.compress),
+        "rate_mbps": rate,
+        "bytes": cost.bytes,
+        "encode_ms": round(cost.encode_ms),
+        "send_ms": round(cost.send_ms(rate)),
+        "decode_ms": round(cost.decode_ms),
+        "sum_ms": round(cost.sum_ms(rate)),
+        "soonest": soonest,
+    })
+}
+
 /// A page of text.
 fn text() -> Canvas {
     let scene = Scene::new(Sequence::Term, SEED);
@@ -201,6 +221,14 @@ mod tests {
             [1.0, 100.0, 2000.0, 100_000.0].map(|rate| best(&costs, rate).map(|cost| word(cost.compress)));
         assert_eq!(found.map(Option::unwrap_or_default), ["zstd=9", "zstd=1", "lz4", "none"]);
         assert_eq!(costs[0].sum_ms(64.0), 1.0 + 1000.0 + 0.5);
+    }
+
+    #[test]
+    fn a_row_says_what_the_line_says() {
+        let value = row("text", cost(Compress::Zstd(3), 1e6, 10.0), 20.0, true);
+        assert_eq!((&value["content"], &value["setting"]), (&json!("text"), &json!("zstd=3")));
+        assert_eq!((&value["send_ms"], &value["sum_ms"]), (&json!(400.0), &json!(415.0)));
+        assert_eq!(value["soonest"], json!(true));
     }
 
     #[test]
