@@ -19,6 +19,7 @@ use crate::content::{Content, Layout};
 use crate::fidelity::Fidelity;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
+use crate::making::Making;
 use crate::motion::Motion;
 use crate::region::Region;
 use crate::scroll::{self, Shifts};
@@ -34,6 +35,8 @@ pub struct Draft {
     /// How well the display side knows the past.
     pub(crate) fidelity: Fidelity,
     pub(crate) motion: Motion,
+    /// The last update, while chunks of it are still to be made from the content.
+    pub(crate) making: Option<Making>,
 }
 
 /// What lies between two contents.
@@ -59,6 +62,7 @@ impl Draft {
             last: None,
             fidelity: Fidelity::default(),
             motion: Motion::default(),
+            making: None,
         }
     }
 
@@ -78,7 +82,8 @@ impl Draft {
         self.present.fresh
     }
 
-    /// As [`Content::absorb`]; what changes is noted for the next update.
+    /// As [`Content::absorb`]; what changes is noted for the next update. An update that is being made is given up:
+    /// the draft then is as after [`Self::renew`].
     ///
     /// # Panics
     /// When the layout was made for another size or format.
@@ -92,6 +97,7 @@ impl Draft {
         damage: &Region,
         read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Region, E> {
+        self.give_up();
         let Level { changed, before, fresh, folded, .. } = &mut self.present;
         let before = (!*fresh).then_some(before);
         let result = self.content.absorb_keeping(layout, damage, before, read);
@@ -104,7 +110,7 @@ impl Draft {
         result
     }
 
-    /// Takes over a whole content. One of another size or format makes the draft fresh.
+    /// Takes over a whole content, as [`Self::absorb`]. One of another size or format makes the draft fresh.
     pub fn replace(&mut self, content: Content) {
         let (size, format) = (content.size(), content.format());
         if (size, format) != (self.content.size(), self.content.format()) {
@@ -130,6 +136,24 @@ impl Draft {
         self.last = None;
         self.fidelity = Fidelity::default();
         self.motion = Motion::default();
+        self.making = None;
+    }
+
+    /// Whether an update has begun of which chunks are still to be made, see [`Encoder::step`](crate::Encoder::step).
+    pub fn is_making(&self) -> bool {
+        self.making.is_some()
+    }
+
+    /// How many pixels of that are left to encode.
+    pub fn unmade(&self) -> u64 {
+        self.making.as_ref().map_or(0, Making::pixels)
+    }
+
+    /// An update of which chunks are still to be made will not be: nobody knows what the display side has.
+    pub(crate) fn give_up(&mut self) {
+        if self.is_making() {
+            self.renew();
+        }
     }
 
     /// Whether the film of this number goes on; what was kept to make its frames is of no more use if not.
@@ -183,7 +207,7 @@ impl Draft {
 
     /// Whether the past is all there is: nothing waits for an update.
     pub(crate) fn is_settled(&self) -> bool {
-        self.present.changed.is_empty() && !self.present.fresh
+        self.present.changed.is_empty() && !self.present.fresh && !self.is_making()
     }
 
     /// Whether [`Self::take_back`] would do anything. Not with frames of films, which later ones build upon.
@@ -196,6 +220,8 @@ impl Draft {
     /// `false` when there is none.
     pub fn take_back(&mut self) -> bool {
         let Some(last) = self.last.take() else { return false };
+        // Nothing of it has been made, or all.
+        self.making = None;
         let present = &mut self.present;
         present.fresh = last.fresh;
         present.folded |= last.folded || !(present.changed.is_empty() || last.changed.is_empty());

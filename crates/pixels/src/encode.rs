@@ -2,12 +2,13 @@
 //!
 //! The draft says what to copy and what to paint; rectangles are cut into cells, and cells are packed into
 //! chunks, every one of which is compressed by itself. No state of a compressor outlives a chunk; only its
-//! memory is reused. Threads take one section of the cells after the other. Frames of films, which somebody else
+//! memory is reused. Threads take one section of the cells after the other. A large update can be made in steps, each of
+//! which is an update of its own, so that nothing else has to wait for all of it. Frames of films, which somebody else
 //! makes and which build upon each other, go in front, in chunks of their own that stay in their order.
 //!
 //! The one invariant: the chunks of a call turn the draft's past into its content but for what is counted as lossy,
 //! those without frames in any order; none is longer than [`MAX_CHUNK`], and they do not depend on the number of
-//! threads.
+//! threads. Those of steps do the same in their sequence.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use zstd_safe::{CCtx, CParameter};
 
-use crate::chunk::{self, Codec, Copy, MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIES, MAX_CHUNK_RECTS};
+use crate::chunk::{self, Codec, Copy, MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_RECTS};
 use crate::classify::{Cell, Class, Classifier};
 use crate::compose::Composer;
 use crate::content::Content;
@@ -23,6 +24,7 @@ use crate::draft::{Draft, Plan};
 use crate::film::{self, Films, Frame};
 use crate::geometry::Rect;
 use crate::jpeg::{self, Compressor};
+use crate::making::{Making, Section, Work, fitting};
 use crate::motion::{Film, Motion};
 use crate::triage::{self, Allowance, Parts, Picture};
 
@@ -85,10 +87,8 @@ impl Encoder {
 
     /// As [`Self::encode`], telling somebody which thread does what.
     pub fn encode_watched(&mut self, draft: &mut Draft, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
-        let plan = draft.plan();
-        draft.motion = Motion::default();
-        let parts = Parts::exact(&plan.rects);
-        self.update(draft, &plan, &parts, Duration::ZERO, watch)
+        self.begin(draft);
+        self.finish(draft, watch)
     }
 
     /// As [`Self::encode`], but what is predicted to cost more than is allowed is lossy for now:
@@ -101,8 +101,26 @@ impl Encoder {
         films: Option<&mut dyn Films>,
         watch: Option<&dyn Watch>,
     ) -> Vec<Vec<u8>> {
+        self.begin_within(draft, allowance, films);
+        self.finish(draft, watch)
+    }
+
+    /// Begins what [`Self::encode`] does at once: [`Self::step`] and [`Self::finish`] make the chunks. The draft counts
+    /// the update as the last one from now on. Whatever changes the draft's content before the last chunk is made gives the
+    /// update up, and the next one says everything.
+    pub fn begin(&mut self, draft: &mut Draft) {
+        draft.give_up();
         let plan = draft.plan();
-        let Some(worker) = self.workers.first_mut() else { return Vec::new() };
+        draft.motion = Motion::default();
+        let parts = Parts::exact(&plan.rects);
+        self.hold(draft, plan, parts, Duration::ZERO);
+    }
+
+    /// Begins what [`Self::encode_within`] does at once, as [`Self::begin`]. Frames of films are made already.
+    pub fn begin_within(&mut self, draft: &mut Draft, allowance: &Allowance, films: Option<&mut dyn Films>) {
+        draft.give_up();
+        let plan = draft.plan();
+        let Some(worker) = self.workers.first_mut() else { return };
         let frames = frames(draft, &plan, &mut worker.classifier, allowance, films);
         let spent: usize = frames.iter().map(|frame| frame.data.len()).sum();
         // What is beside a film does not become a preview because of it.
@@ -111,7 +129,28 @@ impl Encoder {
         let rects = film::outside(&plan.rects, &frames);
         let mut parts = Parts::of(draft.content(), &rects, &mut worker.classifier, &left);
         parts.frames = frames;
-        self.update(draft, &plan, &parts, allowance.now, watch)
+        self.hold(draft, plan, parts, allowance.now);
+    }
+
+    /// The next chunks of the update that has begun: those of [`Self::slice`] pixels, about. They are for an update of
+    /// their own, after that of the step before; chunks of several steps may also go together. None when none has begun, and
+    /// [`Draft::is_making`] says whether there are more. With a second step to come, the update cannot be taken back.
+    pub fn step(&mut self, draft: &mut Draft, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
+        let chunks = self.make(draft, self.slice(), watch);
+        if draft.is_making() {
+            draft.forget_last();
+        }
+        chunks
+    }
+
+    /// All chunks that are left of the update that has begun.
+    pub fn finish(&mut self, draft: &mut Draft, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
+        self.make(draft, u64::MAX, watch)
+    }
+
+    /// How many pixels [`Self::step`] takes at once: a few milliseconds' work.
+    pub fn slice(&self) -> u64 {
+        self.section() * self.workers.len() as u64
     }
 
     /// More about what the display side has previews of, about as much as is allowed: text and plain colours exactly,
@@ -121,7 +160,7 @@ impl Encoder {
         let mut fidelity = std::mem::take(&mut draft.fidelity);
         let parts = Parts::better(draft.content(), &mut fidelity, &mut worker.classifier, allowance);
         draft.fidelity = fidelity;
-        self.add(draft, &parts, allowance.now)
+        self.add(draft, parts, allowance.now)
     }
 
     /// Makes lossy pixels exact that have not changed for a moment, about as many as is allowed. An update for the
@@ -131,8 +170,8 @@ impl Encoder {
             return Vec::new();
         }
         let parts = Parts::rest(draft.content(), &draft.fidelity, self.rest_rate, allowance);
-        let chunks = self.add(draft, &parts, allowance.now);
         let pixels: u64 = parts.exact.iter().map(|rect| rect.area()).sum();
+        let chunks = self.add(draft, parts, allowance.now);
         let bytes: usize = chunks.iter().map(Vec::len).sum();
         if let Some(rate) = (bytes as u64 * 1000).checked_div(pixels) {
             self.rest_rate = (3 * self.rest_rate + rate) / 4;
@@ -140,54 +179,63 @@ impl Encoder {
         chunks
     }
 
-    fn update(
-        &mut self,
-        draft: &mut Draft,
-        plan: &Plan,
-        parts: &Parts,
-        now: Duration,
-        watch: Option<&dyn Watch>,
-    ) -> Vec<Vec<u8>> {
-        let mut chunks = Vec::new();
-        parts.frames.iter().for_each(|frame| frame.write(&mut chunks));
-        chunks.extend(self.run(draft.content(), &plan.copies, parts, watch));
+    /// Lets the draft hold an update of these parts, and count it as the last one.
+    fn hold(&self, draft: &mut Draft, plan: Plan, parts: Parts, now: Duration) {
+        let size = draft.content().size();
         let mut fidelity = draft.fidelity.clone();
-        fidelity.copied(draft.content().size(), &plan.copies, now);
+        fidelity.copied(size, &plan.copies, now);
         if !(parts.lossy.is_empty() && parts.frames.is_empty()) {
             fidelity.beat(now);
         }
-        parts.note(draft.content().size(), &mut fidelity, now);
+        parts.note(size, &mut fidelity, now);
         draft.encoded(fidelity);
         if !parts.frames.is_empty() {
             draft.forget_last();
         }
+        draft.making = Some(Making::new(plan.copies, parts, self.section()));
+    }
+
+    /// Pixels that are encoded as one piece of work: enough to be worth another thread, few enough for two milliseconds or
+    /// three. Updates up to this stay on the caller's thread.
+    fn section(&self) -> u64 {
+        match self.compression {
+            Compression::None | Compression::Lz4 => 256 << 10,
+            // It takes longer; and its chunks can be shorter before that costs a hundredth of their bytes.
+            Compression::Zstd(_) => 128 << 10,
+        }
+    }
+
+    /// Takes about so many pixels of the update that has begun.
+    fn make(&mut self, draft: &mut Draft, room: u64, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
+        let Some(mut making) = draft.making.take() else { return Vec::new() };
+        let mut chunks = Vec::new();
+        making.take_frames().iter().for_each(|frame| frame.write(&mut chunks));
+        chunks.extend(self.run(draft.content(), &mut making, room, watch));
+        draft.making = Some(making).filter(|making| !making.is_done());
         chunks
     }
 
     /// An update on top of the last one, which is not to be taken back any more.
-    fn add(&mut self, draft: &mut Draft, parts: &Parts, now: Duration) -> Vec<Vec<u8>> {
+    fn add(&mut self, draft: &mut Draft, parts: Parts, now: Duration) -> Vec<Vec<u8>> {
         if parts.is_empty() {
             return Vec::new();
         }
         draft.forget_last();
         draft.motion.pass(now);
-        let chunks = self.run(draft.content(), &[], parts, None);
         let size = draft.content().size();
         parts.note(size, &mut draft.fidelity, now);
-        chunks
+        let mut making = Making::new(Vec::new(), parts, self.section());
+        self.run(draft.content(), &mut making, u64::MAX, None)
     }
 
     fn run(
         &mut self,
         content: &Content,
-        copies: &[Copy],
-        parts: &Parts,
+        making: &mut Making,
+        room: u64,
         watch: Option<&dyn Watch>,
     ) -> Vec<Vec<u8>> {
-        // What is lossy is what the user waits for.
-        let mut work: Vec<Work<'_>> = parts.lossy.iter().map(Work::Lossy).collect();
-        work.extend(sections(copies, &parts.exact).into_iter().map(Work::Exact));
-        self.share(&Job { content, work, next: AtomicUsize::new(0), watch })
+        self.share(&Job { content, work: making.take(room), next: AtomicUsize::new(0), watch })
     }
 
     fn share(&mut self, job: &Job<'_>) -> Vec<Vec<u8>> {
@@ -261,18 +309,6 @@ struct Job<'a> {
     watch: Option<&'a dyn Watch>,
 }
 
-/// A piece of work.
-enum Work<'a> {
-    Exact(Section<'a>),
-    Lossy(&'a Picture),
-}
-
-/// A part of an update, which is encoded without regard to the others.
-struct Section<'a> {
-    copies: &'a [Copy],
-    cells: &'a [Rect],
-}
-
 /// Chunks of the sections that one thread took, by section.
 type Done = Vec<(usize, Vec<Vec<u8>>)>;
 
@@ -285,31 +321,6 @@ fn worker_thread<'scope, 'env>(
 ) -> Option<ScopedJoinHandle<'scope, Done>> {
     let named = std::thread::Builder::new().name(format!("encode {index}"));
     named.spawn_scoped(scope, move || worker.work(job, index)).ok()
-}
-
-/// Cuts an update into sections of about [`SECTION`] pixels. Copies go to the front, with the first cells.
-fn sections<'a>(copies: &'a [Copy], cells: &'a [Rect]) -> Vec<Section<'a>> {
-    let mut sections = Vec::new();
-    let (mut copies, mut cells) = (copies, cells);
-    while !(copies.is_empty() && cells.is_empty()) {
-        let (own, rest) = copies.split_at(copies.len().min(MAX_CHUNK_COPIES));
-        let room = if rest.is_empty() { SECTION } else { 0 };
-        let (taken, behind) = cells.split_at(fitting(cells, |cell| cell.area(), room));
-        sections.push(Section { copies: own, cells: taken });
-        (copies, cells) = (rest, behind);
-    }
-    sections
-}
-
-/// How many items weigh at most `room`: at least one if there is any room.
-fn fitting<T>(items: &[T], weigh: impl Fn(&T) -> u64, room: u64) -> usize {
-    let mut weight = 0;
-    let fits = |item: &&T| {
-        let before = weight;
-        weight += weigh(item);
-        before < room && (before == 0 || weight <= room)
-    };
-    items.iter().take_while(fits).count()
 }
 
 /// What one thread needs.
@@ -544,10 +555,6 @@ const MAX_THREADS: usize = 64;
 
 /// What making pixels exact is taken to cost at first: twice what photographs need.
 const REST_RATE: u64 = 1500;
-
-/// Pixels that are encoded as one piece of work: enough to be worth another thread, few enough that a window
-/// of ordinary size keeps four threads busy. Updates up to this stay on the caller's.
-const SECTION: u64 = 256 << 10;
 
 /// Pixels up to which a chunk is made in two ways.
 const FEW_PIXELS: u64 = 16 << 10;

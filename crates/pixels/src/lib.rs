@@ -31,6 +31,7 @@ pub mod film;
 mod format;
 mod geometry;
 mod jpeg;
+mod making;
 pub mod map;
 mod motion;
 mod octets;

@@ -108,6 +108,26 @@ impl Pair {
         self.deliver(chunks, salt)
     }
 
+    /// As [`Self::send`], but in updates of a step each, or several.
+    fn send_in_steps(&mut self, bytes: u64, salt: u64) {
+        let allowance = self.allow(bytes);
+        self.encoder.begin_within(&mut self.draft, &allowance, Some(&mut self.codec));
+        let mut gathered = Vec::new();
+        for turn in 0.. {
+            gathered.extend(match salt.rotate_right(turn) % 8 {
+                0 => self.encoder.finish(&mut self.draft, None),
+                _ => self.encoder.step(&mut self.draft, None),
+            });
+            let last = !self.draft.is_making();
+            if last || salt.rotate_left(turn) % 4 > 0 {
+                self.deliver(std::mem::take(&mut gathered), salt);
+            }
+            if last {
+                break;
+            }
+        }
+    }
+
     fn improve(&mut self, bytes: u64) -> usize {
         let allowance = self.allow(bytes);
         let chunks = self.encoder.improve(&mut self.draft, &allowance);
@@ -170,7 +190,7 @@ fn play(story: &Story) -> Result<(), TestCaseError> {
                 absorb(&mut pair.draft, &picture, &PLAIN, &Region::from(rect));
             }
             Step::Send(bytes, salt) => {
-                pair.send(bytes, salt);
+                pair.send_in_steps(bytes, salt);
                 sent.clone_from(&picture.bytes);
             }
             Step::Film(rect, times) => {

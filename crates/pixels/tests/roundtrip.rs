@@ -4,11 +4,13 @@
 
 mod program;
 
+use std::time::Duration;
+
 use program::{Buffer, PLAIN, Paint, Picture, absorb, paint, rect, shuffle};
 use proptest::prelude::*;
 use wayferry_pixels::{
-    Compression, Content, Decoder, Draft, Encoder, Format, Layout, MAX_CHUNK, Opened, Rect, Region, Size,
-    Watch,
+    Allowance, Compression, Content, Decoder, Draft, Encoder, Format, Layout, MAX_CHUNK, Opened, Rect,
+    Region, Size, Wants, Watch,
 };
 
 #[derive(Clone, Debug)]
@@ -215,6 +217,79 @@ proptest! {
         prop_assert!(theirs.pixels() == draft.content().pixels());
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// In steps, each an update of its own, the display side gets the same content, whenever the steps are made.
+    #[test]
+    fn steps_give_the_same_content(
+        (mut draft, mut theirs) in large(), threads in 1..4usize, at_once in 1..9usize, salt in any::<u64>(),
+    ) {
+        let whole = Encoder::new(Compression::Lz4).encode(&mut draft);
+        prop_assert!(draft.take_back());
+        let mut encoder = Encoder::new(Compression::Lz4).with_threads(threads);
+        encoder.begin(&mut draft);
+        prop_assert!(draft.is_making() && draft.changed().is_empty() && !draft.is_fresh());
+        let mut all = Vec::new();
+        for step in 1.. {
+            let before = draft.unmade();
+            let mut chunks = match step == at_once {
+                true => encoder.finish(&mut draft, None),
+                false => encoder.step(&mut draft, None),
+            };
+            prop_assert!(step == at_once || before - draft.unmade() <= encoder.slice());
+            all.extend(chunks.iter().cloned());
+            shuffle(&mut chunks, salt);
+            Decoder::new().apply(&mut theirs, &chunks).unwrap();
+            if !draft.is_making() {
+                prop_assert_eq!(draft.can_take_back(), step == 1);
+                break;
+            }
+        }
+        prop_assert!(theirs.pixels() == draft.content().pixels());
+        prop_assert!(all == whole, "the same chunks, too");
+        prop_assert_eq!(draft.unmade(), 0);
+    }
+}
+
+/// What changes the content while an update of it is being made gives that up: the next one says everything.
+#[test]
+fn an_update_is_given_up_when_the_content_changes_under_it() {
+    let size = Size::new(700, 700).unwrap();
+    let begun = |encoder: &mut Encoder| {
+        let mut draft = drawn(size, Paint::Noise(1));
+        encoder.begin(&mut draft);
+        assert!(!encoder.step(&mut draft, None).is_empty() && draft.is_making() && !draft.take_back());
+        assert!(encoder.improve(&mut draft, &ANY).is_empty() && draft.wants() == Wants::default());
+        draft
+    };
+    let mut encoder = Encoder::new(Compression::Lz4);
+    let mut picture = Picture::new(size, Format::Xrgb8888);
+    picture.paint(size.rect(), Paint::Noise(1));
+    picture.paint(Rect::new(9, 9, 9, 9), Paint::Solid(1));
+    for change in 0..3 {
+        let mut draft = begun(&mut encoder);
+        match change {
+            0 => drop(absorb(&mut draft, &picture, &PLAIN, &Region::from(Rect::new(9, 9, 9, 9)))),
+            1 => draft.renew(),
+            _ => encoder.begin(&mut draft),
+        }
+        assert_eq!((draft.is_fresh(), draft.is_making()), (change < 2, change == 2));
+        let chunks = match change {
+            2 => encoder.finish(&mut draft, None),
+            _ => encoder.encode(&mut draft),
+        };
+        let mut theirs = Content::new(size, Format::Xrgb8888);
+        Decoder::new().apply(&mut theirs, &chunks).unwrap();
+        assert!(theirs.pixels() == draft.content().pixels());
+    }
+    let mut draft = drawn(size, Paint::Noise(1));
+    encoder.begin(&mut draft);
+    assert!(draft.take_back() && !draft.is_making() && draft.is_fresh(), "nothing of it was made");
+}
+
+const ANY: Allowance = Allowance { bytes: 1 << 20, quality: 50, now: Duration::from_secs(9) };
 
 /// A watcher sees every byte, small updates stay on the caller's thread, and large ones need not.
 #[test]
