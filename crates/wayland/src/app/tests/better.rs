@@ -73,13 +73,18 @@ fn shown(rig: &Rig, surface: u32) -> Content {
     content.unwrap()
 }
 
+/// Whether there is content that has not left.
+fn waits(rig: &Rig) -> bool {
+    rig.connection.surfaces.values().any(|surface| surface.visible && surface.has_news())
+}
+
 /// Lets the link be idle until nothing is left to do; gives the units that left, and how long it took.
 pub(super) fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
     let (start, mut units) = (rig.now, Vec::new());
     loop {
         match rig.connection.next_timeout() {
             Some(due) => rig.now = rig.now.max(due),
-            None if rig.connection.fidelity().all(|it| it.lossy == 0) => break,
+            None if rig.connection.fidelity().all(|it| it.lossy == 0) && !waits(rig) => break,
             // The link tells that it is idle again.
             None => {}
         }
