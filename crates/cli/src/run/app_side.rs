@@ -71,8 +71,9 @@ pub(crate) struct AppSide<'a> {
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
     offer: Option<Offer>,
-    /// Time spent working since the last update left.
+    /// Time spent working since the last commit left, and whether a part of the next one has.
     worked: Duration,
+    left: bool,
     link: Link,
     listener: Option<Listener>,
     door: Option<Door>,
@@ -148,6 +149,7 @@ impl<'a> AppSide<'a> {
             handle: None,
             offer: None,
             worked: Duration::ZERO,
+            left: false,
             link,
             listener: None,
             door: None,
@@ -290,11 +292,14 @@ impl<'a> AppSide<'a> {
         self.on_timeouts(now);
         self.flush_content(now);
         self.perform_actions();
-        // A commit may be read in one turn and leave in a later one.
+        // A commit may be read in one turn and leave in later ones.
         self.worked += self.clock.now().since(began);
+        self.left |= self.counters.updates > updates;
         if let Some(handle) = &self.handle
-            && self.counters.updates > updates
+            && self.left
+            && !self.connections.values().any(|served| served.core.is_making())
         {
+            self.left = false;
             handle.publish_turn(std::mem::take(&mut self.worked));
         }
     }

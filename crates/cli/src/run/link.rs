@@ -98,7 +98,14 @@ impl Link {
             // How a fast link begins: what comes first need not be lossy there.
             content = content.max(rate / FIRST_PER_SECOND);
         }
-        Credit { content, refinement: self.session.refinement_budget(&link), rtt: link.rtt, rate, films: 0 }
+        Credit {
+            content,
+            refinement: self.session.refinement_budget(&link),
+            rtt: link.rtt,
+            rate,
+            films: 0,
+            encoded: 0,
+        }
     }
 
     /// What the carrier knows of its link.

@@ -37,8 +37,8 @@ impl Served {
             }
             self.core.process(now);
             match state {
-                Ok(ReadState::Progress) => {}
-                Ok(ReadState::WouldBlock) => return,
+                Ok(ReadState::Progress) if !self.core.stalled() => {}
+                Ok(ReadState::Progress | ReadState::WouldBlock) => return,
                 Ok(ReadState::Closed) | Err(_) => return self.core.on_hang_up(),
             }
         }

@@ -18,8 +18,9 @@ use super::flush::PATIENCE;
 const ANY_QUALITY: u8 = 75;
 /// Bytes up to which a picture would be mostly the head of its image.
 const LEAST_IMAGE: u64 = 4096;
-/// Bytes of credit below which a piece would be mostly its own head.
+/// Bytes of credit below which a piece would be mostly its own head, and beyond which it would hold up input.
 const LEAST_PIECE: u64 = 1000;
+const MOST_PIECE: u64 = 128 << 10;
 
 /// How well the display side knows a surface's content, once all that has left is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,9 +130,10 @@ impl Connection {
         let now = self.now.since_start();
         let quality = self.config.lossy.unwrap_or(ANY_QUALITY);
         let allow = |bytes| Allowance { bytes, quality, now };
+        let bytes = self.credit.refinement.min(MOST_PIECE);
         let chunks = match step {
-            Step::Improve => self.encoder.improve(draft, &allow(self.credit.refinement.max(LEAST_IMAGE))),
-            Step::Refine => self.encoder.refine(draft, &allow(self.credit.refinement)),
+            Step::Improve => self.encoder.improve(draft, &allow(bytes.max(LEAST_IMAGE))),
+            Step::Refine => self.encoder.refine(draft, &allow(bytes)),
         };
         surface.films.keep(draft);
         if chunks.is_empty() {

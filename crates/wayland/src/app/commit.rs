@@ -44,7 +44,7 @@ impl Connection {
             self.flush_surface(id)?;
         }
         self.join(id, unsent)?;
-        if barrier { self.flush_surface(id) } else { Ok(()) }
+        if barrier { self.leave(id) } else { Ok(()) }
     }
 
     /// Takes over the pending state: geometry, pixels, buffers.
@@ -145,6 +145,7 @@ impl Connection {
     /// The display side could not paint an update: the whole content leaves again when it is due.
     pub(super) fn refresh(&mut self, surface: WireId) -> Result<(), Fault> {
         let Some(id) = self.objects.by_wire(surface) else { return Ok(()) };
+        self.finish_making()?;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let Some(draft) = &mut surface.draft else { return Ok(()) };
         surface.lost_films += u32::from(draft.films() > 0);

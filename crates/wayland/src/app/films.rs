@@ -19,7 +19,7 @@ pub(super) struct Films {
 
 /// What the frames of one update are made by.
 #[derive(Debug)]
-pub(super) struct Making<'a> {
+pub(super) struct Maker<'a> {
     pub(super) films: &'a mut Films,
     /// How many share the link.
     pub(super) count: usize,
@@ -54,7 +54,7 @@ impl Films {
     }
 }
 
-impl film::Films for Making<'_> {
+impl film::Films for Maker<'_> {
     fn frame(&mut self, content: &Content, film: Film) -> Option<Vec<u8>> {
         let Film { stream, rect, key } = film;
         let encoders = &mut self.films.encoders;

@@ -11,16 +11,13 @@
 
 use std::time::Duration;
 
-use wayferry_pixels::film::Films;
-use wayferry_pixels::{Allowance, Watch};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
-use crate::action::{Action, Update};
-use crate::message::{ToDisplay, Unit, UnitContent};
+use crate::message::ToDisplay;
 use crate::wire::Arg;
 
-use super::films::Making;
-use super::surface::{Change, Surface, Unsent};
+use super::making::Payer;
+use super::surface::{Change, Surface};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -29,7 +26,7 @@ const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
 /// it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
 /// Content up to this length is not lossy, however little the link takes now.
-const LEAST_ALLOWANCE: u64 = 16 << 10;
+pub(super) const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
 /// Then commits leave only so often; any less often, and it would take longer to notice that the link is back.
@@ -37,14 +34,11 @@ const LATE_PERIOD: Duration = Duration::from_millis(50);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
-const SMALL: u64 = 16 << 10;
+pub(super) const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
 const MAX_SMALL_DEBT: u64 = 256 << 10;
-
-/// Films of one program: each has a codec's memory, some megabytes.
-const MAX_FILMS: usize = 16;
-/// So often may the display side lose a surface's content while films are in it; then it gets no more of them.
-const MAX_LOST_FILMS: u32 = 3;
+/// Pixels of small content, which are encoded in any turn.
+const SMALL_PIXELS: u64 = SMALL / 4;
 
 /// What may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,12 +64,21 @@ pub struct Credit {
     pub rate: Option<u64>,
     /// Films that share it, of all programs.
     pub films: usize,
+    /// Pixels that have been encoded in this turn, by all connections together. Once they are a slice, large content waits
+    /// for the next turn, so that input need not.
+    pub encoded: u64,
 }
 
 impl Credit {
     /// A link that takes anything.
-    pub const ENDLESS: Self =
-        Self { content: u64::MAX, refinement: u64::MAX, rtt: Duration::ZERO, rate: None, films: 0 };
+    pub const ENDLESS: Self = Self {
+        content: u64::MAX,
+        refinement: u64::MAX,
+        rtt: Duration::ZERO,
+        rate: None,
+        films: 0,
+        encoded: 0,
+    };
 
     /// So much was handed over: it waits before everything that comes.
     pub(super) fn spend(&mut self, bytes: u64) {
@@ -111,12 +114,34 @@ impl Connection {
     pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, take_back: &mut TakeBack<'_>) {
         self.now = now;
         self.credit = *credit;
-        if turn == Turn::Better {
-            self.make_better();
-        } else {
-            self.send_due_units(turn, take_back);
+        if self.goes_on(turn) {
+            let step = self.go_on(self.room());
+            self.settle(step);
+            self.process(now);
+        }
+        match turn {
+            Turn::Better if self.making.is_some() => {}
+            Turn::Better => self.make_better(),
+            Turn::First | Turn::Rest => self.send_due_units(turn, take_back),
         }
         *credit = self.credit;
+    }
+
+    /// Whether it is the turn of the commit that is under way: what the user attends to goes before the rest.
+    fn goes_on(&self, turn: Turn) -> bool {
+        let Some(making) = self.making.as_ref().filter(|_| self.end.is_none() && self.room() > 0) else {
+            return false;
+        };
+        match turn {
+            Turn::First => self.is_attended(making.id) || self.now.since(making.began) >= PATIENCE,
+            Turn::Rest => true,
+            Turn::Better => false,
+        }
+    }
+
+    /// How many pixels more may be encoded in this turn.
+    fn room(&self) -> u64 {
+        self.encoder.slice().saturating_sub(self.credit.encoded)
     }
 
     fn send_due_units(&mut self, turn: Turn, take_back: &mut TakeBack<'_>) {
@@ -132,6 +157,12 @@ impl Connection {
         due.retain(|(rank, _)| turn == Turn::Rest || rank.is_first());
         due.sort_unstable();
         for (_, id) in due {
+            if self.making.is_some() {
+                break;
+            }
+            if self.room() == 0 && !self.is_small(id) {
+                continue;
+            }
             self.broke = self.credit.content == 0;
             let waits = self.waits_for_budget(id);
             // What is replaced has been paid for.
@@ -142,12 +173,9 @@ impl Connection {
             if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| paid == 0) {
                 surface.replaced = 0;
             }
-            let step = self.send_unit(id).map(|bytes| {
-                // Without budget it takes a place that it had; what it adds is no debt of small commits.
-                if !waits {
-                    self.pay(bytes.saturating_sub(paid));
-                }
-            });
+            // Without budget it takes a place that it had; what it adds is no debt of small commits.
+            let payer = if waits { Payer::Nobody } else { Payer::Credit(paid) };
+            let step = self.send_unit(id, payer, self.room().max(SMALL_PIXELS));
             self.settle(step);
         }
         self.broke = self.credit.content == 0;
@@ -183,7 +211,7 @@ impl Connection {
         if self.end.is_some() {
             return None;
         }
-        if self.more && !self.stalled() {
+        if self.making.is_some() || (self.more && !self.stalled()) {
             return Some(self.now);
         }
         let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.may_supersede(*id);
@@ -212,7 +240,7 @@ impl Connection {
     }
 
     /// A commit that goes beyond the budget ends it; how far beyond must not hold up the small ones after it.
-    fn pay(&mut self, bytes: u64) {
+    pub(super) fn pay(&mut self, bytes: u64) {
         if self.credit.content == 0 {
             self.small_debt += bytes;
         }
@@ -222,8 +250,11 @@ impl Connection {
     /// Whether the surface's waiting commit must wait for budget. A small one may pass large ones that are on their
     /// way: the session sends it before them, so a typed character does not wait behind a video.
     fn waits_for_budget(&self, id: u32) -> bool {
-        let small = self.surfaces.get(&id).is_some_and(|surface| surface.changed_bytes() <= SMALL);
-        self.broke && !(small && self.small_debt <= MAX_SMALL_DEBT)
+        self.broke && !(self.is_small(id) && self.small_debt <= MAX_SMALL_DEBT)
+    }
+
+    fn is_small(&self, id: u32) -> bool {
+        self.surfaces.get(&id).is_some_and(|surface| surface.changed_bytes() <= SMALL)
     }
 
     fn send_due(&self, id: u32) -> Option<Time> {
@@ -311,11 +342,14 @@ impl Connection {
     /// Sends a surface's waiting commit now, whatever pace and budget say: order demands it. What has left is built upon
     /// and stays.
     pub(super) fn flush_surface(&mut self, id: u32) -> Result<(), Fault> {
-        if self.surfaces.get(&id).is_some_and(|surface| surface.unsent.is_some()) {
-            let bytes = self.send_unit(id)?;
-            self.debt += bytes;
-            self.credit.spend(bytes);
-        }
+        self.leave(id)?;
+        self.finish_making()
+    }
+
+    /// As [`Self::flush_surface`], for what comes last: its pixels may be encoded in the turns that follow.
+    pub(super) fn leave(&mut self, id: u32) -> Result<(), Fault> {
+        self.finish_making()?;
+        self.send_unit(id, Payer::Debt, self.encoder.slice())?;
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.forget_last();
         }
@@ -340,95 +374,11 @@ impl Connection {
         if self.ancestors(child).any(|id| mentions(&id)) { self.flush_tree(child) } else { Ok(()) }
     }
 
-    /// Sends the waiting commit of `id`; returns the bytes of content that left with it.
-    fn send_unit(&mut self, id: u32) -> Result<u64, Fault> {
-        let Some(unsent) = self.surfaces.get_mut(&id).and_then(|surface| surface.unsent.take()) else {
-            return Ok(0);
-        };
-        let mut bytes = 0;
-        if let Some(unit) = self.unit(id, unsent, &mut bytes)? {
-            self.send(&ToDisplay::Unit(unit));
+    /// Begins to send the waiting commit of `id`, if there is one; about `room` pixels are encoded now.
+    fn send_unit(&mut self, id: u32, payer: Payer, room: u64) -> Result<(), Fault> {
+        match self.surfaces.get_mut(&id).and_then(|surface| surface.unsent.take()) {
+            Some(unsent) => self.begin_unit(id, unsent, payer, room),
+            None => Ok(()),
         }
-        Ok(bytes)
-    }
-
-    /// The unit for a commit, its updates queued. `None` when the surface is gone.
-    fn unit(&mut self, id: u32, unsent: Unsent, bytes: &mut u64) -> Result<Option<Unit>, Fault> {
-        if !self.surfaces.contains_key(&id) {
-            return self.give_up(unsent).map(|()| None);
-        }
-        let mut children = Vec::new();
-        for (child, unsent) in unsent.children {
-            children.extend(self.unit(child, unsent, bytes)?);
-            if let Some(child) = self.surfaces.get_mut(&child) {
-                // It is the parent's commit that brings it.
-                child.forget_last();
-            }
-        }
-        let content = self.content(id, unsent.change, bytes);
-        let now = self.now;
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
-        match content {
-            UnitContent::Update(seq)
-                if children.is_empty() && unsent.offset == (0, 0) && surface.can_take_back() =>
-            {
-                surface.last = Some(seq)
-            }
-            _ => surface.forget_last(),
-        }
-        if content != UnitContent::Keep {
-            surface.owed = None;
-        }
-        surface.last_bytes = *bytes;
-        let number = surface.next_unit(now);
-        surface.frames.extend(unsent.frames);
-        let feedback = !unsent.feedback.is_empty();
-        surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
-        let state = unsent.state.into_requests();
-        let surface = surface.wire;
-        Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
-    }
-
-    /// Queues the pixels that the display side lacks.
-    fn content(&mut self, id: u32, change: Change, bytes: &mut u64) -> UnitContent {
-        let room = MAX_FILMS.saturating_sub(self.films());
-        let Some(surface) = self.surfaces.get_mut(&id) else { return UnitContent::Keep };
-        let has_news = surface.has_news();
-        let draft = match (change, &mut surface.draft) {
-            (Change::Unmap, _) => {
-                surface.films.clear();
-                return UnitContent::None;
-            }
-            (Change::New, Some(draft)) if has_news => draft,
-            _ => return UnitContent::Keep,
-        };
-        surface.updates += 1;
-        let watch = self.config.probe.encoding(surface.wire, surface.updates);
-        let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
-        let fresh = draft.is_fresh();
-        let chunks = match self.config.lossy.zip(self.credit.rate) {
-            Some((quality, rate)) => {
-                let left = self.credit.content.saturating_sub(*bytes).max(LEAST_ALLOWANCE);
-                let allowance = Allowance { bytes: left, quality, now: self.now.since_start() };
-                let shows = self.desk.video && surface.lost_films < MAX_LOST_FILMS;
-                let (films, count, now) = (&mut surface.films, self.credit.films, self.now);
-                let mut making = Making { films, count, room, quality, rate, now };
-                let films = shows.then_some(&mut making as &mut dyn Films);
-                self.encoder.encode_within(draft, &allowance, films, watch)
-            }
-            None => self.encoder.encode_watched(draft, watch),
-        };
-        surface.films.keep(draft);
-        let seq = UpdateSeq(surface.updates);
-        *bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
-        self.actions.push_back(Action::Update(Update {
-            surface: SurfaceId(surface.wire.0),
-            seq,
-            size: draft.content().size(),
-            format: draft.content().format(),
-            fresh,
-            chunks,
-        }));
-        UnitContent::Update(seq)
     }
 }

@@ -13,6 +13,7 @@
 //! | `desk` | outputs and seats, answered from the snapshot |
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
+//! | `making` | a commit whose pixels are being encoded |
 //! | `better` | what is lossy becomes exact |
 //! | `films` | pictures that change all the time |
 //! | `stub` | answers for what the attached compositor lacks |
@@ -29,6 +30,7 @@ mod films;
 mod flush;
 mod focus;
 mod keyboard;
+mod making;
 mod memory;
 mod object;
 mod registry;
@@ -58,6 +60,7 @@ use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use self::keyboard::Keyboard;
+use self::making::Making;
 use self::object::{Object, Objects};
 use self::registry::Offer;
 use self::surface::Surface;
@@ -145,6 +148,8 @@ pub struct Connection {
     keyboards: HashMap<u32, Keyboard>,
     focus: focus::Focus,
     encoder: Encoder,
+    /// The commit whose pixels are being encoded.
+    making: Option<Making>,
     actions: VecDeque<Action>,
     blobs: Kept,
     waiting_events: VecDeque<ToApp>,
@@ -186,6 +191,7 @@ impl Connection {
             output: OutBuffer::new(MAX_WAITING_OUT),
             objects: Objects::new(Object::new(display, 1)),
             surfaces: HashMap::new(),
+            making: None,
             offers,
             keyboards: HashMap::new(),
             focus: focus::Focus::default(),
@@ -219,8 +225,8 @@ impl Connection {
     }
 
     /// Handles requests that have arrived, a bounded number at a time so that no program holds up the others or its
-    /// own frames; [`Self::next_timeout`] says at once that there are more. Requests wait while too much of what they
-    /// brought is on its way.
+    /// own frames; [`Self::next_timeout`] says at once that there are more. Requests wait while the connection is
+    /// [stalled](Self::stalled).
     pub fn process(&mut self, now: Time) {
         self.now = now;
         self.more = false;
@@ -238,9 +244,15 @@ impl Connection {
         self.more = true;
     }
 
-    /// Whether [`Self::process`] leaves requests unread because too much of what they brought is on its way.
+    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much of
+    /// what requests brought is on its way.
     pub fn stalled(&self) -> bool {
-        self.debt > MAX_DEBT || self.sent - self.consumed > MAX_AHEAD
+        self.making.is_some() || self.debt > MAX_DEBT || self.sent - self.consumed > MAX_AHEAD
+    }
+
+    /// Whether pixels of a commit are still being encoded: [`Self::flush`] goes on with that.
+    pub fn is_making(&self) -> bool {
+        self.making.is_some()
     }
 
     /// Handles one message of the display side.

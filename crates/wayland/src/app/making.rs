@@ -1,0 +1,277 @@
+//! A commit on its way out while its pixels are being encoded, a slice at a time.
+//!
+//! What a slice has made leaves at once, as an update of its own; the unit names the last of them, and leaves when all are
+//! made. Until then the connection reads no further requests, so nothing changes under it; whatever cannot wait for that
+//! has the rest made first. Who may begin is decided in `flush`. Invariants: a connection makes one unit at a time; and when
+//! it has none under way, no draft has an update under way either.
+
+use std::collections::VecDeque;
+
+use wayferry_pixels::film::Films;
+use wayferry_pixels::{Allowance, Watch};
+use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+
+use crate::action::{Action, Update};
+use crate::message::{ToDisplay, Unit, UnitContent};
+
+use super::films::Maker;
+use super::flush::{LEAST_ALLOWANCE, SMALL};
+use super::surface::{Change, Unsent};
+use super::{Connection, Fault};
+
+/// Films of one program: each has a codec's memory, some megabytes.
+const MAX_FILMS: usize = 16;
+/// So often may the display side lose a surface's content while films are in it; then it gets no more of them.
+const MAX_LOST_FILMS: u32 = 3;
+
+/// A commit whose unit has not left yet.
+#[derive(Debug)]
+pub(super) struct Making {
+    pub(super) id: u32,
+    unsent: Unsent,
+    pub(super) began: Time,
+    payer: Payer,
+    /// Surfaces whose contents are still to be made, in the order in which the unit names them.
+    todo: VecDeque<(u32, Change)>,
+    /// Of the first of these, what has been made and has not left.
+    current: Option<Current>,
+    /// What the others have become.
+    made: VecDeque<Made>,
+    /// Content that has left.
+    bytes: u64,
+}
+
+/// What bears the cost of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payer {
+    /// The budget, but for so many bytes, which were paid for.
+    Credit(u64),
+    /// Nobody: without budget it takes a place that it had.
+    Nobody,
+    /// Order demands it, whatever the budget.
+    Debt,
+}
+
+/// A content that is being made.
+#[derive(Debug)]
+struct Current {
+    fresh: bool,
+    chunks: Vec<Vec<u8>>,
+    length: u64,
+}
+
+/// The content of one surface, and how much of the unit had left with it.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    content: UnitContent,
+    bytes: u64,
+}
+
+impl Connection {
+    /// Begins to send a commit: about `room` pixels are encoded now.
+    pub(super) fn begin_unit(
+        &mut self,
+        id: u32,
+        unsent: Unsent,
+        payer: Payer,
+        room: u64,
+    ) -> Result<(), Fault> {
+        let mut todo = VecDeque::new();
+        self.list_contents(id, &unsent, &mut todo);
+        let (current, made, bytes, began) = (None, VecDeque::new(), 0, self.now);
+        self.making = Some(Making { id, unsent, began, payer, todo, current, made, bytes });
+        self.go_on(room)
+    }
+
+    /// Makes the rest of the unit that is under way, if there is one: what comes next must find it sent.
+    pub(super) fn finish_making(&mut self) -> Result<(), Fault> {
+        if self.making.is_some() {
+            // Requests have waited for it.
+            self.more |= !self.input.is_empty();
+        }
+        self.go_on(u64::MAX)
+    }
+
+    /// Encodes about `room` pixels more of the unit that is under way; sends it when all are.
+    pub(super) fn go_on(&mut self, room: u64) -> Result<(), Fault> {
+        let Some(mut making) = self.making.take() else { return Ok(()) };
+        let until = self.credit.encoded.saturating_add(room);
+        while let Some((id, change)) = making.todo.front().copied() {
+            let content = match &mut making.current {
+                None => self.begin_content(&mut making, id, change),
+                Some(_) => self.step_content(&mut making, id, room == u64::MAX),
+            };
+            if let Some(content) = content {
+                making.todo.pop_front();
+                making.made.push_back(Made { content, bytes: making.bytes });
+            } else if self.credit.encoded >= until {
+                break;
+            }
+        }
+        if !making.todo.is_empty() {
+            self.making = Some(making);
+            return Ok(());
+        }
+        let Making { id, unsent, began, mut made, .. } = making;
+        if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
+            self.send(&ToDisplay::Unit(unit));
+        }
+        Ok(())
+    }
+
+    /// The surfaces of a commit, in the order in which [`Self::unit`] names their contents.
+    fn list_contents(&self, id: u32, unsent: &Unsent, todo: &mut VecDeque<(u32, Change)>) {
+        if self.surfaces.contains_key(&id) {
+            unsent.children.iter().for_each(|(child, unsent)| self.list_contents(*child, unsent, todo));
+            todo.push_back((id, unsent.change));
+        }
+    }
+
+    /// Finds out which pixels the display side lacks of a surface. Gives the content if there is nothing to make.
+    fn begin_content(&mut self, making: &mut Making, id: u32, change: Change) -> Option<UnitContent> {
+        let room = MAX_FILMS.saturating_sub(self.films());
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
+        let has_news = surface.has_news();
+        let draft = match (change, &mut surface.draft) {
+            (Change::Unmap, _) => {
+                surface.films.clear();
+                return Some(UnitContent::None);
+            }
+            (Change::New, Some(draft)) if has_news => draft,
+            _ => return Some(UnitContent::Keep),
+        };
+        let (fresh, changed) = (draft.is_fresh(), draft.changed().area());
+        match self.config.lossy.zip(self.credit.rate) {
+            Some((quality, rate)) => {
+                let bytes = self.credit.content.max(LEAST_ALLOWANCE);
+                let allowance = Allowance { bytes, quality, now: self.now.since_start() };
+                let shows = self.desk.video && surface.lost_films < MAX_LOST_FILMS;
+                let (films, count, now) = (&mut surface.films, self.credit.films, self.now);
+                let mut maker = Maker { films, count, room, quality, rate, now };
+                let films = shows.then_some(&mut maker as &mut dyn Films);
+                self.encoder.begin_within(draft, &allowance, films);
+            }
+            None => self.encoder.begin(draft),
+        }
+        surface.films.keep(draft);
+        if draft.films() > 0 {
+            // Their frames are made.
+            self.credit.encoded += changed.saturating_sub(draft.unmade());
+        }
+        making.current = Some(Current { fresh, chunks: Vec::new(), length: 0 });
+        None
+    }
+
+    /// Encodes a slice of a surface's content. What is there leaves, unless it is so little that it would overtake what came
+    /// before it. Gives the content if that was all.
+    fn step_content(&mut self, making: &mut Making, id: u32, whole: bool) -> Option<UnitContent> {
+        let surface = self.surfaces.get_mut(&id);
+        let Some((surface, mut current)) = surface.zip(making.current.take()) else {
+            return Some(UnitContent::Keep);
+        };
+        let Some(draft) = &mut surface.draft else { return Some(UnitContent::Keep) };
+        let watch = self.config.probe.encoding(surface.wire, surface.updates + 1);
+        let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
+        let before = draft.unmade();
+        let chunks = match whole {
+            true => self.encoder.finish(draft, watch),
+            false => self.encoder.step(draft, watch),
+        };
+        self.credit.encoded += before - draft.unmade();
+        current.length += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        current.chunks.extend(chunks);
+        let done = !draft.is_making();
+        if !done && current.length < SMALL {
+            making.current = Some(current);
+            return None;
+        }
+        let Current { fresh, chunks, length } = current;
+        surface.updates += 1;
+        let seq = UpdateSeq(surface.updates);
+        self.actions.push_back(Action::Update(Update {
+            surface: SurfaceId(surface.wire.0),
+            seq,
+            size: draft.content().size(),
+            format: draft.content().format(),
+            fresh,
+            chunks,
+        }));
+        self.charge(making, length);
+        if done {
+            return Some(UnitContent::Update(seq));
+        }
+        making.current = Some(Current { fresh: false, chunks: Vec::new(), length: 0 });
+        None
+    }
+
+    /// Content of a unit has left.
+    fn charge(&mut self, making: &mut Making, bytes: u64) {
+        let first = making.bytes == 0;
+        making.bytes += bytes;
+        match &mut making.payer {
+            Payer::Credit(paid) => {
+                let due = bytes.saturating_sub(*paid);
+                *paid = paid.saturating_sub(bytes);
+                if first {
+                    self.pay(due);
+                } else {
+                    // How far it goes beyond the budget is no debt of small commits.
+                    self.credit.spend(due);
+                }
+            }
+            Payer::Nobody => {}
+            Payer::Debt => {
+                self.debt += bytes;
+                self.credit.spend(bytes);
+            }
+        }
+    }
+
+    /// The unit for a commit whose contents are made. `None` when the surface is gone.
+    fn unit(
+        &mut self,
+        id: u32,
+        unsent: Unsent,
+        began: Time,
+        made: &mut VecDeque<Made>,
+    ) -> Result<Option<Unit>, Fault> {
+        if !self.surfaces.contains_key(&id) {
+            return self.give_up(unsent).map(|()| None);
+        }
+        let mut children = Vec::new();
+        for (child, unsent) in unsent.children {
+            children.extend(self.unit(child, unsent, began, made)?);
+            if let Some(child) = self.surfaces.get_mut(&child) {
+                // It is the parent's commit that brings it.
+                child.forget_last();
+            }
+        }
+        let now = self.now;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
+        let Made { content, bytes } = made.pop_front().unwrap_or(NOTHING);
+        match content {
+            UnitContent::Update(seq)
+                if children.is_empty() && unsent.offset == (0, 0) && surface.can_take_back() =>
+            {
+                surface.last = Some(seq)
+            }
+            _ => surface.forget_last(),
+        }
+        if content != UnitContent::Keep {
+            surface.owed = None;
+        }
+        surface.last_bytes = bytes;
+        let number = surface.next_unit(now);
+        // The next one keeps its distance from when this one's turn was.
+        surface.last_sent = Some(began);
+        surface.frames.extend(unsent.frames);
+        let feedback = !unsent.feedback.is_empty();
+        surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
+        let state = unsent.state.into_requests();
+        let surface = surface.wire;
+        Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
+    }
+}
+
+/// What a surface brings that brings nothing.
+const NOTHING: Made = Made { content: UnitContent::Keep, bytes: 0 };
