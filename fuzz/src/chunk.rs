@@ -30,7 +30,7 @@ pub fn run(data: &[u8]) {
         let mut again = Vec::new();
         frames.iter().for_each(|frame| frame.write(&mut again));
         assert_eq!(film::split(&again, size), Ok((frames, Vec::new())), "not as they were");
-        chunks = others;
+        chunks = others.into_iter().copied().collect();
     }
     let (content, result) = apply(&before, &chunks);
     chunks.reverse();

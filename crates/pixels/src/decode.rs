@@ -100,15 +100,7 @@ impl Decoder {
     /// # Errors
     /// [`Error::ChunkShape`] or [`Error::UpdateArea`]; the content is then as before.
     pub fn paint(&mut self, content: &mut Content, chunks: &[Opened]) -> Result<Region, Error> {
-        let (size, format) = (content.size(), content.format());
-        if chunks.iter().any(|chunk| (chunk.size, chunk.format) != (size, format)) {
-            return Err(Error::ChunkShape);
-        }
-        for pixels in [chunks.iter().map(Opened::painted).sum(), chunks.iter().map(Opened::copied).sum()] {
-            if pixels > size.rect().area() {
-                return Err(Error::UpdateArea { pixels, size });
-            }
-        }
+        Self::check(content.size(), content.format(), chunks)?;
         let copies: Vec<Copy> = chunks.iter().flat_map(|chunk| chunk.copies.iter().copied()).collect();
         self.copy(content, &copies);
         for chunk in chunks {
@@ -124,6 +116,27 @@ impl Decoder {
         Ok(Region::around(&rects))
     }
 
+    /// Whether [`Self::paint`] can paint these into content of this size and format.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(size: Size, format: Format, chunks: &[Opened]) -> Result<(), Error> {
+        if chunks.iter().any(|chunk| (chunk.size, chunk.format) != (size, format)) {
+            return Err(Error::ChunkShape);
+        }
+        for pixels in [chunks.iter().map(Opened::painted).sum(), chunks.iter().map(Opened::copied).sum()] {
+            if pixels > size.rect().area() {
+                return Err(Error::UpdateArea { pixels, size });
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory that the opened chunks of one update may take, in bytes: about four times the content.
+    pub fn most_memory(size: Size, format: Format) -> usize {
+        4 * size.rect().area() as usize * format.bytes_per_pixel() + LEAST_MEMORY
+    }
+
     /// Opens and paints all chunks of one update. Needs memory for four times the content at most, in
     /// practice for less than the changed part of it.
     ///
@@ -134,7 +147,7 @@ impl Decoder {
         content: &mut Content,
         chunks: impl IntoIterator<Item = C>,
     ) -> Result<Region, Error> {
-        let most = 4 * content.pixels().len() + LEAST_MEMORY;
+        let most = Self::most_memory(content.size(), content.format());
         let (mut opened, mut bytes) = (Vec::new(), 0);
         for chunk in chunks {
             let chunk = self.open(content.size(), content.format(), chunk.as_ref())?;

@@ -91,15 +91,15 @@ impl Frame {
 ///
 /// # Errors
 /// What is wrong with a frame's chunks.
-pub fn split<C: AsRef<[u8]>>(chunks: &[C], size: Size) -> Result<(Vec<Frame>, Vec<&[u8]>), Error> {
+pub fn split<C: AsRef<[u8]>>(chunks: &[C], size: Size) -> Result<(Vec<Frame>, Vec<&C>), Error> {
     let (mut frames, mut others): (Vec<Frame>, _) = (Vec::new(), Vec::new());
-    let mut chunks = chunks.iter().map(AsRef::as_ref);
+    let mut chunks = chunks.iter();
     while let Some(chunk) = chunks.next() {
-        match chunk.first() {
+        match chunk.as_ref().first() {
             Some(&FRAME) => {
-                let (mut frame, length) = Frame::begin(chunk, size)?;
+                let (mut frame, length) = Frame::begin(chunk.as_ref(), size)?;
                 while frame.data.len() < length {
-                    frame.go_on(chunks.next().ok_or(Error::ChunkTruncated)?)?;
+                    frame.go_on(chunks.next().ok_or(Error::ChunkTruncated)?.as_ref())?;
                 }
                 let bytes = frame.data.len() - length;
                 if bytes > 0 {

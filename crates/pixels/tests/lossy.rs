@@ -142,7 +142,7 @@ impl Pair {
 
     fn deliver(&mut self, mut chunks: Vec<Vec<u8>>, salt: u64) -> usize {
         let (frames, others) = film::split(&chunks, self.theirs.size()).unwrap();
-        let mut others: Vec<Vec<u8>> = others.into_iter().map(<[u8]>::to_vec).collect();
+        let mut others: Vec<Vec<u8>> = others.into_iter().cloned().collect();
         shuffle(&mut others, salt);
         Decoder::new().apply(&mut self.theirs, &others).unwrap();
         for Frame { film: Film { stream, rect, key }, data, .. } in frames {

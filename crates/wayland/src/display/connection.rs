@@ -22,8 +22,9 @@ use super::hold::{Holds, Need};
 use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
 use super::ops;
-use super::surface::{Surface, Updates};
+use super::surface::Surface;
 use super::units::Waiting;
+use super::updates::Updates;
 
 /// Bytes that may wait for a compositor that does not read.
 pub(super) const MAX_OUTPUT: usize = 4 << 20;
@@ -232,6 +233,22 @@ impl Connection {
         self.pump(now);
     }
 
+    /// Decompresses content that has arrived, until that has used up `room`, in bytes of memory; a unit waits for all of
+    /// its content. [`Self::next_timeout`] says at once that there is more, so that whoever shares the thread has its turn.
+    pub fn open_updates(&mut self, now: Time, room: &mut usize) {
+        if self.end.is_some() || !self.updates.has_closed() {
+            return;
+        }
+        match self.updates.open(room, &self.config.probe) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.meet_updates();
+                self.pump(now);
+            }
+            Err(end) => self.finish(end),
+        }
+    }
+
     /// Takes in a blob, before or after the message that names it.
     pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &[u8]) {
         if self.end.is_some() {
@@ -251,10 +268,13 @@ impl Connection {
         }
     }
 
-    /// When [`Self::on_timeout`] wants to be called.
+    /// When [`Self::on_timeout`] or [`Self::open_updates`] wants to be called.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.end.is_some() {
             return None;
+        }
+        if self.updates.has_closed() {
+            return Some(Time::ZERO);
         }
         let frames = self.surfaces.values().filter_map(Surface::hidden_at);
         frames.chain(self.keyboards.next_beat()).min()

@@ -23,12 +23,13 @@ mod ops;
 mod requests;
 mod surface;
 mod units;
+mod updates;
 mod watcher;
 
 pub use connection::{Config, Connection};
 pub use watcher::Watcher;
 
 #[cfg(all(test, feature = "video"))]
-pub(crate) use surface::Screen;
+pub(crate) use updates::Screen;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,8 @@ use super::hold::{Claim, Full, Key, Need};
 use super::objects::Own;
 use super::ops;
 use super::requests::{Place, ints, no_memory, objects_in, wrong};
-use super::surface::{Applied, check_memory};
+use super::surface::check_memory;
+use super::updates::Applied;
 
 /// Something that is held.
 #[derive(Debug)]

@@ -20,6 +20,9 @@ use crate::compositor::{self, Compositor, KEYMAP, picture};
 /// More messages under way than the halves may ever have of an honest caller.
 const MAX_QUEUED: usize = 1 << 16;
 
+/// Memory of content that is opened in a turn.
+const SLICE: usize = 1 << 18;
+
 pub(crate) struct Rig {
     pub(crate) app: app::Connection,
     pub(crate) display: display::Connection,
@@ -186,9 +189,16 @@ impl Rig {
             self.collect_app();
         }
         if self.display.next_timeout().is_some_and(|due| due <= self.now) {
+            self.open(SLICE);
             self.display.on_timeout(self.now);
             self.collect_display();
         }
+    }
+
+    /// The display half opens some of the content that is there.
+    pub(crate) fn open(&mut self, room: usize) {
+        self.display.open_updates(self.now, &mut room.clone());
+        self.collect_display();
     }
 
     /// Lets content go while the budget lasts. Whether updates that have not arrived can still be taken back.
@@ -236,6 +246,7 @@ impl Rig {
             while !self.updates.is_empty() && self.display.end().is_none() {
                 self.update(0);
             }
+            self.open(usize::MAX);
             self.updates.retain(|_| self.display.end().is_none());
             while !self.blobs.is_empty() {
                 self.blob(0);

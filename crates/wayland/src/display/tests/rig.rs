@@ -167,8 +167,14 @@ impl Rig {
         }
     }
 
-    /// Moves bytes both ways until nothing happens any more.
+    /// Opens what has arrived, and moves bytes both ways until nothing happens any more.
     pub(super) fn turn(&mut self) {
+        self.connection.open_updates(self.now, &mut usize::MAX.clone());
+        self.exchange();
+    }
+
+    /// Moves bytes both ways until nothing happens any more.
+    pub(super) fn exchange(&mut self) {
         loop {
             self.take_actions();
             let mut moved = !self.connection.output().is_empty() || !self.out.is_empty();

@@ -1,0 +1,222 @@
+//! Large updates: opened a slice at a time, painted at once.
+
+use proptest::prelude::*;
+use wayferry_pixels::{Compression, Content, Draft, Encoder, Format};
+use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
+
+use crate::message::{ToApp, ToDisplay, UnitContent, WireId};
+
+use super::rig::{Rig, size};
+
+type Part = (UpdateHeader, Vec<Vec<u8>>);
+
+/// Noise, another one for each `salt`.
+fn noise(width: u32, height: u32, salt: u64) -> Content {
+    let mut content = Content::new(size(width, height), Format::Argb8888);
+    let mut state = salt;
+    for y in 0..height {
+        let row: Vec<u8> = (0..width)
+            .flat_map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ((state >> 32) as u32).to_le_bytes()
+            })
+            .collect();
+        content.write_row(y, 0, &row);
+    }
+    content
+}
+
+/// The next content of a surface, an update for each step.
+fn parts(draft: &mut Draft, surface: WireId, first: u64, content: Content) -> Vec<Part> {
+    draft.replace(content);
+    let mut encoder = Encoder::new(Compression::None);
+    let mut fresh = draft.is_fresh();
+    encoder.begin(draft);
+    let mut parts = Vec::new();
+    while draft.is_making() {
+        let chunks = encoder.step(draft, None);
+        let (size, format) = (draft.content().size(), draft.content().format());
+        let header = UpdateHeader {
+            connection: ConnectionId(1),
+            surface: SurfaceId(surface.0),
+            seq: UpdateSeq(first + parts.len() as u64),
+            size: (size.width(), size.height()),
+            format: format.code(),
+            fresh: std::mem::take(&mut fresh),
+        };
+        parts.push((header, chunks));
+    }
+    parts
+}
+
+/// An update arrives; nothing is opened yet.
+fn arrive(rig: &mut Rig, (header, chunks): Part) {
+    let chunks = chunks.into_iter().map(Into::into).collect();
+    rig.connection.on_update(rig.now, &header, chunks);
+    rig.exchange();
+}
+
+fn name(rig: &mut Rig, surface: WireId, seq: u64) {
+    let unit = rig.unit(surface, UnitContent::Update(UpdateSeq(seq)));
+    rig.connection.on_message(rig.now, &ToDisplay::Unit(unit).encode());
+    rig.exchange();
+}
+
+/// Opens so much, turn after turn; gives the number of turns.
+fn open(rig: &mut Rig, room: usize) -> usize {
+    let mut turns = 0;
+    while rig.connection.next_timeout() == Some(Time::ZERO) {
+        rig.connection.open_updates(rig.now, &mut room.clone());
+        rig.exchange();
+        turns += 1;
+        assert!(turns < 10_000, "it never ends");
+    }
+    turns
+}
+
+fn fresh(width: u32, height: u32) -> Draft {
+    Draft::new(size(width, height), Format::Argb8888)
+}
+
+#[test]
+fn a_large_update_is_opened_in_slices_and_its_unit_waits_for_all() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    rig.now = Time::from_millis(5);
+    let content = noise(400, 400, 1);
+    let mut update = parts(&mut fresh(400, 400), surface, 1, content.clone());
+    arrive(&mut rig, update.remove(0));
+    name(&mut rig, surface, 1);
+    assert_eq!(rig.connection.next_timeout(), Some(Time::ZERO));
+    for _ in 0..3 {
+        rig.connection.open_updates(rig.now, &mut (100 << 10));
+        rig.exchange();
+        assert!(rig.shown.is_empty());
+    }
+    assert!((2..8).contains(&open(&mut rig, 100 << 10)));
+    assert!(rig.shown.len() == 1 && rig.shown[0].pixels == content.pixels());
+    assert_eq!(rig.connection.updates.memory(), (0, 0));
+}
+
+#[test]
+fn a_small_update_takes_no_turn_of_its_own() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    let update = rig.fresh(surface, size(2000, 1000), [1, 2, 3, 4]);
+    name(&mut rig, surface, 1);
+    arrive(&mut rig, update);
+    assert_eq!(rig.shown.len(), 1);
+}
+
+/// Nothing of an update is shown when a part of it cannot be painted, whichever that is, and all of it is wanted again.
+#[test]
+fn a_part_that_cannot_be_opened_leaves_everything_as_it_was() {
+    for bad in 0..3 {
+        let mut rig = Rig::new();
+        let surface = rig.surface();
+        let mut draft = fresh(800, 700);
+        for part in parts(&mut draft, surface, 1, noise(800, 700, 1)) {
+            arrive(&mut rig, part);
+        }
+        name(&mut rig, surface, 3);
+        open(&mut rig, 1 << 20);
+        let before = rig.shown[0].pixels.clone();
+        let mut update = parts(&mut draft, surface, 4, noise(800, 700, 2));
+        assert_eq!(update.len(), 3);
+        update[bad].1.push(vec![9; 20_000]);
+        update.into_iter().for_each(|part| arrive(&mut rig, part));
+        name(&mut rig, surface, 6);
+        rig.take_told();
+        open(&mut rig, 1 << 20);
+        assert!(rig.shown.len() == 2 && rig.shown[1].pixels == before, "part {bad}");
+        assert!(rig.take_told().contains(&ToApp::Refresh { surface }));
+        draft.renew();
+        let again = noise(800, 700, 3);
+        for part in parts(&mut draft, surface, 7, again.clone()) {
+            arrive(&mut rig, part);
+        }
+        name(&mut rig, surface, 9);
+        open(&mut rig, 1 << 20);
+        assert!(rig.shown.len() == 3 && rig.shown[2].pixels == again.pixels());
+        assert!(!rig.take_told().contains(&ToApp::Refresh { surface }));
+        assert_eq!(rig.connection.updates.memory(), (0, 0));
+        rig.assert_alive();
+    }
+}
+
+/// What there is no memory for is opened when it is painted.
+#[test]
+fn opened_chunks_take_bounded_memory() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    rig.connection.updates.limit(1 << 20);
+    let mut draft = fresh(400, 400);
+    let contents = [1, 2, 3, 4, 5].map(|salt| noise(400, 400, salt));
+    for (seq, content) in (1..).zip(&contents) {
+        parts(&mut draft, surface, seq, content.clone()).into_iter().for_each(|part| arrive(&mut rig, part));
+    }
+    open(&mut rig, 10 << 10);
+    let (bytes, opened) = rig.connection.updates.memory();
+    assert!(bytes > 5 * 400 * 400 * 4 && (1 << 20..5 << 18).contains(&opened), "{bytes} and {opened}");
+    for (seq, content) in (1..).zip(&contents) {
+        name(&mut rig, surface, seq);
+        assert!(rig.shown.last().is_some_and(|shown| shown.pixels == content.pixels()), "{seq}");
+        let buffer = rig.shown.last().unwrap().buffer;
+        rig.release(buffer);
+        rig.exchange();
+    }
+    assert_eq!(rig.connection.updates.memory(), (0, 0));
+}
+
+#[test]
+fn a_surface_that_is_gone_takes_its_updates_along() {
+    let mut rig = Rig::new();
+    let (surface, other) = (rig.surface(), rig.surface());
+    for surface in [surface, other] {
+        let update = parts(&mut fresh(400, 400), surface, 1, noise(400, 400, 1)).remove(0);
+        arrive(&mut rig, update);
+    }
+    rig.connection.open_updates(rig.now, &mut (100 << 10));
+    rig.request(surface, "destroy", vec![]);
+    open(&mut rig, 1 << 20);
+    name(&mut rig, other, 1);
+    assert_eq!((rig.shown.len(), rig.connection.updates.memory()), (1, (0, 0)));
+    rig.assert_alive();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Parts of two commits in any order, opened between them by any amount: each is shown once, whole.
+    #[test]
+    fn parts_may_come_in_any_order(
+        order in Just((0..8usize).collect::<Vec<_>>()).prop_shuffle(),
+        rooms in prop::collection::vec(prop_oneof![Just(0usize), 1..400_000usize], 8),
+    ) {
+        let mut rig = Rig::new();
+        let surface = rig.surface();
+        let contents = [noise(800, 700, 1), noise(800, 700, 2)];
+        let mut draft = fresh(800, 700);
+        // Three parts and a unit, twice.
+        let mut things: Vec<Option<Part>> = Vec::new();
+        for (first, content) in [1, 4].into_iter().zip(&contents) {
+            things.extend(parts(&mut draft, surface, first, content.clone()).into_iter().map(Some));
+            things.push(None);
+        }
+        let mut units = [3, 6].into_iter();
+        for (which, room) in order.into_iter().zip(rooms) {
+            match things[which].take() {
+                Some(part) => arrive(&mut rig, part),
+                None => name(&mut rig, surface, units.next().unwrap()),
+            }
+            rig.connection.open_updates(rig.now, &mut room.clone());
+            rig.exchange();
+        }
+        open(&mut rig, 1 << 20);
+        let shown: Vec<bool> =
+            rig.shown.iter().zip(&contents).map(|(shown, content)| shown.pixels == content.pixels()).collect();
+        prop_assert_eq!((shown, rig.shown.len()), (vec![true, true], 2));
+        prop_assert_eq!(rig.connection.updates.memory(), (0, 0));
+        prop_assert_eq!(rig.end(), None);
+    }
+}

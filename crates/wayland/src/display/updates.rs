@@ -1,0 +1,367 @@
+//! The updates that wait for their units: large ones are opened a slice at a time as they arrive, and counted as there when
+//! they are open; small ones, and those that there is no memory for, when they are painted.
+//!
+//! Invariant: a surface's updates are painted in sequence, each once, and those that a unit brings all or none.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bytes::Bytes;
+use wayferry_pixels::film::{self, Frame};
+use wayferry_pixels::{Content, Decoder, Error, Format, Opened, Region, Size};
+use wayferry_proto::{SurfaceId, UpdateHeader, UpdateSeq, fence};
+
+use crate::action::End;
+use crate::message::WireId;
+use crate::trace::{Probe, Stage};
+
+use super::films::Films;
+use super::surface::Surface;
+
+/// Bytes of updates that may wait for their units in one app connection.
+const MAX_UPDATE_BYTES: usize = 256 << 20;
+
+/// Memory that opened chunks may take before their updates are painted, of one app connection: several screens.
+const MAX_OPENED_BYTES: usize = 128 << 20;
+
+/// Updates in succession that cannot be painted, of one surface: that is no accident any more.
+const MAX_REFUSED: u32 = 3;
+
+/// Bytes of an update that is not worth a turn of its own.
+const SMALL_UPDATE: usize = 16 << 10;
+
+/// What opening a chunk costs at least, in bytes of memory.
+const LEAST_COST: usize = 4 << 10;
+
+/// Complete updates on their way to the units that name them.
+#[derive(Debug)]
+pub(super) struct Updates {
+    book: fence::Updates,
+    /// There for their units.
+    stored: HashMap<WireId, BTreeMap<u64, Stored>>,
+    /// To be opened first, in the order of their arrival.
+    closed: VecDeque<(WireId, u64, Stored)>,
+    bytes: usize,
+    /// Memory of what is open.
+    opened: usize,
+    /// Nothing more is opened beyond so much.
+    most_opened: usize,
+    decoder: Decoder,
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        Self {
+            book: fence::Updates::new(),
+            stored: HashMap::new(),
+            closed: VecDeque::new(),
+            bytes: 0,
+            opened: 0,
+            most_opened: MAX_OPENED_BYTES,
+            decoder: Decoder::new(),
+        }
+    }
+}
+
+/// An update.
+#[derive(Debug)]
+struct Stored {
+    size: Size,
+    format: Format,
+    fresh: bool,
+    bytes: usize,
+    frames: Vec<Frame>,
+    /// Chunks that are not open yet.
+    chunks: VecDeque<Bytes>,
+    opened: Vec<Opened>,
+    memory: usize,
+    /// What is wrong with it, once that is known.
+    wrong: Option<String>,
+}
+
+impl Stored {
+    fn new(size: Size, format: Format, fresh: bool, chunks: Vec<Bytes>) -> Self {
+        let bytes = chunks.iter().map(Bytes::len).sum();
+        let split = film::split(&chunks, size).map(|(frames, others)| {
+            let others = (!frames.is_empty()).then(|| others.into_iter().cloned().collect());
+            (frames, others)
+        });
+        let (frames, chunks, wrong) = match split {
+            Ok((frames, others)) => (frames, others.unwrap_or_else(|| chunks.into()), None),
+            Err(error) => (Vec::new(), VecDeque::new(), Some(error.to_string())),
+        };
+        Self { size, format, fresh, bytes, frames, chunks, opened: Vec::new(), memory: 0, wrong }
+    }
+
+    /// Opens chunks until they have used up `room`.
+    fn open(&mut self, decoder: &mut Decoder, room: &mut usize) {
+        while *room > 0
+            && let Some(chunk) = self.chunks.pop_front()
+        {
+            *room = room.saturating_sub(LEAST_COST);
+            if let Err(error) = self.open_one(decoder, &chunk, room) {
+                (self.chunks, self.opened, self.memory) = (VecDeque::new(), Vec::new(), 0);
+                self.wrong = Some(error.to_string());
+            }
+        }
+    }
+
+    fn open_one(&mut self, decoder: &mut Decoder, chunk: &[u8], room: &mut usize) -> Result<(), Error> {
+        let opened = decoder.open(self.size, self.format, chunk)?;
+        let bytes = self.memory + opened.memory();
+        let most = Decoder::most_memory(self.size, self.format);
+        if bytes > most {
+            return Err(Error::UpdateMemory { bytes, most });
+        }
+        *room = room.saturating_sub(opened.memory());
+        self.memory = bytes;
+        self.opened.push(opened);
+        Ok(())
+    }
+
+    /// What is wrong with it as the next update of content of this shape, as far as that can be known before.
+    fn fault(&self, shape: Option<(Size, Format)>) -> Option<String> {
+        if self.wrong.is_some() {
+            return self.wrong.clone();
+        }
+        if !self.fresh && shape != Some((self.size, self.format)) {
+            return Some("it builds on content of another size or format".to_owned());
+        }
+        Decoder::check(self.size, self.format, &self.opened).err().map(|error| error.to_string())
+    }
+}
+
+impl Updates {
+    /// A surface has been made.
+    pub(super) fn create(&mut self, surface: WireId) -> Result<(), End> {
+        self.book.create(SurfaceId(surface.0)).map_err(|error| End::PeerViolation(error.to_string()))
+    }
+
+    /// A surface is gone.
+    pub(super) fn destroy(&mut self, surface: WireId) {
+        self.book.destroy(SurfaceId(surface.0));
+        let closed = std::mem::take(&mut self.closed).into_iter();
+        let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
+        self.closed = closed;
+        let stored = self.stored.remove(&surface).into_iter().flat_map(BTreeMap::into_values);
+        for update in stored.chain(gone.into_iter().map(|(.., update)| update)) {
+            self.bytes -= update.bytes;
+            self.opened -= update.memory;
+        }
+    }
+
+    /// All chunks of an update are here.
+    pub(super) fn add(&mut self, header: &UpdateHeader, chunks: Vec<Bytes>) -> Result<(), End> {
+        let (width, height) = header.size;
+        let size = Size::new(width, height).map_err(|error| End::PeerViolation(error.to_string()))?;
+        let Some(format) = Format::from_code(header.format) else {
+            return Err(End::PeerViolation(format!("an update in pixel format {}", header.format)));
+        };
+        let (surface, update) = (WireId(header.surface.0), Stored::new(size, format, header.fresh, chunks));
+        self.bytes += update.bytes;
+        if update.bytes > SMALL_UPDATE && update.wrong.is_none() {
+            self.closed.push_back((surface, header.seq.0, update));
+        } else {
+            self.complete(surface, header.seq.0, update)?;
+        }
+        if self.bytes > MAX_UPDATE_BYTES {
+            return Err(End::TooMuch("bytes of updates that wait for their units"));
+        }
+        Ok(())
+    }
+
+    /// Whether there is something for [`Self::open`] to do.
+    pub(super) fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
+    /// Opens updates until they have used up `room`, in bytes of memory. Returns whether one has become complete.
+    pub(super) fn open(&mut self, room: &mut usize, probe: &Probe) -> Result<bool, End> {
+        let mut any = false;
+        while *room > 0
+            && let Some((surface, seq, mut update)) = self.closed.pop_front()
+        {
+            if self.opened < self.most_opened {
+                let begun = probe.begin();
+                self.opened -= update.memory;
+                update.open(&mut self.decoder, room);
+                self.opened += update.memory;
+                probe.end(begun, Stage::Decode, (surface, seq), 0);
+                if !update.chunks.is_empty() {
+                    self.closed.push_front((surface, seq, update));
+                    continue;
+                }
+            }
+            self.complete(surface, seq, update)?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// An update counts as there from now on, unless nobody needs it.
+    fn complete(&mut self, surface: WireId, seq: u64, update: Stored) -> Result<(), End> {
+        let wanted = self.book.complete(SurfaceId(surface.0), UpdateSeq(seq));
+        if wanted.map_err(|error| End::PeerViolation(error.to_string()))? {
+            self.stored.entry(surface).or_default().insert(seq, update);
+        } else {
+            self.bytes -= update.bytes;
+            self.opened -= update.memory;
+        }
+        Ok(())
+    }
+
+    /// An update will not come; `by` replaces it.
+    pub(super) fn supersede(&mut self, surface: WireId, update: u64, by: u64) -> Result<(), End> {
+        let outcome = self.book.supersede(SurfaceId(surface.0), UpdateSeq(update), UpdateSeq(by));
+        outcome.map_err(|error| End::PeerViolation(error.to_string()))
+    }
+
+    /// Whether everything up to this update is here (or the surface is gone).
+    pub(super) fn is_complete(&self, surface: WireId, seq: u64) -> bool {
+        self.book.reached(SurfaceId(surface.0)) >= Some(UpdateSeq(seq))
+    }
+
+    /// Brings a surface's content up to an update. If one on the way cannot be painted, nothing changes, and neither
+    /// does it by what builds on that; the content is to be asked for again.
+    pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Applied, End> {
+        let mut applied = Applied::default();
+        let Some(stored) = self.stored.get_mut(&wire) else { return Ok(applied) };
+        let later = stored.split_off(&seq.saturating_add(1));
+        let mut updates: Vec<(u64, Stored)> = std::mem::replace(stored, later).into_iter().collect();
+        let mut room = self.most_opened;
+        for (_, update) in &mut updates {
+            self.bytes -= update.bytes;
+            self.opened -= update.memory;
+            update.open(&mut self.decoder, &mut room);
+        }
+        // Nothing is left of what comes before one that begins anew.
+        let first = updates.iter().rposition(|(_, update)| update.fresh).unwrap_or(0);
+        let mut updates = updates.split_off(first);
+        if surface.refused > 0 && updates.first().is_some_and(|(_, update)| !update.fresh) {
+            return Ok(applied);
+        }
+        let mut wrong = fault(surface, &updates);
+        for (seq, mut update) in updates.drain(..) {
+            if wrong.is_some() {
+                break;
+            }
+            match paint(&mut self.decoder, surface, &mut update) {
+                Ok(region) => applied.changed.union(&region),
+                Err(what) => wrong = Some((seq, what)),
+            }
+        }
+        if let Some((seq, what)) = wrong {
+            surface.films.clear();
+            surface.refused += 1;
+            applied.refused = true;
+            if surface.refused > MAX_REFUSED {
+                return Err(End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0)));
+            }
+        }
+        Ok(applied)
+    }
+}
+
+#[cfg(test)]
+impl Updates {
+    /// Lets opened chunks take no more memory than this, about.
+    pub(super) fn limit(&mut self, most_opened: usize) {
+        self.most_opened = most_opened;
+    }
+
+    /// Bytes of updates that wait, and memory of what of them is open.
+    pub(super) fn memory(&self) -> (usize, usize) {
+        (self.bytes, self.opened)
+    }
+}
+
+/// What updates have done to a content.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// Where it is different.
+    pub(super) changed: Region,
+    /// Not all could be painted.
+    pub(super) refused: bool,
+}
+
+/// What is wrong with the first of these updates that cannot be painted, and which that is. It is not known before of
+/// frames of films, which are in the first update of a unit, and of what there was no memory for.
+fn fault(surface: &Surface, updates: &[(u64, Stored)]) -> Option<(u64, String)> {
+    let mut shape = shape(surface);
+    updates.iter().find_map(|(seq, update)| {
+        let fault = update.fault(shape);
+        shape = Some((update.size, update.format));
+        fault.map(|what| (*seq, what))
+    })
+}
+
+fn shape(surface: &Surface) -> Option<(Size, Format)> {
+    surface.content.as_ref().map(|content| (content.size(), content.format()))
+}
+
+/// Paints one update; gives what changed, or what is wrong with it.
+fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &mut Stored) -> Result<Region, String> {
+    let mut room = usize::MAX;
+    update.open(decoder, &mut room);
+    if let Some(what) = update.fault(shape(surface)) {
+        return Err(what);
+    }
+    match surface.content.as_mut().filter(|_| !update.fresh) {
+        Some(content) => {
+            let region = paint_on(decoder, content, &mut surface.films, update)?;
+            surface.pool.changed(&region);
+            Ok(region)
+        }
+        None => {
+            let mut content = Content::new(update.size, update.format);
+            surface.films.clear();
+            paint_on(decoder, &mut content, &mut surface.films, update)?;
+            surface.pool.reset();
+            surface.content = Some(content);
+            surface.refused = 0;
+            Ok(Region::full(update.size))
+        }
+    }
+}
+
+/// Paints it on the content that it builds on: frames of films last, but what is wrong with them is found first.
+fn paint_on(
+    decoder: &mut Decoder,
+    content: &mut Content,
+    films: &mut Films,
+    update: &Stored,
+) -> Result<Region, String> {
+    let frames = films.decode(&update.frames, update.format)?;
+    let mut region = decoder.paint(content, &update.opened).map_err(|error| error.to_string())?;
+    for frame in frames {
+        frame.paint(content);
+        region.add(frame.rect);
+    }
+    Ok(region)
+}
+
+/// A surface for tests of the other half: what it shows of its updates.
+#[cfg(all(test, feature = "video"))]
+#[derive(Debug)]
+pub(crate) struct Screen {
+    surface: Surface,
+    decoder: Decoder,
+}
+
+#[cfg(all(test, feature = "video"))]
+impl Screen {
+    pub(crate) fn new() -> Self {
+        Self { surface: Surface::new(6), decoder: Decoder::new() }
+    }
+
+    /// Takes one update in.
+    pub(crate) fn apply(&mut self, update: &crate::Update) -> Result<(), String> {
+        let chunks = update.chunks.iter().cloned().map(Bytes::from).collect();
+        let mut stored = Stored::new(update.size, update.format, update.fresh, chunks);
+        stored.open(&mut self.decoder, &mut usize::MAX.clone());
+        paint(&mut self.decoder, &mut self.surface, &mut stored).map(drop)
+    }
+
+    pub(crate) fn pixels(&self) -> &[u8] {
+        self.surface.content.as_ref().map_or(&[], |content| content.pixels())
+    }
+}
