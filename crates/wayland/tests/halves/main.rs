@@ -23,6 +23,8 @@ enum Step {
     Tick,
     Input(u8, u32),
     Pass(u64),
+    /// Content is opened that takes so many bytes of memory.
+    Open(usize),
     /// With this budget; whether what has not arrived can be taken back.
     Flush(u64, bool),
 }
@@ -75,6 +77,7 @@ fn run(steps: &[Step]) -> usize {
             Step::Tick => rig.compositor.tick(),
             Step::Input(kind, value) => rig.compositor.input_event(*kind, *value),
             Step::Pass(time) => rig.pass(Duration::from_millis(*time)),
+            Step::Open(room) => rig.open(*room),
             Step::Flush(budget, taking) => rig.flush(*budget, *taking),
         }
     }
@@ -118,6 +121,24 @@ fn check_order(commits: &[Option<u128>], log: impl Iterator<Item = Option<u128>>
 proptest! {
     #[test]
     fn no_commit_is_torn_whatever_the_order_of_arrival(steps in proptest::collection::vec(step(), 1..160)) {
+        run(&steps);
+    }
+}
+
+/// As [`step`], with windows that take several slices to encode and to open.
+fn large_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => step(),
+        1 => (0..SURFACES).prop_map(|surface| Step::Act(Deed::Grow { surface })),
+        2 => (0usize..1_000_000).prop_map(Step::Open),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_large_commit_is_torn_either(steps in proptest::collection::vec(large_step(), 1..80)) {
         run(&steps);
     }
 }

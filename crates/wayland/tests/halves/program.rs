@@ -18,6 +18,9 @@ pub(crate) const SURFACES: usize = 5;
 
 const BUFFERS: usize = 3;
 
+/// The size of large buffers: three slices.
+const LARGE: (i32, i32) = (510, 600);
+
 const GLOBALS: [&str; 6] =
     ["wl_compositor", "wl_shm", "xdg_wm_base", "wl_subcompositor", "wp_viewporter", "wl_seat"];
 
@@ -39,6 +42,10 @@ pub(crate) enum Deed {
     Resize {
         surface: usize,
         size: (u8, u8),
+    },
+    /// Large buffers full of noise from the next commit on: several slices to encode, several updates.
+    Grow {
+        surface: usize,
     },
     Scale {
         surface: usize,
@@ -155,15 +162,9 @@ impl Program {
             }
             Deed::Unmap { surface } => self.unmap(surface % SURFACES),
             Deed::Resize { surface, size } => {
-                let surface = &mut self.surfaces[surface % SURFACES];
-                surface.whole = true;
-                surface.size = (8 + i32::from(size.0 % 40), 8 + i32::from(size.1 % 40));
-                surface.truth = vec![0; (surface.size.0 * surface.size.1 * 4) as usize];
-                let gone = std::mem::take(&mut surface.buffers);
-                for (_, buffer) in gone {
-                    self.request(buffer, "destroy", vec![]);
-                }
+                self.resize(surface % SURFACES, (8 + i32::from(size.0 % 40), 8 + i32::from(size.1 % 40)));
             }
+            Deed::Grow { surface } => self.resize(surface % SURFACES, LARGE),
             Deed::Scale { surface, scale } => {
                 let surface = &mut self.surfaces[surface % SURFACES];
                 surface.scale = 1 + i32::from(scale % 3);
@@ -195,6 +196,17 @@ impl Program {
         self.send(rig);
     }
 
+    fn resize(&mut self, surface: usize, size: (i32, i32)) {
+        let surface = &mut self.surfaces[surface];
+        surface.whole = true;
+        surface.size = size;
+        surface.truth = vec![0; (size.0 * size.1 * 4) as usize];
+        let gone = std::mem::take(&mut surface.buffers);
+        for (_, buffer) in gone {
+            self.request(buffer, "destroy", vec![]);
+        }
+    }
+
     /// What each living surface shows by now, and its place in the list of all.
     pub(crate) fn truth(&self) -> impl Iterator<Item = (usize, Option<u128>)> {
         self.surfaces
@@ -205,12 +217,17 @@ impl Program {
     /// Commits every surface, children first, so that nothing waits for a parent.
     pub(crate) fn commit_all(&mut self, rig: &mut Rig) {
         for surface in [2, 1, 4, 0, 3] {
+            rig.make();
             let deed = Deed::Commit { surface, paint: Some([1, 2, 3, 4]), by_buffer: false, frame: true };
             self.act(rig, &deed);
         }
     }
 
     fn commit(&mut self, rig: &mut Rig, index: usize, paint: Option<[u8; 4]>, by_buffer: bool, frame: bool) {
+        if paint.is_some() && rig.app.is_making() {
+            // The last buffer has not come back.
+            return;
+        }
         let id = self.surfaces[index].id;
         if frame {
             let callback = self.make(id, "frame", vec![]);
@@ -226,11 +243,20 @@ impl Program {
         let surface = &mut self.surfaces[index];
         let (width, height) = surface.size;
         let (x, y) = (i32::from(x) % width, i32::from(y) % height);
-        let (w, h) = (1 + i32::from(w) % (width - x), 1 + i32::from(h) % (height - y));
+        let (w, h) = match surface.size {
+            LARGE if surface.whole => (width - x, height - y),
+            _ => (1 + i32::from(w) % (width - x), 1 + i32::from(h) % (height - y)),
+        };
+        let (mut pixel, mut state) = (colour * 0x0101 + 0x77, u64::from(colour));
         for row in y..y + h {
             for column in x..x + w {
                 let at = ((row * width + column) * 4) as usize;
-                surface.truth[at..at + 4].copy_from_slice(&(colour * 0x0101 + 0x77).to_le_bytes());
+                if surface.size == LARGE {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    pixel = (state >> 32) as u32;
+                }
+                surface.truth[at..at + 4].copy_from_slice(&pixel.to_le_bytes());
             }
         }
         let by_buffer = by_buffer && !surface.whole;

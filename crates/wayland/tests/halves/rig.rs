@@ -43,7 +43,7 @@ pub(crate) struct Rig {
     /// What each unit that left is to show, and whether it has been applied.
     pub(crate) units: BTreeMap<(WireId, u64), (Option<u128>, bool)>,
     /// Which unit names an update.
-    named: HashMap<(WireId, UpdateSeq), u64>,
+    named: BTreeMap<(WireId, UpdateSeq), u64>,
     /// Units whose update was taken back: never committed by themselves.
     pub(crate) folded: BTreeSet<(WireId, u64)>,
     /// Updates that were spoiled on their way, and those that begin anew.
@@ -76,7 +76,7 @@ impl Rig {
             contents: HashMap::new(),
             before: HashMap::new(),
             units: BTreeMap::new(),
-            named: HashMap::new(),
+            named: BTreeMap::new(),
             folded: BTreeSet::new(),
             spoiled: BTreeSet::new(),
             fresh: BTreeSet::new(),
@@ -214,6 +214,13 @@ impl Rig {
         self.feed();
     }
 
+    /// Lets the commit that is being encoded leave.
+    pub(crate) fn make(&mut self) {
+        while self.app.is_making() && self.app.end().is_none() {
+            self.flush(u64::MAX, false);
+        }
+    }
+
     /// The compositor reads and answers.
     pub(crate) fn compositor(&mut self) {
         if self.display.end().is_some() {
@@ -271,6 +278,7 @@ impl Rig {
             self.settle();
             self.pass(Duration::from_millis(100));
             self.flush(u64::MAX, false);
+            self.make();
         }
         self.settle();
         if self.app.end().is_some() || self.display.end().is_some() {
@@ -452,7 +460,11 @@ impl Rig {
 
     /// Whether the unit comes after one whose update was spoiled, and before one with a whole content.
     fn builds_on_what_was_spoiled(&self, surface: WireId, unit: u64) -> bool {
-        let made = |update: &(WireId, UpdateSeq)| self.named.get(update).copied();
+        // A unit names the last of its updates.
+        let made = |update: &(WireId, UpdateSeq)| {
+            let names = self.named.range(*update..=(surface, UpdateSeq(u64::MAX)));
+            names.map(|(_, unit)| *unit).next()
+        };
         let of_surface = |set: &BTreeSet<_>, after| -> Vec<u64> {
             set.range((surface, after)..=(surface, UpdateSeq(u64::MAX))).filter_map(made).collect()
         };
