@@ -192,7 +192,7 @@ impl Encoder {
         if !parts.frames.is_empty() {
             draft.forget_last();
         }
-        draft.making = Some(Making::new(plan.copies, parts, self.section()));
+        draft.making = Some(Making::new(plan.copies, parts, self.section(), now));
     }
 
     /// Pixels that are encoded as one piece of work: enough to be worth another thread, few enough for two milliseconds or
@@ -208,6 +208,10 @@ impl Encoder {
     /// Takes about so many pixels of the update that has begun.
     fn make(&mut self, draft: &mut Draft, room: u64, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
         let Some(mut making) = draft.making.take() else { return Vec::new() };
+        if making.is_under_way() {
+            // Another update, for whoever counts them.
+            draft.motion.pass(making.began);
+        }
         let mut chunks = Vec::new();
         making.take_frames().iter().for_each(|frame| frame.write(&mut chunks));
         chunks.extend(self.run(draft.content(), &mut making, room, watch));
@@ -224,7 +228,7 @@ impl Encoder {
         draft.motion.pass(now);
         let size = draft.content().size();
         parts.note(size, &mut draft.fidelity, now);
-        let mut making = Making::new(Vec::new(), parts, self.section());
+        let mut making = Making::new(Vec::new(), parts, self.section(), now);
         self.run(draft.content(), &mut making, u64::MAX, None)
     }
 

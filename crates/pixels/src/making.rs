@@ -7,6 +7,7 @@
 //! content before the update that brings them.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::chunk::{Copy, MAX_CHUNK_COPIES};
 use crate::film::Frame;
@@ -29,6 +30,8 @@ pub(crate) struct Making {
     pixels: u64,
     /// Pixels of a step, at least.
     least: u64,
+    /// When it began.
+    pub(crate) began: Duration,
 }
 
 /// A piece of work, by its place in the lists.
@@ -54,16 +57,22 @@ pub(crate) struct Section<'a> {
 
 impl Making {
     /// All of an update, what is exact in sections of about so many pixels.
-    pub(crate) fn new(copies: Vec<Copy>, parts: Parts, section: u64) -> Self {
+    pub(crate) fn new(copies: Vec<Copy>, parts: Parts, section: u64, began: Duration) -> Self {
         let Parts { exact, lossy, frames, .. } = parts;
         let mut pieces = sections(copies.len(), &exact, section);
         let copying = pieces.iter().filter(|piece| piece.copies()).count();
         // What is lossy is what the user waits for.
         pieces.splice(copying..copying, (0..lossy.len()).map(Piece::Lossy));
-        let mut making = Self { copies, exact, lossy, frames, pieces, copying, next: 0, pixels: 0, least: 0 };
+        let mut making =
+            Self { copies, exact, lossy, frames, pieces, copying, next: 0, pixels: 0, least: 0, began };
         making.pixels = making.pieces.iter().map(|piece| making.area(piece)).sum();
         making.least = making.pixels / MAX_STEPS;
         making
+    }
+
+    /// Whether a step has been taken.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.next > 0
     }
 
     /// Whether nothing is left.
@@ -160,7 +169,7 @@ mod tests {
         let picture =
             Picture { rect: Rect::new(0, 0, 64, 64), grade: Grade::Detail, fourth: 255, quality: 50 };
         parts.lossy = vec![picture; lossy];
-        Making::new(vec![copy; copies], parts, SECTION)
+        Making::new(vec![copy; copies], parts, SECTION, Duration::ZERO)
     }
 
     /// For each step: copies, cells, pictures.

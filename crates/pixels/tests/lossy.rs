@@ -63,6 +63,35 @@ fn step(size: Size) -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The display side forgets a film after 64 updates without a frame, and every step may be one.
+#[test]
+fn a_film_ends_when_many_steps_have_no_frame_of_it() {
+    let size = Size::new(2048, 1536).unwrap();
+    let (mut pair, mut picture) = shown(size, Paint::Solid(5));
+    pair.send(u64::MAX, 0);
+    let (here, beside) = (Rect::new(0, 0, 256, 256), Rect::new(0, 256, 2048, 1280));
+    for time in 0..9 {
+        picture.paint(here, Paint::Photo(2 * time));
+        absorb(&mut pair.draft, &picture, &PLAIN, &Region::from(here));
+        pair.now += Duration::from_millis(33);
+        pair.send(16_000, time);
+    }
+    let mut steps = 0;
+    for time in 0..6 {
+        picture.paint(beside, Paint::Solid(time as u8));
+        absorb(&mut pair.draft, &picture, &PLAIN, &Region::from(beside));
+        let allowance = pair.allow(u64::MAX);
+        pair.encoder.begin_within(&mut pair.draft, &allowance, Some(&mut pair.codec));
+        while pair.draft.is_making() {
+            assert!(pair.draft.has_film(0) || steps > 40, "after {steps} steps");
+            pair.encoder.step(&mut pair.draft, None);
+            steps += 1;
+        }
+        assert!(!pair.draft.has_film(0) || steps < 64, "after {steps} steps");
+    }
+    assert!(steps > 64);
+}
+
 /// Both sides.
 struct Pair {
     encoder: Encoder,
