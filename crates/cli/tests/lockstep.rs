@@ -128,7 +128,7 @@ impl Ferry {
             self.app.flush(now, app::Turn::Rest, &mut app::Credit::ENDLESS.clone(), &mut |_, _| None);
             self.app.on_timeout(now);
             self.display.on_timeout(now);
-            self.display.open_updates(now, &mut (1 << 20));
+            self.display.work(now, &mut display::Room::default());
             self.take_actions(now);
             self.deliver(now);
             self.take_actions(now);

@@ -18,7 +18,7 @@ use wayferry_proto::{
     ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Side, Time, UpdateHeader,
 };
 use wayferry_wayland::blob::{Kept, Sent};
-use wayferry_wayland::display::{Config, Connection, Watcher};
+use wayferry_wayland::display::{Config, Connection, Room, Watcher};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
@@ -293,8 +293,11 @@ impl<'a> DisplaySide<'a> {
                     return Ok(outcome);
                 }
             }
-            self.open_updates(now);
             self.on_timeouts(now);
+            self.perform_actions();
+            self.flush_sockets();
+            // What takes long is last, so that what is small need not wait for it.
+            self.work(now);
             self.perform_actions();
             self.link.transmit(now);
             self.flush_sockets();
@@ -417,14 +420,14 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
-    /// Decompresses a slice of what has arrived, of each connection first in its turn: input must not wait for all.
-    fn open_updates(&mut self, now: Time) {
+    /// Decompresses and paints a part of what has arrived, of each connection first in its turn: input must not wait for all.
+    fn work(&mut self, now: Time) {
         self.turn = self.turn.wrapping_add(1).checked_rem(self.connections.len()).unwrap_or_default();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        let mut room = OPENED_AT_ONCE;
+        let mut room = Room::default();
         for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
             if let Some(shown) = self.connections.get_mut(id) {
-                shown.core.open_updates(now, &mut room);
+                shown.core.work(now, &mut room);
             }
         }
     }
@@ -677,8 +680,6 @@ fn watcher_error(end: &End) -> Error {
 
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
-/// Memory of content that is decompressed in one turn: one to three milliseconds' work.
-const OPENED_AT_ONCE: usize = 1 << 20;
 /// How long the compositor may take to tell what it has.
 const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
 /// Stop code: the program's connection to the compositor could not be made.

@@ -98,6 +98,28 @@ pub(super) struct Helpers {
     pub(super) foreign_clock: bool,
 }
 
+/// What all connections together may do in a turn of what takes long, so that input need not wait for more; what is done is
+/// taken off. Bytes of memory that is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// For units: one that costs more than what is left is painted nevertheless, and the last one in this turn.
+    pub paint: usize,
+    /// For decompressing content.
+    pub open: usize,
+}
+
+impl Room {
+    /// Everything at once.
+    pub const ENDLESS: Self = Self { paint: usize::MAX, open: usize::MAX };
+}
+
+impl Default for Room {
+    /// A few milliseconds' work.
+    fn default() -> Self {
+        Self { paint: 2 << 20, open: 1 << 20 }
+    }
+}
+
 /// The display half of one program's connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -118,6 +140,10 @@ pub struct Connection {
     pub(super) holds: Holds<Waiting>,
     pub(super) surfaces: HashMap<WireId, Surface>,
     pub(super) updates: Updates,
+    /// What may be done now of what takes long; nothing, but for within [`Self::work`].
+    pub(super) room: Room,
+    /// Something is held that waits for that alone.
+    pub(super) waits_for_turn: bool,
     pub(super) blobs: Kept,
     pub(super) keyboards: Keyboards,
     pub(super) cursors: Cursors,
@@ -165,6 +191,8 @@ impl Connection {
             holds: Holds::default(),
             surfaces: HashMap::new(),
             updates: Updates::default(),
+            room: Room { paint: 0, open: 0 },
+            waits_for_turn: false,
             blobs: Kept::default(),
             keyboards: Keyboards::default(),
             cursors,
@@ -233,13 +261,19 @@ impl Connection {
         self.pump(now);
     }
 
-    /// Decompresses content that has arrived, until that has used up `room`, in bytes of memory; a unit waits for all of
-    /// its content. [`Self::next_timeout`] says at once that there is more, so that whoever shares the thread has its turn.
-    pub fn open_updates(&mut self, now: Time, room: &mut usize) {
-        if self.end.is_some() || !self.updates.has_closed() {
+    /// Does a part of what takes long: paints large units that are ready, and decompresses large content that has arrived,
+    /// for which its unit waits. [`Self::next_timeout`] says at once that there is more, so that whatever shares the thread
+    /// has its turn before.
+    pub fn work(&mut self, now: Time, room: &mut Room) {
+        if self.end.is_some() || !self.has_work() {
             return;
         }
-        match self.updates.open(room, &self.config.probe) {
+        self.room = *room;
+        if std::mem::take(&mut self.waits_for_turn) {
+            self.holds.meet(|need| *need == Need::Turn);
+            self.pump(now);
+        }
+        match self.updates.open(&mut self.room.open, &self.config.probe) {
             Ok(false) => {}
             Ok(true) => {
                 self.meet_updates();
@@ -247,6 +281,11 @@ impl Connection {
             }
             Err(end) => self.finish(end),
         }
+        *room = std::mem::replace(&mut self.room, Room { paint: 0, open: 0 });
+    }
+
+    fn has_work(&self) -> bool {
+        self.waits_for_turn || self.updates.has_closed()
     }
 
     /// Takes in a blob, before or after the message that names it.
@@ -268,12 +307,12 @@ impl Connection {
         }
     }
 
-    /// When [`Self::on_timeout`] or [`Self::open_updates`] wants to be called.
+    /// When [`Self::on_timeout`] or [`Self::work`] wants to be called.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.end.is_some() {
             return None;
         }
-        if self.updates.has_closed() {
+        if self.has_work() {
             return Some(Time::ZERO);
         }
         let frames = self.surfaces.values().filter_map(Surface::hidden_at);

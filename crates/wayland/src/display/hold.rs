@@ -42,6 +42,8 @@ pub(crate) enum Need {
     Blob(u128),
     /// The compositor has released a buffer of this surface.
     Buffer(WireId),
+    /// There is time for something that takes long.
+    Turn,
 }
 
 /// How an item relates to the others.

@@ -26,7 +26,7 @@ mod units;
 mod updates;
 mod watcher;
 
-pub use connection::{Config, Connection};
+pub use connection::{Config, Connection, Room};
 pub use watcher::Watcher;
 
 #[cfg(all(test, feature = "video"))]

@@ -36,8 +36,8 @@ impl Connection {
         self.check_unit(&unit)?;
         let mut claim = self.claim_unit(&unit);
         if !self.holds.must_wait(&claim) {
-            let Some(surface) = self.lacks_buffer(&unit) else { return self.apply(now, &unit) };
-            claim.needs.push(Need::Buffer(surface));
+            let Some(need) = self.lacks(&unit) else { return self.apply(now, &unit) };
+            claim.needs.push(need);
         }
         self.hold(claim, Waiting::Unit(unit))
     }
@@ -49,10 +49,10 @@ impl Connection {
             let outcome = match &held.item {
                 Waiting::Request(request) => self.perform(request),
                 Waiting::Folded(unit) => self.fold(unit),
-                Waiting::Unit(unit) => match self.lacks_buffer(unit) {
+                Waiting::Unit(unit) => match self.lacks(unit) {
                     None => self.apply(now, unit),
-                    Some(surface) => {
-                        self.holds.hold_again(held, Need::Buffer(surface));
+                    Some(need) => {
+                        self.holds.hold_again(held, need);
                         continue;
                     }
                 },
@@ -164,6 +164,29 @@ impl Connection {
             _ => true,
         });
         claim
+    }
+
+    /// What a unit has to wait for whose content is here: a buffer, or its turn if it takes long to paint.
+    fn lacks(&mut self, unit: &Unit) -> Option<Need> {
+        if let Some(surface) = self.lacks_buffer(unit) {
+            return Some(Need::Buffer(surface));
+        }
+        let cost = self.cost(unit);
+        if cost > LARGE && self.room.paint == 0 {
+            self.waits_for_turn = true;
+            return Some(Need::Turn);
+        }
+        self.room.paint = self.room.paint.saturating_sub(cost);
+        None
+    }
+
+    /// About how many bytes of memory are touched to paint a unit.
+    fn cost(&self, unit: &Unit) -> usize {
+        let own = match unit.content {
+            UnitContent::Update(seq) => self.updates.cost(unit.surface, seq.0),
+            UnitContent::Keep | UnitContent::None => 0,
+        };
+        unit.children.iter().map(|child| self.cost(child)).fold(own, usize::saturating_add)
     }
 
     /// A surface of the unit of which the compositor holds every buffer that there may be.
@@ -282,6 +305,9 @@ impl Connection {
         self.send(presentation, ops::PRESENTATION_FEEDBACK, vec![Arg::Object(id), Arg::NewId(feedback)])
     }
 }
+
+/// Units that cost more than this wait for a turn with room for them: about a millisecond's work.
+const LARGE: usize = 512 << 10;
 
 /// What can go wrong while a buffer is filled.
 enum Fault {

@@ -32,6 +32,10 @@ const SMALL_UPDATE: usize = 16 << 10;
 /// What opening a chunk costs at least, in bytes of memory.
 const LEAST_COST: usize = 4 << 10;
 
+/// What painting costs, in bytes of memory: for each byte of a chunk that is still to be opened, and for each pixel of a film.
+const CLOSED_COST: usize = 16;
+const FILM_COST: usize = 16;
+
 /// Complete updates on their way to the units that name them.
 #[derive(Debug)]
 pub(super) struct Updates {
@@ -116,6 +120,13 @@ impl Stored {
         self.memory = bytes;
         self.opened.push(opened);
         Ok(())
+    }
+
+    /// About how many bytes of memory are touched to paint it.
+    fn cost(&self) -> usize {
+        let films: u64 = self.frames.iter().map(|frame| frame.film.rect.area()).sum();
+        let closed: usize = self.chunks.iter().map(Bytes::len).sum();
+        self.memory + closed * CLOSED_COST + films as usize * FILM_COST
     }
 
     /// What is wrong with it as the next update of content of this shape, as far as that can be known before.
@@ -218,6 +229,12 @@ impl Updates {
     /// Whether everything up to this update is here (or the surface is gone).
     pub(super) fn is_complete(&self, surface: WireId, seq: u64) -> bool {
         self.book.reached(SurfaceId(surface.0)) >= Some(UpdateSeq(seq))
+    }
+
+    /// About how many bytes of memory are touched to bring a surface's content up to an update.
+    pub(super) fn cost(&self, surface: WireId, seq: u64) -> usize {
+        let updates = self.stored.get(&surface).into_iter().flat_map(|stored| stored.range(..=seq));
+        updates.map(|(_, update)| update.cost()).fold(0, usize::saturating_add)
     }
 
     /// Brings a surface's content up to an update. If one on the way cannot be painted, nothing changes, and neither

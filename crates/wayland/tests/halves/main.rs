@@ -23,8 +23,8 @@ enum Step {
     Tick,
     Input(u8, u32),
     Pass(u64),
-    /// Content is opened that takes so many bytes of memory.
-    Open(usize),
+    /// Content is opened and painted that takes so many bytes of memory.
+    Work(usize),
     /// With this budget; whether what has not arrived can be taken back.
     Flush(u64, bool),
 }
@@ -77,7 +77,7 @@ fn run(steps: &[Step]) -> usize {
             Step::Tick => rig.compositor.tick(),
             Step::Input(kind, value) => rig.compositor.input_event(*kind, *value),
             Step::Pass(time) => rig.pass(Duration::from_millis(*time)),
-            Step::Open(room) => rig.open(*room),
+            Step::Work(room) => rig.work(*room),
             Step::Flush(budget, taking) => rig.flush(*budget, *taking),
         }
     }
@@ -130,7 +130,7 @@ fn large_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => step(),
         1 => (0..SURFACES).prop_map(|surface| Step::Act(Deed::Grow { surface })),
-        2 => (0usize..1_000_000).prop_map(Step::Open),
+        2 => (0usize..1_000_000).prop_map(Step::Work),
     ]
 }
 

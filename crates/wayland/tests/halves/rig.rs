@@ -20,7 +20,7 @@ use crate::compositor::{self, Compositor, KEYMAP, picture};
 /// More messages under way than the halves may ever have of an honest caller.
 const MAX_QUEUED: usize = 1 << 16;
 
-/// Memory of content that is opened in a turn.
+/// Memory of content that is opened and painted in a turn.
 const SLICE: usize = 1 << 18;
 
 pub(crate) struct Rig {
@@ -189,15 +189,15 @@ impl Rig {
             self.collect_app();
         }
         if self.display.next_timeout().is_some_and(|due| due <= self.now) {
-            self.open(SLICE);
+            self.work(SLICE);
             self.display.on_timeout(self.now);
             self.collect_display();
         }
     }
 
-    /// The display half opens some of the content that is there.
-    pub(crate) fn open(&mut self, room: usize) {
-        self.display.open_updates(self.now, &mut room.clone());
+    /// The display half opens and paints some of the content that is there.
+    pub(crate) fn work(&mut self, room: usize) {
+        self.display.work(self.now, &mut display::Room { paint: room, open: room });
         self.collect_display();
     }
 
@@ -253,7 +253,7 @@ impl Rig {
             while !self.updates.is_empty() && self.display.end().is_none() {
                 self.update(0);
             }
-            self.open(usize::MAX);
+            self.work(usize::MAX);
             self.updates.retain(|_| self.display.end().is_none());
             while !self.blobs.is_empty() {
                 self.blob(0);

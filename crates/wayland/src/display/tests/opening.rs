@@ -6,6 +6,7 @@ use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use crate::message::{ToApp, ToDisplay, UnitContent, WireId};
 
+use super::super::Room;
 use super::rig::{Rig, size};
 
 type Part = (UpdateHeader, Vec<Vec<u8>>);
@@ -66,8 +67,7 @@ fn name(rig: &mut Rig, surface: WireId, seq: u64) {
 fn open(rig: &mut Rig, room: usize) -> usize {
     let mut turns = 0;
     while rig.connection.next_timeout() == Some(Time::ZERO) {
-        rig.connection.open_updates(rig.now, &mut room.clone());
-        rig.exchange();
+        rig.work(Room { open: room, ..Room::default() });
         turns += 1;
         assert!(turns < 10_000, "it never ends");
     }
@@ -89,8 +89,7 @@ fn a_large_update_is_opened_in_slices_and_its_unit_waits_for_all() {
     name(&mut rig, surface, 1);
     assert_eq!(rig.connection.next_timeout(), Some(Time::ZERO));
     for _ in 0..3 {
-        rig.connection.open_updates(rig.now, &mut (100 << 10));
-        rig.exchange();
+        rig.work(Room { open: 100 << 10, paint: 0 });
         assert!(rig.shown.is_empty());
     }
     assert!((2..8).contains(&open(&mut rig, 100 << 10)));
@@ -106,6 +105,35 @@ fn a_small_update_takes_no_turn_of_its_own() {
     name(&mut rig, surface, 1);
     arrive(&mut rig, update);
     assert_eq!(rig.shown.len(), 1);
+}
+
+/// Several large units are ready, and a small one of another surface behind them.
+#[test]
+fn one_large_unit_is_painted_in_a_turn_and_small_ones_pass() {
+    let mut rig = Rig::new();
+    let (surface, other) = (rig.surface(), rig.surface());
+    let mut draft = fresh(800, 700);
+    let contents = [1, 2, 3].map(|salt| noise(800, 700, salt));
+    for (first, content) in [1, 4, 7].into_iter().zip(&contents) {
+        parts(&mut draft, surface, first, content.clone())
+            .into_iter()
+            .for_each(|part| arrive(&mut rig, part));
+    }
+    while rig.connection.updates.has_closed() {
+        rig.work(Room { paint: 0, open: 1 << 20 });
+    }
+    [3, 6, 9].into_iter().for_each(|seq| name(&mut rig, surface, seq));
+    let small = rig.fresh(other, size(4, 4), [1, 2, 3, 4]);
+    arrive(&mut rig, small);
+    name(&mut rig, other, 1);
+    assert_eq!(rig.shown.len(), 1, "the small one");
+    for (turn, content) in contents.iter().enumerate() {
+        assert_eq!(rig.connection.next_timeout(), Some(Time::ZERO));
+        rig.work(Room::default());
+        assert_eq!(rig.shown.len(), turn + 2);
+        assert!(rig.shown[turn + 1].pixels == content.pixels());
+    }
+    assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO));
 }
 
 /// Nothing of an update is shown when a part of it cannot be painted, whichever that is, and all of it is wanted again.
@@ -160,6 +188,7 @@ fn opened_chunks_take_bounded_memory() {
     assert!(bytes > 5 * 400 * 400 * 4 && (1 << 20..5 << 18).contains(&opened), "{bytes} and {opened}");
     for (seq, content) in (1..).zip(&contents) {
         name(&mut rig, surface, seq);
+        rig.turn();
         assert!(rig.shown.last().is_some_and(|shown| shown.pixels == content.pixels()), "{seq}");
         let buffer = rig.shown.last().unwrap().buffer;
         rig.release(buffer);
@@ -176,10 +205,11 @@ fn a_surface_that_is_gone_takes_its_updates_along() {
         let update = parts(&mut fresh(400, 400), surface, 1, noise(400, 400, 1)).remove(0);
         arrive(&mut rig, update);
     }
-    rig.connection.open_updates(rig.now, &mut (100 << 10));
+    rig.work(Room { open: 100 << 10, paint: 0 });
     rig.request(surface, "destroy", vec![]);
     open(&mut rig, 1 << 20);
     name(&mut rig, other, 1);
+    rig.turn();
     assert_eq!((rig.shown.len(), rig.connection.updates.memory()), (1, (0, 0)));
     rig.assert_alive();
 }
@@ -209,8 +239,7 @@ proptest! {
                 Some(part) => arrive(&mut rig, part),
                 None => name(&mut rig, surface, units.next().unwrap()),
             }
-            rig.connection.open_updates(rig.now, &mut room.clone());
-            rig.exchange();
+            rig.work(Room { open: room, paint: room });
         }
         open(&mut rig, 1 << 20);
         let shown: Vec<bool> =

@@ -16,7 +16,7 @@ use crate::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, Wire
 use crate::tables;
 use crate::wire::{self, Arg, InBuffer, OutBuffer, ReadState, Socket};
 
-use super::super::{Config, Connection};
+use super::super::{Config, Connection, Room};
 
 /// What a modern compositor lists; registry names are the positions, from 1.
 pub(super) const GLOBALS: &[(&str, u32)] = &[
@@ -167,9 +167,14 @@ impl Rig {
         }
     }
 
-    /// Opens what has arrived, and moves bytes both ways until nothing happens any more.
+    /// Does what takes long, and moves bytes both ways until nothing happens any more.
     pub(super) fn turn(&mut self) {
-        self.connection.open_updates(self.now, &mut usize::MAX.clone());
+        self.work(Room::ENDLESS);
+    }
+
+    /// Does what takes long, as far as there is room.
+    pub(super) fn work(&mut self, mut room: Room) {
+        self.connection.work(self.now, &mut room);
         self.exchange();
     }
 
