@@ -543,7 +543,8 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    /// Lets connections hand over content while the link has room, each first in its turn.
+    /// Lets connections hand over content while the link has room, each first in its turn. What the user attends to leaves
+    /// before anything else is encoded.
     fn flush_content(&mut self, now: Time) {
         let count = self.connections.len();
         if count == 0 {
@@ -552,14 +553,19 @@ impl<'a> AppSide<'a> {
         self.turn = (self.turn + 1) % count;
         let films = self.connections.values().map(|served| served.core.films()).sum();
         let mut credit = Credit { films, ..self.link.credit() };
+        self.flush_turn(now, Turn::First, &mut credit);
+        self.perform_actions();
+        self.link.transmit(now);
+        self.flush_turn(now, Turn::Rest, &mut credit);
+        self.flush_turn(now, Turn::Better, &mut credit);
+    }
+
+    fn flush_turn(&mut self, now: Time, turn: Turn, credit: &mut Credit) {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        let in_turn = || ids[self.turn..].iter().chain(&ids[..self.turn]);
-        let all = [Turn::First, Turn::Rest, Turn::Better];
-        let turns = all.into_iter().flat_map(|turn| in_turn().map(move |id| (turn, id)));
-        for (turn, id) in turns {
+        for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
             let Some(served) = self.connections.get_mut(id) else { continue };
             let (session, superseded) = (&mut self.link.session, &mut self.counters.superseded);
-            served.core.flush(now, turn, &mut credit, &mut |surface, seq| {
+            served.core.flush(now, turn, credit, &mut |surface, seq| {
                 let bytes = session.take_back(*id, surface, seq)?;
                 *superseded += 1;
                 Some(bytes)
