@@ -144,6 +144,11 @@ impl Draft {
         self.making.is_some()
     }
 
+    /// Whether all that is left of it are frames of films that are being made elsewhere.
+    pub fn awaits_frames(&self) -> bool {
+        self.making.as_ref().is_some_and(Making::waits)
+    }
+
     /// How many pixels of that are left to encode.
     pub fn unmade(&self) -> u64 {
         self.making.as_ref().map_or(0, Making::pixels)

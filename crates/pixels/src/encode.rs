@@ -21,7 +21,7 @@ use crate::classify::{Cell, Class, Classifier};
 use crate::compose::Composer;
 use crate::content::Content;
 use crate::draft::{Draft, Plan};
-use crate::film::{self, Films, Frame};
+use crate::film::{self, Begun, Films};
 use crate::geometry::Rect;
 use crate::jpeg::{self, Compressor};
 use crate::making::{Making, Section, Work, fitting};
@@ -116,13 +116,14 @@ impl Encoder {
         self.hold(draft, plan, parts, Duration::ZERO);
     }
 
-    /// Begins what [`Self::encode_within`] does at once, as [`Self::begin`]. Frames of films are made already.
+    /// Begins what [`Self::encode_within`] does at once, as [`Self::begin`]. Frames of films have begun then,
+    /// too, and are waited for when all else is made.
     pub fn begin_within(&mut self, draft: &mut Draft, allowance: &Allowance, films: Option<&mut dyn Films>) {
         draft.give_up();
         let plan = draft.plan();
         let Some(worker) = self.workers.first_mut() else { return };
         let frames = frames(draft, &plan, &mut worker.classifier, allowance, films);
-        let spent: usize = frames.iter().map(|frame| frame.data.len()).sum();
+        let spent: usize = frames.iter().map(Begun::expected).sum();
         // What is beside a film does not become a preview because of it.
         let left = allowance.bytes.saturating_sub(spent as u64).max(allowance.bytes / 2);
         let left = Allowance { bytes: left, ..*allowance };
@@ -212,9 +213,16 @@ impl Encoder {
             // Another update, for whoever counts them.
             draft.motion.pass(making.began);
         }
-        let mut chunks = Vec::new();
-        making.take_frames().iter().for_each(|frame| frame.write(&mut chunks));
-        chunks.extend(self.run(draft.content(), &mut making, room, watch));
+        let mut chunks = self.run(draft.content(), &mut making, room, watch);
+        if making.waits() {
+            for made in making.take_frames(room == u64::MAX) {
+                match made {
+                    Ok(frame) => frame.write(&mut chunks),
+                    // It counts as lossy there, so it becomes exact.
+                    Err(film) => draft.motion.end(film.stream),
+                }
+            }
+        }
         draft.making = Some(making).filter(|making| !making.is_done());
         chunks
     }
@@ -274,7 +282,7 @@ fn frames(
     classifier: &mut Classifier,
     allowance: &Allowance,
     films: Option<&mut dyn Films>,
-) -> Vec<Frame> {
+) -> Vec<Begun> {
     let fits = jpeg::order(draft.content().format()).is_some() && !draft.is_fresh();
     let Some(films) = films.filter(|_| fits) else {
         draft.motion = Motion::default();
@@ -287,8 +295,8 @@ fn frames(
     let moving = motion.update(content.size(), &plan.rects, affordable, allowance.now, is_picture);
     let mut frame = |film: Film| {
         let fourth = jpeg::fourth(content, film.rect)?;
-        let data = films.frame(content, film)?;
-        Some(Frame { film, fourth, data })
+        let coming = films.frame(content, film)?;
+        Some(Begun { film, fourth, coming })
     };
     let mut made = Vec::new();
     for film in moving {

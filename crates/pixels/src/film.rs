@@ -10,6 +10,8 @@
 //!
 //! The one invariant: the frames of an update lie inside the surface, share no pixel, and are of different streams.
 
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
 use crate::chunk::{self, MAX_CHUNK, Reader};
 use crate::content::Content;
 use crate::error::Error;
@@ -18,9 +20,66 @@ use crate::motion::{Film, MAX_FILMS};
 
 /// Makes the frames of films: whoever has a codec.
 pub trait Films {
-    /// The next frame of a film, whose pixels are in `content`; of a film that begins a first frame. `None` if there is
-    /// none to be had: the film is over then.
-    fn frame(&mut self, content: &Content, film: Film) -> Option<Vec<u8>>;
+    /// Begins the next frame of a film, whose pixels are in `content`; of a film that begins a first frame. `None` if there
+    /// is none to be had: the film is over then.
+    fn frame(&mut self, content: &Content, film: Film) -> Option<Coming>;
+}
+
+/// The bytes of a frame that is being made, by another thread perhaps.
+#[derive(Debug)]
+pub struct Coming {
+    bytes: Receiver<Vec<u8>>,
+    expected: usize,
+}
+
+impl Coming {
+    /// Bytes that somebody will send, about so many. Who drops the sender instead has none, and the film is over.
+    pub fn new(bytes: Receiver<Vec<u8>>, expected: usize) -> Self {
+        Self { bytes, expected }
+    }
+
+    /// Bytes that are there.
+    pub fn ready(bytes: Vec<u8>) -> Self {
+        let (sender, receiver) = sync_channel(1);
+        let expected = bytes.len();
+        // There is room for one.
+        let _ = sender.send(bytes);
+        Self::new(receiver, expected)
+    }
+
+    /// Waits for them; `None` when there are none.
+    pub fn wait(self) -> Option<Vec<u8>> {
+        self.bytes.recv().ok()
+    }
+}
+
+/// A frame whose bytes are still to come.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) film: Film,
+    pub(crate) fourth: u8,
+    pub(crate) coming: Coming,
+}
+
+impl Begun {
+    /// About how many bytes it will have.
+    pub(crate) fn expected(&self) -> usize {
+        self.coming.expected
+    }
+
+    /// Waits for its bytes, if `wait`. `Ok(None)` when there are none yet.
+    ///
+    /// # Errors
+    /// There will be none; the film is over.
+    pub(crate) fn take(&self, wait: bool) -> Result<Option<Frame>, Film> {
+        let bytes = &self.coming.bytes;
+        let data = match if wait { bytes.recv().map_err(TryRecvError::from) } else { bytes.try_recv() } {
+            Ok(data) => data,
+            Err(TryRecvError::Empty) => return Ok(None),
+            Err(TryRecvError::Disconnected) => return Err(self.film),
+        };
+        Ok(Some(Frame { film: self.film, fourth: self.fourth, data }))
+    }
 }
 
 /// A frame of a film.
@@ -119,7 +178,7 @@ pub fn split<C: AsRef<[u8]>>(chunks: &[C], size: Size) -> Result<(Vec<Frame>, Ve
 }
 
 /// What is outside of all these frames.
-pub(crate) fn outside(rects: &[Rect], frames: &[Frame]) -> Vec<Rect> {
+pub(crate) fn outside(rects: &[Rect], frames: &[Begun]) -> Vec<Rect> {
     let mut rects = rects.to_vec();
     for frame in frames {
         rects = rects.into_iter().flat_map(|rect| rect.without(frame.film.rect)).collect();

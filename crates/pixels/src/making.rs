@@ -10,8 +10,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::chunk::{Copy, MAX_CHUNK_COPIES};
-use crate::film::Frame;
+use crate::film::{Begun, Frame};
 use crate::geometry::Rect;
+use crate::motion::Film;
 use crate::triage::{Parts, Picture};
 
 /// What is left of an update.
@@ -20,7 +21,7 @@ pub(crate) struct Making {
     copies: Vec<Copy>,
     exact: Vec<Rect>,
     lossy: Vec<Picture>,
-    frames: Vec<Frame>,
+    frames: Vec<Begun>,
     pieces: Vec<Piece>,
     /// Pieces that copy.
     copying: usize,
@@ -85,9 +86,27 @@ impl Making {
         self.pixels
     }
 
-    /// Frames of films, which go with the first step.
-    pub(crate) fn take_frames(&mut self) -> Vec<Frame> {
-        std::mem::take(&mut self.frames)
+    /// Whether all that is left is being made elsewhere.
+    pub(crate) fn waits(&self) -> bool {
+        !self.frames.is_empty() && self.next >= self.pieces.len()
+    }
+
+    /// The frames of films that are made by now, or all, if `wait`; or which film has none and is over. They go with the last
+    /// step.
+    pub(crate) fn take_frames(&mut self, wait: bool) -> Vec<Result<Frame, Film>> {
+        let mut taken = Vec::new();
+        self.frames.retain(|begun| match begun.take(wait) {
+            Ok(None) => true,
+            Ok(Some(frame)) => {
+                taken.push(Ok(frame));
+                false
+            }
+            Err(film) => {
+                taken.push(Err(film));
+                false
+            }
+        });
+        taken
     }
 
     /// The next pieces, of about `room` pixels; more where otherwise the update would have too many steps, or its copies

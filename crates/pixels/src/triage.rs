@@ -10,7 +10,7 @@ use crate::chunk;
 use crate::classify::{Class, Classifier};
 use crate::content::Content;
 use crate::fidelity::{Fidelity, Grade, Spot};
-use crate::film::Frame;
+use crate::film::Begun;
 use crate::geometry::{Rect, Size};
 use crate::jpeg;
 use crate::palette::MAX_COLOURS;
@@ -34,7 +34,7 @@ pub(crate) struct Parts {
     /// What is exact as a whole; its cells are in `exact` too.
     whole: Vec<Rect>,
     /// Frames of films; no other part is where they are.
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: Vec<Begun>,
 }
 
 /// A rectangle that is sent as a lossy picture.

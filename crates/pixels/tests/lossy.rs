@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use program::{PLAIN, Paint, Picture, absorb, paint, rect, shuffle};
 use proptest::prelude::*;
-use wayferry_pixels::film::{self, Films, Frame};
+use wayferry_pixels::film::{self, Coming, Films, Frame};
 use wayferry_pixels::{
     Allowance, Compression, Content, Decoder, Draft, Encoder, Film, Format, MAX_FILMS, Rect, Region, Size,
 };
@@ -109,9 +109,14 @@ struct Codec {
 }
 
 impl Films for Codec {
-    fn frame(&mut self, _: &Content, _: Film) -> Option<Vec<u8>> {
+    fn frame(&mut self, _: &Content, _: Film) -> Option<Coming> {
         self.made += 1;
-        (!self.made.is_multiple_of(50)).then(|| vec![self.made as u8; 900 * self.made as usize])
+        let bytes = vec![self.made as u8; 900 * self.made as usize];
+        if self.made.is_multiple_of(37) {
+            // Its maker dies.
+            return Some(Coming::new(std::sync::mpsc::channel().1, 900));
+        }
+        (!self.made.is_multiple_of(50)).then(|| Coming::ready(bytes))
     }
 }
 

@@ -5,22 +5,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wayferry_pixels::film;
+use wayferry_pixels::film::{self, Coming};
 use wayferry_pixels::{Content, Draft, Film};
 use wayferry_proto::Time;
 
-use crate::codec::Encoder;
+use crate::codec::{self, Encoder};
 
 /// What makes the frames of one surface's films.
 #[derive(Debug, Default)]
 pub(super) struct Films {
     encoders: BTreeMap<u8, (Encoder, Time)>,
+    /// Until when none begins: what moves there cannot be made small.
+    unfit: Time,
 }
 
 /// What the frames of one update are made by.
 #[derive(Debug)]
 pub(super) struct Maker<'a> {
     pub(super) films: &'a mut Films,
+    pub(super) codec: &'a mut codec::Maker,
     /// How many share the link.
     pub(super) count: usize,
     /// How many more may begin.
@@ -55,9 +58,15 @@ impl Films {
 }
 
 impl film::Films for Maker<'_> {
-    fn frame(&mut self, content: &Content, film: Film) -> Option<Vec<u8>> {
+    fn frame(&mut self, content: &Content, film: Film) -> Option<Coming> {
         let Film { stream, rect, key } = film;
-        let encoders = &mut self.films.encoders;
+        let Films { encoders, unfit } = &mut *self.films;
+        if !key && encoders.get(&stream).is_some_and(|(encoder, _)| encoder.fails()) {
+            *unfit = self.now + UNFIT;
+        }
+        if self.now < *unfit {
+            return None;
+        }
         if key {
             self.room = self.room.checked_sub(1)?;
             encoders.insert(stream, (Encoder::new(rect, self.quality)?, Time::ZERO));
@@ -67,7 +76,7 @@ impl film::Films for Maker<'_> {
         let interval = if key { FIRST_INTERVAL } else { self.now.since(*last) };
         let interval = interval.clamp(LEAST_INTERVAL, MOST_INTERVAL);
         *last = self.now;
-        encoder.frame(content, rect, bitrate(rect.area(), self.rate, count), interval)
+        encoder.frame(self.codec, content, rect, bitrate(rect.area(), self.rate, count), interval)
     }
 }
 
@@ -85,6 +94,9 @@ const LEAST_RATE: u64 = 300_000;
 
 /// What films may take of the link; the rest is for what happens beside them.
 const LINK_TENTHS: u64 = 7;
+
+/// For how long none begins after a film that could not be made small.
+const UNFIT: Duration = Duration::from_secs(30);
 
 /// Bounds of what is taken for the time until the next frame, and what it is taken for at first. Where the link cannot
 /// take a frame in the longest, frames get worse, not rarer and rarer.

@@ -211,18 +211,23 @@ impl Connection {
         if self.end.is_some() {
             return None;
         }
-        if self.making.is_some() || (self.more && !self.stalled()) {
+        if self.making.is_none() && self.more && !self.stalled() {
             return Some(self.now);
         }
         let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.may_supersede(*id);
         let sendable = self.surfaces.keys().filter(|id| may_leave(id));
         let sends = sendable.filter_map(|id| self.send_due(*id));
         let better = self.surfaces.keys().filter_map(|id| self.better_due(*id));
+        // Nothing else leaves while a unit is under way.
+        let content = match self.making_due() {
+            Some(due) => Some(due),
+            None => sends.chain(better).min(),
+        };
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
         let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
         let films = self.surfaces.values().filter_map(Surface::films_end);
-        sends.chain(films).chain(better).chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
+        films.chain(content).chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
     }
 
     /// Handles what time alone brings: held keys, pings, frame callbacks.

@@ -6,9 +6,10 @@
 //! it has none under way, no draft has an update under way either.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use wayferry_pixels::film::Films;
-use wayferry_pixels::{Allowance, Watch};
+use wayferry_pixels::{Allowance, Draft, Watch};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::action::{Action, Update};
@@ -23,6 +24,9 @@ use super::{Connection, Fault};
 const MAX_FILMS: usize = 16;
 /// So often may the display side lose a surface's content while films are in it; then it gets no more of them.
 const MAX_LOST_FILMS: u32 = 3;
+
+/// How often is looked whether a frame is made.
+const FRAME_LOOK: Duration = Duration::from_millis(1);
 
 /// A commit whose unit has not left yet.
 #[derive(Debug)]
@@ -104,7 +108,7 @@ impl Connection {
             if let Some(content) = content {
                 making.todo.pop_front();
                 making.made.push_back(Made { content, bytes: making.bytes });
-            } else if self.credit.encoded >= until {
+            } else if self.credit.encoded >= until || self.awaits_frames(id) {
                 break;
             }
         }
@@ -146,15 +150,16 @@ impl Connection {
                 let bytes = self.credit.content.max(LEAST_ALLOWANCE);
                 let allowance = Allowance { bytes, quality, now: self.now.since_start() };
                 let shows = self.desk.video && surface.lost_films < MAX_LOST_FILMS;
-                let (films, count, now) = (&mut surface.films, self.credit.films, self.now);
-                let mut maker = Maker { films, count, room, quality, rate, now };
+                let (films, codec) = (&mut surface.films, &mut self.codec);
+                let (count, now) = (self.credit.films, self.now);
+                let mut maker = Maker { films, codec, count, room, quality, rate, now };
                 let films = shows.then_some(&mut maker as &mut dyn Films);
                 self.encoder.begin_within(draft, &allowance, films);
             }
             None => self.encoder.begin(draft),
         }
         surface.films.keep(draft);
-        if draft.films() > 0 {
+        if draft.films() > 0 && !draft.awaits_frames() {
             // Their frames are made.
             self.credit.encoded += changed.saturating_sub(draft.unmade());
         }
@@ -202,6 +207,18 @@ impl Connection {
         }
         making.current = Some(Current { fresh: false, chunks: Vec::new(), length: 0 });
         None
+    }
+
+    /// Whether all that is left of a surface's content are frames that are being made by the films' thread.
+    fn awaits_frames(&self, id: u32) -> bool {
+        let draft = self.surfaces.get(&id).and_then(|surface| surface.draft.as_ref());
+        draft.is_some_and(Draft::awaits_frames)
+    }
+
+    /// When to look whether the unit that is under way can go on.
+    pub(super) fn making_due(&self) -> Option<Time> {
+        let (id, _) = self.making.as_ref()?.todo.front()?;
+        Some(if self.awaits_frames(*id) { self.now + FRAME_LOOK } else { self.now })
     }
 
     /// Content of a unit has left.

@@ -53,6 +53,7 @@ use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 
 use crate::action::{Action, End};
 use crate::blob::Kept;
+use crate::codec;
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::snapshot::Snapshot;
 use crate::tables;
@@ -90,7 +91,8 @@ pub struct Config {
     pub compression: Compression,
     /// Quality, from 1 to 100, of pictures that are lossy at first because the link is slow; `None` if nothing may be.
     pub lossy: Option<u8>,
-    /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1.
+    /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1. With more than one, films have
+    /// one of their own.
     pub threads: usize,
     /// This host's monotonic clock at the session's start.
     pub clock_start: HostTime,
@@ -148,6 +150,8 @@ pub struct Connection {
     keyboards: HashMap<u32, Keyboard>,
     focus: focus::Focus,
     encoder: Encoder,
+    /// Who makes the frames of films.
+    codec: codec::Maker,
     /// The commit whose pixels are being encoded.
     making: Option<Making>,
     actions: VecDeque<Action>,
@@ -184,6 +188,7 @@ impl Connection {
         let offers = registry::offers(&config, &desk.snapshot);
         Self {
             encoder: Encoder::new(config.compression).with_threads(config.threads),
+            codec: codec::Maker::new(config.threads > 1),
             config,
             desk: Rc::clone(desk),
             now: Time::ZERO,

@@ -4,10 +4,21 @@
 
 use std::time::Duration;
 
+use wayferry_pixels::film::Coming;
 use wayferry_pixels::{Content, Format, Rect};
 
 /// Whether there is a codec.
 pub(crate) const IS_THERE: bool = false;
+
+/// Would say who makes frames.
+#[derive(Debug)]
+pub(crate) struct Maker;
+
+impl Maker {
+    pub(crate) fn new(_: bool) -> Self {
+        Self
+    }
+}
 
 /// Would make frames.
 #[derive(Debug)]
@@ -18,7 +29,11 @@ impl Encoder {
         None
     }
 
-    pub(crate) fn frame(&mut self, _: &Content, _: Rect, _: u64, _: Duration) -> Option<Vec<u8>> {
+    pub(crate) fn frame(&self, _: &mut Maker, _: &Content, _: Rect, _: u64, _: Duration) -> Option<Coming> {
+        match *self {}
+    }
+
+    pub(crate) fn fails(&self) -> bool {
         match *self {}
     }
 }

@@ -177,6 +177,63 @@ fn a_window_of_another_size_or_without_content_keeps_no_films() {
 }
 
 #[test]
+fn frames_that_a_thread_makes_leave_when_they_are_there() {
+    let desk = Rc::new(Desk { video: true, ..Desk::clone(&desk()) });
+    let mut rig = Rig::with_desk(&desk);
+    rig.connection = Connection::new(Config { lossy: Some(75), threads: 2, ..Config::default() }, &desk);
+    let window = rig.window();
+    rig.flush_with(SLOW);
+    let (mut pixels, mut waited) = (Vec::new(), 0);
+    for time in 1..30 {
+        rig.now += FRAME * 2;
+        pixels = commit_scene(&mut rig, window, time);
+        rig.flush_with(SLOW);
+        while rig.connection.making_due().is_some() {
+            assert!(rig.connection.next_timeout() > Some(rig.now), "it does not spin");
+            waited += 1;
+            std::thread::yield_now();
+            rig.now += Duration::from_micros(1);
+            rig.flush_with(SLOW);
+        }
+        assert!(!rig.units().is_empty(), "a unit for each commit");
+    }
+    assert!(waited > 0, "no thread was waited for");
+    assert_eq!(frames(rig.updates.last().unwrap()).len(), 1);
+    assert!(distance(&pixels, &shown(&rig, window.0)) < 8.0);
+    rest(&mut rig);
+    assert_eq!(shown(&rig, window.0), pixels);
+}
+
+#[test]
+fn noise_is_no_film_for_long() {
+    let (mut rig, window) = rig();
+    let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.film.key).count();
+    let mut state = 1u64;
+    let mut play = |rig: &mut Rig, count: usize| {
+        for _ in 0..count {
+            let mut random = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            };
+            let pixels: Vec<u8> = (0..256 * 256).flat_map(|_| [random(), random(), random(), 255]).collect();
+            rig.now += FRAME * 2;
+            let buffer = rig.buffer_of(window.1, 256, 256, &pixels);
+            rig.attach(window.0, buffer);
+            rig.commit(window.0);
+            rig.flush_with(SLOW);
+            rig.units();
+        }
+    };
+    play(&mut rig, 60);
+    assert_eq!(begun(&rig), 1);
+    let last = rig.updates.iter().rposition(|update| !frames(update).is_empty()).unwrap();
+    assert!(last < 16, "frames up to update {last}");
+    rig.now += Duration::from_secs(31);
+    play(&mut rig, 20);
+    assert_eq!(begun(&rig), 2, "it may be another picture by now");
+}
+
+#[test]
 fn an_update_with_a_frame_stays() {
     let (mut rig, window) = rig();
     play(&mut rig, window, 1..9, SLOW);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use wayferry_pixels::film::Frame;
 use wayferry_pixels::{Content, Film, Format, Rect};
 
-use crate::codec::Encoder;
+use crate::codec::{Encoder, Maker};
 use crate::message::{ToApp, ToDisplay, UnitContent, WireId};
 
 use super::rig::{Rig, size};
@@ -32,7 +32,9 @@ impl Window {
     fn frame(&mut self, level: u8, key: bool) -> Frame {
         let mut content = Content::new(size(200, 160), Format::Argb8888);
         content.fill(&[level, level, level, 255]);
-        let data = self.encoder.frame(&content, HERE, 1_000_000, Duration::from_millis(33)).unwrap();
+        let (mut maker, interval) = (Maker::new(false), Duration::from_millis(33));
+        let coming = self.encoder.frame(&mut maker, &content, HERE, 1_000_000, interval);
+        let data = coming.unwrap().wait().unwrap();
         Frame { film: Film { stream: 1, rect: HERE, key }, fourth: 255, data }
     }
 
