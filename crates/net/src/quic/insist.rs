@@ -2,10 +2,11 @@
 //!
 //! QUIC asks half as often each time, down to every two seconds (RFC 9002 §6.2.1), so a link that was away for three
 //! would seem away for one and a half more. Here a connection that waits for an acknowledgement longer than usual is
-//! told that the network changed, which takes those pauses back: a few small packets a second, for a while. It sends
-//! nothing itself and does not judge whether the peer is gone.
+//! told that the network changed, which takes those pauses back and asks once more: a few small packets a second, for a
+//! while. It does not judge whether the peer is gone.
 //!
-//! Invariant: nothing happens while nothing is waited for.
+//! Invariant: nothing happens while nothing is waited for, nor for a peer that has not answered much yet: all connections of
+//! a listener are told at once, and strangers come to it too.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(super) async fn run(connection: Connection, guests: Guests, meter: Arc<Meter
             _ = closed.as_mut() => return,
         }
         if meter.waits().is_some_and(|(waits, usual)| waits >= usual + LATE) {
-            guests.network_changed();
+            guests.network_changed(OFTEN);
         }
     }
 }

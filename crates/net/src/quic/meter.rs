@@ -97,10 +97,12 @@ impl Meter {
         self.lock().quiet
     }
 
-    /// How long an acknowledgement has been waited for, and how long a round trip takes; `None` when none is.
+    /// How long an acknowledgement has been waited for, and how long a round trip takes; `None` when none is, or the peer has
+    /// acknowledged little so far.
     pub(super) fn waits(&self) -> Option<(Duration, Duration)> {
         let state = self.lock();
-        state.waits.map(|since| (since.elapsed(), state.figures.rtt))
+        let waits = state.waits.filter(|_| state.figures.acked_packets >= KNOWN);
+        waits.map(|since| (since.elapsed(), state.figures.rtt))
     }
 
     /// Comes back when an acknowledgement begins to be waited for.
@@ -334,6 +336,9 @@ impl Controller for Metered {
 /// STREAM frame's header (up to 11). RFC 9000 §17.3, §19.8.
 const PACKET_OVERHEAD: u64 = 38;
 
+/// Packets that a peer has acknowledged whose silence is worth being broken.
+const KNOWN: u64 = 16;
+
 /// The least that they can be: flags, connection id of 8 bytes, packet number, tag, and a STREAM frame's type and id.
 const LEAST_OVERHEAD: u16 = 28;
 
@@ -453,6 +458,10 @@ mod tests {
         assert_eq!(rig.meter.waits(), None);
         let second = Duration::from_secs(1);
         rig.now -= 3 * second;
+        rig.meter.lock().figures.acked_packets = KNOWN - 1;
+        rig.send(&[1200]);
+        assert_eq!(rig.meter.waits(), None, "a stranger");
+        rig.meter.lock().figures.acked_packets = KNOWN;
         rig.send(&[1200]);
         rig.now += second;
         rig.send(&[1200]);

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use noq::{Endpoint, VarInt};
 use tokio::runtime::{Builder, Handle};
@@ -27,6 +27,8 @@ pub(super) struct Runtime {
 #[derive(Clone)]
 pub(super) struct Guests {
     endpoints: Arc<Mutex<Vec<Endpoint>>>,
+    /// When connections were last told that the network changed.
+    told: Arc<Mutex<Option<Instant>>>,
     alive: mpsc::WeakSender<()>,
 }
 
@@ -36,8 +38,14 @@ impl Guests {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint);
     }
 
-    /// Tells all connections that what they have learnt of their paths may not be so any more.
-    pub(super) fn network_changed(&self) {
+    /// Tells all connections that what they have learnt of their paths may not be so any more; not again within `pause`,
+    /// whoever asks.
+    pub(super) fn network_changed(&self, pause: Duration) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        *told = Some(Instant::now());
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.iter().for_each(|endpoint| endpoint.handle_network_change(None));
     }
@@ -54,7 +62,7 @@ impl Runtime {
         let handle = runtime.handle().clone();
         let (alive, ended) = mpsc::channel(1);
         let (stop, stopped) = oneshot::channel();
-        let guests = Guests { endpoints: Arc::default(), alive: alive.downgrade() };
+        let guests = Guests { endpoints: Arc::default(), told: Arc::default(), alive: alive.downgrade() };
         let endpoints = Arc::clone(&guests.endpoints);
         let thread = std::thread::Builder::new().name("wayferry-quic".into()).spawn(move || {
             runtime.block_on(async {
