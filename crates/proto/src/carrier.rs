@@ -150,10 +150,11 @@ impl LinkState {
     }
 
     /// The rate that a link of packets is taken to have before it is known: a window in each round trip. `None` for a link
-    /// that never tells.
+    /// that does not tell, or has not after [`SOON`] packets.
     pub fn expected_rate(&self) -> Option<u64> {
         let guess = || {
-            let trip = self.payload.map(|_| self.rtt.as_micros() as u64).filter(|micros| *micros > 0)?;
+            self.payload.filter(|_| self.acked_packets < SOON)?;
+            let trip = Some(self.rtt.as_micros() as u64).filter(|micros| *micros > 0)?;
             Some(self.window.max(MIN_WINDOW).saturating_mul(1_000_000) / trip)
         };
         self.rate.or_else(guess)
@@ -167,6 +168,8 @@ impl LinkState {
     }
 }
 
+/// Packets after whose acknowledgement a link's rate is known, if it ever is.
+const SOON: u64 = 100;
 /// A window below this is taken for this many bytes, so that something can begin.
 pub(crate) const MIN_WINDOW: u64 = 64 << 10;
 /// The carrier is given what the link takes in one part in so many of a second: 40 ms, two turns with much to encode.
