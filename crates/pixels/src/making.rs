@@ -67,7 +67,8 @@ impl Making {
         let mut making =
             Self { copies, exact, lossy, frames, pieces, copying, next: 0, pixels: 0, least: 0, began };
         making.pixels = making.pieces.iter().map(|piece| making.area(piece)).sum();
-        making.least = making.pixels / MAX_STEPS;
+        let most = if making.frames.is_empty() { MAX_STEPS } else { MAX_STEPS_OF_FILMS };
+        making.least = making.pixels / most;
         making
     }
 
@@ -173,6 +174,9 @@ pub(crate) fn fitting<T>(items: &[T], weigh: impl Fn(&T) -> u64, room: u64) -> u
 
 /// Steps of an update, about, at most: however large it is, it must not become too many.
 const MAX_STEPS: u64 = 256;
+
+/// With films even fewer: each is an update, and a film is over after some dozen without a frame.
+const MAX_STEPS_OF_FILMS: u64 = 16;
 
 #[cfg(test)]
 mod tests {

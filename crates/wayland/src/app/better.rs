@@ -55,7 +55,7 @@ impl Connection {
                 self.surfaces.keys().filter_map(|id| self.step_order(step, *id)).collect();
             due.sort_unstable();
             for (_, _, id) in due {
-                if self.credit.refinement < LEAST_PIECE {
+                if self.credit.refinement < LEAST_PIECE || self.room() == 0 {
                     break;
                 }
                 self.take_step(step, id);
@@ -140,6 +140,8 @@ impl Connection {
             return;
         }
         self.credit.spend(chunks.iter().map(|chunk| chunk.len() as u64).sum());
+        // One piece is a turn's work.
+        self.credit.encoded = self.credit.encoded.saturating_add(self.encoder.slice());
         surface.last = None;
         surface.updates += 1;
         let seq = UpdateSeq(surface.updates);

@@ -17,7 +17,7 @@ use crate::message::ToDisplay;
 use crate::wire::Arg;
 
 use super::making::Payer;
-use super::surface::{Change, Surface};
+use super::surface::{Change, Surface, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -133,14 +133,15 @@ impl Connection {
             return false;
         };
         match turn {
-            Turn::First => self.is_attended(making.id) || self.now.since(making.began) >= PATIENCE,
+            // Whatever the user attends to of this program waits for it.
+            Turn::First => self.focus.is_anywhere() || self.now.since(making.began) >= PATIENCE,
             Turn::Rest => true,
             Turn::Better => false,
         }
     }
 
     /// How many pixels more may be encoded in this turn.
-    fn room(&self) -> u64 {
+    pub(super) fn room(&self) -> u64 {
         self.encoder.slice().saturating_sub(self.credit.encoded)
     }
 
@@ -174,7 +175,8 @@ impl Connection {
                 surface.replaced = 0;
             }
             // Without budget it takes a place that it had; what it adds is no debt of small commits.
-            let payer = if waits { Payer::Nobody } else { Payer::Credit(paid) };
+            let debt = self.credit.content == 0;
+            let payer = if waits { Payer::Nobody } else { Payer::Credit { paid, debt } };
             let step = self.send_unit(id, payer, self.room().max(SMALL_PIXELS));
             self.settle(step);
         }
@@ -193,7 +195,7 @@ impl Connection {
             Rank::Overdue(surface.waiting_since)
         } else if self.is_attended(id) {
             Rank::Attended(surface.last_sent)
-        } else if surface.changed_bytes() <= SMALL {
+        } else if self.is_small(id) {
             Rank::Small(surface.last_sent)
         } else {
             Rank::Other(surface.last_sent)
@@ -244,14 +246,6 @@ impl Connection {
         self.settle(step);
     }
 
-    /// A commit that goes beyond the budget ends it; how far beyond must not hold up the small ones after it.
-    pub(super) fn pay(&mut self, bytes: u64) {
-        if self.credit.content == 0 {
-            self.small_debt += bytes;
-        }
-        self.credit.spend(bytes);
-    }
-
     /// Whether the surface's waiting commit must wait for budget. A small one may pass large ones that are on their
     /// way: the session sends it before them, so a typed character does not wait behind a video.
     fn waits_for_budget(&self, id: u32) -> bool {
@@ -259,7 +253,14 @@ impl Connection {
     }
 
     fn is_small(&self, id: u32) -> bool {
-        self.surfaces.get(&id).is_some_and(|surface| surface.changed_bytes() <= SMALL)
+        self.surfaces.get(&id).is_some_and(|surface| self.news(id, surface.unsent.as_ref()) <= SMALL)
+    }
+
+    /// At most how many bytes a commit of a surface brings, with those of its children.
+    fn news(&self, id: u32, unsent: Option<&Unsent>) -> u64 {
+        let own = self.surfaces.get(&id).map_or(0, Surface::changed_bytes);
+        let children = unsent.into_iter().flat_map(|unsent| &unsent.children);
+        children.fold(own, |sum, (child, unsent)| sum.saturating_add(self.news(*child, Some(unsent))))
     }
 
     fn send_due(&self, id: u32) -> Option<Time> {

@@ -30,6 +30,11 @@ impl Focus {
         self.0.remove(&device);
     }
 
+    /// Whether some device is in a surface of the program.
+    pub(crate) fn is_anywhere(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Whether some device is in the surface.
     pub(crate) fn is_in(&self, surface: WireId) -> bool {
         self.0.values().any(|entered| *entered == surface)

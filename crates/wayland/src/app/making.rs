@@ -48,8 +48,8 @@ pub(super) struct Making {
 /// What bears the cost of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payer {
-    /// The budget, but for so many bytes, which were paid for.
-    Credit(u64),
+    /// The budget, but for so many bytes, which were paid for. There may have been none left: it is a debt of small commits.
+    Credit { paid: u64, debt: bool },
     /// Nobody: without budget it takes a place that it had.
     Nobody,
     /// Order demands it, whatever the budget.
@@ -223,18 +223,14 @@ impl Connection {
 
     /// Content of a unit has left.
     fn charge(&mut self, making: &mut Making, bytes: u64) {
-        let first = making.bytes == 0;
         making.bytes += bytes;
         match &mut making.payer {
-            Payer::Credit(paid) => {
+            Payer::Credit { paid, debt } => {
                 let due = bytes.saturating_sub(*paid);
                 *paid = paid.saturating_sub(bytes);
-                if first {
-                    self.pay(due);
-                } else {
-                    // How far it goes beyond the budget is no debt of small commits.
-                    self.credit.spend(due);
-                }
+                // How far it goes beyond the budget must not hold up the small ones after it.
+                self.small_debt += if *debt { due } else { 0 };
+                self.credit.spend(due);
             }
             Payer::Nobody => {}
             Payer::Debt => {

@@ -256,7 +256,7 @@ impl Updates {
         if surface.refused > 0 && updates.first().is_some_and(|(_, update)| !update.fresh) {
             return Ok(applied);
         }
-        let mut wrong = fault(surface, &updates);
+        let (painted, mut wrong) = (!updates.is_empty(), fault(surface, &updates));
         for (seq, mut update) in updates.drain(..) {
             if wrong.is_some() {
                 break;
@@ -273,6 +273,8 @@ impl Updates {
             if surface.refused > MAX_REFUSED {
                 return Err(End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0)));
             }
+        } else if painted {
+            surface.refused = 0;
         }
         Ok(applied)
     }
@@ -334,7 +336,6 @@ fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &mut Stored) -> R
             paint_on(decoder, &mut content, &mut surface.films, update)?;
             surface.pool.reset();
             surface.content = Some(content);
-            surface.refused = 0;
             Ok(Region::full(update.size))
         }
     }

@@ -298,6 +298,27 @@ fn slices_go_on_without_budget_and_small_commits_pass_them() {
     assert_eq!(rig.units().len(), 1);
 }
 
+/// What a parent's commit brings is what its children bring, too.
+#[test]
+fn a_parent_that_brings_nothing_waits_with_its_large_child() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = subsurfaces::tree(&mut rig);
+    commit(&mut rig, child, shm, SIDE, 1);
+    commit(&mut rig, parent, shm, 4, 1);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    go_on(&mut rig);
+    forget(&mut rig);
+    commit(&mut rig, child, shm, SIDE, 2);
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush(0);
+    assert!(rig.updates.is_empty() && rig.connection.making.is_none());
+    rig.flush(1);
+    go_on(&mut rig);
+    assert_eq!(rig.units().len(), 1);
+}
+
 #[test]
 fn a_child_is_made_in_slices_too_and_its_unit_is_one() {
     let mut rig = Rig::new();
