@@ -155,11 +155,17 @@ impl Encoder {
     }
 
     /// More about what the display side has previews of, about as much as is allowed: text and plain colours exactly,
-    /// then pictures. An update for the same content; none when there is nothing to say, or the draft has news.
-    pub fn improve(&mut self, draft: &mut Draft, allowance: &Allowance) -> Vec<Vec<u8>> {
+    /// then pictures. What is `near` a point, in pixels of the content, comes before the rest. An update for the same
+    /// content; none when there is nothing to say, or the draft has news.
+    pub fn improve(
+        &mut self,
+        draft: &mut Draft,
+        allowance: &Allowance,
+        near: Option<(u32, u32)>,
+    ) -> Vec<Vec<u8>> {
         let Some(worker) = self.workers.first_mut().filter(|_| draft.is_settled()) else { return Vec::new() };
         let mut fidelity = std::mem::take(&mut draft.fidelity);
-        let parts = Parts::better(draft.content(), &mut fidelity, &mut worker.classifier, allowance);
+        let parts = Parts::better(draft.content(), &mut fidelity, &mut worker.classifier, allowance, near);
         draft.fidelity = fidelity;
         self.add(draft, parts, allowance.now)
     }

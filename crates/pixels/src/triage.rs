@@ -128,20 +128,25 @@ impl Parts {
         }
     }
 
-    /// What tells more of what is there by previews only. Text and plain colours first, exactly; then pictures that
-    /// have not changed for a moment. Notes which are pictures.
+    /// What tells more of what is there by previews only. Text and plain colours first, exactly, what is near a point
+    /// before the rest; then pictures that have not changed for a moment. Notes which are pictures.
     pub(crate) fn better(
         content: &Content,
         fidelity: &mut Fidelity,
         classifier: &mut Classifier,
         allowance: &Allowance,
+        near: Option<(u32, u32)>,
     ) -> Self {
         let spots: Vec<Spot> = fidelity.coarse(content.size()).collect();
+        let mut unknown: Vec<Spot> = spots.iter().filter(|spot| !spot.picture).copied().collect();
+        if let Some(near) = near {
+            unknown.sort_by_key(|spot| distance(spot.rect, near));
+        }
         let mut parts = Self::default();
         let mut cost = 0;
-        for spot in spots.iter().filter(|spot| !spot.picture) {
+        for spot in unknown {
             match Kind::of(content, spot.rect, classifier) {
-                Kind::Picture => fidelity.is_picture(*spot),
+                Kind::Picture => fidelity.is_picture(spot),
                 plain @ Kind::Plain(_) => {
                     cost += plain.cost(spot.rect);
                     parts.exact.push(spot.rect);
@@ -229,6 +234,12 @@ enum Kind {
     /// One colour, or few: its bytes.
     Plain(u64),
     Picture,
+}
+
+/// The square of how far a point is from a rectangle.
+fn distance(rect: Rect, (x, y): (u32, u32)) -> u64 {
+    let beyond = |at: u32, from: u32, to: u32| u64::from(from.saturating_sub(at).max(at.saturating_sub(to)));
+    beyond(x, rect.x, rect.right()).pow(2) + beyond(y, rect.y, rect.bottom()).pow(2)
 }
 
 impl Kind {

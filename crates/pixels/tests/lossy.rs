@@ -99,6 +99,7 @@ struct Pair {
     theirs: Content,
     codec: Codec,
     films: BTreeMap<u8, Rect>,
+    near: Option<(u32, u32)>,
     now: Duration,
 }
 
@@ -128,6 +129,7 @@ impl Pair {
             theirs: Content::new(size, format),
             codec: Codec::default(),
             films: BTreeMap::new(),
+            near: None,
             now: Duration::from_secs(1),
         }
     }
@@ -164,7 +166,7 @@ impl Pair {
 
     fn improve(&mut self, bytes: u64) -> usize {
         let allowance = self.allow(bytes);
-        let chunks = self.encoder.improve(&mut self.draft, &allowance);
+        let chunks = self.encoder.improve(&mut self.draft, &allowance, self.near);
         self.deliver(chunks, bytes)
     }
 
@@ -416,4 +418,17 @@ fn text_beside_a_film_that_takes_all_that_is_allowed_is_exact() {
     assert_eq!(pair.draft.films(), 1);
     let lossy: Vec<Rect> = pair.draft.lossy().collect();
     assert!(!lossy.is_empty() && !lossy.iter().any(|rect| rect.intersects(text)), "{lossy:?}");
+}
+
+#[test]
+fn text_near_the_pointer_comes_first() {
+    let (mut pair, picture) = shown(screen(), Paint::Text(5));
+    pair.send(2_000, 0);
+    let row = |content: &Content, x: u32| content.row(500, x, 8).to_vec();
+    let wanted = |x: usize| picture.bytes[(500 * 800 + x) * 4..][..32].to_vec();
+    assert_ne!(row(&pair.theirs, 700), wanted(700), "a preview");
+    pair.near = Some((703, 500));
+    assert!(pair.improve(1_000) > 0);
+    assert_eq!(row(&pair.theirs, 700), wanted(700));
+    assert_ne!(row(&pair.theirs, 4), wanted(4), "this is far away");
 }

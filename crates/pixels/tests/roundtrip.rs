@@ -261,7 +261,7 @@ fn an_update_is_given_up_when_the_content_changes_under_it() {
         let mut draft = drawn(size, Paint::Noise(1));
         encoder.begin(&mut draft);
         assert!(!encoder.step(&mut draft, None).is_empty() && draft.is_making() && !draft.take_back());
-        assert!(encoder.improve(&mut draft, &ANY).is_empty() && draft.wants() == Wants::default());
+        assert!(encoder.improve(&mut draft, &ANY, None).is_empty() && draft.wants() == Wants::default());
         draft
     };
     let mut encoder = Encoder::new(Compression::Lz4);

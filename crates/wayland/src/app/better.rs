@@ -5,6 +5,7 @@
 //! than frames. Hidden surfaces wait. Invariant: only content that has left as a whole is made better; news of a surface come
 //! first.
 
+use wayferry_pixels::map::SurfaceRect;
 use wayferry_pixels::{Allowance, Size, Wants};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
@@ -124,7 +125,17 @@ impl Connection {
         chain.into_iter().take(needed.map_or(usize::MAX, |last| last + 1))
     }
 
+    /// Where a pointer or a finger is in the surface, in pixels of its buffer.
+    pub(super) fn near(&self, id: u32) -> Option<(u32, u32)> {
+        let surface = self.surfaces.get(&id)?;
+        let (x, y) = self.focus.point_in(surface.wire)?;
+        let mapping = surface.mapping(surface.draft.as_ref()?.content().size());
+        let spot = mapping.rect(SurfaceRect { x, y, width: 1, height: 1 })?;
+        Some((spot.x, spot.y))
+    }
+
     fn take_step(&mut self, step: Step, id: u32) {
+        let near = self.near(id);
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
         let Some(draft) = &mut surface.draft else { return };
         let now = self.now.since_start();
@@ -132,7 +143,7 @@ impl Connection {
         let allow = |bytes| Allowance { bytes, quality, now };
         let bytes = self.credit.refinement.min(MOST_PIECE);
         let chunks = match step {
-            Step::Improve => self.encoder.improve(draft, &allow(bytes.max(LEAST_IMAGE))),
+            Step::Improve => self.encoder.improve(draft, &allow(bytes.max(LEAST_IMAGE)), near),
             Step::Refine => self.encoder.refine(draft, &allow(bytes)),
         };
         surface.films.keep(draft);

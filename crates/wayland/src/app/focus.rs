@@ -1,4 +1,4 @@
-//! Which surfaces the user attends to: those that a keyboard, pointer or touch of the program is in.
+//! Which surfaces the user attends to: those that a keyboard, pointer or touch of the program is in, and where.
 //!
 //! Only what the compositor has said, no guesses. Invariant: a device is in at most one surface.
 
@@ -6,17 +6,30 @@ use std::collections::HashMap;
 
 use crate::message::{WireArg, WireId};
 
-/// The surface that each device is in, by the device's id.
+/// Where each device is, by its id.
 #[derive(Debug, Default)]
-pub(crate) struct Focus(HashMap<u32, WireId>);
+pub(crate) struct Focus(HashMap<u32, Place>);
+
+/// Where a device is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    surface: WireId,
+    /// In surface coordinates, if it says so.
+    at: Option<(i32, i32)>,
+}
 
 impl Focus {
     /// An event of a device may move it.
     pub(crate) fn on_event(&mut self, device: u32, name: (&str, &str), args: &[WireArg]) {
         match (name, args) {
-            (("wl_keyboard" | "wl_pointer", "enter"), [_, WireArg::Object(surface), ..])
-            | (("wl_touch", "down"), [_, _, WireArg::Object(surface), ..]) => {
-                self.0.insert(device, *surface);
+            (("wl_keyboard" | "wl_pointer", "enter"), [_, WireArg::Object(surface), rest @ ..])
+            | (("wl_touch", "down"), [_, _, WireArg::Object(surface), _, rest @ ..]) => {
+                self.0.insert(device, Place { surface: *surface, at: point(rest) });
+            }
+            (("wl_pointer", "motion"), [_, rest @ ..]) | (("wl_touch", "motion"), [_, _, rest @ ..]) => {
+                if let Some(place) = self.0.get_mut(&device) {
+                    place.at = point(rest);
+                }
             }
             (("wl_keyboard" | "wl_pointer", "leave") | ("wl_touch", "up" | "cancel"), _) => {
                 self.forget(device);
@@ -37,6 +50,61 @@ impl Focus {
 
     /// Whether some device is in the surface.
     pub(crate) fn is_in(&self, surface: WireId) -> bool {
-        self.0.values().any(|entered| *entered == surface)
+        self.0.values().any(|place| place.surface == surface)
+    }
+
+    /// Where a pointer or a finger is in the surface, in surface coordinates.
+    pub(crate) fn point_in(&self, surface: WireId) -> Option<(i32, i32)> {
+        self.0.values().filter(|place| place.surface == surface).find_map(|place| place.at)
+    }
+}
+
+/// Whole surface pixels of two coordinates.
+fn point(args: &[WireArg]) -> Option<(i32, i32)> {
+    match args {
+        [WireArg::Fixed(x), WireArg::Fixed(y)] => Some((x >> 8, y >> 8)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_says_where_it_is_and_a_keyboard_does_not() {
+        let (mut focus, surface) = (Focus::default(), WireId(7));
+        let fixed = |value: i32| WireArg::Fixed(value << 8 | 0x80);
+        focus.on_event(
+            3,
+            ("wl_keyboard", "enter"),
+            &[WireArg::Uint(1), WireArg::Object(surface), WireArg::Array(Vec::new())],
+        );
+        assert!(focus.is_in(surface) && focus.point_in(surface).is_none());
+        focus.on_event(
+            4,
+            ("wl_pointer", "enter"),
+            &[WireArg::Uint(2), WireArg::Object(surface), fixed(5), fixed(-6)],
+        );
+        assert_eq!(focus.point_in(surface), Some((5, -6)));
+        focus.on_event(4, ("wl_pointer", "motion"), &[WireArg::Uint(2), fixed(50), fixed(60)]);
+        assert_eq!(focus.point_in(surface), Some((50, 60)));
+        focus.on_event(4, ("wl_pointer", "leave"), &[WireArg::Uint(2), WireArg::Object(surface)]);
+        assert!(focus.is_in(surface) && focus.point_in(surface).is_none());
+        focus.on_event(
+            5,
+            ("wl_touch", "down"),
+            &[
+                WireArg::Uint(2),
+                WireArg::Uint(2),
+                WireArg::Object(surface),
+                WireArg::Int(0),
+                fixed(1),
+                fixed(2),
+            ],
+        );
+        focus.on_event(5, ("wl_touch", "motion"), &[WireArg::Uint(2), WireArg::Int(0), fixed(3), fixed(4)]);
+        assert_eq!(focus.point_in(surface), Some((3, 4)));
+        assert!(focus.point_in(WireId(8)).is_none());
     }
 }
