@@ -181,16 +181,7 @@ fn set_up(parameters: &mut sys::SEncParamExt, settings: Settings) {
 #[derive(Debug)]
 pub(crate) struct Decoder {
     raw: *mut sys::ISVCDecoder,
-    picture: Option<Picture>,
-}
-
-/// Where the codec keeps the picture that it has given last.
-#[derive(Clone, Copy, Debug)]
-struct Picture {
-    planes: [*const u8; 3],
-    luma_stride: usize,
-    chroma_stride: usize,
-    size: Size,
+    picture: Option<Lent>,
 }
 
 // SAFETY: as for `Encoder`.
@@ -241,40 +232,20 @@ impl Decoder {
         // SAFETY: the union has one member.
         let memory = unsafe { info.UsrData.sSystemBuffer };
         let (width, height) = size.coded();
-        let [luma_stride, chroma_stride] = memory.iStride.map(|stride| usize::try_from(stride).unwrap_or(0));
         let right = state == sys::dsErrorFree
             && info.iBufferStatus == 1
-            && planes.iter().all(|plane| !plane.is_null())
-            && (memory.iWidth, memory.iHeight) == (width as c_int, height as c_int)
-            && luma_stride >= width
-            && chroma_stride >= width / 2;
-        if !right {
-            return Err(Error::FrameBroken { state });
-        }
+            && (memory.iWidth, memory.iHeight) == (width as c_int, height as c_int);
         let planes = planes.map(|plane| plane.cast_const());
-        self.picture = Some(Picture { planes, luma_stride, chroma_stride, size });
+        let lent = if right { Lent::new(planes, memory.iStride, size) } else { None };
+        self.picture = Some(lent.ok_or(Error::FrameBroken { state })?);
         Ok(())
     }
 
     /// The picture of the frame that was decoded last; `None` when it gave none.
     pub(crate) fn view(&self) -> Option<View<'_>> {
-        let Picture { planes, luma_stride, chroma_stride, size } = self.picture?;
-        let (width, height) = size.coded();
-        // The last row is counted without what its stride has beyond it.
-        let length = |stride: usize, width: usize, height: usize| stride * (height - 1) + width;
-        let luma = length(luma_stride, width, height);
-        let chroma = length(chroma_stride, width / 2, height / 2);
         // SAFETY: the codec has given planes of this size and these strides, which stay as they are until it is called
         // again; that takes `&mut self`, and the view borrows `self`.
-        unsafe {
-            Some(View {
-                y: std::slice::from_raw_parts(planes[0], luma),
-                u: std::slice::from_raw_parts(planes[1], chroma),
-                v: std::slice::from_raw_parts(planes[2], chroma),
-                luma_stride,
-                chroma_stride,
-            })
-        }
+        self.picture.map(|picture| unsafe { picture.view() })
     }
 
     fn table(&self) -> sys::ISVCDecoderVtbl {
@@ -287,6 +258,50 @@ impl Drop for Decoder {
     fn drop(&mut self) {
         // SAFETY: created in `new`, used by nobody else, never again. Destroying uninitialises.
         unsafe { library::WelsDestroyDecoder(self.raw) }
+    }
+}
+
+/// Where a codec keeps the picture that it has given last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lent {
+    planes: [*const u8; 3],
+    luma_stride: usize,
+    chroma_stride: usize,
+    size: Size,
+}
+
+impl Lent {
+    /// Planes of a picture that is as large as the stream's, and their strides: of luma, of chroma. `None` when there can
+    /// be no such picture there.
+    pub(crate) fn new(planes: [*const u8; 3], strides: [c_int; 2], size: Size) -> Option<Self> {
+        let (width, _) = size.coded();
+        let [luma_stride, chroma_stride] = strides.map(|stride| usize::try_from(stride).unwrap_or(0));
+        let sound =
+            planes.iter().all(|plane| !plane.is_null()) && luma_stride >= width && chroma_stride >= width / 2;
+        sound.then_some(Self { planes, luma_stride, chroma_stride, size })
+    }
+
+    /// The picture.
+    ///
+    /// # Safety
+    /// The planes have the rows and strides that were said, and stay as they are as long as the view is there.
+    pub(crate) unsafe fn view<'a>(self) -> View<'a> {
+        let Self { planes, luma_stride, chroma_stride, size } = self;
+        let (width, height) = size.coded();
+        // The last row is counted without what its stride has beyond it.
+        let length = |stride: usize, width: usize, height: usize| stride * (height - 1) + width;
+        let luma = length(luma_stride, width, height);
+        let chroma = length(chroma_stride, width / 2, height / 2);
+        // SAFETY: as promised above.
+        unsafe {
+            View {
+                y: std::slice::from_raw_parts(planes[0], luma),
+                u: std::slice::from_raw_parts(planes[1], chroma),
+                v: std::slice::from_raw_parts(planes[2], chroma),
+                luma_stride,
+                chroma_stride,
+            }
+        }
     }
 }
 
