@@ -4,9 +4,9 @@
 //! sees them. A frame that is missing, refused or broken ends the stream until its next key frame, for whatever is
 //! predicted from a wrong picture is wrong too.
 
+use crate::codec;
 use crate::color::Order;
 use crate::error::Error;
-use crate::native;
 use crate::planes::View;
 use crate::size::Size;
 use crate::stream::{self, Kind};
@@ -17,7 +17,7 @@ pub struct Decoder {
     size: Size,
     last: Option<u64>,
     /// None when a key frame is needed.
-    native: Option<native::Decoder>,
+    native: Option<codec::Decoder>,
 }
 
 /// A decoded picture, until the next frame is decoded.
@@ -62,7 +62,7 @@ impl Decoder {
             (Kind::Delta, Some(native)) if follows => native,
             (Kind::Delta, _) => return Err(Error::NeedKey),
             (Kind::Key, Some(native)) => native,
-            (Kind::Key, None) => native::Decoder::new()?,
+            (Kind::Key, None) => codec::Decoder::new()?,
         };
         native.decode(data, self.size)?;
         let size = self.size;

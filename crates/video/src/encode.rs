@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
+use crate::codec;
 use crate::color::Order;
 use crate::error::Error;
-use crate::native::{self, FRAMES_PER_SECOND, Settings};
+use crate::native::{FRAMES_PER_SECOND, Settings};
 use crate::planes::Planes;
 use crate::size::Size;
 
@@ -19,7 +20,7 @@ pub struct Encoder {
     finest: u8,
     planes: Planes,
     /// None before the first frame and after a fault.
-    native: Option<native::Encoder>,
+    native: Option<codec::Encoder>,
     /// As the codec was told last.
     bitrate: i32,
     time: Duration,
@@ -119,7 +120,7 @@ impl Encoder {
                 }
                 native
             }
-            None => native::Encoder::new(Settings { size: self.size, bitrate, finest: self.finest })?,
+            None => codec::Encoder::new(Settings { size: self.size, bitrate, finest: self.finest })?,
         };
         self.bitrate = bitrate;
         self.time += rate.interval;

@@ -1,4 +1,4 @@
-//! OpenH264, made safe to call: the only unsafe code of this crate.
+//! OpenH264, made safe to call: the only unsafe code of this crate as it is built by default.
 //!
 //! Two handles that own a codec, give it planes or bytes, and copy or borrow what it gives. They know nothing of colours,
 //! of frames' order or of what a stream may contain; the modules above have checked that.

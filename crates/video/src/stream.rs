@@ -43,6 +43,28 @@ pub(crate) fn check(data: &[u8], size: Size) -> Result<Kind, Error> {
     }
 }
 
+/// A frame of another encoder, with every unit begun as ours does, and without what is beside pictures and their parameters
+/// (delimiters, remarks, filling), of which a decoder has no use.
+#[cfg(feature = "ffmpeg")]
+pub(crate) fn plain(data: &[u8]) -> Vec<u8> {
+    let find = |data: &[u8]| data.windows(START.len()).position(|window| window == START);
+    let mut plain = Vec::with_capacity(data.len() + START.len());
+    let mut next = find(data);
+    let mut rest = data;
+    while let Some(at) = next {
+        rest = &rest[at + START.len()..];
+        next = find(rest);
+        let unit = &rest[..next.unwrap_or(rest.len())];
+        let length = unit.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        if unit.first().is_some_and(|head| [SLICE, IDR, SEQUENCE, PICTURE].contains(&(head & KIND))) {
+            plain.push(0);
+            plain.extend(START);
+            plain.extend(&unit[..length]);
+        }
+    }
+    plain
+}
+
 /// Bytes that a frame can have: no block needs more than 3200 bits, and escapes add at most half of that.
 // ITU-T H.264 §A.3.1
 fn most(size: Size) -> usize {
@@ -136,3 +158,23 @@ const OUTPUT_IN_DECODING_ORDER: u32 = 2;
 /// Bytes that are read of a parameter set, and of a slice; all that is read lies well inside.
 const PARAMETERS: usize = 64;
 const SLICE_HEAD: usize = 16;
+
+#[cfg(all(test, feature = "ffmpeg"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_are_left_out() {
+        // a delimiter, parameters, a remark, a slice that follows a short start and ends in a fill byte
+        let frame = [
+            &[0, 0, 0, 1, 9, 0x10, 0, 0, 0, 1, 0x67, 1, 2, 0, 0, 0, 1, 0x68, 3][..],
+            &[0, 0, 1, 6, 5, 4, 0x80, 0, 0, 1, 0x65, 7, 0, 0, 3, 1, 0],
+        ];
+        let expected = [0, 0, 0, 1, 0x67, 1, 2, 0, 0, 0, 1, 0x68, 3, 0, 0, 0, 1, 0x65, 7, 0, 0, 3, 1];
+        assert_eq!(plain(&frame.concat()), expected);
+        assert_eq!(plain(&expected), expected, "ours stay as they are");
+        assert_eq!(plain(&[]), []);
+        assert_eq!(plain(&[1, 2, 3]), []);
+        assert_eq!(plain(&[0, 0, 1]), []);
+    }
+}
