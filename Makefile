@@ -38,6 +38,8 @@ test-full: ## Run all tests, with slow and heavy programs too
 	scripts/setup --full
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
+	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
+	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
 
 .PHONY: check
 check: ## Format, lints, documentation, layers, licences
