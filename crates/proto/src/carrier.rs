@@ -150,7 +150,7 @@ impl LinkState {
     }
 
     /// The rate that a link of packets is taken to have before it is known: a window in each round trip. `None` for a link
-    /// that does not tell, or has not after [`SOON`] packets.
+    /// that does not tell, or has not after a hundred packets.
     pub fn expected_rate(&self) -> Option<u64> {
         let guess = || {
             self.payload.filter(|_| self.acked_packets < SOON)?;
