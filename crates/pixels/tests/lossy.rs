@@ -377,17 +377,22 @@ fn what_scrolls_takes_its_grade_along() {
     assert!(pair.wrong(&picture.bytes) > 0, "what was copied is no better than it was");
 }
 
+/// The next picture of a film, and a line of text that changes with it.
+fn show_moment(pair: &mut Pair, picture: &mut Picture, here: Rect, text: Rect, time: u64) {
+    picture.paint(here, Paint::Photo(2 * time));
+    picture.paint(text, Paint::Solid(time as u8));
+    absorb(&mut pair.draft, picture, &PLAIN, &Region::full(screen()));
+    pair.now += Duration::from_millis(33);
+    pair.send(16_000, time);
+}
+
 #[test]
 fn a_picture_that_changes_all_the_time_becomes_a_film() {
     let (mut pair, mut picture) = shown(screen(), Paint::Text(5));
     pair.send(u64::MAX, 0);
     let (here, text) = (Rect::new(70, 70, 256, 256), Rect::new(600, 400, 100, 20));
     for time in 0..20 {
-        picture.paint(here, Paint::Photo(2 * time));
-        picture.paint(text, Paint::Solid(time as u8));
-        absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(screen()));
-        pair.now += Duration::from_millis(33);
-        pair.send(16_000, time);
+        show_moment(&mut pair, &mut picture, here, text, time);
         assert_eq!((pair.codec.made > 0, pair.draft.films()), (time >= 7, usize::from(time >= 7)), "{time}");
         assert_eq!(pair.draft.can_take_back(), time < 7, "frames build upon each other");
         assert!(pair.wrong(&picture.bytes) <= here.area(), "what is beside it is exact");
@@ -406,11 +411,7 @@ fn text_beside_a_film_that_takes_all_that_is_allowed_is_exact() {
     let (here, text) = (Rect::new(0, 0, 400, 300), Rect::new(448, 400, 320, 60));
     pair.codec.made = 18;
     for time in 0..20 {
-        picture.paint(here, Paint::Photo(2 * time));
-        picture.paint(text, Paint::Solid(time as u8));
-        absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(screen()));
-        pair.now += Duration::from_millis(33);
-        pair.send(16_000, time);
+        show_moment(&mut pair, &mut picture, here, text, time);
         if pair.draft.films() > 0 {
             assert!(pair.wrong(&picture.bytes) <= here.area());
         }

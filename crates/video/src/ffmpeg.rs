@@ -241,6 +241,7 @@ struct Codec {
     _opaque: [u8; 0],
 }
 
+// SAFETY: as in `ffmpeg.c`, which is compiled with this crate: the same names, arguments and order.
 unsafe extern "C" {
     fn wayferry_quiet();
     fn wayferry_close(codec: *mut Codec);

@@ -1,6 +1,6 @@
 //! What does not fit the link is shown lossily, and exactly when it rests.
 
-use wayferry_stage::{Image, LinkConfig, StageEvent};
+use wayferry_stage::{Image, LinkConfig, StageEvent, Watch};
 
 use crate::rig::{Far, from_now, rough};
 
@@ -25,6 +25,21 @@ fn scene(seed: u64, time: u32) -> Image {
     image
 }
 
+/// Waits until the stage shows the image exactly; gives how many commits of its size that took.
+fn until_exact(watch: &mut Watch, image: &Image) -> u32 {
+    let size = Some((image.width(), image.height()));
+    let mut commits = 0;
+    let exact = watch.find(|stamped| match &stamped.event {
+        StageEvent::Commit(commit) if commit.attached && commit.size == size => {
+            commits += 1;
+            (commit.checksum == image.checksum()).then_some(())
+        }
+        _ => None,
+    });
+    exact.unwrap();
+    commits
+}
+
 #[test]
 fn a_photograph_is_lossy_at_first_and_exact_when_it_rests() {
     let far = Far::start_lossy(LinkConfig { rate: Some(5_000_000), queue_bytes: 1 << 16, ..rough(9) });
@@ -33,16 +48,7 @@ fn a_photograph_is_lossy_at_first_and_exact_when_it_rests() {
     for seed in 1..3 {
         let image = photo(seed);
         shown.client.draw(shown.pane, &image).unwrap();
-        let size = Some((image.width(), image.height()));
-        let mut commits = 0;
-        let exact = watch.find(|stamped| match &stamped.event {
-            StageEvent::Commit(commit) if commit.attached && commit.size == size => {
-                commits += 1;
-                (commit.checksum == image.checksum()).then_some(())
-            }
-            _ => None,
-        });
-        exact.unwrap();
+        let commits = until_exact(&mut watch, &image);
         assert!(commits > 2, "{commits} commits: nothing was lossy");
         assert!(far.stage.screenshot(shown.surface).is_some_and(|screen| screen == image));
     }
@@ -65,16 +71,7 @@ fn a_film_is_shown_while_it_moves_and_exact_when_it_rests() {
         }
         let info = far.info();
         assert!(info.contains("\"films\": 1"), "{info}");
-        let size = Some((image.width(), image.height()));
-        let mut commits = 0;
-        let exact = watch.find(|stamped| match &stamped.event {
-            StageEvent::Commit(commit) if commit.attached && commit.size == size => {
-                commits += 1;
-                (commit.checksum == image.checksum()).then_some(())
-            }
-            _ => None,
-        });
-        exact.unwrap();
+        let commits = until_exact(&mut watch, &image);
         assert!(commits > 20, "{commits} commits: it did not move");
         assert!(far.stage.screenshot(shown.surface).is_some_and(|screen| screen == image));
     }

@@ -31,6 +31,7 @@ impl Maker {
 
     fn thread(&mut self) -> Option<&Sender<Job>> {
         if let Self::Thread(None) = self {
+            // Bounded by who asks: a connection makes one content at a time, of a few films, and waits for their frames.
             let (sender, jobs) = channel();
             let thread = std::thread::Builder::new().name("films".into()).spawn(move || work(&jobs));
             // The system may have none to give.
