@@ -4,7 +4,7 @@
 //! chunks, every one of which is compressed by itself. No state of a compressor outlives a chunk; only its
 //! memory is reused. Threads take one section of the cells after the other. A large update can be made in steps, each of
 //! which is an update of its own, so that nothing else has to wait for all of it. Frames of films, which somebody else
-//! makes and which build upon each other, go in front, in chunks of their own that stay in their order.
+//! makes and which build upon each other, go last, in chunks of their own that stay in their order.
 //!
 //! The one invariant: the chunks of a call turn the draft's past into its content but for what is counted as lossy,
 //! those without frames in any order; none is longer than [`MAX_CHUNK`], and they do not depend on the number of
@@ -215,8 +215,8 @@ impl Encoder {
     /// Takes about so many pixels of the update that has begun.
     fn make(&mut self, draft: &mut Draft, room: u64, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
         let Some(mut making) = draft.making.take() else { return Vec::new() };
-        if making.is_under_way() {
-            // Another update, for whoever counts them.
+        if making.is_under_way() && !making.waits() {
+            // Another update, for whoever counts them; to look whether a frame is made is none.
             draft.motion.pass(making.began);
         }
         let mut chunks = self.run(draft.content(), &mut making, room, watch);

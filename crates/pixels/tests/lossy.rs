@@ -433,3 +433,40 @@ fn text_near_the_pointer_comes_first() {
     assert_eq!(row(&pair.theirs, 700), wanted(700));
     assert_ne!(row(&pair.theirs, 4), wanted(4), "this is far away");
 }
+
+/// Makes frames whose bytes come when the test sends them.
+struct Slow {
+    frames: Vec<std::sync::mpsc::Sender<Vec<u8>>>,
+}
+
+impl Films for Slow {
+    fn frame(&mut self, _: &Content, _: Film) -> Option<Coming> {
+        let (sender, bytes) = std::sync::mpsc::channel();
+        self.frames.push(sender);
+        Some(Coming::new(bytes, 900))
+    }
+}
+
+#[test]
+fn a_film_survives_however_often_its_frame_is_looked_for() {
+    let (mut pair, mut picture) = shown(screen(), Paint::Text(5));
+    pair.send(u64::MAX, 0);
+    let (here, text) = (Rect::new(70, 70, 256, 256), Rect::new(600, 400, 100, 20));
+    for time in 0..8 {
+        show_moment(&mut pair, &mut picture, here, text, time);
+    }
+    picture.paint(here, Paint::Photo(99));
+    picture.paint(text, Paint::Solid(99));
+    absorb(&mut pair.draft, &picture, &PLAIN, &Region::full(screen()));
+    pair.now += Duration::from_millis(33);
+    let (mut slow, allowance) = (Slow { frames: Vec::new() }, pair.allow(16_000));
+    pair.encoder.begin_within(&mut pair.draft, &allowance, Some(&mut slow));
+    assert!(!pair.encoder.step(&mut pair.draft, None).is_empty(), "the text");
+    for _ in 0..200 {
+        assert!(pair.encoder.step(&mut pair.draft, None).is_empty() && pair.draft.awaits_frames());
+    }
+    slow.frames[0].send(vec![7; 900]).unwrap();
+    let chunks = pair.encoder.step(&mut pair.draft, None);
+    assert_eq!(film::split(&chunks, screen()).unwrap().0.len(), 1);
+    assert!(!pair.draft.is_making() && pair.draft.films() == 1);
+}

@@ -1,7 +1,7 @@
 //! The films of one surface as the display side shows them: a decoder for each.
 //!
-//! It knows nothing of what is beside them. Invariant: films share no pixel, so their memory is bounded by that of the
-//! surface; and a film is shown only if all its frames have been, in their order.
+//! It knows nothing of what is beside them. Invariant: films share no pixel and are few, so their memory is bounded by
+//! that of the surface and some MiB for each; and a film is shown only if all its frames have been, in their order.
 
 use std::collections::BTreeMap;
 
