@@ -18,6 +18,8 @@ use rustls::{
     PeerMisbehaved, ServerConfig, SignatureScheme,
 };
 
+use crate::peers::Peers;
+
 /// SHA-256 of a certificate's DER.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
@@ -119,16 +121,6 @@ impl fmt::Display for IdentityError {
 
 impl std::error::Error for IdentityError {}
 
-/// Which certificates a listener accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peers {
-    /// Only this one: ssh has told us whom to expect.
-    Pinned(Fingerprint),
-    /// Any, because a ticket does not know who will use it: the session checks the ticket's secret before anything
-    /// else happens.
-    Secret,
-}
-
 /// TLS for the side that connects: only the pinned certificate is good.
 pub(crate) fn client_config(
     identity: &Identity,
@@ -184,12 +176,10 @@ impl PinnedVerifier {
     }
 
     fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), rustls::Error> {
-        match self.peers {
-            Peers::Pinned(pinned) if Fingerprint::of(certificate) != pinned => {
-                Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-            }
-            Peers::Pinned(_) | Peers::Secret => Ok(()),
+        if self.peers.admit(Fingerprint::of(certificate)) {
+            return Ok(());
         }
+        Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
     }
 
     fn signature(

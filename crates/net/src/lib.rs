@@ -10,11 +10,13 @@ mod carrier;
 pub mod identity;
 mod inbox;
 mod outbox;
+mod peers;
 pub mod quic;
 pub mod ticket;
 mod wake;
 
 pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};
-pub use self::identity::{Fingerprint, Identity, Peers};
+pub use self::identity::{Fingerprint, Identity};
+pub use self::peers::{ADMITTED_MAX, Admitted, Peers};
 pub use self::ticket::Ticket;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::*;
 use wayferry_net::quic::{ConnectError, Connected, ListenError, Listener, Options, connect};
-use wayferry_net::{Carrier, Identity, Peers};
+use wayferry_net::{Admitted, Carrier, Identity, Peers};
 use wayferry_proto::{Arrival, Class, CloseReason, StreamId, Transmit};
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -333,6 +333,31 @@ fn any_client_certificate_is_known_by_its_fingerprint_where_a_secret_decides() {
         connect(&[listener.local_addr()], &display, app.fingerprint(), PATIENCE, &Options::default())
             .unwrap();
     assert_eq!(listener.accept(PATIENCE).unwrap().peer, display.fingerprint());
+}
+
+#[test]
+fn a_list_may_change_while_the_listener_runs() {
+    let (admitted, display) = (Admitted::new(), Identity::ephemeral().unwrap());
+    let (mut listener, app) = listener(Peers::Listed(admitted.clone()));
+    let try_once = || {
+        connect(&[listener.local_addr()], &display, app.fingerprint(), PATIENCE, &Options::default())
+            .map(|(connected, _)| connected)
+    };
+    let refused = |tried: Result<Connected, ConnectError>| match tried {
+        Ok(mut connected) => matches!(closed(&mut *connected.carrier), CloseReason::TlsRefused(_)),
+        Err(error) => error.is_verdict(),
+    };
+    assert!(refused(try_once()));
+    admitted.admit(display.fingerprint());
+    let mut connected = try_once().unwrap();
+    assert!(admitted.dismiss(display.fingerprint()));
+    assert!(refused(try_once()));
+    // Who is in stays in.
+    let mut accepted = listener.accept(PATIENCE).unwrap();
+    assert_eq!(accepted.peer, display.fingerprint());
+    send_all(&mut *connected.carrier, 0, Class::Events, &b"still here"[..]);
+    assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"still here");
+    assert!(listener.poll_accept().is_none());
 }
 
 #[test]

@@ -20,7 +20,8 @@ use super::config::Options;
 use super::error::{ListenError, SetupError, Warning};
 use super::runtime::{Guests, Runtime};
 use super::{Connected, Established, Shared, socket};
-use crate::identity::{Fingerprint, Identity, Peers, server_config};
+use crate::identity::{Fingerprint, Identity, server_config};
+use crate::peers::Peers;
 use crate::wake::Wake;
 
 /// A bound UDP port that accepts connections until it is dropped. Connections live on without it.
