@@ -38,7 +38,8 @@ pub struct Options {
     /// Streams that the peer may have open at once. Default 4096. Each costs its state (about 500 bytes), not its
     /// window.
     pub streams: u32,
-    /// Silence after which a connection is given up. Default 60 s; the smaller of both sides' counts.
+    /// Silence after which a connection is given up. Default 75 s: longer than the 60 s after which the session gives up a
+    /// display, so that an outage as long as that needs no new connection. The smaller of both sides' counts.
     pub idle_timeout: Duration,
     /// Silence after which something is sent. Default 5 s: below what NATs forget after.
     pub keep_alive: Duration,
@@ -55,7 +56,7 @@ impl Default for Options {
             log_keys: true,
             udp_buffer: 4 << 20,
             streams: 4096,
-            idle_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(75),
             keep_alive: Duration::from_secs(5),
             open_timeout: Duration::from_secs(5),
         }
