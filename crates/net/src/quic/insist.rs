@@ -5,14 +5,17 @@
 //! told that the network changed, which takes those pauses back and asks once more: a few small packets a second, for a
 //! while. It does not judge whether the peer is gone.
 //!
-//! Invariant: nothing happens while nothing is waited for, nor for a peer that has not answered much yet: all connections of
-//! a listener are told at once, and strangers come to it too.
+//! noq tells all connections of an endpoint at once. Where there are others beside the one that waits, its peer is only
+//! pinged, as long as pings leave; behind a full window they do not.
+//!
+//! Invariant: nothing happens while nothing is waited for, nor for a peer that has not answered much yet: strangers come to
+//! a listener too.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noq::Connection;
+use noq::{Connection, PathId};
 use tokio::time::sleep;
 
 use super::meter::Meter;
@@ -21,6 +24,7 @@ use super::runtime::Guests;
 /// Runs until the connection is over.
 pub(super) async fn run(connection: Connection, guests: Guests, meter: Arc<Meter>) {
     let mut closed = pin!(connection.closed());
+    let mut question = Question::default();
     loop {
         let pause = async {
             match meter.waits() {
@@ -33,8 +37,34 @@ pub(super) async fn run(connection: Connection, guests: Guests, meter: Arc<Meter
             _ = closed.as_mut() => return,
         }
         if meter.waits().is_some_and(|(waits, usual)| waits >= usual + LATE) {
-            guests.network_changed(OFTEN);
+            let path = connection.path(PathId::ZERO);
+            let sent = connection.stats().udp_tx.datagrams;
+            match path {
+                Some(path) if question.ping_will_do(sent, guests.are_several()) => drop(path.ping()),
+                _ => guests.network_changed(OFTEN),
+            }
+        } else {
+            question = Question::default();
         }
+    }
+}
+
+/// How a peer that is late is asked.
+#[derive(Default)]
+struct Question {
+    /// Datagrams that had left before the last ping.
+    pinged_at: Option<u64>,
+    /// A ping did not leave.
+    stuck: bool,
+}
+
+impl Question {
+    /// Whether a ping is the way to ask, when `sent` datagrams have left so far and there are `several` connections.
+    fn ping_will_do(&mut self, sent: u64, several: bool) -> bool {
+        self.stuck |= self.pinged_at == Some(sent);
+        let ping = several && !self.stuck;
+        self.pinged_at = ping.then_some(sent);
+        ping
     }
 }
 
@@ -64,6 +94,16 @@ mod tests {
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn only_among_others_is_a_ping_enough_and_only_while_it_leaves() {
+        let mut alone = Question::default();
+        assert!(!alone.ping_will_do(7, false) && !alone.ping_will_do(7, false));
+        let mut among = Question::default();
+        assert!(among.ping_will_do(7, true) && among.ping_will_do(8, true));
+        // The last one is still there: the window is full, and stays so.
+        assert!(!among.ping_will_do(8, true) && !among.ping_will_do(9, true));
     }
 
     #[test]

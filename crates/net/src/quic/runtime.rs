@@ -50,6 +50,12 @@ impl Guests {
         endpoints.iter().for_each(|endpoint| endpoint.handle_network_change(None));
     }
 
+    /// Whether to tell one connection is to disturb others.
+    pub(super) fn are_several(&self) -> bool {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.iter().map(Endpoint::open_connections).sum::<usize>() > 1
+    }
+
     /// Held by a task that wants to finish closing its connection; `None` when the end has begun.
     pub(super) fn pass(&self) -> Option<mpsc::Sender<()>> {
         self.alive.upgrade()
