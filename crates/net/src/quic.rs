@@ -15,6 +15,7 @@ mod listener;
 mod meter;
 mod pump;
 mod race;
+mod roam;
 mod runtime;
 mod socket;
 

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning, connect_error};
 use super::runtime::{Guests, Runtime};
-use super::{Connected, Established, Shared, socket};
+use super::{Connected, Established, Shared, roam, socket};
 use crate::identity::{Fingerprint, Identity, SERVER_NAME, client_config};
 
 /// Connects to the app side with the certificate `pinned` at whichever address answers first, within `patience`.
@@ -61,8 +61,16 @@ struct Race {
     guests: Guests,
     patience: Duration,
     warnings: Vec<Warning>,
-    attempts: JoinSet<(SocketAddr, Arc<Shared>, Result<Connection, ConnectionError>)>,
+    attempts: JoinSet<Tried>,
     failure: ConnectError,
+}
+
+/// What became of an attempt.
+struct Tried {
+    address: SocketAddr,
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+    result: Result<Connection, ConnectionError>,
 }
 
 impl Race {
@@ -93,7 +101,9 @@ impl Race {
             let config = self.options.client(self.tls.clone(), Arc::clone(&shared.meter))?;
             match endpoint.connect_with(config, address, SERVER_NAME) {
                 Ok(connecting) => {
-                    self.attempts.spawn(async move { (address, shared, connecting.await) });
+                    let endpoint = endpoint.clone();
+                    self.attempts
+                        .spawn(async move { Tried { address, endpoint, shared, result: connecting.await } });
                 }
                 Err(error) => self.failure = unusable(address, &error),
             }
@@ -115,10 +125,12 @@ impl Race {
 
     async fn first(&mut self) -> Result<Established, ConnectError> {
         while let Some(attempt) = self.attempts.join_next().await {
-            let Ok((address, shared, result)) = attempt else { continue };
+            let Ok(Tried { address, endpoint, shared, result }) = attempt else { continue };
             match result {
                 Ok(connection) => {
                     self.attempts.abort_all();
+                    let buffer = self.options.udp_buffer;
+                    tokio::spawn(roam::run(connection.clone(), endpoint, address, buffer));
                     return Ok(Established::new(connection, shared, address, &self.guests, &self.options));
                 }
                 Err(error) => {

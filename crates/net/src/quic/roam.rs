@@ -1,0 +1,135 @@
+//! The display side: follows this host from one network to the next.
+//!
+//! The kernel tells when links, addresses and routes come and go. Each time, the way towards the peer is looked up; when it is
+//! another one, the connection goes on from a new socket, which also asks the peer at once, so that it learns where to
+//! send. The socket is a new one even where the old one would do: a router or firewall that remembers its port may go on
+//! sending what comes from it the old way. What is lost until then QUIC sends again; whether the peer answers is
+//! [`super::insist`]'s to watch.
+//!
+//! Invariant: at most one move in each [`PAUSE`], however restless the network is.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::pin::pin;
+use std::time::Duration;
+
+use noq::{Connection, Endpoint};
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socket_with};
+use tokio::io::unix::AsyncFd;
+use tokio::time::sleep;
+
+use super::socket;
+
+/// Runs until the connection is over, or for no time at all where the kernel tells nothing.
+pub(super) async fn run(connection: Connection, endpoint: Endpoint, peer: SocketAddr, buffer: usize) {
+    let Ok(mut changes) = Changes::open() else { return };
+    let mut closed = pin!(connection.closed());
+    let mut way = source_towards(peer);
+    loop {
+        tokio::select! {
+            changed = changes.next() => if changed.is_err() { return },
+            _ = closed.as_mut() => return,
+        }
+        let found = source_towards(peer);
+        if found == way {
+            continue;
+        }
+        way = found;
+        if found.is_some() {
+            move_socket(&endpoint, buffer);
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Without a new socket the old one has to do; asking the peer is worth it either way.
+fn move_socket(endpoint: &Endpoint, buffer: usize) {
+    let moved = endpoint.local_addr().and_then(|old| {
+        let address = SocketAddr::new(unspecified(old), 0);
+        // The user has heard of clamped buffers when the connection was made.
+        let (socket, _) = socket::bind(address, buffer)?;
+        endpoint.rebind(socket)
+    });
+    if moved.is_err() {
+        endpoint.handle_network_change(None);
+    }
+}
+
+/// The address that this host would now send from to `peer`; `None` when there is no way.
+///
+/// Connecting a UDP socket sends nothing.
+fn source_towards(peer: SocketAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind((unspecified(peer), 0)).ok()?;
+    socket.connect(peer).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+fn unspecified(family: SocketAddr) -> IpAddr {
+    if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+}
+
+/// What the kernel tells of links, addresses and routes. Only that it tells something is looked at: the truth is in the routes
+/// themselves, and a message may be lost.
+pub(super) struct Changes(AsyncFd<OwnedFd>);
+
+impl Changes {
+    /// Call inside the runtime. Fails where the system has no rtnetlink for this process.
+    pub(super) fn open() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        // NETLINK_ROUTE is the protocol number 0, of which rustix makes none.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        #[allow(
+            deprecated,
+            reason = "sound for an `OwnedFd`, which closes when it is dropped and not before"
+        )]
+        let socket = AsyncFd::new(socket)?;
+        Ok(Self(socket))
+    }
+
+    /// Waits for a change, then for what comes with it: an address is told before its route is.
+    pub(super) async fn next(&mut self) -> io::Result<()> {
+        let mut ready = self.0.readable().await?;
+        sleep(SETTLE).await;
+        let mut buffer = [0; 4096];
+        for _ in 0..MESSAGES_MAX {
+            match recv(self.0.get_ref(), &mut buffer[..], RecvFlags::empty()) {
+                // Too many at once: some were lost, which is a change all the same.
+                Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    ready.clear_ready();
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_IFADDR, RTMGRP_IPV6_ROUTE of rtnetlink(7). Links are
+/// among them because the routes that go with one are not told.
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
+
+/// Between the first message of a change and a look at what became of it.
+const SETTLE: Duration = Duration::from_millis(10);
+
+/// Between two moves.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Messages taken in one turn, so that a storm of them keeps nobody else from the thread.
+const MESSAGES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_reached_from_loopback() {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 9));
+        assert_eq!(source_towards(peer), Some(Ipv4Addr::LOCALHOST.into()));
+    }
+}
