@@ -1,17 +1,18 @@
 //! Who is at the other end: ephemeral certificates, known by their fingerprints.
 //!
-//! There is no authority, no name and no expiry to check: ssh or a ticket carries the SHA-256 of the peer's
-//! certificate, and TLS 1.3 proves that the peer holds its key. The module does not check the one-time secret of a
+//! As a rule there is no authority, no name and no expiry to check: ssh or a ticket carries the SHA-256 of the peer's
+//! certificate, and TLS 1.3 proves that the peer holds its key. Hosts with a public certificate are [`Trust`]'s. The module does not check the one-time secret of a
 //! ticket; the session does. Invariant: a certificate is accepted only by its fingerprint (or, where the secret
 //! decides later, any one is), and the handshake's signature is verified in either case.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, KeyLogFile,
@@ -19,6 +20,8 @@ use rustls::{
 };
 
 use crate::peers::Peers;
+use crate::pem_file::{self, PemContent, PemError};
+use crate::trust::Trust;
 
 /// SHA-256 of a certificate's DER.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,10 +79,11 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// What this side proves to be: a certificate and its key, made for one run.
+/// What this side proves to be: a certificate and its key, made for one run or kept in files.
 pub struct Identity {
-    certificate: CertificateDer<'static>,
-    key: PrivatePkcs8KeyDer<'static>,
+    /// The own one first, then those between it and an authority.
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
 }
 
 impl Identity {
@@ -89,16 +93,20 @@ impl Identity {
     pub fn ephemeral() -> Result<Self, IdentityError> {
         let made = rcgen::generate_simple_self_signed([SERVER_NAME.to_owned()]).map_err(|_| IdentityError)?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        Ok(Self { certificate: made.cert.der().clone(), key })
+        Ok(Self { chain: vec![made.cert.der().clone()], key: key.into() })
+    }
+
+    /// A certificate, with those between it and an authority, and its key, each from a file in PEM.
+    ///
+    /// Whether the key belongs to the certificate shows when they are used.
+    pub fn load(chain: &Path, key: &Path) -> Result<Self, PemError> {
+        let chain = pem_file::certificates(chain, PemContent::Chain)?;
+        Ok(Self { chain, key: pem_file::key(key)? })
     }
 
     /// What the peer has to pin.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.certificate)
-    }
-
-    fn chain(&self) -> Vec<CertificateDer<'static>> {
-        vec![self.certificate.clone()]
+        Fingerprint::of(&self.chain[0])
     }
 }
 
@@ -121,19 +129,22 @@ impl fmt::Display for IdentityError {
 
 impl std::error::Error for IdentityError {}
 
-/// TLS for the side that connects: only the pinned certificate is good.
+/// TLS for the side that connects: only whom it trusts is good.
 pub(crate) fn client_config(
     identity: &Identity,
-    pinned: Fingerprint,
+    trust: &Trust,
     log_keys: bool,
 ) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
-    let verifier = Arc::new(PinnedVerifier::new(&provider, Peers::Pinned(pinned)));
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::Pinned(pinned) => Arc::new(PinnedVerifier::new(&provider, Peers::Pinned(*pinned))),
+        Trust::Named(named) => Arc::new(named.verifier(Arc::clone(&provider))?),
+    };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
-        .with_client_auth_cert(identity.chain(), identity.key.clone_key().into())?;
+        .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.resumption = rustls::client::Resumption::disabled();
     config.key_log = key_log(log_keys, config.key_log);
@@ -151,7 +162,7 @@ pub(crate) fn server_config(
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(verifier)
-        .with_single_cert(identity.chain(), identity.key.clone_key().into())?;
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     // Nobody comes back with the same identity, so tickets for resumption would be bytes for nothing.
     config.send_tls13_tickets = 0;
@@ -272,7 +283,7 @@ impl ClientCertVerifier for PinnedVerifier {
 /// The application protocol of TLS: another one means another program.
 const ALPN: &[u8] = b"wayferry/1";
 
-/// Sent in the handshake because TLS wants a name; nobody checks it.
+/// Sent in the handshake because TLS wants a name; a certificate that is pinned needs none.
 pub(crate) const SERVER_NAME: &str = "wayferry.invalid";
 
 #[cfg(test)]
@@ -300,9 +311,9 @@ mod tests {
     fn only_the_pinned_certificate_passes() {
         let (one, two) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
         let pinned = PinnedVerifier::new(&provider::default_provider(), Peers::Pinned(one.fingerprint()));
-        assert!(pinned.check(&one.certificate).is_ok());
-        assert!(pinned.check(&two.certificate).is_err());
+        assert!(pinned.check(&one.chain[0]).is_ok());
+        assert!(pinned.check(&two.chain[0]).is_err());
         let any = PinnedVerifier::new(&provider::default_provider(), Peers::Secret);
-        assert!(any.check(&two.certificate).is_ok());
+        assert!(any.check(&two.chain[0]).is_ok());
     }
 }

@@ -11,12 +11,18 @@ pub mod identity;
 mod inbox;
 mod outbox;
 mod peers;
+mod pem_file;
 pub mod quic;
+mod roots;
 pub mod ticket;
+mod trust;
 mod wake;
 
 pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};
 pub use self::identity::{Fingerprint, Identity};
 pub use self::peers::{ADMITTED_MAX, Admitted, Peers};
+pub use self::pem_file::{PemContent, PemError, PemFault};
+pub use self::roots::{Origin, Roots};
 pub use self::ticket::Ticket;
+pub use self::trust::{Named, NotAName, Trust};

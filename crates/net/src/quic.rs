@@ -29,7 +29,7 @@ use tokio::sync::{Notify, mpsc};
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
 pub use self::config::{Congestion, Options};
-pub use self::error::{Buffer, ConnectError, ListenError, SetupError, Warning};
+pub use self::error::{Buffer, CertificateFault, ConnectError, ListenError, SetupError, Warning};
 use self::intake::Stops;
 pub use self::listener::Listener;
 use self::meter::Meter;

@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use noq::{ConnectionError, TransportErrorCode};
+use rustls::CertificateError;
 use wayferry_proto::{CloseReason, MAX_REASON, sanitise};
+
+use crate::trust::SelfSigned;
 
 /// Why a listener could not start.
 #[derive(Debug)]
@@ -61,12 +64,31 @@ pub enum ConnectError {
         /// Where.
         address: SocketAddr,
     },
+    /// The peer's certificate does not verify. Final, too.
+    Certificate {
+        /// Where.
+        address: SocketAddr,
+        /// What is wrong with it.
+        fault: CertificateFault,
+    },
+    /// The peer does not accept this side's certificate, or wants one. Final, too.
+    Rejected {
+        /// Where.
+        address: SocketAddr,
+        /// What it said.
+        reason: String,
+    },
     /// The TLS handshake failed for another reason. Final, too.
     Tls {
         /// Where.
         address: SocketAddr,
-        /// What went wrong, and who says so.
+        /// What went wrong, and who says so; may be empty.
         reason: String,
+    },
+    /// The peer answered that it speaks no version of QUIC that this side does.
+    NoCommonVersion {
+        /// Where.
+        address: SocketAddr,
     },
     /// The peer answered, and ended the attempt.
     Refused {
@@ -94,7 +116,13 @@ pub enum ConnectError {
 impl ConnectError {
     /// Whether TLS has spoken: trying again or elsewhere cannot help.
     pub fn is_verdict(&self) -> bool {
-        matches!(self, Self::WrongFingerprint { .. } | Self::Tls { .. })
+        matches!(
+            self,
+            Self::WrongFingerprint { .. }
+                | Self::Certificate { .. }
+                | Self::Rejected { .. }
+                | Self::Tls { .. }
+        )
     }
 }
 
@@ -105,7 +133,18 @@ impl fmt::Display for ConnectError {
             Self::WrongFingerprint { address } => {
                 write!(f, "the certificate at `{address}` is not the expected one")
             }
+            Self::Certificate { address, fault: fault @ CertificateFault::WrongName { .. } } => {
+                write!(f, "host name mismatch: the certificate at `{address}` {fault}")
+            }
+            Self::Certificate { address, fault } => write!(f, "the certificate at `{address}` {fault}"),
+            Self::Rejected { address, reason } => write!(f, "rejected by `{address}`: {reason}"),
+            Self::Tls { address, reason } if reason.is_empty() => {
+                write!(f, "TLS handshake with `{address}` failed")
+            }
             Self::Tls { address, reason } => write!(f, "TLS handshake with `{address}` failed: {reason}"),
+            Self::NoCommonVersion { address } => {
+                write!(f, "`{address}` speaks no version of QUIC that is known here")
+            }
             Self::Refused { address, reason } => write!(f, "`{address}` refused the connection: {reason}"),
             Self::TimedOut { after } => write!(f, "no answer within {after:?}"),
             Self::Unreachable { address, reason } => write!(f, "cannot reach `{address}`: {reason}"),
@@ -115,6 +154,58 @@ impl fmt::Display for ConnectError {
 }
 
 impl std::error::Error for ConnectError {}
+
+/// What is wrong with a certificate. `Display` gives a verb: "has expired".
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CertificateFault {
+    /// Its time is over, by this host's clock.
+    Expired,
+    /// Its time has not come, by this host's clock.
+    NotYetValid,
+    /// Only its own key vouches for it.
+    SelfSigned,
+    /// It has no chain to a trusted authority.
+    UnknownIssuer,
+    /// It is for other names.
+    WrongName {
+        /// The name that was asked for.
+        expected: String,
+    },
+    /// Anything else.
+    Other(String),
+}
+
+impl CertificateFault {
+    fn of(error: &CertificateError) -> Self {
+        match error {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Self::NotYetValid,
+            CertificateError::UnknownIssuer => Self::UnknownIssuer,
+            CertificateError::NotValidForNameContext { expected, .. } => {
+                Self::WrongName { expected: bounded(&expected.to_str()) }
+            }
+            CertificateError::NotValidForName => Self::WrongName { expected: "the name asked for".into() },
+            CertificateError::Other(other) if other.0.downcast_ref::<SelfSigned>().is_some() => {
+                Self::SelfSigned
+            }
+            other => Self::Other(bounded(&other.to_string())),
+        }
+    }
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired => f.write_str("has expired"),
+            Self::NotYetValid => f.write_str("is not valid yet"),
+            Self::SelfSigned => f.write_str("is self-signed"),
+            Self::UnknownIssuer => f.write_str("comes from an authority that is not trusted"),
+            Self::WrongName { expected } => write!(f, "is not for `{expected}`"),
+            Self::Other(reason) => write!(f, "is not good: {reason}"),
+        }
+    }
+}
 
 /// What this host refused.
 #[derive(Debug)]
@@ -222,6 +313,9 @@ impl fmt::Display for Warning {
 /// What TLS said, when it was TLS.
 enum Verdict {
     WrongFingerprint,
+    Certificate(CertificateFault),
+    /// The peer's, about this side's certificate.
+    Rejected(String),
     Other(String),
 }
 
@@ -232,14 +326,17 @@ fn verdict(error: &ConnectionError) -> Option<Verdict> {
         ConnectionError::TransportError(error) if is_crypto(error.code) => {
             let tls = error.crypto.as_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
             Some(match tls {
-                Some(rustls::Error::InvalidCertificate(_)) => Verdict::WrongFingerprint,
+                Some(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)) => {
+                    Verdict::WrongFingerprint
+                }
+                Some(rustls::Error::InvalidCertificate(error)) => {
+                    Verdict::Certificate(CertificateFault::of(error))
+                }
                 _ => Verdict::Other(bounded(&error.reason)),
             })
         }
         ConnectionError::ConnectionClosed(close) if is_crypto(close.error_code) => {
-            let alert = u64::from(close.error_code) as u8;
-            let text = alert_text(alert).map_or_else(|| format!("alert {alert}"), str::to_owned);
-            Some(Verdict::Other(format!("the peer refused it: {text}")))
+            Some(alert_verdict(u64::from(close.error_code) as u8))
         }
         _ => None,
     }
@@ -249,16 +346,17 @@ fn is_crypto(code: TransportErrorCode) -> bool {
     (0x100..0x200).contains(&u64::from(code))
 }
 
-/// The alerts that pinned peers can meet (RFC 8446 §6).
-fn alert_text(alert: u8) -> Option<&'static str> {
+/// What the peer means by an alert (RFC 8446 §6): those that pinned peers can meet have words.
+fn alert_verdict(alert: u8) -> Verdict {
+    let refused = |text: &str| Verdict::Other(format!("the peer refused it: {text}"));
     match alert {
-        40 => Some("handshake failure"),
-        42..=46 | 48 | 49 => Some("it does not accept this side's certificate"),
-        51 => Some("wrong signature"),
-        70 => Some("no common TLS version"),
-        116 => Some("it demands a certificate"),
-        120 => Some("it does not speak this version of Wayferry"),
-        _ => None,
+        42..=46 | 48 | 49 => Verdict::Rejected("it does not accept this side's certificate".into()),
+        116 => Verdict::Rejected("it demands a certificate".into()),
+        40 => refused("handshake failure"),
+        51 => refused("wrong signature"),
+        70 => refused("no common TLS version"),
+        120 => refused("it does not speak this version of Wayferry"),
+        _ => refused(&format!("alert {alert}")),
     }
 }
 
@@ -266,11 +364,14 @@ fn alert_text(alert: u8) -> Option<&'static str> {
 pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after: Duration) -> ConnectError {
     match verdict(error) {
         Some(Verdict::WrongFingerprint) => return ConnectError::WrongFingerprint { address },
+        Some(Verdict::Certificate(fault)) => return ConnectError::Certificate { address, fault },
+        Some(Verdict::Rejected(reason)) => return ConnectError::Rejected { address, reason },
         Some(Verdict::Other(reason)) => return ConnectError::Tls { address, reason },
         None => {}
     }
     match error {
         ConnectionError::TimedOut => ConnectError::TimedOut { after },
+        ConnectionError::VersionMismatch => ConnectError::NoCommonVersion { address },
         error => ConnectError::Refused { address, reason: bounded(&error.to_string()) },
     }
 }
@@ -281,7 +382,10 @@ pub(super) fn close_reason(error: &ConnectionError, ours: Option<CloseReason>) -
         Some(Verdict::WrongFingerprint) => {
             return CloseReason::TlsRefused("the certificate is not the expected one".into());
         }
-        Some(Verdict::Other(reason)) => return CloseReason::TlsRefused(reason),
+        Some(Verdict::Certificate(fault)) => {
+            return CloseReason::TlsRefused(format!("the certificate {fault}"));
+        }
+        Some(Verdict::Rejected(reason) | Verdict::Other(reason)) => return CloseReason::TlsRefused(reason),
         None => {}
     }
     match error {
@@ -339,6 +443,30 @@ mod tests {
         assert_eq!(close_reason(&error, None), CloseReason::Other { code: 0x100, text: "bye".into() });
         assert!(!connect_error(address, &peer_closed(0xff), Duration::ZERO).is_verdict());
         assert!(!connect_error(address, &peer_closed(0x200), Duration::ZERO).is_verdict());
+    }
+
+    #[test]
+    fn alerts_about_certificates_are_rejections_and_the_others_are_not() {
+        let address: SocketAddr = ([127, 0, 0, 1], 1).into();
+        let error = |alert: u64| connect_error(address, &peer_closed(0x100 + alert), Duration::ZERO);
+        for alert in [42, 43, 44, 45, 46, 48, 49, 116] {
+            let error = error(alert);
+            assert!(matches!(error, ConnectError::Rejected { .. }), "{alert}: {error:?}");
+        }
+        for (alert, text) in [(40, "handshake failure"), (70, "no common TLS version"), (199, "alert 199")] {
+            let expected = format!("the peer refused it: {text}");
+            assert!(matches!(error(alert), ConnectError::Tls { reason, .. } if reason == expected));
+        }
+        // Nothing answered is no verdict, nor is another version of QUIC.
+        for error in [ConnectionError::TimedOut, ConnectionError::VersionMismatch, ConnectionError::Reset] {
+            assert!(!connect_error(address, &error, Duration::ZERO).is_verdict(), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn no_words_of_tls_leave_no_gap() {
+        let error = ConnectError::Tls { address: ([127, 0, 0, 1], 1).into(), reason: String::new() };
+        assert_eq!(error.to_string(), "TLS handshake with `127.0.0.1:1` failed");
     }
 
     #[test]

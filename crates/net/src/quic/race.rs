@@ -17,9 +17,10 @@ use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning, connect_error};
 use super::runtime::{Guests, Runtime};
 use super::{Connected, Established, Shared, roam, socket};
-use crate::identity::{Fingerprint, Identity, SERVER_NAME, client_config};
+use crate::identity::{Identity, client_config};
+use crate::trust::Trust;
 
-/// Connects to the app side with the certificate `pinned` at whichever address answers first, within `patience`.
+/// Connects to the app side that `trust` describes (a pinned [`Fingerprint`](crate::Fingerprint) will do) at whichever address answers first, within `patience`.
 ///
 /// Blocks the caller. It returns as soon as the app side has proved who it is; whether *it* accepts this side's
 /// certificate shows one round trip later, and if not, [`CloseReason::TlsRefused`] is the first and last arrival.
@@ -28,14 +29,16 @@ use crate::identity::{Fingerprint, Identity, SERVER_NAME, client_config};
 pub fn connect(
     addresses: &[SocketAddr],
     identity: &Identity,
-    pinned: Fingerprint,
+    trust: impl Into<Trust>,
     patience: Duration,
     options: &Options,
 ) -> Result<(Connected, Vec<Warning>), ConnectError> {
     options.prepare()?;
     let runtime = Runtime::start().map_err(SetupError::from)?;
+    let trust = trust.into();
     let mut race = Race {
-        tls: client_config(identity, pinned, options.log_keys).map_err(SetupError::from)?,
+        tls: client_config(identity, &trust, options.log_keys).map_err(SetupError::from)?,
+        trust,
         options: options.clone(),
         guests: runtime.guests.clone(),
         patience,
@@ -56,6 +59,7 @@ pub fn connect(
 }
 
 struct Race {
+    trust: Trust,
     tls: rustls::ClientConfig,
     options: Options,
     guests: Guests,
@@ -99,7 +103,7 @@ impl Race {
         for &address in addresses {
             let shared = Shared::new().map_err(SetupError::from)?;
             let config = self.options.client(self.tls.clone(), Arc::clone(&shared.meter))?;
-            match endpoint.connect_with(config, address, SERVER_NAME) {
+            match endpoint.connect_with(config, address, self.trust.server_name()) {
                 Ok(connecting) => {
                     let endpoint = endpoint.clone();
                     self.attempts

@@ -1,0 +1,114 @@
+//! The authorities that public certificates are verified against.
+//!
+//! From a file when one is named, else from the platform's store, else from the list built in; never from several.
+//! Invariant: it is known, and can be told, which of the three it was.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+
+use crate::pem_file::{PemContent, PemError, PemFault, certificates};
+
+/// Certificates of authorities. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    store: Arc<RootCertStore>,
+    origin: Origin,
+}
+
+/// Where [`Roots`] come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file that the user named.
+    File(PathBuf),
+    /// The platform's store (with `SSL_CERT_FILE` and `SSL_CERT_DIR`, where set).
+    Platform,
+    /// Mozilla's list as it was when this program was made, because the platform has none.
+    BuiltIn,
+}
+
+impl Roots {
+    /// The authorities of `file`, or, without one, the platform's, or, where it has none, those built in.
+    ///
+    /// # Errors
+    /// Only about a file that was named; nothing takes its place.
+    pub fn load(file: Option<&Path>) -> Result<Self, PemError> {
+        match file {
+            Some(path) => Self::from_file(path),
+            None => Ok(Self::from_platform(rustls_native_certs::load_native_certs().certs)),
+        }
+    }
+
+    /// Where they come from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(crate) fn store(&self) -> Arc<RootCertStore> {
+        Arc::clone(&self.store)
+    }
+
+    fn from_file(path: &Path) -> Result<Self, PemError> {
+        let content = PemContent::Authorities;
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(certificates(path, content)?);
+        if store.is_empty() {
+            return Err(PemError { content, path: path.into(), fault: PemFault::NothingThere });
+        }
+        Ok(Self { store: Arc::new(store), origin: Origin::File(path.into()) })
+    }
+
+    fn from_platform(certificates: Vec<CertificateDer<'static>>) -> Self {
+        let mut store = RootCertStore::empty();
+        // Some stores hold certificates that cannot be parsed; the others are still good.
+        store.add_parsable_certificates(certificates);
+        let origin = if store.is_empty() {
+            store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            Origin::BuiltIn
+        } else {
+            Origin::Platform
+        };
+        Self { store: Arc::new(store), origin }
+    }
+}
+
+/// One line for a log.
+impl fmt::Display for Roots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.store.len();
+        match &self.origin {
+            Origin::File(path) => write!(f, "{count} certificate authorities of `{}`", path.display()),
+            Origin::Platform => write!(f, "{count} certificate authorities of this system"),
+            Origin::BuiltIn => {
+                write!(f, "{count} built-in certificate authorities, because this system has none")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_platforms_come_before_those_built_in() {
+        let own = rcgen::generate_simple_self_signed(["ca.test".to_owned()]).unwrap();
+        let roots = Roots::from_platform(vec![own.cert.der().clone()]);
+        assert_eq!(roots.origin(), &Origin::Platform);
+        assert_eq!(roots.to_string(), "1 certificate authorities of this system");
+        for none in [Vec::new(), vec![CertificateDer::from(vec![1, 2, 3])]] {
+            let roots = Roots::from_platform(none);
+            assert_eq!(roots.origin(), &Origin::BuiltIn);
+            assert!(roots.store.len() > 100, "{roots}");
+        }
+    }
+
+    #[test]
+    fn nothing_takes_the_place_of_a_file_that_was_named() {
+        let error = Roots::load(Some(Path::new("/no/where"))).unwrap_err();
+        assert_eq!(error.to_string(), "CA certificate file not found: `/no/where`");
+    }
+}
