@@ -53,7 +53,25 @@ fn granted(reported: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::Options;
     use super::*;
+
+    /// Where the kernel grants less, the user is told; see the test below.
+    #[test]
+    fn a_stall_of_300_ms_at_50_mbits_loses_nothing() {
+        let (receiver, warnings) = bind(([127, 0, 0, 1], 0).into(), Options::default().udp_buffer).unwrap();
+        let (sender, _) = bind(([127, 0, 0, 1], 0).into(), 64 << 10).unwrap();
+        let (datagram, count) = ([7; 1250], 50_000_000 * 3 / 10 / 8 / 1250);
+        for _ in 0..count {
+            // Loopback delivers at once; nobody reads meanwhile.
+            sender.send_to(&datagram, receiver.local_addr().unwrap()).unwrap();
+        }
+        let mut buffer = [0; 2000];
+        let received = std::iter::from_fn(|| receiver.recv(&mut buffer).ok()).count();
+        let clamped =
+            |warning: &Warning| matches!(warning, Warning::BufferClamped { buffer: Buffer::Receive, .. });
+        assert!(received == count || warnings.iter().any(clamped), "{received} of {count}");
+    }
 
     #[test]
     fn a_modest_buffer_is_granted_and_an_absurd_one_reported() {
