@@ -339,8 +339,9 @@ fn any_client_certificate_is_known_by_its_fingerprint_where_a_secret_decides() {
 fn a_list_may_change_while_the_listener_runs() {
     let (admitted, display) = (Admitted::new(), Identity::ephemeral().unwrap());
     let (mut listener, app) = listener(Peers::Listed(admitted.clone()));
+    let address = listener.local_addr();
     let try_once = || {
-        connect(&[listener.local_addr()], &display, app.fingerprint(), PATIENCE, &Options::default())
+        connect(&[address], &display, app.fingerprint(), PATIENCE, &Options::default())
             .map(|(connected, _)| connected)
     };
     let refused = |tried: Result<Connected, ConnectError>| match tried {
@@ -350,11 +351,11 @@ fn a_list_may_change_while_the_listener_runs() {
     assert!(refused(try_once()));
     admitted.admit(display.fingerprint());
     let mut connected = try_once().unwrap();
+    let mut accepted = listener.accept(PATIENCE).unwrap();
+    assert_eq!(accepted.peer, display.fingerprint());
     assert!(admitted.dismiss(display.fingerprint()));
     assert!(refused(try_once()));
     // Who is in stays in.
-    let mut accepted = listener.accept(PATIENCE).unwrap();
-    assert_eq!(accepted.peer, display.fingerprint());
     send_all(&mut *connected.carrier, 0, Class::Events, &b"still here"[..]);
     assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"still here");
     assert!(listener.poll_accept().is_none());
