@@ -10,9 +10,11 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::ServerSessionMemoryCache;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, KeyLogFile,
@@ -21,6 +23,7 @@ use rustls::{
 
 use crate::peers::Peers;
 use crate::pem_file::{self, PemContent, PemError};
+use crate::tickets::Tickets;
 use crate::trust::Trust;
 
 /// SHA-256 of a certificate's DER.
@@ -129,10 +132,12 @@ impl fmt::Display for IdentityError {
 
 impl std::error::Error for IdentityError {}
 
-/// TLS for the side that connects: only whom it trusts is good.
+/// TLS for the side that connects: only whom it trusts is good. What it learns for coming back it puts into `tickets`,
+/// which are of use to this very configuration and its clones only.
 pub(crate) fn client_config(
     identity: &Identity,
     trust: &Trust,
+    tickets: Arc<Tickets>,
     log_keys: bool,
 ) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
@@ -146,7 +151,8 @@ pub(crate) fn client_config(
         .with_custom_certificate_verifier(verifier)
         .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![ALPN.to_vec()];
-    config.resumption = rustls::client::Resumption::disabled();
+    config.resumption = Resumption::store(tickets);
+    config.enable_early_data = true;
     config.key_log = key_log(log_keys, config.key_log);
     Ok(config)
 }
@@ -164,8 +170,11 @@ pub(crate) fn server_config(
         .with_client_cert_verifier(verifier)
         .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![ALPN.to_vec()];
-    // Nobody comes back with the same identity, so tickets for resumption would be bytes for nothing.
-    config.send_tls13_tickets = 0;
+    // Kept here, not sealed into the tickets: each is taken out when it is used, so that early data cannot be replayed.
+    config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
+    config.send_tls13_tickets = TICKETS;
+    // What bounds early data is the window of the connection (RFC 9001 §4.6.1).
+    config.max_early_data_size = u32::MAX;
     config.key_log = key_log(log_keys, config.key_log);
     Ok(config)
 }
@@ -282,6 +291,12 @@ impl ClientCertVerifier for PinnedVerifier {
 
 /// The application protocol of TLS: another one means another program.
 const ALPN: &[u8] = b"wayferry/1";
+
+/// Tickets for coming back that a display gets with each connection: for as many attempts.
+const TICKETS: usize = 4;
+
+/// Tickets that a listener remembers, of all displays. Whoever else may connect can only make it forget the oldest.
+const SESSIONS_MAX: usize = 256;
 
 /// Sent in the handshake because TLS wants a name; a certificate that is pinned needs none.
 pub(crate) const SERVER_NAME: &str = "wayferry.invalid";

@@ -15,6 +15,7 @@ mod pem_file;
 pub mod quic;
 mod roots;
 pub mod ticket;
+mod tickets;
 mod trust;
 mod wake;
 

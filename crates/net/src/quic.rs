@@ -1,6 +1,6 @@
 //! The QUIC carrier: noq behind a handle for a run loop.
 //!
-//! A [`Listener`] is the app side, [`connect`] the display side. Both pin the peer's certificate; beyond that nobody
+//! A [`Listener`] is the app side, [`connect`] the display side, [`Reconnect`] one that comes back. Both pin the peer's certificate; beyond that nobody
 //! is let in. All connections of a listener, and each `connect`, share one thread with a small async runtime, which
 //! nothing outside sees. This module decides nothing about what is sent when: the session does, by priorities and
 //! by what [`LinkState`] tells. Loss repair and congestion control of our own are not here either.
@@ -15,6 +15,7 @@ mod listener;
 mod meter;
 mod pump;
 mod race;
+mod reconnect;
 mod roam;
 mod runtime;
 mod socket;
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex};
 use noq::Connection;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
 pub use self::config::{Congestion, Options};
@@ -33,9 +35,9 @@ pub use self::error::{Buffer, CertificateFault, ConnectError, ListenError, Setup
 use self::intake::Stops;
 pub use self::listener::Listener;
 use self::meter::Meter;
-pub use self::race::connect;
+pub use self::reconnect::{Attempt, Reconnect, connect};
 use self::runtime::{Guests, Runtime};
-use crate::carrier::Carrier;
+use crate::carrier::{Backlog, Carrier};
 use crate::identity::Fingerprint;
 use crate::inbox::{Drain, Inbox};
 use crate::outbox::{Feeder, Outbox};
@@ -50,6 +52,9 @@ pub struct Connected {
     pub peer: Fingerprint,
     /// Where the peer is.
     pub address: SocketAddr,
+    /// On the display side: what was to leave early did, and was taken. On the app side: the peer came back with a
+    /// ticket, and what it says first may be early data, which somebody on the path may have held back.
+    pub early: bool,
 }
 
 /// What the handle and the tasks of one connection share.
@@ -92,60 +97,23 @@ impl Shared {
     }
 }
 
-/// A connection with its tasks running, not yet in anybody's hands.
-struct Established {
-    connection: Connection,
-    shared: Arc<Shared>,
-    kicks: mpsc::UnboundedSender<()>,
-    peer: Fingerprint,
-    address: SocketAddr,
-}
-
-impl Established {
-    /// Starts the tasks; call inside the runtime.
-    fn new(
-        connection: Connection,
-        shared: Arc<Shared>,
-        address: SocketAddr,
-        guests: &Guests,
-        options: &Options,
-    ) -> Self {
-        let (kicks, kicked) = mpsc::unbounded_channel();
-        let pump = pump::Pump::new(connection.clone(), Arc::clone(&shared), kicked, options.open_timeout);
-        tokio::spawn(pump.run(guests.pass()));
-        tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
-        tokio::spawn(insist::run(connection.clone(), guests.clone(), Arc::clone(&shared.meter)));
-        // Both sides demand a certificate, so there is one.
-        let certificates =
-            connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer>>().ok());
-        let peer =
-            certificates.and_then(|all| all.first().map(Fingerprint::of)).unwrap_or(Fingerprint([0; 32]));
-        Self { connection, shared, kicks, peer, address }
-    }
-
-    fn into_connected(self, runtime: Arc<Runtime>) -> Connected {
-        let feeder = Feeder::new(Arc::clone(&self.shared.outbox));
-        let carrier = Quic {
-            kicks: Some(self.kicks),
-            feeder,
-            shared: self.shared,
-            connection: self.connection,
-            _runtime: runtime,
-        };
-        Connected { carrier: Box::new(carrier), peer: self.peer, address: self.address }
-    }
-}
-
-/// The handle of a QUIC carrier. The order of the fields matters: the runtime goes last.
-struct Quic {
+/// The sending side in use: tells the pump what the run loop hands over.
+struct Sending {
+    /// `None`: nothing comes any more.
     kicks: Option<mpsc::UnboundedSender<()>>,
     feeder: Feeder,
-    shared: Arc<Shared>,
-    connection: Connection,
-    _runtime: Arc<Runtime>,
+    pump: JoinHandle<()>,
 }
 
-impl Carrier for Quic {
+impl Sending {
+    /// Call inside the runtime.
+    fn start(connection: &Connection, shared: &Arc<Shared>, guests: &Guests, options: &Options) -> Self {
+        let (kicks, kicked) = mpsc::unbounded_channel();
+        let pump = pump::Pump::new(connection.clone(), Arc::clone(shared), kicked, options.open_timeout);
+        let pump = tokio::spawn(pump.run(guests.pass()));
+        Self { kicks: Some(kicks), feeder: Feeder::new(Arc::clone(&shared.outbox)), pump }
+    }
+
     fn transmit(&mut self, transmit: Transmit) {
         if self.feeder.feed(transmit)
             && let Some(kicks) = &self.kicks
@@ -155,8 +123,74 @@ impl Carrier for Quic {
         }
     }
 
+    fn say(&mut self, transmits: &[Transmit]) {
+        transmits.iter().cloned().for_each(|transmit| self.transmit(transmit));
+    }
+
+    /// Nothing that was handed over counts any more.
+    async fn abandon(self, shared: &Shared) {
+        self.pump.abort();
+        let _ = self.pump.await;
+        let (_, counted) = shared.outbox.take();
+        shared.meter.settle(counted, Backlog::default());
+    }
+}
+
+/// A connection with its tasks running, not yet in anybody's hands.
+struct Established {
+    connection: Connection,
+    shared: Arc<Shared>,
+    sending: Sending,
+    peer: Fingerprint,
+    address: SocketAddr,
+    early: bool,
+}
+
+impl Established {
+    /// Starts the tasks; call inside the runtime.
+    fn new(
+        connection: Connection,
+        shared: Arc<Shared>,
+        sending: Sending,
+        address: SocketAddr,
+        early: bool,
+        guests: &Guests,
+    ) -> Self {
+        tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
+        tokio::spawn(insist::run(connection.clone(), guests.clone(), Arc::clone(&shared.meter)));
+        // Both sides demand a certificate, so there is one.
+        let peer = peer_of(&connection).unwrap_or(Fingerprint([0; 32]));
+        Self { connection, shared, sending, peer, address, early }
+    }
+
+    fn into_connected(self, runtime: Arc<Runtime>) -> Connected {
+        let Self { connection, shared, sending, peer, address, early } = self;
+        let carrier = Quic { sending, shared, connection, _runtime: runtime };
+        Connected { carrier: Box::new(carrier), peer, address, early }
+    }
+}
+
+/// The peer's certificate, as soon as it is known.
+fn peer_of(connection: &Connection) -> Option<Fingerprint> {
+    let certificates = connection.peer_identity()?.downcast::<Vec<CertificateDer>>().ok()?;
+    certificates.first().map(Fingerprint::of)
+}
+
+/// The handle of a QUIC carrier. The order of the fields matters: the runtime goes last.
+struct Quic {
+    sending: Sending,
+    shared: Arc<Shared>,
+    connection: Connection,
+    _runtime: Arc<Runtime>,
+}
+
+impl Carrier for Quic {
+    fn transmit(&mut self, transmit: Transmit) {
+        self.sending.transmit(transmit);
+    }
+
     fn poll_arrival(&mut self) -> Option<Arrival> {
-        self.shared.inbox.pop().inspect(|arrival| self.feeder.observe(arrival))
+        self.shared.inbox.pop().inspect(|arrival| self.sending.feeder.observe(arrival))
     }
 
     fn link(&self) -> LinkState {
@@ -190,6 +224,6 @@ impl Carrier for Quic {
 impl Drop for Quic {
     fn drop(&mut self) {
         // The pump sees the end of the kicks and closes the connection.
-        self.kicks = None;
+        self.sending.kicks = None;
     }
 }

@@ -74,7 +74,7 @@ impl Options {
     }
 
     /// The transport of one connection, which reports to `meter`.
-    fn transport(&self, meter: Arc<Meter>, side: &str) -> Arc<TransportConfig> {
+    fn transport(&self, meter: Arc<Meter>, side: &str) -> TransportConfig {
         let mut config = TransportConfig::default();
         // One stream per update, key press flush or pipe; no pool to exhaust.
         config.max_concurrent_uni_streams(self.streams.into());
@@ -105,7 +105,7 @@ impl Options {
         if let Some(directory) = &self.qlog {
             config.qlog_from_path(directory, side);
         }
-        Arc::new(config)
+        config
     }
 
     pub(super) fn client(
@@ -115,7 +115,7 @@ impl Options {
     ) -> Result<ClientConfig, SetupError> {
         let crypto = QuicClientConfig::try_from(tls).map_err(|error| SetupError::Tls(error.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(self.transport(meter, "display"));
+        config.transport_config(Arc::new(self.transport(meter, "display")));
         Ok(config)
     }
 
@@ -131,7 +131,10 @@ impl Options {
     /// The configuration of one incoming connection.
     pub(super) fn server_connection(&self, base: &ServerConfig, meter: Arc<Meter>) -> Arc<ServerConfig> {
         let mut config = base.clone();
-        config.transport_config(self.transport(meter, "app"));
+        let mut transport = self.transport(meter, "app");
+        // Until the handshake is over; see `Established`.
+        transport.receive_window(EARLY_WINDOW);
+        config.transport_config(Arc::new(transport));
         Arc::new(config)
     }
 }
@@ -144,6 +147,9 @@ const STREAM_WINDOW: u32 = 16 << 20;
 
 /// Bytes that all streams together may have on the way: 1 Gbit/s at 250 ms.
 pub(super) const CONNECTION_WINDOW: VarInt = VarInt::from_u32(32 << 20);
+
+/// Bytes that a display may have on the way before it has proved who it is, early data among them.
+const EARLY_WINDOW: VarInt = VarInt::from_u32(256 << 10);
 
 /// Bytes that noq keeps until they are acknowledged.
 const SEND_WINDOW: u64 = 64 << 20;

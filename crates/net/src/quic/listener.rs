@@ -11,15 +11,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use noq::{Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime};
+use noq::{Connecting, Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, VarInt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::config::Options;
-use super::error::{ListenError, SetupError, Warning};
+use super::config::{CONNECTION_WINDOW, Options};
+use super::error::{GIVEN_UP, ListenError, SetupError, Warning};
 use super::runtime::{Guests, Runtime};
-use super::{Connected, Established, Shared, socket};
+use super::{Connected, Established, Sending, Shared, peer_of, socket};
 use crate::identity::{Fingerprint, Identity, server_config};
 use crate::peers::Peers;
 use crate::wake::Wake;
@@ -50,7 +50,7 @@ impl Listener {
         options: &Options,
     ) -> Result<Self, ListenError> {
         options.prepare()?;
-        let tls = server_config(identity, peers, options.log_keys).map_err(SetupError::from)?;
+        let tls = server_config(identity, peers.clone(), options.log_keys).map_err(SetupError::from)?;
         let server = options.server(tls)?;
         let (socket, warnings) = bind_one(address, ports, options.udp_buffer)?;
         let arrived = Arrived { queue: Mutex::default(), wake: Wake::new().map_err(SetupError::from)? };
@@ -70,13 +70,14 @@ impl Listener {
             endpoint,
             runtime,
         };
-        listener.start(server, options);
+        listener.start(server, peers, options);
         Ok(listener)
     }
 
-    fn start(&self, server: ServerConfig, options: &Options) {
+    fn start(&self, server: ServerConfig, peers: Peers, options: &Options) {
         let door = Door {
             server,
+            peers,
             options: options.clone(),
             arrived: Arc::clone(&self.arrived),
             guests: self.runtime.guests.clone(),
@@ -170,6 +171,7 @@ fn bind_one(
 /// Lets handshakes in.
 struct Door {
     server: ServerConfig,
+    peers: Peers,
     options: Options,
     arrived: Arc<Arrived>,
     guests: Guests,
@@ -201,13 +203,62 @@ impl Door {
         let Ok(connecting) = incoming.accept_with(config) else {
             return;
         };
-        let Ok(Ok(connection)) = timeout(HANDSHAKE_PATIENCE, connecting).await else {
+        let _ = timeout(HANDSHAKE_PATIENCE, self.shake(connecting, shared, address)).await;
+    }
+
+    /// A peer that comes back with a ticket is known by its first packet, and is handed over at once: what it says may be
+    /// early, and the answer should be, too. All others are handed over when the handshake is complete.
+    async fn shake(&self, mut connecting: Connecting, shared: Arc<Shared>, address: SocketAddr) {
+        if connecting.handshake_data().await.is_err() {
             return;
-        };
+        }
+        // On this side that is always possible.
+        let Ok((connection, complete)) = connecting.into_0rtt() else { return };
+        let mut complete = Some(complete);
+        let guard = Guard(Some(connection.clone()));
+        let early = peer_of(&connection).is_some();
+        if !early && let Some(complete) = complete.take() {
+            complete.await;
+        }
+        // TLS looks at the list only in a whole handshake.
+        let known = peer_of(&connection).is_some_and(|peer| self.peers.admit(peer));
+        if !known || connection.close_reason().is_some() {
+            return;
+        }
+        self.hand_over(&connection, shared, address, early);
+        if let Some(complete) = complete {
+            complete.await;
+        }
+        if connection.close_reason().is_none() {
+            connection.set_receive_window(CONNECTION_WINDOW);
+            guard.pass();
+        }
+    }
+
+    fn hand_over(&self, connection: &Connection, shared: Arc<Shared>, address: SocketAddr, early: bool) {
         let mut queue = self.arrived.lock();
         if queue.len() < ARRIVED_MAX {
-            queue.push_back(Established::new(connection, shared, address, &self.guests, &self.options));
+            let sending = Sending::start(connection, &shared, &self.guests, &self.options);
+            let connection = connection.clone();
+            queue.push_back(Established::new(connection, shared, sending, address, early, &self.guests));
             self.arrived.wake.raise();
+        }
+    }
+}
+
+/// Closes a connection whose handshake does not come to its end, whoever has it by then.
+struct Guard(Option<Connection>);
+
+impl Guard {
+    fn pass(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.0 {
+            connection.close(VarInt::from_u32(GIVEN_UP), b"no handshake");
         }
     }
 }

@@ -1,68 +1,44 @@
 //! The display side: tries all addresses at once and takes the first that answers.
 //!
 //! What TLS says is final: a wrong certificate on one address ends the race at once, because a peer that is not the
-//! expected one is an error to tell, not one to route around. Invariant: at most one attempt survives.
+//! expected one is an error to tell, not one to route around. Only the first address gets a ticket: what leaves as early
+//! data should not arrive twice. Invariant: at most one attempt survives.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use noq::{
-    ConnectError as NoqConnectError, Connection, ConnectionError, Endpoint, EndpointConfig, TokioRuntime,
+    ConnectError as NoqConnectError, Connecting, Connection, ConnectionError, Endpoint, EndpointConfig,
+    TokioRuntime, ZeroRttAccepted,
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use wayferry_proto::Transmit;
 
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning, connect_error};
-use super::runtime::{Guests, Runtime};
-use super::{Connected, Established, Shared, roam, socket};
-use crate::identity::{Identity, client_config};
+use super::runtime::Guests;
+use super::{Established, Sending, Shared, roam, socket};
+use crate::tickets::Tickets;
 use crate::trust::Trust;
 
-/// Connects to the app side that `trust` describes (a pinned [`Fingerprint`](crate::Fingerprint) will do) at whichever address answers first, within `patience`.
-///
-/// Blocks the caller. It returns as soon as the app side has proved who it is; whether *it* accepts this side's
-/// certificate shows one round trip later, and if not, [`CloseReason::TlsRefused`] is the first and last arrival.
-///
-/// [`CloseReason::TlsRefused`]: wayferry_proto::CloseReason::TlsRefused
-pub fn connect(
-    addresses: &[SocketAddr],
-    identity: &Identity,
-    trust: impl Into<Trust>,
-    patience: Duration,
-    options: &Options,
-) -> Result<(Connected, Vec<Warning>), ConnectError> {
-    options.prepare()?;
-    let runtime = Runtime::start().map_err(SetupError::from)?;
-    let trust = trust.into();
-    let mut race = Race {
-        tls: client_config(identity, &trust, options.log_keys).map_err(SetupError::from)?,
-        trust,
-        options: options.clone(),
-        guests: runtime.guests.clone(),
-        patience,
-        warnings: Vec::new(),
-        attempts: JoinSet::new(),
-        failure: ConnectError::NoAddress,
-    };
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let addresses = addresses.to_vec();
-    runtime.handle.spawn(async move {
-        let result = race.run(&addresses).await;
-        let _ = sender.send((result, race.warnings));
-    });
-    // The sender is dropped without a word only when the runtime dies.
-    let lost = |_| (Err(SetupError::System(std::io::ErrorKind::BrokenPipe.into()).into()), Vec::new());
-    let (result, warnings) = receiver.recv().unwrap_or_else(lost);
-    result.map(|established| (established.into_connected(runtime), warnings))
+/// Where to go, whom to meet there, and what to say first.
+#[derive(Clone)]
+pub(super) struct Plan {
+    /// The first one is where early data goes.
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) trust: Trust,
+    pub(super) tls: rustls::ClientConfig,
+    pub(super) tickets: Arc<Tickets>,
+    pub(super) early: Vec<Transmit>,
+    pub(super) options: Options,
 }
 
-struct Race {
-    trust: Trust,
-    tls: rustls::ClientConfig,
-    options: Options,
-    guests: Guests,
+/// One try of all addresses.
+pub(super) struct Race<'a> {
+    plan: &'a Plan,
+    guests: &'a Guests,
     patience: Duration,
     warnings: Vec<Warning>,
     attempts: JoinSet<Tried>,
@@ -74,19 +50,39 @@ struct Tried {
     address: SocketAddr,
     endpoint: Endpoint,
     shared: Arc<Shared>,
-    result: Result<Connection, ConnectionError>,
+    result: Result<Begun, ConnectionError>,
 }
 
-impl Race {
-    async fn run(&mut self, addresses: &[SocketAddr]) -> Result<Established, ConnectError> {
+/// A connection whose handshake is complete.
+struct Begun {
+    connection: Connection,
+    /// Where what should leave early has been said, and whether it was taken as early data.
+    said: Option<(Sending, bool)>,
+}
+
+impl<'a> Race<'a> {
+    pub(super) fn new(plan: &'a Plan, guests: &'a Guests, patience: Duration) -> Self {
+        Self {
+            plan,
+            guests,
+            patience,
+            warnings: Vec::new(),
+            attempts: JoinSet::new(),
+            failure: ConnectError::NoAddress,
+        }
+    }
+
+    /// The winner, and what the user should know of its socket.
+    pub(super) async fn run(mut self) -> Result<(Established, Vec<Warning>), ConnectError> {
         for family in [SocketAddr::is_ipv4, SocketAddr::is_ipv6] {
-            let addresses: Vec<_> = addresses.iter().copied().filter(family).collect();
+            let addresses: Vec<_> = self.plan.addresses.iter().copied().filter(family).collect();
             if !addresses.is_empty() {
                 self.start(&addresses)?;
             }
         }
         let patience = self.patience;
-        timeout(patience, self.first()).await.unwrap_or(Err(ConnectError::TimedOut { after: patience }))
+        let first = timeout(patience, self.first()).await;
+        first.unwrap_or(Err(ConnectError::TimedOut { after: patience })).map(|winner| (winner, self.warnings))
     }
 
     /// Starts an attempt at each address of one family, all from one socket.
@@ -101,14 +97,16 @@ impl Race {
             }
         };
         for &address in addresses {
-            let shared = Shared::new().map_err(SetupError::from)?;
-            let config = self.options.client(self.tls.clone(), Arc::clone(&shared.meter))?;
-            match endpoint.connect_with(config, address, self.trust.server_name()) {
-                Ok(connecting) => {
-                    let endpoint = endpoint.clone();
-                    self.attempts
-                        .spawn(async move { Tried { address, endpoint, shared, result: connecting.await } });
-                }
+            let contender = Contender {
+                address,
+                endpoint: endpoint.clone(),
+                shared: Shared::new().map_err(SetupError::from)?,
+                guests: self.guests.clone(),
+                plan: self.plan.clone(),
+            };
+            let early = !self.plan.early.is_empty() && self.plan.addresses.first() == Some(&address);
+            match contender.start(early)? {
+                Ok(connecting) => drop(self.attempts.spawn(contender.run(connecting))),
                 Err(error) => self.failure = unusable(address, &error),
             }
         }
@@ -116,7 +114,7 @@ impl Race {
     }
 
     fn endpoint(&mut self, addresses: &[SocketAddr]) -> std::io::Result<Endpoint> {
-        let (socket, warnings) = socket::bind(local_address(addresses), self.options.udp_buffer)?;
+        let (socket, warnings) = socket::bind(local_address(addresses), self.plan.options.udp_buffer)?;
         let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
         self.guests.add(endpoint.clone());
         for warning in warnings {
@@ -131,11 +129,9 @@ impl Race {
         while let Some(attempt) = self.attempts.join_next().await {
             let Ok(Tried { address, endpoint, shared, result }) = attempt else { continue };
             match result {
-                Ok(connection) => {
+                Ok(begun) => {
                     self.attempts.abort_all();
-                    let buffer = self.options.udp_buffer;
-                    tokio::spawn(roam::run(connection.clone(), endpoint, address, buffer));
-                    return Ok(Established::new(connection, shared, address, &self.guests, &self.options));
+                    return Ok(self.settle(address, endpoint, shared, begun));
                 }
                 Err(error) => {
                     let error = connect_error(address, &error, self.patience);
@@ -148,6 +144,93 @@ impl Race {
         }
         Err(std::mem::replace(&mut self.failure, ConnectError::NoAddress))
     }
+
+    fn settle(
+        &self,
+        address: SocketAddr,
+        endpoint: Endpoint,
+        shared: Arc<Shared>,
+        begun: Begun,
+    ) -> Established {
+        let Begun { connection, said } = begun;
+        let Plan { options, early, .. } = self.plan;
+        tokio::spawn(roam::run(connection.clone(), endpoint, address, options.udp_buffer));
+        let (sending, taken) = said.unwrap_or_else(|| {
+            let mut sending = Sending::start(&connection, &shared, self.guests, options);
+            sending.say(early);
+            (sending, false)
+        });
+        Established::new(connection, shared, sending, address, taken, self.guests)
+    }
+}
+
+/// One address of a race.
+struct Contender {
+    address: SocketAddr,
+    endpoint: Endpoint,
+    shared: Arc<Shared>,
+    guests: Guests,
+    plan: Plan,
+}
+
+impl Contender {
+    /// Sends the first packet; with a ticket, if there is one and it is wanted.
+    fn start(&self, with_ticket: bool) -> Result<Result<Connecting, NoqConnectError>, SetupError> {
+        let Plan { tls, tickets, options, trust, .. } = &self.plan;
+        let config = options.client(tls.clone(), Arc::clone(&self.shared.meter))?;
+        tickets.allow(with_ticket);
+        let connecting = self.endpoint.connect_with(config, self.address, trust.server_name());
+        tickets.allow(false);
+        Ok(connecting)
+    }
+
+    async fn run(self, connecting: Connecting) -> Tried {
+        let result = match connecting.into_0rtt() {
+            Ok((connection, accepted)) => match self.say_early(connection, accepted).await {
+                // It may be the ticket that it minds: a whole handshake tells what is wrong.
+                Err(error) if is_refusal(&error) => match self.start(false) {
+                    Ok(Ok(connecting)) => connecting.await.map(|connection| Begun { connection, said: None }),
+                    _ => Err(error),
+                },
+                result => result,
+            },
+            Err(connecting) => connecting.await.map(|connection| Begun { connection, said: None }),
+        };
+        let Self { address, endpoint, shared, .. } = self;
+        Tried { address, endpoint, shared, result }
+    }
+
+    /// Says what is safe to replay at once; again, if the peer did not take it, once it has proved who it is.
+    async fn say_early(
+        &self,
+        connection: Connection,
+        accepted: ZeroRttAccepted,
+    ) -> Result<Begun, ConnectionError> {
+        let Plan { options, early, .. } = &self.plan;
+        let mut sending = Sending::start(&connection, &self.shared, &self.guests, options);
+        sending.say(early);
+        let taken = accepted.await;
+        // It may have failed meanwhile, which is not told otherwise.
+        if let Some(error) = connection.close_reason() {
+            return Err(error);
+        }
+        if !taken {
+            sending.abandon(&self.shared).await;
+            sending = Sending::start(&connection, &self.shared, &self.guests, options);
+            sending.say(early);
+        }
+        Ok(Begun { connection, said: Some((sending, taken)) })
+    }
+}
+
+/// Whether the peer ended the attempt, and not for a reason of TLS.
+fn is_refusal(error: &ConnectionError) -> bool {
+    let ended = matches!(
+        error,
+        ConnectionError::ConnectionClosed(_) | ConnectionError::ApplicationClosed(_) | ConnectionError::Reset
+    );
+    // Only the kind of the error is asked for.
+    ended && !connect_error(([0, 0, 0, 0], 0).into(), error, Duration::ZERO).is_verdict()
 }
 
 /// Loopback stays on loopback; anything else leaves through whatever the routes say.

@@ -1,9 +1,10 @@
 //! The thread behind all connections of a listener or a `connect`: one tokio runtime, ended in order.
 //!
-//! Invariant: when the last owner of a [`Runtime`] is gone, so are the thread, its sockets and its connections, and
-//! peers were told if they could be. Nothing inside the runtime owns it.
+//! Invariant: when the last owner of a [`Runtime`] is gone, so are the thread, its sockets and its connections (soon, when
+//! it was left; at once otherwise), and peers were told if they could be. Nothing inside the runtime owns it.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub(super) struct Runtime {
     pub(super) guests: Guests,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// The thread ends by itself; nobody waits.
+    left: AtomicBool,
 }
 
 /// What has to end before the runtime does.
@@ -36,6 +39,12 @@ impl Guests {
     /// An endpoint to be closed at the end.
     pub(super) fn add(&self, endpoint: Endpoint) {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint);
+    }
+
+    /// Closes all endpoints: nothing of them is wanted any more.
+    pub(super) fn dismiss(&self) {
+        let endpoints = std::mem::take(&mut *self.endpoints.lock().unwrap_or_else(PoisonError::into_inner));
+        endpoints.iter().for_each(|endpoint| endpoint.close(VarInt::from_u32(GIVEN_UP), b"given up"));
     }
 
     /// Tells all connections that what they have learnt of their paths may not be so any more; not again within `pause`,
@@ -77,14 +86,29 @@ impl Runtime {
                 finish(ended, &endpoints).await;
             });
         })?;
-        Ok(Arc::new(Self { handle, guests, stop: Some(stop), thread: Some(thread) }))
+        Ok(Arc::new(Self {
+            handle,
+            guests,
+            stop: Some(stop),
+            thread: Some(thread),
+            left: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl Runtime {
+    /// Whoever drops it does not wait for the thread, which ends within the same bounds.
+    pub(super) fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take()
+            && !self.left.load(Ordering::Relaxed)
+        {
             let _ = thread.join();
         }
     }
