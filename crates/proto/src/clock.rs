@@ -19,6 +19,8 @@ pub struct ClockMap {
     offset: i64,
     rtt: Option<Duration>,
     samples: VecDeque<Sample>,
+    /// A clock may have stood still since: the next sample replaces all.
+    stale: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,9 @@ impl ClockMap {
     /// A pong: the ping left at `sent`, the peer answered at `peer` by its own clock, and now it is `ours`.
     pub(crate) fn sample(&mut self, sent: HostTime, peer: HostTime, ours: HostTime) {
         let rtt = Duration::from_nanos(ours.0.saturating_sub(sent.0));
+        if std::mem::take(&mut self.stale) {
+            self.samples.clear();
+        }
         let middle = HostTime(sent.0 + ours.0.saturating_sub(sent.0) / 2);
         if self.samples.len() == MAX_SAMPLES {
             self.samples.pop_front();
@@ -48,6 +53,11 @@ impl ClockMap {
         if let Some(best) = self.samples.iter().rev().min_by_key(|sample| sample.rtt) {
             self.offset = best.offset;
         }
+    }
+
+    /// What is known holds until the next sample, for want of better: the hosts have not heard of each other for a while.
+    pub(crate) fn renew(&mut self) {
+        self.stale = true;
     }
 
     /// Round trip of the newest ping, through everything; `None` before the first pong.
@@ -114,6 +124,17 @@ mod tests {
         assert_eq!(clock.ours_from_nanos(60_000 * MS), 10_000 * MS);
         assert_eq!(clock.uncertainty(), Some(Duration::from_millis(40)));
         assert_eq!(clock.rtt(), Some(Duration::from_millis(82)));
+    }
+
+    #[test]
+    fn a_clock_that_stood_still_is_compared_anew() {
+        let mut clock = ClockMap::default();
+        clock.sample(HostTime(0), HostTime(MS), HostTime(2 * MS));
+        clock.renew();
+        clock.guess(HostTime(5000 * MS), HostTime(0));
+        assert_eq!(clock.offset_nanos(), 0, "better than a guess");
+        clock.sample(HostTime(9000 * MS), HostTime(2010 * MS), HostTime(9020 * MS));
+        assert_eq!(clock.offset_nanos(), -7000 * MS as i64, "though its round trip is longer");
     }
 
     #[test]
