@@ -62,7 +62,7 @@ impl Door {
 
     /// From now on nobody gets in: the secret has been used.
     pub(crate) fn close(&mut self) {
-        self.config.expected_secret = Some(random_bytes::<32>().into());
+        self.config.accepted_secrets = vec![random_bytes::<32>().into()];
     }
 
     /// Looks at the candidates; gives the one that is let in.

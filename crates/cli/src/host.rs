@@ -70,7 +70,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Laun
     };
     print_line(&ticket.to_string())?;
     let mut config = session_config(Side::App, own, &clock);
-    config.expected_secret = Some(ticket.secret);
+    config.accepted_secrets = vec![ticket.secret];
     config.session = ticket.session;
     let mut door = Door::new(listener, config);
     let expires = host.expire.map(|patience| clock.now() + patience);
@@ -101,7 +101,7 @@ fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error
     let start = start(own, launch, &programs, &dir, Place::Foreground)?;
     let secret = Secret::from(random_bytes::<32>());
     let mut config = session_config(Side::App, own, &clock);
-    config.expected_secret = Some(secret);
+    config.accepted_secrets = vec![secret];
     config.session = SessionId(random_bytes());
     let carrier = meet(own, &clock, &signals, &bootstrap, secret, config.session)?;
     config.start = clock.now();

@@ -5,7 +5,7 @@
 //! the first copy of a byte wins; ranges are disjoint, and [`Assembler::cost`] is what they take in memory.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use bytes::{Bytes, BytesMut};
 
@@ -252,6 +252,21 @@ impl IdSet {
         if self.runs.len() > Self::MAX_RUNS {
             self.fill_oldest_hole();
         }
+    }
+
+    /// Its runs, first to last id.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
+        self.runs.iter().map(|(first, last)| *first..=*last)
+    }
+
+    /// Takes the first `max` runs out.
+    pub(crate) fn take(&mut self, max: usize) -> Vec<RangeInclusive<u64>> {
+        let runs = std::iter::from_fn(|| self.runs.pop_first().map(|(first, last)| first..=last));
+        runs.take(max).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 
     fn fill_oldest_hole(&mut self) {

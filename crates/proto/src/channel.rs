@@ -220,6 +220,15 @@ pub enum Header {
     Repair(RepairHeader),
 }
 
+/// Which of its sender's channels a stream carries: the last fields of a header, where both sides can resume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The channel's number, counted by its sender from 1 in the order in which first bytes leave.
+    pub number: u64,
+    /// Where in the channel's body this stream goes on, if the channel began on an earlier carrier.
+    pub from: Option<u64>,
+}
+
 /// Which row of which block a repair stream carries. It says all that is needed to use the row, so that any rows that
 /// come, alone, rebuild a block of which nothing else did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -280,6 +289,11 @@ impl Header {
 
     /// Appends the header with its length.
     pub fn encode(&self, writer: &mut Writer) {
+        self.encode_labelled(None, writer);
+    }
+
+    /// As [`Header::encode`], with what the two sides of a resumable session add at the end.
+    pub fn encode_labelled(&self, label: Option<Label>, writer: &mut Writer) {
         let mut fields = Writer::new();
         fields.varint(self.kind().code());
         match self {
@@ -296,28 +310,43 @@ impl Header {
             }
             Self::Repair(repair) => repair.encode(&mut fields),
         }
+        if let Some(label) = label {
+            fields.varint(label.number);
+            label.from.map(|from| fields.varint(from));
+        }
         writer.bytes(fields.as_slice());
     }
 
     /// Reads what follows the length. Fields that a newer peer appended are ignored.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        Self::decode_labelled(bytes).map(|(header, _)| header)
+    }
+
+    /// As [`Header::decode`], with the label if there is one.
+    pub fn decode_labelled(bytes: &[u8]) -> Result<(Self, Option<Label>), Error> {
         let mut reader = Reader::new(bytes);
+        let header = Self::decode_fields(&mut reader)?;
+        // A peer without labels may have other fields here.
+        let number = reader.varint("a channel's number").ok().filter(|number| *number > 0);
+        let from = reader.varint("an offset").ok();
+        Ok((header, number.map(|number| Label { number, from })))
+    }
+
+    fn decode_fields(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let code = reader.varint("a stream kind")?;
         let kind = Kind::from_code(code).ok_or(Error::Unknown { expected: "a stream kind", got: code })?;
         let connection = |reader: &mut Reader<'_>| reader.varint_u32("a connection id").map(ConnectionId);
         Ok(match kind {
             Kind::Control => Self::Control,
-            Kind::Wayland => Self::Wayland { connection: connection(&mut reader)? },
-            Kind::Events => Self::Events { connection: connection(&mut reader)? },
-            Kind::Update => Self::Update(UpdateHeader::decode(&mut reader)?),
-            Kind::Pipe => {
-                Self::Pipe { connection: connection(&mut reader)?, pipe: reader.varint("a pipe id")? }
-            }
+            Kind::Wayland => Self::Wayland { connection: connection(reader)? },
+            Kind::Events => Self::Events { connection: connection(reader)? },
+            Kind::Update => Self::Update(UpdateHeader::decode(reader)?),
+            Kind::Pipe => Self::Pipe { connection: connection(reader)?, pipe: reader.varint("a pipe id")? },
             Kind::Blob => Self::Blob {
                 hash: reader.u128("a blob's hash")?,
                 length: reader.varint_max(MAX_BLOB.into(), "a blob's length")? as u32,
             },
-            Kind::Repair => Self::Repair(RepairHeader::decode(&mut reader)?),
+            Kind::Repair => Self::Repair(RepairHeader::decode(reader)?),
         })
     }
 }
@@ -494,6 +523,13 @@ mod tests {
             assert_eq!(Header::decode(fields), Ok(header));
             let newer = [fields, &[1, 2, 3]].concat();
             assert_eq!(Header::decode(&newer), Ok(header));
+            for label in [None, Some(None), Some(Some(1 << 40))] {
+                let label = label.map(|from| Label { number: 77, from });
+                let mut writer = Writer::new();
+                header.encode_labelled(label, &mut writer);
+                let fields = Reader::new(writer.as_slice()).bytes(MAX_HEADER, "header").map(<[u8]>::to_vec);
+                assert_eq!(Header::decode_labelled(&fields.unwrap()), Ok((header, label)));
+            }
             for cut in 0..fields.len() {
                 assert!(Header::decode(&fields[..cut]).is_err());
             }

@@ -9,7 +9,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::wire::{Reader, Writer};
-use crate::{ConnectionId, Error, HostTime, Kinds, Side, sanitise};
+use crate::{ConnectionId, Error, HostTime, Kinds, Receipt, Side, sanitise};
 
 /// Longest frame of the main channel in bytes: a message of [`MAX_MESSAGE`] with its fields around it.
 pub const MAX_CONTROL: usize = MAX_MESSAGE + 64;
@@ -22,6 +22,9 @@ pub const MAX_SOFTWARE: usize = 64;
 
 /// Longest text of an error in [`Control::AppClosed`], in bytes.
 pub const MAX_ERROR_TEXT: usize = 512;
+
+/// Most channels in [`Resume::stopped`].
+pub const MAX_STOPPED: usize = 256;
 
 /// Most compressions in a [`Hello`].
 const MAX_COMPRESSIONS: usize = 16;
@@ -60,7 +63,7 @@ impl SessionId {
     }
 }
 
-/// The one-time secret of a ticket. Not shown by `Debug`; compared in constant time.
+/// The one-time secret of a ticket, or what names one run of a display side. Not shown by `Debug`; compared in constant time.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; 32]);
 
@@ -104,6 +107,9 @@ impl Capabilities {
     /// Films: updates may bring frames of H.264.
     pub const VIDEO: Self = Self(1);
 
+    /// The session goes on over another carrier when its own is lost.
+    pub const RESUME: Self = Self(2);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -112,6 +118,12 @@ impl Capabilities {
     /// The bit mask.
     pub const fn bits(self) -> u64 {
         self.0
+    }
+
+    /// With all of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Whether all of `other` is in it.
@@ -165,6 +177,11 @@ pub struct Hello {
     pub clock: HostTime,
     /// Program and version; ≤ [`MAX_SOFTWARE`] bytes.
     pub software: String,
+    /// Which run of a display side this is: random, and as secret as a ticket's, for whoever shows it may go on with
+    /// what that run has begun. From a display that can resume.
+    pub incarnation: Option<Secret>,
+    /// The display wants to go on with a session of an earlier carrier.
+    pub resuming: bool,
 }
 
 impl Hello {
@@ -175,12 +192,14 @@ impl Hello {
             Side::Display => 1,
         });
         writer.raw(&self.session.0).u64(self.capabilities.bits()).u64(self.streams.bits());
-        writer.bytes(self.secret.as_ref().map_or(&[], |secret| secret.0.as_slice()));
+        encode_secret(self.secret.as_ref(), writer);
         writer.varint(self.compression.len() as u64);
         for compression in &self.compression {
             writer.u8(*compression as u8);
         }
         writer.varint(self.clock.0).str(&sanitise(&self.software, MAX_SOFTWARE));
+        encode_secret(self.incarnation.as_ref(), writer);
+        writer.bool(self.resuming);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
@@ -201,17 +220,68 @@ impl Hello {
         let session = SessionId(reader.array("a session id")?);
         let capabilities = Capabilities::from_bits(reader.u64("capabilities")?);
         let streams = Kinds::from_bits(reader.u64("stream kinds")?);
-        let secret = match reader.bytes(32, "a secret")? {
-            [] => None,
-            bytes => Some(Secret(bytes.try_into().map_err(|_| Error::Truncated { expected: "a secret" })?)),
-        };
+        let secret = decode_secret(reader)?;
         let count = reader.count(MAX_COMPRESSIONS, "the number of compressions")?;
         let codes = reader.raw(count, "compressions")?;
         let compression = codes.iter().filter_map(|code| Compression::from_code(*code)).collect();
         let clock = HostTime(reader.varint("a clock")?);
         let software = sanitise(reader.str(MAX_SOFTWARE, "a software name")?, MAX_SOFTWARE);
+        // Not from builds before these fields.
+        let old = reader.is_empty();
+        let incarnation = if old { None } else { decode_secret(reader)? };
+        let resuming = !old && reader.bool("whether it resumes")?;
         reader.rest(); // fields of later versions
-        Ok(Self { versions, side, session, capabilities, streams, secret, compression, clock, software })
+        Ok(Self {
+            versions,
+            side,
+            session,
+            capabilities,
+            streams,
+            secret,
+            compression,
+            clock,
+            software,
+            incarnation,
+            resuming,
+        })
+    }
+}
+
+fn encode_secret(secret: Option<&Secret>, writer: &mut Writer) {
+    writer.bytes(secret.map_or(&[], |secret| secret.0.as_slice()));
+}
+
+fn decode_secret(reader: &mut Reader<'_>) -> Result<Option<Secret>, Error> {
+    match reader.bytes(32, "a secret")? {
+        [] => Ok(None),
+        bytes => Ok(Some(Secret(bytes.try_into().map_err(|_| Error::Truncated { expected: "a secret" })?))),
+    }
+}
+
+/// What one side tells the other so that both can go on with their channels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// What it has received of the other's channels.
+    pub receipt: Receipt,
+    /// Number and code of those of the other's channels that it stopped last: what [`Receipt::done`] does not say of them.
+    /// At most [`MAX_STOPPED`].
+    pub stopped: Vec<(u64, u32)>,
+}
+
+impl Resume {
+    fn encode(&self, writer: &mut Writer) {
+        self.receipt.encode(writer);
+        writer.varint(self.stopped.len() as u64);
+        for (number, code) in &self.stopped {
+            writer.varint(*number).varint((*code).into());
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let receipt = Receipt::decode(reader)?;
+        let count = reader.count(MAX_STOPPED, "the number of stopped channels")?;
+        let stopped = (0..count).map(|_| Ok((reader.varint("a channel's number")?, code_of(reader)?)));
+        Ok(Self { receipt, stopped: stopped.collect::<Result<_, Error>>()? })
     }
 }
 
@@ -288,6 +358,20 @@ pub enum Control {
         /// Why.
         code: u32,
     },
+    /// What has come of the receiver's channels since the last one; it need not be kept any more. The session's own.
+    Received(Receipt),
+    /// Goes on with the channels of an earlier carrier: from the display the first message after its hello, from the app
+    /// side the answer to that. The session's own.
+    Resume(Resume),
+    /// Answers [`Control::Resume`]: there is nothing to go on with. The session's own.
+    Declined,
+    /// The sender gives one of its channels up, whatever has become of its stream. The session's own.
+    GivenUp {
+        /// The channel's number.
+        number: u64,
+        /// Why.
+        code: u32,
+    },
 }
 
 impl Control {
@@ -331,6 +415,20 @@ impl Control {
             Self::EmbeddedStop { stream, code } => {
                 writer.varint(11).varint(*stream).varint((*code).into());
             }
+            Self::Received(receipt) => {
+                writer.varint(12);
+                receipt.encode(writer);
+            }
+            Self::Resume(resume) => {
+                writer.varint(13);
+                resume.encode(writer);
+            }
+            Self::Declined => {
+                writer.varint(14);
+            }
+            Self::GivenUp { number, code } => {
+                writer.varint(15).varint(*number).varint((*code).into());
+            }
         }
     }
 
@@ -371,6 +469,13 @@ impl Control {
             },
             10 => Self::EmbeddedReset { stream: reader.varint("a stream id")?, code: code_of(&mut reader)? },
             11 => Self::EmbeddedStop { stream: reader.varint("a stream id")?, code: code_of(&mut reader)? },
+            12 => Self::Received(Receipt::decode(&mut reader)?),
+            13 => Self::Resume(Resume::decode(&mut reader)?),
+            14 => Self::Declined,
+            15 => match reader.varint("a channel's number")? {
+                0 => return Err(Error::Unknown { expected: "a channel's number from 1", got: 0 }),
+                number => Self::GivenUp { number, code: code_of(&mut reader)? },
+            },
             _ => return Ok(None),
         };
         reader.finish("a control message")?;
@@ -382,6 +487,12 @@ impl Control {
     pub fn is_internal(&self) -> bool {
         !matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. })
     }
+
+    /// Whether it reaches the peer exactly once in a session that is resumed, however often that is: those that are
+    /// not told again by something else.
+    pub(crate) fn is_lasting(&self) -> bool {
+        !self.is_internal() || matches!(self, Self::GivenUp { .. })
+    }
 }
 
 fn code_of(reader: &mut Reader<'_>) -> Result<u32, Error> {
@@ -391,6 +502,7 @@ fn code_of(reader: &mut Reader<'_>) -> Result<u32, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Delivered;
 
     fn hello() -> Hello {
         Hello {
@@ -403,6 +515,8 @@ mod tests {
             compression: vec![Compression::Zstd, Compression::None],
             clock: HostTime(123_456_789_012),
             software: "wayferry 0.1.0".into(),
+            incarnation: Some([8; 32].into()),
+            resuming: true,
         }
     }
 
@@ -418,6 +532,7 @@ mod tests {
         let messages = [
             Control::Hello(hello()),
             Control::Hello(Hello { secret: None, compression: vec![], ..hello() }),
+            Control::Hello(Hello { incarnation: None, resuming: false, ..hello() }),
             Control::Ping { token: 1, sent: HostTime(2) },
             Control::Pong { token: 1, received: HostTime(3) },
             Control::Snapshot(Bytes::from_static(b"snapshot")),
@@ -429,15 +544,40 @@ mod tests {
             Control::Embedded { stream: 1, offset: 99, finish: true, bytes: Bytes::from_static(b"part") },
             Control::EmbeddedReset { stream: 1, code: u32::MAX },
             Control::EmbeddedStop { stream: 1, code: 0 },
+            Control::Received(receipt()),
+            Control::Resume(Resume { receipt: receipt(), stopped: vec![(9, 7), (4, u32::MAX)] }),
+            Control::Declined,
+            Control::GivenUp { number: 77, code: 3 },
         ];
         for message in messages {
             let frame = encode(&message);
             assert_eq!(Control::decode(&frame), Ok(Some(message.clone())));
             let open_ended = matches!(message, Control::Snapshot(_) | Control::Embedded { .. });
-            for cut in 0..frame.len() {
-                assert!(open_ended || Control::decode(&frame.slice(..cut)).is_err());
+            let before = before_resume(&message);
+            for cut in (0..frame.len()).filter(|cut| !open_ended && Some(*cut) != before) {
+                assert!(Control::decode(&frame.slice(..cut)).is_err(), "{cut} bytes of {message:?}");
             }
         }
+    }
+
+    fn receipt() -> Receipt {
+        let open = vec![Delivered { number: 5, offset: 0 }, Delivered { number: 9, offset: 1 << 40 }];
+        Receipt { lasting: 3, done: vec![1..=4, 6..=6, 1000..=1 << 50], open }
+    }
+
+    /// Where the hello of a build ended that could not resume.
+    fn before_resume(message: &Control) -> Option<usize> {
+        let Control::Hello(hello) = message else { return None };
+        let fields = if hello.incarnation.is_some() { 1 + 32 + 1 } else { 2 };
+        Some(encode(message).len() - fields)
+    }
+
+    #[test]
+    fn the_hello_of_a_build_that_cannot_resume_is_understood() {
+        let message = Control::Hello(hello());
+        let old = encode(&message).slice(..before_resume(&message).unwrap());
+        let hello = Hello { incarnation: None, resuming: false, ..hello() };
+        assert_eq!(Control::decode(&old), Ok(Some(Control::Hello(hello))));
     }
 
     #[test]

@@ -19,25 +19,27 @@ mod error;
 pub mod fence;
 mod parse;
 mod rebuild;
+mod receipt;
 mod session;
 mod time;
 pub mod wire;
 
 pub use carrier::{Arrival, LinkState, Transmit};
 pub use channel::{
-    ChannelId, Class, ConnectionId, Header, Kind, Kinds, MAX_BLOB, MAX_EDGE, MAX_HEADER, MAX_ROW, MAX_ROWS,
-    Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId, UpdateHeader, UpdateSeq,
-    route,
+    ChannelId, Class, ConnectionId, Header, Kind, Kinds, Label, MAX_BLOB, MAX_EDGE, MAX_HEADER, MAX_ROW,
+    MAX_ROWS, Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId, UpdateHeader,
+    UpdateSeq, route,
 };
 pub use clock::ClockMap;
 pub use control::{
     Capabilities, Compression, Control, Hello, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE, MAX_SOFTWARE,
-    Secret, SessionId, Versions,
+    MAX_STOPPED, Resume, Secret, SessionId, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
+pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};
 pub use session::{
-    Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_UPDATE, PIPE_WINDOW, Repair, RepairCounts,
-    SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session,
+    Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_SECRETS, MAX_UPDATE, PIPE_WINDOW, Repair,
+    RepairCounts, SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session,
 };
 pub use time::{HostTime, Time};
 pub use wayferry_fec::LossPrior;

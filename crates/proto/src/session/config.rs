@@ -2,7 +2,10 @@
 
 use wayferry_fec::LossPrior;
 
-use crate::{Capabilities, Compression, HostTime, Kinds, Secret, SessionId, Side, Time, Versions};
+use crate::{Capabilities, Compression, Hello, HostTime, Kinds, Secret, SessionId, Side, Time, Versions};
+
+/// Most secrets that a peer's is compared with.
+pub const MAX_SECRETS: usize = 64;
 
 /// How a session behaves; a plain value, given once.
 #[derive(Clone, Debug)]
@@ -23,8 +26,12 @@ pub struct Config {
     pub main_only: Kinds,
     /// The ticket's secret to show (display). Default none.
     pub secret: Option<Secret>,
-    /// The ticket's secret that the peer must show (app). Default none: any peer that the carrier lets in.
-    pub expected_secret: Option<Secret>,
+    /// The secrets of which the peer must show one (app): a ticket's, or the [incarnations](Hello::incarnation) of displays
+    /// that may come again. The first [`MAX_SECRETS`] count. Default none: any peer that the carrier lets in.
+    pub accepted_secrets: Vec<Secret>,
+    /// Which run of the display side this is, random for each (display): the session can be resumed by whoever shows it.
+    /// Offers [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.
+    pub resume: Option<Secret>,
     /// What this side can decompress, and would use, preferred first. Default all, Zstandard first.
     pub compression: Vec<Compression>,
     /// What this side's updates and messages are protected with. Default [`Repair::default`].
@@ -49,13 +56,45 @@ impl Config {
             streams: Kinds::ALL,
             main_only: Kinds::EMPTY,
             secret: None,
-            expected_secret: None,
+            accepted_secrets: Vec::new(),
+            resume: None,
             repair: Repair::default(),
             compression: vec![Compression::Zstd, Compression::Lz4, Compression::None],
             limits: Limits::default(),
             start: Time::ZERO,
             clock_origin: HostTime(0),
         }
+    }
+
+    /// What it offers in its hello.
+    pub(super) fn offered(&self) -> Capabilities {
+        let resume = if self.resume.is_some() { Capabilities::RESUME } else { Capabilities::NONE };
+        self.capabilities.with(resume)
+    }
+
+    pub(super) fn hello(&self, resuming: bool) -> Hello {
+        Hello {
+            versions: self.versions,
+            side: self.side,
+            session: self.session,
+            capabilities: self.offered(),
+            streams: self.streams,
+            secret: self.secret,
+            compression: self.compression.clone(),
+            clock: self.clock_origin + self.start.since_start(),
+            software: self.software.clone(),
+            incarnation: self.resume,
+            resuming,
+        }
+    }
+
+    /// Which of the accepted secrets this one is, if it is one. Takes as long whichever it is.
+    pub(super) fn accepted(&self, secret: Option<&Secret>) -> Option<usize> {
+        let secrets = self.accepted_secrets.iter().take(MAX_SECRETS).enumerate();
+        secrets.fold(None, |found, (index, accepted)| {
+            let equal = secret.is_some_and(|secret| secret == accepted);
+            found.or(equal.then_some(index))
+        })
     }
 }
 
@@ -88,6 +127,9 @@ pub struct Limits {
     pub buffered_before_hello: usize,
     /// Streams of the peer that are open at once, real and virtual. Default 8192.
     pub streams: usize,
+    /// Bytes that have left in a session that can be resumed, and of which the peer has not said that it has them, with
+    /// 256 for each channel. Default 512 MiB. What waits to leave is for the caller to bound.
+    pub unacknowledged: usize,
 }
 
 impl Default for Limits {
@@ -97,6 +139,7 @@ impl Default for Limits {
             buffered_per_channel: 32 << 20,
             buffered_before_hello: 4 << 20,
             streams: 8192,
+            unacknowledged: 512 << 20,
         }
     }
 }

@@ -7,7 +7,9 @@ use crate::{ChannelId, CloseReason, ClosedBy, Control, Header, Hello, RemoteChan
 /// Something that happened; each is reported once, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The peer's hello came and fits. Nothing but warnings and the end comes before it.
+    /// The peer's hello came and fits. Nothing of its carrier but warnings and the end comes before it. On the app side, a
+    /// peer that is [resuming](Hello::resuming) waits for [`Session::succeed`](crate::Session::succeed) or
+    /// [`Session::decline`](crate::Session::decline); it and this side's channels say nothing until then.
     Ready {
         /// What it said.
         peer: Hello,
@@ -72,6 +74,7 @@ pub enum Event {
         bytes: Bytes,
     },
     /// A chunk of an update, as soon as it is there: in any order, before the [`Event::Update`] that tells that all are.
+    /// An update that comes again after the loss of a carrier brings its chunks again.
     Chunk {
         /// Of which update.
         header: UpdateHeader,
@@ -89,6 +92,17 @@ pub enum Event {
     },
     /// Something odd that did no harm; worth a line in the log.
     Warning(String),
+    /// The carrier is gone, the session is not: it keeps what it has to say and waits for another carrier. See
+    /// [`Session::resuming`](crate::Session::resuming) and [`Session::succeed`](crate::Session::succeed).
+    Suspended {
+        /// Why.
+        reason: CloseReason,
+    },
+    /// All channels go on over this carrier; those that one side has given up or stopped meanwhile are told next.
+    Resumed,
+    /// The app side knows nothing of the session that the display wants to go on with. All channels and messages of it are
+    /// void, in both directions and without a further event; this is a new session.
+    Declined,
     /// The session is over; the last event.
     Closed {
         /// Why.

@@ -8,10 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
-use super::stream::{Stream, Verdict};
-use super::{Event, Limits};
+use super::ledger::Ledger;
+use super::stream::{Parked, Stream, Verdict};
+use super::{Event, Limits, STREAM_CANCELLED};
 use crate::assembler::IdSet;
-use crate::{Control, Error, Header, Kind, Kinds, RemoteChannelId, RepairHeader, Side, StreamId};
+use crate::{
+    Control, Error, Header, Kind, Kinds, Receipt, RemoteChannelId, RepairHeader, Resume, Side, StreamId,
+};
 
 /// Where a stream of the peer comes from. The two kinds are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,8 +36,8 @@ pub(super) enum Output {
     UnknownControl,
     /// A stream that is not accepted; nothing more of it will be looked at.
     Refuse { source: Source, kind: u64, why: String },
-    /// A stream that is whole before the carrier has all of it.
-    Rebuilt { source: Source },
+    /// A stream that is whole before the carrier has all of it, or of which nothing is wanted.
+    Stop { source: Source, code: u32 },
 }
 
 /// Bytes of a repair row.
@@ -51,13 +54,22 @@ pub(super) struct Repair {
 pub(super) struct Incoming {
     rules: Rules,
     streams: BTreeMap<Source, Stream>,
-    by_channel: BTreeMap<RemoteChannelId, Source>,
+    by_channel: BTreeMap<RemoteChannelId, At>,
     over: Over,
     buffered: usize,
     /// What all streams keep of what they have given out.
     kept: usize,
     ready: bool,
     context: Context,
+}
+
+/// Where a channel is.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// On a stream.
+    Stream(Source),
+    /// In the ledger, with this number: it has no stream now.
+    Parked(u64),
 }
 
 /// What a stream is judged by.
@@ -83,6 +95,8 @@ pub(super) struct Context {
     pub(super) rebuilt: Rebuilt,
     /// How many rows could have been checked.
     pub(super) checks: u64,
+    /// Where both sides can resume.
+    pub(super) ledger: Option<Ledger>,
 }
 
 /// What repair was good for.
@@ -140,9 +154,12 @@ impl Incoming {
         self.context.outputs.pop_front()
     }
 
-    /// The peer's hello fits: channels other than the main one are read from now on.
-    pub(super) fn set_ready(&mut self) -> Result<(), Error> {
+    /// Channels other than the main one are read from now on; `numbered` where both sides can resume.
+    pub(super) fn set_ready(&mut self, numbered: bool) -> Result<(), Error> {
         self.ready = true;
+        if numbered {
+            self.context.ledger.get_or_insert_default();
+        }
         let sources: Vec<_> = self.streams.keys().copied().collect();
         sources.into_iter().try_for_each(|source| self.read(source))
     }
@@ -164,9 +181,7 @@ impl Incoming {
 
     /// The peer gave a stream up.
     pub(super) fn reset(&mut self, source: Source, code: u32) -> Result<(), Error> {
-        let removed = self.remove(source);
-        self.over.insert(source);
-        let Some(stream) = removed else { return Ok(()) };
+        let Some(stream) = self.end(source, 0) else { return Ok(()) };
         if stream.header() == Some(Header::Control) {
             let got = format!("its reset with code {code}");
             return Err(Error::Violation { expected: "a control stream that lasts", got });
@@ -177,17 +192,143 @@ impl Incoming {
         Ok(())
     }
 
-    /// The caller does not want a channel any more.
-    pub(super) fn stop(&mut self, channel: RemoteChannelId) -> Option<Source> {
-        let source = *self.by_channel.get(&channel)?;
-        self.remove(source);
-        self.over.insert(source);
-        Some(source)
+    /// The peer gave a numbered channel up, whatever came of it.
+    pub(super) fn given_up(&mut self, number: u64, code: u32) -> Result<(), Error> {
+        let ledger = self.ledger()?;
+        match ledger.source(number) {
+            Some(source) => self.reset(source, code),
+            None => {
+                self.drop_parked(number, code);
+                Ok(())
+            }
+        }
+    }
+
+    /// The caller does not want a channel any more; gives its stream, if it has one.
+    pub(super) fn stop(&mut self, channel: RemoteChannelId, code: u32) -> Option<Source> {
+        let (number, source) = match *self.by_channel.get(&channel)? {
+            At::Stream(source) => (self.streams.get(&source)?.number(), Some(source)),
+            At::Parked(number) => (Some(number), None),
+        };
+        if let Some((ledger, number)) = self.context.ledger.as_mut().zip(number) {
+            if let Some(parked) = ledger.take_parked(number) {
+                self.context.open.remove(&parked.header);
+            }
+            ledger.stop(number, code);
+        }
+        self.by_channel.remove(&channel);
+        if let Some(source) = source {
+            self.end(source, 0);
+        }
+        source
     }
 
     /// The caller took bytes of a pipe; gives what to tell the peer, when it is time to.
     pub(super) fn consumed(&mut self, channel: RemoteChannelId, bytes: usize) -> Option<Control> {
-        self.streams.get_mut(self.by_channel.get(&channel)?)?.consumed(bytes as u64)
+        match *self.by_channel.get(&channel)? {
+            At::Stream(source) => self.streams.get_mut(&source)?.consumed(bytes as u64),
+            At::Parked(number) => {
+                self.context.ledger.as_mut()?.parked(number)?.consumed(bytes as u64);
+                None
+            }
+        }
+    }
+
+    /// What is known of the peer's channels, where both sides can resume.
+    ///
+    /// # Errors
+    /// They cannot; and what came is the peer's mistake.
+    pub(super) fn ledger(&mut self) -> Result<&mut Ledger, Error> {
+        let got = "one of a session that can".to_owned();
+        let expected = "messages of a session that cannot resume";
+        self.context.ledger.as_mut().ok_or(Error::Violation { expected, got })
+    }
+
+    /// Whether there is something to tell the peer, and of how many delivered bytes.
+    pub(super) fn news(&self) -> Option<usize> {
+        self.context.ledger.as_ref()?.news()
+    }
+
+    /// What the peer has not been told.
+    pub(super) fn take_news(&mut self) -> Option<Receipt> {
+        let Self { streams, context, .. } = self;
+        let ledger = context.ledger.as_mut()?;
+        let open: BTreeMap<u64, u64> = ledger
+            .progressed()
+            .filter_map(|number| Some((number, streams.get(&ledger.source(number)?)?.delivered())))
+            .collect();
+        Some(ledger.take_news(|number| open.get(&number).copied()))
+    }
+
+    /// The carrier is gone. Long-lived channels wait for another one; of all else the peer begins anew.
+    pub(super) fn park(&mut self) {
+        for (_, stream) in std::mem::take(&mut self.streams) {
+            let (header, listed, told) = (stream.header(), stream.is_listed(), stream.is_told());
+            let numbered = self.context.ledger.as_mut().zip(stream.number());
+            match (numbered, stream.park()) {
+                (Some((ledger, number)), Some(parked)) => {
+                    self.by_channel.insert(parked.channel, At::Parked(number));
+                    ledger.park(number, parked);
+                }
+                (Some((ledger, number)), None) if told => ledger.finish(number, 0),
+                _ => {
+                    header.filter(|_| listed).map(|header| self.context.open.remove(&header));
+                }
+            }
+        }
+        if let Some(ledger) = &mut self.context.ledger {
+            ledger.close_streams();
+        }
+        self.context.repairs.clear();
+        self.over = Over::default();
+        (self.buffered, self.kept, self.ready) = (0, 0, false);
+    }
+
+    /// Takes over what a session of another carrier, which is suspended, has received.
+    pub(super) fn inherit(&mut self, old: Self) {
+        let outputs = std::mem::take(&mut self.context.outputs);
+        let listed = std::mem::take(&mut self.context.open);
+        self.by_channel = old.by_channel;
+        self.context = old.context;
+        self.context.outputs.extend(outputs);
+        self.context.open.extend(listed);
+    }
+
+    /// What the peer has to know to go on. Channels beyond those that can be told are given up.
+    pub(super) fn resume(&mut self) -> Resume {
+        let Some(ledger) = &self.context.ledger else { return Resume::default() };
+        for number in ledger.surplus() {
+            self.drop_parked(number, STREAM_CANCELLED);
+        }
+        let Some(ledger) = &mut self.context.ledger else { return Resume::default() };
+        ledger.told();
+        Resume { receipt: ledger.receipt(), stopped: ledger.stopped() }
+    }
+
+    /// How much of the peer's pipes has been taken, to be said again.
+    pub(super) fn credits(&self) -> Vec<Control> {
+        let parked = self.context.ledger.iter().flat_map(Ledger::all_parked);
+        parked.filter_map(Parked::credit).collect()
+    }
+
+    /// There is nothing to go on with: forgets the channels of earlier carriers.
+    pub(super) fn void(&mut self) {
+        if let Some(ledger) = self.context.ledger.take() {
+            for parked in ledger.all_parked() {
+                self.by_channel.remove(&parked.channel);
+                self.context.open.remove(&parked.header);
+            }
+        }
+    }
+
+    fn drop_parked(&mut self, number: u64, code: u32) {
+        let Some(ledger) = &mut self.context.ledger else { return };
+        if let Some(Parked { header, channel, .. }) = ledger.take_parked(number) {
+            self.by_channel.remove(&channel);
+            self.context.open.remove(&header);
+            self.context.outputs.push_back(Output::Event(Event::Reset { channel, header, code }));
+        }
+        ledger.finish(number, 0);
     }
 
     /// Drops everything.
@@ -209,7 +350,9 @@ impl Incoming {
     /// How many streams and other entries there are.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        self.streams.len() + self.by_channel.len() + self.context.open.len() + self.context.outputs.len()
+        let ledger = self.context.ledger.as_ref().map_or(0, Ledger::entries);
+        let lists = self.streams.len() + self.by_channel.len() + self.context.open.len();
+        lists + self.context.outputs.len() + ledger
     }
 
     /// Reads what a stream can give now, and if that is repair, what its source can give then.
@@ -247,8 +390,16 @@ impl Incoming {
         let Some(stream) = self.streams.get_mut(&source) else { return Ok(()) };
         let verdict = stream.pump(source, self.ready, &self.rules, &mut self.context)?;
         if let Some(channel) = stream.channel() {
-            self.by_channel.insert(channel, source);
+            self.by_channel.insert(channel, At::Stream(source));
         }
+        let delivered = stream.delivered();
+        if let Some((number, ledger)) = stream.number().zip(self.context.ledger.as_mut())
+            && delivered > stream.counted_delivered
+        {
+            ledger.progress(number, (delivered - stream.counted_delivered) as usize);
+            stream.counted_delivered = delivered;
+        }
+        let uncounted = (stream.length() - delivered) as usize;
         let cost = stream.cost();
         self.buffered = self.buffered - stream.counted + cost;
         stream.counted = cost;
@@ -259,20 +410,36 @@ impl Incoming {
         match verdict {
             Verdict::Open => self.check_limits(cost, max),
             Verdict::Over => {
-                self.remove(source);
-                self.over.insert(source);
+                self.end(source, uncounted);
                 Ok(())
             }
         }
     }
 
+    /// A stream is over, with so many bytes that the ledger has not counted.
+    fn end(&mut self, source: Source, uncounted: usize) -> Option<Stream> {
+        let removed = self.remove(source);
+        self.over.insert(source);
+        let number = removed.as_ref().and_then(Stream::number);
+        if let Some((ledger, number)) = self.context.ledger.as_mut().zip(number) {
+            ledger.finish(number, uncounted);
+        }
+        removed
+    }
+
     fn check_limits(&self, cost: usize, max: usize) -> Result<(), Error> {
         let limits = &self.rules.limits;
-        let before_hello = if self.ready { usize::MAX } else { limits.buffered_before_hello };
+        let parked = self.context.ledger.as_ref().map_or(0, Ledger::cost);
+        // Who resumes is known from an earlier carrier.
+        let before_hello = if self.ready || self.context.ledger.is_some() {
+            usize::MAX
+        } else {
+            limits.buffered_before_hello
+        };
         let checks = [
             (self.buffered, before_hello, "bytes before the hello"),
             (cost, max, "buffered bytes of a channel"),
-            (self.buffered + self.kept, limits.buffered, "buffered bytes"),
+            (self.buffered + self.kept + parked, limits.buffered, "buffered bytes"),
         ];
         match checks.into_iter().find(|(got, max, _)| got > max) {
             Some((_, max, limit)) => Err(Error::TooMuch { limit, max: max as u64 }),

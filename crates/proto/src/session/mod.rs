@@ -1,16 +1,18 @@
 //! The session: handshake, channels, timers.
 //!
-//! It does not know what the messages of Wayland and event channels, chunks and snapshots mean. Invariant: after the
-//! end, nothing is stored and nothing more comes out but [`Transmit::Close`] and [`Event::Closed`], once each.
+//! It does not know what the messages of Wayland and event channels, chunks and snapshots mean. How it outlives its carrier
+//! is in [`resume`]. Invariant: after the end, nothing is stored and nothing more comes out but [`Transmit::Close`] and
+//! [`Event::Closed`], once each.
 
 mod config;
 mod event;
 mod incoming;
+mod ledger;
 mod outgoing;
 mod protect;
 mod queue;
+mod resume;
 mod stream;
-
 mod timers;
 
 use std::collections::VecDeque;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use config::{Config, Limits, Repair};
+pub use config::{Config, Limits, MAX_SECRETS, Repair};
 pub use event::Event;
 
 use crate::{
@@ -28,6 +30,7 @@ use crate::{
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};
+use resume::Resumption;
 use timers::{Due, Timers};
 
 /// Updates of fewer bytes go before larger ones.
@@ -72,10 +75,20 @@ pub struct Session {
     timers: Timers,
     clock: ClockMap,
     agreed: Option<Agreed>,
-    closed: bool,
+    state: State,
+    resumption: Resumption,
     warnings: u32,
     refusals: u32,
     open_failed: bool,
+}
+
+/// Whether a session lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// Without a carrier.
+    Suspended,
+    Closed,
 }
 
 /// What the two hellos agreed on.
@@ -84,6 +97,8 @@ struct Agreed {
     peer: Hello,
     version: u32,
     compression: Compression,
+    /// Which of the accepted secrets the peer showed.
+    secret: Option<usize>,
 }
 
 /// What repair has cost a side as a sender, and saved it as a receiver.
@@ -104,27 +119,34 @@ pub struct RepairCounts {
 impl Session {
     /// Starts a session: the control stream and the hello are queued at once.
     pub fn new(config: Config) -> Self {
-        let mut session = Self {
-            outgoing: Outgoing::new(config.repair, config.main_only),
+        let hello = Control::Hello(config.hello(false));
+        let mut session = Self::silent(config);
+        session.outgoing.control(&hello);
+        session
+    }
+
+    /// A session that has not said hello.
+    fn silent(config: Config) -> Self {
+        let resumable = config.offered().has(Capabilities::RESUME);
+        Self {
+            outgoing: Outgoing::new(config.repair, config.main_only, resumable),
             incoming: Incoming::new(config.side, config.streams, config.limits),
             events: VecDeque::new(),
             timers: Timers::new(config.start),
             clock: ClockMap::default(),
             agreed: None,
-            closed: false,
+            state: State::Open,
+            resumption: Resumption::No,
             warnings: 0,
             refusals: 0,
             open_failed: false,
             config,
-        };
-        let hello = session.hello();
-        session.outgoing.control(&Control::Hello(hello));
-        session
+        }
     }
 
     /// Takes what the carrier tells. A mistake of the peer refuses its stream or ends the session.
     pub fn receive(&mut self, now: Time, arrival: Arrival) {
-        if self.closed {
+        if self.state != State::Open {
             return;
         }
         if !matches!(arrival, Arrival::OpenFailed { .. }) {
@@ -132,9 +154,10 @@ impl Session {
         }
         let taken = self.take(arrival);
         // What came before a mistake counts.
-        if let Err(error) = self.take_outputs(now).and(taken) {
+        if let Err(error) = self.take_outputs(now).and(taken).and_then(|()| self.check_unacknowledged()) {
             self.close((&error).into());
         }
+        self.note_news(now);
     }
 
     /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
@@ -144,6 +167,7 @@ impl Session {
 
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        self.note_news(now);
         let (config, agreed) = (&self.config, &self.agreed);
         self.outgoing.poll(now, |kind| match agreed {
             Some(agreed) => route(kind, config.streams, config.main_only, &agreed.peer),
@@ -156,19 +180,24 @@ impl Session {
         self.events.pop_front()
     }
 
-    /// When [`Session::on_timeout`] is to be called; `None` after the end. May change with every other call.
+    /// When [`Session::on_timeout`] is to be called; `None` after the end, and while there is no carrier. May change with every other call.
     pub fn next_timeout(&self) -> Option<Time> {
         let repair = self.outgoing.protector().next();
         let timers = self.timers.next(self.outgoing.has_pipes());
-        (!self.closed).then(|| repair.map_or(timers, |repair| repair.min(timers)))
+        (self.state == State::Open).then(|| repair.map_or(timers, |repair| repair.min(timers)))
     }
 
     /// Does what is due at `now`: pings, deadlines, repair. Harmless when nothing is.
     pub fn on_timeout(&mut self, now: Time) {
+        if self.state != State::Open {
+            return;
+        }
         self.outgoing.send_repair(now);
-        while !self.closed {
+        while self.state == State::Open {
             match self.timers.due(now, self.outgoing.has_pipes()) {
+                Some(Due::Silence) if self.outlives(&CloseReason::Timeout) => {}
                 Some(Due::Silence) => self.close(CloseReason::Timeout),
+                Some(Due::Receipt) => self.send_receipt(),
                 Some(Due::Ping(token)) => {
                     let sent = self.host_time(now);
                     self.outgoing.control(&Control::Ping { token, sent });
@@ -177,6 +206,7 @@ impl Session {
                 None => break,
             }
         }
+        self.note_news(now);
     }
 
     /// Opens a long-lived channel ([`Header::Wayland`], [`Header::Events`], [`Header::Pipe`]) or one for a
@@ -192,7 +222,7 @@ impl Session {
             "the {:?} side does not open {header:?}",
             self.config.side
         );
-        if self.closed {
+        if self.is_closed() {
             return ChannelId(u64::MAX);
         }
         self.outgoing.open(header)
@@ -247,7 +277,7 @@ impl Session {
     /// Does not want a channel of the peer any more; see [`STREAM_CANCELLED`] for the code. The handle is void
     /// afterwards; no event follows but those that are queued already.
     pub fn stop(&mut self, channel: RemoteChannelId, code: u32) {
-        if let Some(source) = self.incoming.stop(channel) {
+        if let Some(source) = self.incoming.stop(channel, code) {
             self.stop_source(source, code);
         }
     }
@@ -264,7 +294,7 @@ impl Session {
         self.outgoing.pipe_room(channel)
     }
 
-    /// Sends an update on a stream of its own and returns its length in bytes.
+    /// Sends an update on a stream of its own and returns its length in bytes, without the stream's header.
     ///
     /// # Errors
     /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`], or a chunk is empty; nothing is sent.
@@ -275,7 +305,7 @@ impl Session {
         if !chunks.iter().all(|chunk| (1..=MAX_CHUNK).contains(&chunk.len())) {
             return Err(Error::Misuse { expected: "chunks of 1 byte to 65 KiB" });
         }
-        if self.closed {
+        if self.is_closed() {
             return Ok(0);
         }
         Ok(self.outgoing.update(header, chunks))
@@ -297,7 +327,7 @@ impl Session {
         if message.is_internal() || too_long {
             return Err(Error::Misuse { expected: "a snapshot of at most 64 KiB, or the end of a program" });
         }
-        if !self.closed {
+        if !self.is_closed() {
             self.outgoing.control(message);
         }
         Ok(())
@@ -305,12 +335,15 @@ impl Session {
 
     /// Ends the session. What the carrier has not delivered may be lost: agree on the end first.
     pub fn close(&mut self, reason: CloseReason) {
-        if self.closed {
+        if self.is_closed() {
             return;
         }
+        let suspended = self.is_suspended();
         let (code, text) = reason.to_wire();
         self.end(reason, ClosedBy::Us);
-        self.outgoing.transmit(Transmit::Close { code, reason: text });
+        if !suspended {
+            self.outgoing.transmit(Transmit::Close { code, reason: text });
+        }
     }
 
     /// Which session this is: as configured, else as the peer names it. [`SessionId::ANY`] while neither says.
@@ -331,7 +364,7 @@ impl Session {
 
     /// The abilities of both sides; none before the peer's hello has come.
     pub fn capabilities(&self) -> Capabilities {
-        self.peer().map_or(Capabilities::NONE, |peer| peer.capabilities.common(self.config.capabilities))
+        self.peer().map_or(Capabilities::NONE, |peer| peer.capabilities.common(self.config.offered()))
     }
 
     /// The first compression of our list that the peer understands; [`Compression::None`] when there is none.
@@ -374,7 +407,12 @@ impl Session {
 
     /// Whether the session is over.
     pub fn is_closed(&self) -> bool {
-        self.closed
+        self.state == State::Closed
+    }
+
+    /// Which of [`Config::accepted_secrets`] the peer showed.
+    pub fn matched_secret(&self) -> Option<usize> {
+        self.agreed.as_ref().and_then(|agreed| agreed.secret)
     }
 
     /// How many bytes of content may be handed over now, so that the link has enough to do and pictures do not get old on
@@ -391,21 +429,6 @@ impl Session {
         let queued = self.outgoing.queued_content() as u64;
         let pipes = if self.outgoing.has_pipes() { link.ahead() / 2 } else { 0 };
         link.aside().saturating_sub(link.unsent.saturating_sub(pipes)).saturating_sub(queued)
-    }
-
-    fn hello(&self) -> Hello {
-        let config = &self.config;
-        Hello {
-            versions: config.versions,
-            side: config.side,
-            session: config.session,
-            capabilities: config.capabilities,
-            streams: config.streams,
-            secret: config.secret,
-            compression: config.compression.clone(),
-            clock: self.host_time(config.start),
-            software: config.software.clone(),
-        }
     }
 
     fn host_time(&self, now: Time) -> HostTime {
@@ -429,7 +452,9 @@ impl Session {
             }
             Arrival::Closed { reason } => {
                 let by = if reason.is_of_link() { ClosedBy::Link } else { ClosedBy::Peer };
-                self.end(reason, by);
+                if by == ClosedBy::Peer || !self.outlives(&reason) {
+                    self.end(reason, by);
+                }
                 Ok(())
             }
         }
@@ -442,7 +467,7 @@ impl Session {
                 Output::Control(message) => self.take_control(now, message)?,
                 Output::UnknownControl => self.warn("ignored a control message of an unknown type".into()),
                 Output::Refuse { source, kind, why } => self.refuse(source, kind, &why),
-                Output::Rebuilt { source } => self.stop_source(source, STREAM_CANCELLED),
+                Output::Stop { source, code } => self.stop_source(source, code),
             }
         }
         Ok(())
@@ -453,6 +478,7 @@ impl Session {
             let got = if self.agreed.is_none() { "another message before it" } else { "a second one" };
             return Err(Error::Violation { expected: "one hello, first", got: got.into() });
         }
+        self.check_turn(&message)?;
         match message {
             Control::Hello(peer) => self.take_hello(now, peer)?,
             Control::Ping { token, .. } => {
@@ -477,7 +503,20 @@ impl Session {
             }
             Control::EmbeddedReset { stream, code } => self.incoming.reset(Source::Main(stream), code)?,
             Control::EmbeddedStop { stream, code } => self.stopped(Place::Main(stream), code),
+            Control::Received(receipt) => {
+                self.incoming.ledger()?;
+                self.outgoing.received(&receipt)?;
+            }
+            Control::Resume(theirs) => self.take_resume(now, theirs)?,
+            Control::Declined => self.take_declined(now)?,
+            Control::GivenUp { number, code } => {
+                self.incoming.ledger()?.message();
+                self.incoming.given_up(number, code)?;
+            }
             message @ (Control::Snapshot(_) | Control::AppClosed { .. } | Control::Exit { .. }) => {
+                if let Ok(ledger) = self.incoming.ledger() {
+                    ledger.message();
+                }
                 self.events.push_back(Event::Control(message));
             }
         }
@@ -494,7 +533,8 @@ impl Session {
             let got = format!("two {:?} sides", peer.side);
             return Err(Error::Violation { expected: "an app side and a display side", got });
         }
-        if config.expected_secret.is_some() && config.expected_secret != peer.secret {
+        let secret = config.accepted(peer.secret.as_ref());
+        if secret.is_none() && !config.accepted_secrets.is_empty() {
             self.close(CloseReason::BadSecret);
             return Ok(());
         }
@@ -508,10 +548,8 @@ impl Session {
         // The secret has done its work; it need not travel to logs.
         let peer = Hello { secret: None, ..peer };
         self.events.push_back(Event::Ready { peer: peer.clone() });
-        self.agreed = Some(Agreed { peer, version, compression });
-        self.timers.ready(now);
-        self.outgoing.set_ready();
-        self.incoming.set_ready()
+        self.agreed = Some(Agreed { peer, version, compression, secret });
+        self.greeted(now)
     }
 
     fn stopped(&mut self, place: Place, code: u32) {
@@ -523,7 +561,12 @@ impl Session {
 
     fn open_failed(&mut self, stream: StreamId, bytes: Bytes, finish: bool) {
         match self.outgoing.open_failed(stream, bytes, finish) {
-            Err(MainFailed) => self.close(CloseReason::LinkLost("no stream could be opened".into())),
+            Err(MainFailed) => {
+                let reason = CloseReason::LinkLost("no stream could be opened".into());
+                if !self.outlives(&reason) {
+                    self.close(reason);
+                }
+            }
             Ok(()) if !self.open_failed => {
                 self.open_failed = true;
                 self.warn("a stream could not be opened; its channel goes through the main one".into());
@@ -557,7 +600,7 @@ impl Session {
 
     /// Frees everything but the events that happened before.
     fn end(&mut self, reason: CloseReason, by: ClosedBy) {
-        self.closed = true;
+        self.state = State::Closed;
         self.outgoing = Outgoing::closed();
         self.incoming.clear();
         self.events.push_back(Event::Closed { reason, by });

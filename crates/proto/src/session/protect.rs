@@ -16,6 +16,7 @@ use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Protector {
+    adaptive: bool,
     controller: Option<RepairController>,
     link: LinkState,
     /// The link when the controller was last told.
@@ -62,6 +63,7 @@ impl Protector {
             Repair::Adaptive(prior) => Some(RepairController::new(Mode::Adaptive, prior)),
         };
         Self {
+            adaptive: matches!(repair, Repair::Adaptive(_)),
             controller,
             link: LinkState::default(),
             reported: LinkState::default(),
@@ -70,6 +72,23 @@ impl Protector {
             count: 0,
             sent: Sent::default(),
         }
+    }
+
+    /// The carrier is gone, and what was to be repaired with it.
+    pub(super) fn suspend(&mut self) {
+        self.held.clear();
+        self.held_bytes = 0;
+        (self.link, self.reported) = (LinkState::default(), LinkState::default());
+    }
+
+    /// Begins with what was learned on another carrier.
+    pub(super) fn inherit(&mut self, old: &Self) {
+        if let Some(controller) = self.controller.as_mut().filter(|_| self.adaptive) {
+            *controller = RepairController::new(Mode::Adaptive, old.loss_prior());
+        }
+        self.sent.blocks += old.sent.blocks;
+        self.sent.rows += old.sent.rows;
+        self.sent.bytes += old.sent.bytes;
     }
 
     /// Takes what the carrier knows of its link now.

@@ -59,9 +59,95 @@ impl Queue {
         bytes
     }
 
+    /// Whether what comes next is too large to be copied to something before it.
+    pub(super) fn begins_large(&self) -> bool {
+        self.parts.front().is_some_and(|part| part.len() >= LARGE)
+    }
+
+    /// Puts what was taken before everything else, in its order.
+    pub(super) fn put_back(&mut self, parts: VecDeque<Bytes>) {
+        for part in parts.into_iter().rev() {
+            self.len += part.len();
+            self.parts.push_front(part);
+        }
+    }
+
     fn seal(&mut self) {
         if !self.tail.is_empty() {
             self.parts.push_back(std::mem::take(&mut self.tail).into_vec().into());
         }
+    }
+}
+
+/// Bytes that have left and may have to leave once more.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    parts: VecDeque<Bytes>,
+    /// How many bytes were before them.
+    begin: u64,
+    len: usize,
+}
+
+impl Kept {
+    /// Bytes in it.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where in all bytes that ever left they begin.
+    pub(super) fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    pub(super) fn push(&mut self, bytes: Bytes) {
+        self.len += bytes.len();
+        if !bytes.is_empty() {
+            self.parts.push_back(bytes);
+        }
+    }
+
+    /// Drops what is before `offset`.
+    pub(super) fn release(&mut self, offset: u64) {
+        while self.begin < offset
+            && let Some(first) = self.parts.front_mut()
+        {
+            let gone = first.len().min(usize::try_from(offset - self.begin).unwrap_or(usize::MAX));
+            drop(first.split_to(gone));
+            if first.is_empty() {
+                self.parts.pop_front();
+            }
+            self.begin += gone as u64;
+            self.len -= gone;
+        }
+    }
+
+    /// Takes everything out.
+    pub(super) fn take(&mut self) -> VecDeque<Bytes> {
+        self.len = 0;
+        std::mem::take(&mut self.parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_leaves_once_more() {
+        let mut queue = Queue::default();
+        let mut kept = Kept::default();
+        queue.push(Bytes::from_static(b"abcdefgh"));
+        for max in [3, 2] {
+            kept.push(queue.take(max));
+        }
+        kept.release(1);
+        kept.release(4);
+        kept.release(2);
+        assert_eq!((kept.begin(), kept.len()), (4, 1));
+        queue.put_back(kept.take());
+        assert_eq!((queue.len(), kept.len()), (4, 0));
+        let left: Vec<u8> =
+            std::iter::from_fn(|| (!queue.is_empty()).then(|| queue.take(9))).flatten().collect();
+        assert_eq!(left, b"efgh");
     }
 }

@@ -9,13 +9,13 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::incoming::{Context, Output, Repair, Rules, Source};
-use super::{Event, Limits, MAX_FLUSH, PIPE_WINDOW};
+use super::{Event, Limits, MAX_FLUSH, PIPE_WINDOW, STREAM_CANCELLED};
 use crate::assembler::Assembler;
 use crate::parse::{Blob, Chunks, Frames, Table};
 use crate::rebuild::{self, Rebuild};
 use crate::wire::Reader;
 use crate::{
-    Control, Error, Header, Kind, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, RemoteChannelId, RepairHeader,
+    Control, Error, Header, Kind, Label, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, RemoteChannelId, RepairHeader,
     UpdateHeader,
 };
 
@@ -36,9 +36,52 @@ pub(super) struct Stream {
     /// Taken from the assembler and not read yet.
     rest: Bytes,
     header: Option<Header>,
+    label: Option<Label>,
+    /// Its number, once it has been found to be right.
+    number: Option<u64>,
+    /// It may be read: the peer's hello came, and its number is right.
+    admitted: bool,
+    /// Where the body begins.
+    begin: u64,
+    /// How much of the body came on earlier carriers.
+    before: u64,
+    /// How much of the body the ledger knows to be delivered.
+    pub(super) counted_delivered: u64,
     channel: Option<RemoteChannelId>,
     listed: bool,
     body: Body,
+}
+
+/// A long-lived channel whose stream is gone with its carrier.
+#[derive(Debug)]
+pub(super) struct Parked {
+    pub(super) header: Header,
+    pub(super) channel: RemoteChannelId,
+    /// Bytes of the body that were read.
+    pub(super) delivered: u64,
+    body: Body,
+}
+
+impl Parked {
+    /// The memory that it holds.
+    pub(super) fn cost(&self) -> usize {
+        self.body.cost()
+    }
+
+    /// See [`Stream::consumed`].
+    pub(super) fn consumed(&mut self, bytes: u64) {
+        if let Body::Pipe(window) = &mut self.body {
+            window.consume(bytes);
+        }
+    }
+
+    /// How much of a pipe its reader has taken, for the peer to know again.
+    pub(super) fn credit(&self) -> Option<Control> {
+        match &self.body {
+            Body::Pipe(window) if window.announced > 0 => window.credit(self.header),
+            _ => None,
+        }
+    }
 }
 
 /// What a stream is to become after a pump.
@@ -48,6 +91,16 @@ pub(super) enum Verdict {
     Open,
     /// It is over: ended or refused.
     Over,
+}
+
+/// Whether a stream is to be read.
+#[derive(Debug)]
+enum Admission {
+    Wanted,
+    /// Its channel is over here.
+    Unwanted {
+        code: u32,
+    },
 }
 
 #[derive(Debug)]
@@ -63,13 +116,28 @@ enum Body {
 }
 
 /// How far a pipe has come; offsets in its own bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Window {
-    /// Where in the stream the pipe's bytes begin.
-    begin: u64,
     given: u64,
     consumed: u64,
     announced: u64,
+}
+
+impl Window {
+    /// Whether it is time to tell the peer.
+    fn consume(&mut self, bytes: u64) -> bool {
+        self.consumed = self.consumed.saturating_add(bytes).min(self.given);
+        let tell = self.consumed - self.announced >= PIPE_WINDOW as u64 / 4;
+        if tell {
+            self.announced = self.consumed;
+        }
+        tell
+    }
+
+    fn credit(&self, header: Header) -> Option<Control> {
+        let Header::Pipe { connection, pipe } = header else { return None };
+        Some(Control::PipeCredit { connection, pipe, consumed: self.announced })
+    }
 }
 
 impl Default for Stream {
@@ -83,6 +151,12 @@ impl Default for Stream {
             counted_kept: 0,
             rest: Bytes::new(),
             header: None,
+            label: None,
+            number: None,
+            admitted: false,
+            begin: 0,
+            before: 0,
+            counted_delivered: 0,
             channel: None,
             listed: false,
             body: Body::Header(Frames::new("a stream header", MAX_HEADER)),
@@ -108,16 +182,9 @@ impl Stream {
 
     /// The memory that it holds.
     pub(super) fn cost(&self) -> usize {
-        let body = match &self.body {
-            Body::Header(frames) | Body::Control(frames) | Body::Messages(frames) => frames.cost(),
-            Body::Pipe(_) | Body::Repair { .. } => 0,
-            Body::Blob { blob, .. } => blob.cost(),
-            Body::Table { table, .. } => table.cost(),
-            Body::Chunks { chunks, .. } => chunks.cost(),
-        };
         let rest = if self.assembler.keeps_all() { 0 } else { self.rest.len() };
         let rebuilds: usize = self.rebuilds.iter().map(Rebuild::cost).sum();
-        self.assembler.cost() + rest + rebuilds + body
+        self.assembler.cost() + rest + rebuilds + self.body.cost()
     }
 
     /// The memory that bytes take which were given out and may help to rebuild others.
@@ -175,16 +242,38 @@ impl Stream {
 
     /// The caller took bytes of a pipe; gives what to tell the peer, when it is time to.
     pub(super) fn consumed(&mut self, bytes: u64) -> Option<Control> {
-        let (Some(Header::Pipe { connection, pipe }), Body::Pipe(window)) = (self.header, &mut self.body)
-        else {
-            return None;
-        };
-        window.consumed = window.consumed.saturating_add(bytes).min(window.given);
-        if window.consumed - window.announced < PIPE_WINDOW as u64 / 4 {
-            return None;
+        let (Some(header), Body::Pipe(window)) = (self.header, &mut self.body) else { return None };
+        window.consume(bytes).then(|| window.credit(header)).flatten()
+    }
+
+    /// Its number, once it has been found to be right.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.number
+    }
+
+    /// How much of the body has been read; what came of an update or a blob does not count before it is whole.
+    pub(super) fn delivered(&self) -> u64 {
+        match self.body {
+            Body::Messages(_) | Body::Pipe(_) => self.before + self.position().saturating_sub(self.begin),
+            _ => 0,
         }
-        window.announced = window.consumed;
-        Some(Control::PipeCredit { connection, pipe, consumed: window.consumed })
+    }
+
+    /// How long the body is, as far as it came.
+    pub(super) fn length(&self) -> u64 {
+        self.before + self.assembler.highest().saturating_sub(self.begin)
+    }
+
+    /// Whether the caller has all of it, though its end has not come.
+    pub(super) fn is_told(&self) -> bool {
+        matches!(&self.body, Body::Blob { blob, .. } if blob.is_done())
+    }
+
+    /// What is to be kept of it when its carrier is gone.
+    pub(super) fn park(self) -> Option<Parked> {
+        let delivered = self.delivered();
+        let (channel, header) = self.channel.zip(self.header)?;
+        Some(Parked { header, channel, delivered, body: self.body })
     }
 
     /// Reads what can be read now.
@@ -208,6 +297,10 @@ impl Stream {
         }
         if !ready && self.header != Some(Header::Control) {
             return Ok(Verdict::Open);
+        }
+        if let Admission::Unwanted { code } = self.admit(source, context)? {
+            context.outputs.push_back(Output::Stop { source, code });
+            return Ok(Verdict::Over);
         }
         self.open(context)?;
         loop {
@@ -243,7 +336,7 @@ impl Stream {
             Ok(None) => return Ok(None),
             Err(error) => return Ok(Some((0, error.to_string()))),
         };
-        let header = match Header::decode(&bytes) {
+        let (header, label) = match Header::decode_labelled(&bytes) {
             Ok(header) => header,
             Err(error) => {
                 let kind = Reader::new(&bytes).varint("a stream kind").unwrap_or(0);
@@ -271,14 +364,45 @@ impl Stream {
         if header == Header::Control {
             self.list(header, context)?;
         }
-        self.body = Body::of(header, self.position());
-        self.header = Some(header);
+        self.body = Body::of(header);
+        self.begin = self.position();
+        (self.header, self.label) = (Some(header), label);
         self.assembler.keep(match kind {
             Kind::Update => usize::MAX,
             Kind::Control | Kind::Wayland | Kind::Events if rules.repairs(source) => MAX_KEPT,
             _ => 0,
         });
         Ok(None)
+    }
+
+    /// Looks, once, which of the peer's channels it is.
+    fn admit(&mut self, source: Source, context: &mut Context) -> Result<Admission, Error> {
+        let Some(header) = self.header.filter(|_| !self.admitted) else { return Ok(Admission::Wanted) };
+        self.admitted = true;
+        let Some(ledger) = &mut context.ledger else { return Ok(Admission::Wanted) };
+        if matches!(header.kind(), Kind::Control | Kind::Repair) {
+            return Ok(Admission::Wanted);
+        }
+        let Some(Label { number, from }) = self.label else {
+            let got = format!("{header:?} without one");
+            return Err(Error::Violation { expected: "channels with numbers", got });
+        };
+        if ledger.is_done(number) {
+            return Ok(Admission::Unwanted { code: ledger.code(number) });
+        }
+        self.number = Some(number);
+        let Some(from) = from else {
+            ledger.begin(number, source)?;
+            return Ok(Admission::Wanted);
+        };
+        let parked = ledger.resume(number, source)?;
+        if (parked.header, parked.delivered) != (header, from) {
+            let got = format!("{header:?} from {from} on");
+            return Err(Error::Violation { expected: "a channel where it was left", got });
+        }
+        (self.body, self.channel, self.listed) = (parked.body, Some(parked.channel), true);
+        (self.before, self.counted_delivered) = (from, from);
+        Ok(Admission::Wanted)
     }
 
     /// Enters a header into the list of long-lived channels; each can be open once.
@@ -325,7 +449,7 @@ impl Stream {
                 }
             }
             Body::Pipe(window) => {
-                let seen = self.assembler.highest().saturating_sub(window.begin);
+                let seen = self.before + self.assembler.highest().saturating_sub(self.begin);
                 if seen > window.consumed + PIPE_WINDOW as u64 {
                     return Err(Error::TooMuch {
                         limit: "bytes of a pipe's window",
@@ -442,7 +566,7 @@ impl Stream {
             let Some(chunks) = chunks.whole() else { return Ok(Verdict::Open) };
             context.outputs.push_back(Output::Event(Event::Update { header: *header, chunks }));
             if self.rebuilt {
-                context.outputs.push_back(Output::Rebuilt { source });
+                context.outputs.push_back(Output::Stop { source, code: STREAM_CANCELLED });
             }
             return Ok(Verdict::Over);
         }
@@ -468,8 +592,19 @@ impl Stream {
 }
 
 impl Body {
-    /// The state at the beginning of a body at this offset of the stream.
-    fn of(header: Header, begin: u64) -> Self {
+    /// The memory that it holds.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Header(frames) | Self::Control(frames) | Self::Messages(frames) => frames.cost(),
+            Self::Pipe(_) | Self::Repair { .. } => 0,
+            Self::Blob { blob, .. } => blob.cost(),
+            Self::Table { table, .. } => table.cost(),
+            Self::Chunks { chunks, .. } => chunks.cost(),
+        }
+    }
+
+    /// The state at the beginning of a body.
+    fn of(header: Header) -> Self {
         match header {
             Header::Control => Self::Control(Frames::new("a control message's length", MAX_CONTROL)),
             Header::Wayland { .. } | Header::Events { .. } => {
@@ -477,7 +612,7 @@ impl Body {
             }
             Header::Update(header) => Self::Table { header, table: Table::default() },
             Header::Repair(header) => Self::Repair { header, given: 0 },
-            Header::Pipe { .. } => Self::Pipe(Window { begin, given: 0, consumed: 0, announced: 0 }),
+            Header::Pipe { .. } => Self::Pipe(Window::default()),
             Header::Blob { hash, length } => Self::Blob { hash, blob: Blob::new(length) },
         }
     }

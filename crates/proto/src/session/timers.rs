@@ -1,4 +1,4 @@
-//! When a session has something to do unasked: pings, the end of patience, the turns of pipes.
+//! When a session has something to do unasked: pings, the end of patience, the turns of pipes, receipts.
 //!
 //! It only says what is due. Invariant: at most one ping is unanswered, so an outage queues none.
 
@@ -24,6 +24,12 @@ const PIPE_PERIOD: Duration = Duration::from_millis(100);
 /// See [`PIPE_PERIOD`].
 const PIPE_TURN: Duration = Duration::from_millis(10);
 
+/// How long after the first delivery the peer is told at the latest.
+const RECEIPT_DELAY: Duration = Duration::from_millis(100);
+
+/// It is told at once when so many bytes have been delivered: a sender keeps what it has not been told of.
+const RECEIPT_BYTES: usize = 64 << 10;
+
 /// The session's clockwork.
 #[derive(Debug)]
 pub(super) struct Timers {
@@ -34,6 +40,8 @@ pub(super) struct Timers {
     /// Start of the interval in which the peer's pings are counted, and their number.
     pinged: (Time, u32),
     boost: Boost,
+    /// When the peer is to be told what has been delivered.
+    receipt: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -66,6 +74,8 @@ pub(super) enum Due {
     Ping(u64),
     /// Give pipes a turn, or end it.
     Boost(bool),
+    /// Tell the peer what has been delivered.
+    Receipt,
 }
 
 impl Timers {
@@ -76,13 +86,27 @@ impl Timers {
             ping: Ping::Next { at: start, token: 0 },
             pinged: (start, 0),
             boost: Boost::Off { until: start },
+            receipt: None,
         }
     }
 
-    /// The peer's hello came.
+    /// The same on another carrier: the peer was last heard on the one before.
+    pub(super) fn inherit(&mut self, old: &Self) {
+        self.heard = old.heard;
+    }
+
+    /// So many bytes have been delivered since the peer was told.
+    pub(super) fn news(&mut self, now: Time, bytes: usize) {
+        let due = if bytes >= RECEIPT_BYTES { now } else { now + RECEIPT_DELAY };
+        self.receipt = Some(self.receipt.map_or(due, |before| before.min(due)));
+    }
+
+    /// The peer's hello came, and whatever else was to come with it.
     pub(super) fn ready(&mut self, now: Time) {
-        self.phase = Phase::Ready;
-        self.ping = Ping::Next { at: now, token: 0 };
+        if matches!(self.phase, Phase::Handshake { .. }) {
+            self.phase = Phase::Ready;
+            self.ping = Ping::Next { at: now, token: 0 };
+        }
     }
 
     /// Something of the peer arrived.
@@ -132,7 +156,7 @@ impl Timers {
             Boost::On { until } => until,
             Boost::Off { .. } => silence,
         };
-        silence.min(ping).min(boost)
+        silence.min(ping).min(boost).min(self.receipt.unwrap_or(silence))
     }
 
     /// Takes one thing that is due.
@@ -141,6 +165,10 @@ impl Timers {
             Phase::Handshake { until } => return (now >= until).then_some(Due::Silence),
             Phase::Ready if now >= self.heard + SILENCE_TIMEOUT => return Some(Due::Silence),
             Phase::Ready => {}
+        }
+        if self.receipt.is_some_and(|at| now >= at) {
+            self.receipt = None;
+            return Some(Due::Receipt);
         }
         match (&self.ping, &self.boost) {
             (Ping::Next { at, token }, _) if now >= *at => {
@@ -222,6 +250,21 @@ mod tests {
         assert_eq!(timers.next(false), at(1_010));
         assert_eq!(timers.due(at(1_010), false), Some(Due::Boost(false)));
         assert!(timers.next(false) > at(2_000));
+    }
+
+    #[test]
+    fn a_receipt_waits_for_a_tenth_of_a_second_or_for_much() {
+        let mut timers = Timers::new(at(0));
+        timers.ready(at(0));
+        timers.due(at(0), false);
+        timers.news(at(50), 1);
+        timers.news(at(120), RECEIPT_BYTES - 1);
+        assert_eq!((timers.due(at(149), false), timers.next(false)), (None, at(150)));
+        assert_eq!(timers.due(at(150), false), Some(Due::Receipt));
+        assert_eq!(timers.due(at(500), false), None);
+        timers.news(at(500), 9);
+        timers.news(at(510), RECEIPT_BYTES);
+        assert_eq!(timers.due(at(510), false), Some(Due::Receipt));
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn versions_without_overlap_are_named_to_both() {
 #[test]
 fn a_wrong_or_missing_secret_is_refused() {
     for secret in [None, Some(Secret::from([2; 32]))] {
-        let app = Config { expected_secret: Some([1; 32].into()), ..app() };
+        let app = Config { accepted_secrets: vec![[1; 32].into()], ..app() };
         let pair = pair(app, Config { secret, ..display() });
         assert_eq!(
             pair.ends[APP].events,
@@ -70,7 +70,9 @@ fn a_wrong_or_missing_secret_is_refused() {
 #[test]
 fn the_right_secret_opens_and_is_forgotten() {
     let secret = Some(Secret::from([1; 32]));
-    let pair = pair(Config { expected_secret: secret, ..app() }, Config { secret, ..display() });
+    let accepted_secrets = [3, 1, 4].map(|byte| Secret::from([byte; 32])).to_vec();
+    let pair = pair(Config { accepted_secrets, ..app() }, Config { secret, ..display() });
+    assert_eq!(pair.ends[APP].session.matched_secret(), Some(1));
     assert_eq!(pair.ends[APP].session.peer().map(|peer| peer.secret), Some(None));
     assert!(pair.ends.iter().all(|end| end.closed().is_empty()));
 }

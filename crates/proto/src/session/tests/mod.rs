@@ -4,6 +4,9 @@ mod delivery;
 mod handshake;
 mod hostile;
 mod repair;
+mod resume;
+mod resume_hostile;
+mod resume_model;
 mod routing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +67,15 @@ impl LinkPlan {
         Self { jitter: Duration::from_millis(30), loss: 50, repeats: 50, ..Self::CLEAN };
 }
 
+/// Names the display side of the tests.
+pub(super) const INCARNATION: [u8; 32] = [7; 32];
+
+/// An app side and a display side that can resume.
+pub(super) fn resumable_configs() -> [Config; 2] {
+    let app = Config { capabilities: Capabilities::RESUME, ..Config::new(Side::App) };
+    [app, Config { resume: Some(INCARNATION.into()), ..Config::new(Side::Display) }]
+}
+
 /// One side with its half of the carrier.
 pub(super) struct End {
     pub(super) session: Session,
@@ -77,6 +89,9 @@ pub(super) struct End {
     written: BTreeMap<StreamId, u64>,
     /// Take the bytes of pipes as they come.
     pub(super) consume: bool,
+    config: Config,
+    /// The app's session that a display may go on with, while a candidate stands in its place.
+    pub(super) waiting: Option<Session>,
 }
 
 /// Two sessions and the link between them.
@@ -87,6 +102,8 @@ pub(super) struct Pair {
     count: u64,
     rng: Dice,
     plan: LinkPlan,
+    /// What is sent goes nowhere.
+    dead: bool,
 }
 
 pub(super) const APP: usize = 0;
@@ -94,8 +111,10 @@ pub(super) const DISPLAY: usize = 1;
 
 impl Pair {
     pub(super) fn new(app: Config, display: Config, plan: LinkPlan, seed: u64) -> Self {
-        let end = |config| End {
-            session: Session::new(config),
+        let end = |config: Config| End {
+            session: Session::new(config.clone()),
+            config,
+            waiting: None,
             events: Vec::new(),
             transmits: Vec::new(),
             opened: BTreeMap::new(),
@@ -104,7 +123,68 @@ impl Pair {
             consume: true,
         };
         let ends = [end(app), end(display)];
-        Self { ends, now: Time::ZERO, flying: BTreeMap::new(), count: 0, rng: Dice(seed), plan }
+        Self { ends, now: Time::ZERO, flying: BTreeMap::new(), count: 0, rng: Dice(seed), plan, dead: false }
+    }
+
+    /// As [`Pair::ready`], of sides that can resume.
+    pub(super) fn resumable() -> Self {
+        Self::resumable_over(LinkPlan::CLEAN, 0)
+    }
+
+    pub(super) fn resumable_over(plan: LinkPlan, seed: u64) -> Self {
+        let [app, display] = resumable_configs();
+        let mut pair = Self::new(app, display, plan, seed);
+        pair.run(Duration::from_millis(200));
+        pair.forget();
+        pair
+    }
+
+    /// The carrier is gone, with what was on its way. Nobody is told.
+    pub(super) fn cut(&mut self) {
+        self.settle();
+        self.dead = true;
+        self.flying.clear();
+    }
+
+    /// As [`Pair::cut`], and both are told.
+    pub(super) fn lose(&mut self) {
+        self.cut();
+        for end in &mut self.ends {
+            let reason = CloseReason::LinkLost("cable".into());
+            end.session.receive(self.now, Arrival::Closed { reason });
+        }
+        self.settle();
+    }
+
+    /// The display comes over another carrier. The app goes on with what it has when the display's hello is there.
+    pub(super) fn reconnect(&mut self) {
+        let end = &mut self.ends[DISPLAY];
+        let config = Config { start: self.now, ..end.config.clone() };
+        let old = std::mem::replace(&mut end.session, Session::new(config.clone()));
+        end.session = Session::resuming(config, old);
+        let end = &mut self.ends[APP];
+        let config = Config { start: self.now, ..end.config.clone() };
+        let old = std::mem::replace(&mut end.session, Session::new(config));
+        // The session of a candidate that was not let in is not what is waited with.
+        end.waiting.get_or_insert(old);
+        self.flying.clear();
+        self.dead = false;
+        for end in &mut self.ends {
+            end.opened.clear();
+            end.failed.clear();
+            end.written.clear();
+        }
+    }
+
+    /// What the app does with a candidate's event.
+    fn admit(&mut self, event: &Event) {
+        let end = &mut self.ends[APP];
+        if let Event::Ready { peer } = event
+            && let Some(old) = end.waiting.take()
+        {
+            assert!(peer.resuming && peer.incarnation == Some(INCARNATION.into()));
+            end.session.succeed(self.now, old).expect("a candidate");
+        }
     }
 
     /// Both sides with defaults, ready, over a clean link.
@@ -115,8 +195,10 @@ impl Pair {
         pair
     }
 
+    /// The app's session, not a candidate for its place.
     pub(super) fn app(&mut self) -> &mut Session {
-        &mut self.ends[APP].session
+        let End { session, waiting, .. } = &mut self.ends[APP];
+        waiting.as_mut().unwrap_or(session)
     }
 
     pub(super) fn display(&mut self) -> &mut Session {
@@ -156,6 +238,9 @@ impl Pair {
         for at in [APP, DISPLAY] {
             loop {
                 while let Some(event) = self.ends[at].session.poll_event() {
+                    if at == APP {
+                        self.admit(&event);
+                    }
                     let end = &mut self.ends[at];
                     if let (Event::Data { channel, bytes, .. }, true) = (&event, end.consume) {
                         end.session.consumed(*channel, bytes.len());
@@ -170,6 +255,9 @@ impl Pair {
 
     fn carry(&mut self, at: usize, transmit: Transmit) {
         self.ends[at].transmits.push(transmit.clone());
+        if self.dead {
+            return;
+        }
         let other = 1 - at;
         match transmit {
             Transmit::Open { stream, .. } => {
@@ -348,7 +436,7 @@ impl Alone {
 
 /// The hello that a session with defaults sends.
 pub(super) fn hello_of(side: Side) -> Hello {
-    Session::new(Config::new(side)).hello()
+    Config::new(side).hello(false)
 }
 
 /// A control stream that begins with this hello.

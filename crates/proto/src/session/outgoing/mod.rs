@@ -2,17 +2,22 @@
 //!
 //! Queued bytes become [`Transmit`]s only when asked for, the most urgent channel first, so that small messages queued
 //! meanwhile travel as one piece. Channels without a stream of their own go through the main channel in pieces of
-//! [`PIECE`] with the same bytes inside. Invariants: a stream's bytes leave in order and once; nothing but the main
-//! channel leaves before the peer's hello.
+//! [`PIECE`] with the same bytes inside. What a channel is lies in [`channel`], what is kept for another carrier in
+//! [`retention`]. Invariants: a stream's bytes leave in order and once; nothing but the main channel leaves before the
+//! peer's hello, or before both sides know what goes on.
+
+mod channel;
+mod retention;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use self::channel::{Channel, content};
+use self::retention::Retention;
 use super::protect::{Protector, Source};
-use super::queue::Queue;
-use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE};
+use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE, STREAM_CANCELLED};
 use crate::assembler::IdSet;
 use crate::wire::Writer;
 use crate::{
@@ -66,24 +71,9 @@ pub(super) struct Outgoing {
     pipe_turn: u64,
     /// Places of updates that were taken back, for those that replace them.
     vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
-}
-
-/// One channel.
-#[derive(Debug)]
-struct Channel {
-    header: Header,
-    priority: Priority,
-    /// Decided when the first byte leaves.
-    place: Option<Place>,
-    queue: Queue,
-    finish: bool,
-    /// Bytes of the stream that have left, header included.
-    sent: u64,
-    /// Those of an update, until all have: they are one block.
-    handed: Vec<Bytes>,
-    /// Bytes of an update before its chunks.
-    head: usize,
-    pipe: Option<Flow>,
+    retention: Retention,
+    /// There is no carrier.
+    suspended: bool,
 }
 
 /// Where a channel travels, by number.
@@ -104,14 +94,6 @@ struct Failed {
     count: u64,
 }
 
-/// The flow of a pipe; offsets in its own bytes.
-#[derive(Debug, Default)]
-struct Flow {
-    written: u64,
-    left: u64,
-    consumed: u64,
-}
-
 /// Bytes that the carrier returned.
 #[derive(Debug)]
 struct Returned {
@@ -123,7 +105,7 @@ struct Returned {
 
 impl Outgoing {
     /// With the main channel open and its header queued.
-    pub(super) fn new(repair: Repair, main_only: Kinds) -> Self {
+    pub(super) fn new(repair: Repair, main_only: Kinds, resumable: bool) -> Self {
         let mut main = Writer::new();
         Header::Control.encode(&mut main);
         // With updates inside, it is what a content budget has to count.
@@ -132,7 +114,8 @@ impl Outgoing {
         let open = Transmit::Open { stream: MAIN, priority: main_priority };
         let protector = Protector::new(repair);
         let transmits = VecDeque::from([open]);
-        Self { transmits, main, main_priority, protector, next_stream: 1, ..Self::closed() }
+        let retention = Retention::new(resumable);
+        Self { transmits, main, main_priority, protector, retention, next_stream: 1, ..Self::closed() }
     }
 
     /// With nothing at all, for a session that is over.
@@ -159,10 +142,12 @@ impl Outgoing {
             room: u64::MAX,
             pipe_turn: 0,
             vacated: BTreeMap::new(),
+            retention: Retention::new(false),
+            suspended: false,
         }
     }
 
-    /// The peer's hello came: channels other than the main one may leave.
+    /// Channels other than the main one may leave.
     pub(super) fn set_ready(&mut self) {
         self.ready = true;
     }
@@ -171,12 +156,19 @@ impl Outgoing {
     pub(super) fn control(&mut self, message: &Control) {
         let mut frame = Writer::new();
         message.encode(&mut frame);
-        self.main.bytes(frame.as_slice());
+        if message.is_lasting() && !self.keep_message(frame.as_slice()) {
+            return;
+        }
+        if !self.suspended {
+            self.main.bytes(frame.as_slice());
+        }
     }
 
     /// Queues something for the carrier itself.
     pub(super) fn transmit(&mut self, transmit: Transmit) {
-        self.transmits.push_back(transmit);
+        if !self.suspended {
+            self.transmits.push_back(transmit);
+        }
     }
 
     pub(super) fn open(&mut self, header: Header) -> ChannelId {
@@ -212,7 +204,7 @@ impl Outgoing {
 
     pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> u64 {
         let key = (header.connection, header.surface);
-        let (queue, head) = content(header, chunks);
+        let (queue, table) = content(chunks);
         let class = if queue.len() < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
         let vacated = self.vacated.remove(&key).filter(|place| place.class() == class);
         let priority = vacated.unwrap_or_else(|| Priority::new(class, self.place(class)));
@@ -220,7 +212,7 @@ impl Outgoing {
         let id = self.insert(Header::Update(header), priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
-            channel.head = head;
+            channel.table = table;
         }
         self.queued_content += length;
         self.finish(id);
@@ -240,8 +232,9 @@ impl Outgoing {
             }
             _ => false,
         };
-        let found = self.channels.iter().find(|(_, channel)| channel.place.is_none() && is_it(channel));
+        let found = self.channels.iter().find(|(_, channel)| !channel.has_left() && is_it(channel));
         let channel = self.remove(*found?.0)?;
+        self.give_up_number(&channel, STREAM_CANCELLED);
         if self.vacated.len() >= MAX_VACATED {
             self.vacated.pop_first();
         }
@@ -264,8 +257,9 @@ impl Outgoing {
 
     pub(super) fn reset(&mut self, id: ChannelId, code: u32) {
         let Some(channel) = self.remove(id) else { return };
+        self.give_up_number(&channel, code);
         match channel.place {
-            None => {} // the peer has never heard of it
+            None => {} // the peer has never heard of it, or has no stream of it
             Some(Place::Own(stream)) => self.reset_stream(stream, code),
             Some(Place::Main(place)) => {
                 self.returned.retain(|returned| returned.place != place);
@@ -298,10 +292,14 @@ impl Outgoing {
             }
             // What is still in the carrier need not go on.
             (None, Place::Own(stream)) if stream.0 < self.next_stream => {
+                self.forget_sent(place, code);
                 self.reset_stream(stream, code);
                 None
             }
-            (None, _) => None,
+            (None, _) => {
+                self.forget_sent(place, code);
+                None
+            }
         }
     }
 
@@ -338,8 +336,10 @@ impl Outgoing {
         self.protector.forget(stream);
         let number = self.next_virtual;
         self.next_virtual += 1;
-        if let Some(id) = self.by_place.remove(&Place::Own(stream)) {
-            self.put(id, Place::Main(number));
+        let (from, to) = (Place::Own(stream), Place::Main(number));
+        match self.by_place.remove(&from) {
+            Some(id) => self.put(id, to),
+            None => self.retention.moved(from, to),
         }
         number
     }
@@ -355,14 +355,10 @@ impl Outgoing {
     pub(super) fn credit(&mut self, header: Header, consumed: u64) -> Result<(), Error> {
         let found = self.channels.iter_mut().find(|(_, channel)| channel.header == header);
         let Some((id, channel)) = found else { return Ok(()) }; // it is over already
-        let (id, place) = (*id, channel.place);
+        let (id, place, left) = (*id, channel.place, channel.left);
         let Some(flow) = &mut channel.pipe else { return Ok(()) };
-        if consumed > flow.left {
-            return Err(Error::OutOfRange {
-                expected: "bytes taken of a pipe",
-                max: flow.left,
-                got: consumed,
-            });
+        if consumed > left {
+            return Err(Error::OutOfRange { expected: "bytes taken of a pipe", max: left, got: consumed });
         }
         let in_head = flow.in_head();
         flow.consumed = flow.consumed.max(consumed);
@@ -411,7 +407,7 @@ impl Outgoing {
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         let lists = self.channels.len() + self.by_place.len() + self.dirty.len() + self.failed.len();
-        lists + self.returned.len() + self.transmits.len()
+        lists + self.returned.len() + self.transmits.len() + self.retention.entries()
     }
 
     /// See [`Protector`].
@@ -435,7 +431,7 @@ impl Outgoing {
 
     /// The next thing to do. `route` decides how a kind travels.
     pub(super) fn poll(&mut self, now: Time, route: impl Fn(Kind) -> Route) -> Option<Transmit> {
-        if self.transmits.is_empty() {
+        if self.transmits.is_empty() && !self.suspended {
             self.flush(now, route);
         }
         self.transmits.pop_front()
@@ -469,41 +465,31 @@ impl Outgoing {
     fn flush_channel(&mut self, now: Time, route: impl Fn(Kind) -> Route) {
         let Some((priority, id)) = self.pop_dirty() else { return };
         let allowance = self.allowance(priority.0.class());
-        let Some(place) = self.place_of(id, &route) else { return };
+        let Some((place, lead)) = self.place_of(id, &route) else { return };
         let Some(channel) = self.channels.get_mut(&id) else { return };
-        let kind = channel.header.kind();
-        let offset = channel.sent;
         let most = if matches!(place, Place::Own(_)) { MAX_FLUSH } else { PIECE };
-        let bytes = channel.take(most.min(usize::try_from(allowance).unwrap_or(most)));
+        let (offset, left) = (channel.sent, channel.left);
+        let bytes = channel.take(lead.as_slice(), most.min(usize::try_from(allowance).unwrap_or(most)));
+        let body = (channel.left - left) as usize;
+        let finish = channel.finish && channel.queue.is_empty();
+        let more = !finish && channel.can_send();
         if priority.0.class() <= Class::Content {
             self.room = self.room.saturating_sub(bytes.len() as u64);
         }
         if priority.0.class() < Class::Content {
             self.pipe_turn = self.pipe_turn.saturating_sub(bytes.len() as u64);
         }
-        let finish = channel.finish && channel.queue.is_empty();
-        let more = !finish && channel.can_send();
-        if kind == Kind::Update {
-            self.queued_content -= bytes.len();
+        if channel.header.kind() == Kind::Update {
+            self.queued_content -= body;
         }
+        self.keep(id, bytes.slice(bytes.len() - body..));
         if let Place::Own(stream) = place
             && route(Kind::Repair) == Route::Own
         {
-            let (priority, head) = (channel.priority, channel.head);
-            if kind == Kind::Update {
-                channel.handed.push(bytes.clone());
-            }
-            let source = match kind {
-                Kind::Update if finish => Some((0, std::mem::take(&mut channel.handed))),
-                Kind::Wayland | Kind::Events => Some((offset, vec![bytes.clone()])),
-                _ => None,
-            };
-            if let Some((offset, pieces)) = source {
-                self.protector.protect(now, Source { stream, priority, offset, head, pieces: &pieces });
-            }
+            self.protect(now, id, stream, offset, &bytes, finish);
         }
         if finish {
-            self.remove(id);
+            self.all_has_left(id);
         } else if more {
             self.dirty.insert((priority, id));
         }
@@ -512,6 +498,30 @@ impl Outgoing {
             Place::Own(stream) => self.transmits.push_back(Transmit::Data { stream, bytes, finish }),
             Place::Main(place) => self.embed(place, offset, &bytes, finish),
         }
+    }
+
+    /// Makes repair for what has been taken of a channel, if it is a block or completes one.
+    fn protect(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        stream: StreamId,
+        offset: u64,
+        bytes: &Bytes,
+        finish: bool,
+    ) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let kind = channel.header.kind();
+        if kind == Kind::Update {
+            channel.handed.push(bytes.clone());
+        }
+        let (offset, pieces) = match kind {
+            Kind::Update if finish => (0, std::mem::take(&mut channel.handed)),
+            Kind::Wayland | Kind::Events => (offset, vec![bytes.clone()]),
+            _ => return,
+        };
+        let (priority, head) = (channel.priority, channel.head());
+        self.protector.protect(now, Source { stream, priority, offset, head, pieces: &pieces });
     }
 
     /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content: it
@@ -534,11 +544,12 @@ impl Outgoing {
         Some(found)
     }
 
-    /// Where a channel travels; decided now if it was not.
-    fn place_of(&mut self, id: ChannelId, route: impl Fn(Kind) -> Route) -> Option<Place> {
+    /// Where a channel travels, and if that is decided only now, the header that goes before its bytes.
+    fn place_of(&mut self, id: ChannelId, route: impl Fn(Kind) -> Route) -> Option<(Place, Writer)> {
         let channel = self.channels.get(&id)?;
-        if channel.place.is_some() {
-            return channel.place;
+        let mut lead = Writer::new();
+        if let Some(place) = channel.place {
+            return Some((place, lead));
         }
         let priority = channel.priority;
         let place = match route(channel.header.kind()) {
@@ -552,8 +563,10 @@ impl Outgoing {
                 Place::Main(self.next_virtual - 1)
             }
         };
+        let label = self.number(id);
+        self.channels.get(&id)?.header.encode_labelled(label, &mut lead);
         self.put(id, place);
-        Some(place)
+        Some((place, lead))
     }
 
     fn next_stream(&mut self) -> StreamId {
@@ -579,24 +592,18 @@ impl Outgoing {
     fn insert(&mut self, header: Header, priority: Priority) -> ChannelId {
         let id = ChannelId(self.next_channel);
         self.next_channel += 1;
-        let mut queue = Queue::default();
-        queue.append(|writer| header.encode(writer));
-        let channel = Channel {
-            header,
-            priority,
-            place: None,
-            queue,
-            finish: false,
-            sent: 0,
-            handed: Vec::new(),
-            head: 0,
-            pipe: (header.kind() == Kind::Pipe).then(Flow::default),
-        };
-        self.channels.insert(id, channel);
+        self.channels.insert(id, Channel::new(header, priority));
         id
     }
 
+    /// Takes a channel out, with all that is kept of it.
     fn remove(&mut self, id: ChannelId) -> Option<Channel> {
+        let channel = self.detach(id)?;
+        self.retention.forget(&channel);
+        Some(channel)
+    }
+
+    fn detach(&mut self, id: ChannelId) -> Option<Channel> {
         let channel = self.channels.remove(&id)?;
         if let Some(place) = channel.place {
             self.by_place.remove(&place);
@@ -625,67 +632,3 @@ impl Outgoing {
 /// The main channel could not be opened.
 #[derive(Debug)]
 pub(super) struct MainFailed;
-
-/// The bytes of an update's stream, and how many come before its chunks.
-fn content(header: UpdateHeader, chunks: Vec<Vec<u8>>) -> (Queue, usize) {
-    let mut queue = Queue::default();
-    queue.append(|writer| {
-        Header::Update(header).encode(writer);
-        writer.varint(chunks.len() as u64);
-        for chunk in &chunks {
-            writer.varint(chunk.len() as u64);
-        }
-    });
-    let head = queue.len();
-    for chunk in chunks {
-        queue.push(chunk.into());
-    }
-    (queue, head)
-}
-
-impl Channel {
-    /// Whether there is something that may leave now.
-    fn can_send(&self) -> bool {
-        self.allowed() > 0 || (self.queue.is_empty() && self.finish)
-    }
-
-    /// How many of the queued bytes may leave now.
-    fn allowed(&self) -> usize {
-        let Some(flow) = &self.pipe else { return self.queue.len() };
-        let body = (flow.written - flow.left) as usize;
-        let header = self.queue.len() - body;
-        header + body.min(flow.room())
-    }
-
-    /// Takes up to about `max` bytes to be sent.
-    fn take(&mut self, max: usize) -> Bytes {
-        let header =
-            self.pipe.as_ref().map_or(0, |flow| self.queue.len() as u64 - (flow.written - flow.left));
-        let bytes = self.queue.take(max.min(self.allowed()));
-        self.sent += bytes.len() as u64;
-        if let Some(flow) = &mut self.pipe {
-            flow.left += (bytes.len() as u64).saturating_sub(header);
-        }
-        bytes
-    }
-
-    /// Whether it is a pipe beyond its head on a stream of its own; if `busy`, one with bytes that its reader has not
-    /// taken.
-    fn is_pipe_under_way(&self, busy: bool) -> bool {
-        let under_way = |flow: &Flow| !flow.in_head() && (!busy || flow.written > flow.consumed);
-        matches!(self.place, Some(Place::Own(_))) && self.pipe.as_ref().is_some_and(under_way)
-    }
-}
-
-impl Flow {
-    fn in_head(&self) -> bool {
-        self.consumed < PIPE_HEAD
-    }
-
-    /// How many more bytes may leave. Until the reader has taken the head, only that, for it is urgent and all else is
-    /// not.
-    fn room(&self) -> usize {
-        let window = if self.in_head() { PIPE_HEAD } else { self.consumed + PIPE_WINDOW as u64 };
-        window.saturating_sub(self.left) as usize
-    }
-}

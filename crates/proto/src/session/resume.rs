@@ -1,0 +1,265 @@
+//! How a session outlives its carrier: what is told of what came, suspension, and going on.
+//!
+//! What is kept of channels is [`retention`](super::outgoing)'s matter on this side and the [`ledger`](super::ledger)'s on
+//! the other; here is who says what when. The display begins: its hello and its [`Resume`] leave in one flight; the app side
+//! answers with its own, or with [`Control::Declined`]. Invariant: until both are there, or one is declined, no channel and
+//! no lasting message passes on the new carrier.
+
+use super::{Event, Session, State};
+use crate::{Capabilities, CloseReason, ClosedBy, Config, Control, Error, Resume, Side, Time};
+
+/// How far two sides are in going on with an earlier session.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Resumption {
+    /// There is nothing to go on with, or it goes on.
+    No,
+    /// Display: the answer has not come.
+    Asking,
+    /// App: the display wants to, perhaps has said what it has; the caller has not decided.
+    Asked(Option<Resume>),
+    /// App: the caller wants to; the display has not said what it has.
+    Agreed,
+}
+
+impl Session {
+    /// Display: goes on with `old` over another carrier. It may have one still, of which nothing is to be told it any
+    /// more. All handles stay as they are, and what happened and was not polled comes first. Then comes
+    /// [`Event::Ready`], and [`Event::Resumed`] or [`Event::Declined`]; if the link is lost before, [`Event::Suspended`],
+    /// and it can be tried again with this session. If `old` is over, or could not be resumed,
+    /// this is a new session.
+    pub fn resuming(config: Config, old: Self) -> Self {
+        let lives = old.is_suspended() || (old.state == State::Open && old.is_resumable());
+        if !lives || config.side == Side::App {
+            return Self::new(config);
+        }
+        let hello = Control::Hello(config.hello(true));
+        let mut session = Self::silent(config);
+        session.outgoing.control(&hello);
+        session.inherit(old);
+        session.resumption = Resumption::Asking;
+        session.tell_all();
+        session
+    }
+
+    /// App: goes on with `old`, whose display this one's peer is, as [`Event::Ready`] told: it is
+    /// [resuming](crate::Hello::resuming), and its [incarnation](crate::Hello::incarnation) is that of the peer of `old`.
+    /// All handles of `old` stay as they are, and what happened to it and was not polled comes first; its own carrier is to
+    /// be dropped. What was opened or said here before is void. [`Event::Resumed`] follows.
+    ///
+    /// # Errors
+    /// `old` as it was: the peer does not want to resume, or this session or that one is over.
+    pub fn succeed(&mut self, now: Time, old: Self) -> Result<(), Box<Self>> {
+        let Resumption::Asked(theirs) = &mut self.resumption else { return Err(Box::new(old)) };
+        if self.state != State::Open || old.is_closed() {
+            return Err(Box::new(old));
+        }
+        let theirs = theirs.take();
+        self.inherit(old);
+        self.resumption = Resumption::Agreed;
+        self.tell_all();
+        let taken = match theirs {
+            Some(theirs) => self.take_resume(now, theirs),
+            None => Ok(()),
+        };
+        if let Err(error) = taken.and_then(|()| self.take_outputs(now)) {
+            self.close((&error).into());
+        }
+        Ok(())
+    }
+
+    /// App: answers a peer that is [resuming](crate::Hello::resuming) that there is nothing to go on with. This is a new
+    /// session then. Does nothing else.
+    pub fn decline(&mut self, now: Time) {
+        if self.state != State::Open || !matches!(self.resumption, Resumption::Asked(_)) {
+            return;
+        }
+        self.outgoing.control(&Control::Declined);
+        if let Err(error) = self.go_on(now).and_then(|()| self.take_outputs(now)) {
+            self.close((&error).into());
+        }
+    }
+
+    /// The carrier is not to be used any more: keeps everything for another one, without an end of the session, as when
+    /// the link is lost. A session that cannot be resumed ends. Either way it is told by an event.
+    pub fn suspend(&mut self) {
+        let reason = CloseReason::LinkLost("the carrier was given up here".into());
+        if self.state == State::Open && !self.outlives(&reason) {
+            self.end(reason, ClosedBy::Link);
+        }
+    }
+
+    /// Whether the session waits for another carrier.
+    pub fn is_suspended(&self) -> bool {
+        self.state == State::Suspended
+    }
+
+    /// Bytes that are kept because the peer may not have them: what waits to leave, and in a session that can be resumed
+    /// what has left and has not been acknowledged. While it is suspended, the caller is to bound them.
+    pub fn retained(&self) -> usize {
+        self.outgoing.retained()
+    }
+
+    /// The link is lost: suspends the session, if it can be resumed.
+    pub(super) fn outlives(&mut self, reason: &CloseReason) -> bool {
+        let outlives = self.is_resumable();
+        if outlives {
+            self.park();
+            self.events.push_back(Event::Suspended { reason: reason.clone() });
+        }
+        outlives
+    }
+
+    /// The hello of the peer fits.
+    pub(super) fn greeted(&mut self, now: Time) -> Result<(), Error> {
+        let numbered = self.is_numbered();
+        let wanted = self.config.side == Side::App && self.peer().is_some_and(|peer| peer.resuming);
+        match self.resumption {
+            Resumption::Asking if numbered => return Ok(()), // patience for a handshake goes on
+            Resumption::Asking => return self.void(now),
+            _ => self.timers.ready(now),
+        }
+        if wanted && numbered {
+            self.resumption = Resumption::Asked(None);
+            self.outgoing.hold_messages();
+            return Ok(());
+        }
+        self.go_on(now)
+    }
+
+    /// A message that may not come yet, or not at all.
+    pub(super) fn check_turn(&self, message: &Control) -> Result<(), Error> {
+        let answers = matches!(message, Control::Resume(_) | Control::Declined);
+        let anytime = matches!(message, Control::Hello(_) | Control::Ping { .. } | Control::Pong { .. });
+        let agreeing = self.resumption != Resumption::No;
+        if anytime || answers || !agreeing {
+            return Ok(());
+        }
+        Err(Error::Violation { expected: "what is to be resumed", got: "another message before it".into() })
+    }
+
+    /// The peer says what it has.
+    pub(super) fn take_resume(&mut self, now: Time, theirs: Resume) -> Result<(), Error> {
+        match &mut self.resumption {
+            Resumption::Asked(known @ None) => {
+                *known = Some(theirs);
+                return Ok(());
+            }
+            Resumption::Asking | Resumption::Agreed => {}
+            Resumption::Asked(Some(_)) => return Err(unasked("a second one")),
+            Resumption::No => return Err(unasked("one that nobody asked for")),
+        }
+        let stopped = self.outgoing.resume(&theirs)?;
+        self.events.push_back(Event::Resumed);
+        let stopped = stopped.into_iter().filter(|stopped| stopped.header.kind() != crate::Kind::Update);
+        self.events.extend(stopped.map(|stopped| Event::Stopped {
+            channel: stopped.channel,
+            header: stopped.header,
+            code: stopped.code,
+        }));
+        for credit in self.incoming.credits() {
+            self.outgoing.control(&credit);
+        }
+        self.go_on(now)
+    }
+
+    /// The app side knows nothing of the earlier session.
+    pub(super) fn take_declined(&mut self, now: Time) -> Result<(), Error> {
+        match self.resumption {
+            Resumption::Asking => self.void(now),
+            _ => Err(unasked("a refusal that nobody asked for")),
+        }
+    }
+
+    /// Looks whether there is something to tell of what came.
+    pub(super) fn note_news(&mut self, now: Time) {
+        if self.state == State::Open
+            && self.resumption == Resumption::No
+            && let Some(bytes) = self.incoming.news()
+        {
+            self.timers.news(now, bytes);
+        }
+    }
+
+    /// Tells what came since the peer was told.
+    pub(super) fn send_receipt(&mut self) {
+        if let Some(receipt) = self.incoming.take_news() {
+            self.outgoing.control(&Control::Received(receipt));
+        }
+    }
+
+    /// A peer that never says what it has costs too much.
+    pub(super) fn check_unacknowledged(&self) -> Result<(), Error> {
+        let max = self.config.limits.unacknowledged;
+        if self.outgoing.unacknowledged() > max {
+            return Err(Error::TooMuch { limit: "bytes that are not acknowledged", max: max as u64 });
+        }
+        Ok(())
+    }
+
+    fn is_numbered(&self) -> bool {
+        self.capabilities().has(Capabilities::RESUME)
+    }
+
+    /// Whether the session lives on without its carrier.
+    fn is_resumable(&self) -> bool {
+        match self.resumption {
+            Resumption::No => self.is_numbered(),
+            Resumption::Asking | Resumption::Agreed => true,
+            Resumption::Asked(_) => false,
+        }
+    }
+
+    /// Leaves the carrier.
+    fn park(&mut self) {
+        self.state = State::Suspended;
+        self.resumption = Resumption::No;
+        self.outgoing.suspend();
+        self.incoming.park();
+    }
+
+    /// Takes over everything of a session of another carrier.
+    fn inherit(&mut self, mut old: Self) {
+        if old.state == State::Open {
+            old.park();
+        }
+        let events = std::mem::take(&mut self.events);
+        self.events = old.events;
+        self.events.extend(events);
+        self.outgoing.inherit(old.outgoing);
+        self.incoming.inherit(old.incoming);
+        self.timers.inherit(&old.timers);
+        self.clock = old.clock;
+        self.clock.renew();
+        self.warnings += old.warnings;
+        self.refusals += old.refusals;
+    }
+
+    /// Says what this side has.
+    fn tell_all(&mut self) {
+        let resume = self.incoming.resume();
+        self.outgoing.control(&Control::Resume(resume));
+    }
+
+    /// There is nothing to go on with.
+    fn void(&mut self, now: Time) -> Result<(), Error> {
+        self.outgoing.void();
+        self.incoming.void();
+        self.events.push_back(Event::Declined);
+        self.go_on(now)
+    }
+
+    /// Channels and lasting messages pass from now on.
+    fn go_on(&mut self, now: Time) -> Result<(), Error> {
+        let numbered = self.is_numbered();
+        self.resumption = Resumption::No;
+        self.timers.ready(now);
+        self.outgoing.set_numbered(numbered);
+        self.outgoing.write_messages();
+        self.outgoing.set_ready();
+        self.incoming.set_ready(numbered)
+    }
+}
+
+fn unasked(got: &str) -> Error {
+    Error::Violation { expected: "a resumption that was asked for, once", got: got.into() }
+}
