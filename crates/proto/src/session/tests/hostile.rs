@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::{Delivered, Label, Receipt, Resume};
 
 fn violation(alone: &mut Alone) -> String {
     match alone.closed() {
@@ -348,7 +349,11 @@ proptest! {
     fn garbage_is_survived(seed: u64, damage in 0_usize..20, side in 0_usize..2) {
         let mut rng = Dice(seed);
         let side = [Side::App, Side::Display][side];
-        let mut alone = if rng.below(3) == 0 { Alone::new(Config::new(side)) } else { Alone::ready(side) };
+        let mut alone = match rng.below(4) {
+            0 => Alone::new(Config::new(side)),
+            1 => Alone::ready(side),
+            _ => Alone::resumable(side, rng.below(2) == 0),
+        };
         let mut received = 0;
         for _ in 0..200 {
             let mut bytes = specimen(&mut rng);
@@ -378,7 +383,7 @@ proptest! {
 fn specimen(rng: &mut Dice) -> Vec<u8> {
     let length = rng.below(60);
     let payload = rng.bytes(length);
-    match rng.below(9) {
+    match rng.below(12) {
         0 => hello_stream(&hello_of([Side::App, Side::Display][rng.below(2)])),
         1 => stream(wayland(rng.below(3) as u32), |writer| {
             writer.bytes(&payload);
@@ -402,6 +407,23 @@ fn specimen(rng: &mut Dice) -> Vec<u8> {
             bytes: stream(pipe(9), |_| {}).into(),
         }),
         7 => control_frame(&Control::Ping { token: 1, sent: HostTime(3) }),
+        8 => {
+            let label = Label { number: 1 + rng.below(4) as u64, from: [None, Some(0)][rng.below(2)] };
+            let mut writer = Writer::new();
+            pipe(rng.below(3) as u64).encode_labelled(Some(label), &mut writer);
+            writer.raw(&payload);
+            writer.into_vec()
+        }
+        9 => {
+            let number = 1 + rng.below(3) as u64;
+            let open = vec![Delivered { number: number + 2, offset: rng.below(3) as u64 }];
+            let receipt = Receipt { lasting: rng.below(2) as u64, done: vec![1..=number], open };
+            control_frame(&match rng.below(2) {
+                0 => Control::Received(receipt),
+                _ => Control::Resume(Resume { receipt, stopped: vec![(1, 1)] }),
+            })
+        }
+        10 => control_frame(&Control::GivenUp { number: 1 + rng.below(4) as u64, code: 1 }),
         _ => [&[1][..], &payload].concat(),
     }
 }

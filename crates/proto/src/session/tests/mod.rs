@@ -402,6 +402,23 @@ impl Alone {
         alone
     }
 
+    /// As [`Alone::ready`], where both can resume; or on the way to that.
+    pub(super) fn resumable(side: Side, resuming: bool) -> Self {
+        let [app, display] = resumable_configs();
+        let (ours, theirs) = if side == Side::App { (app, display) } else { (display, app) };
+        let mut alone = Self::new(ours.clone());
+        alone.data(0, 0, &hello_stream(&theirs.hello(resuming && side == Side::App)));
+        if resuming && side == Side::Display {
+            alone.session.suspend();
+            let old = std::mem::replace(&mut alone.session, Session::new(ours.clone()));
+            alone.session = Session::resuming(ours, old);
+            alone.data(0, 0, &hello_stream(&theirs.hello(false)));
+        }
+        alone.events();
+        while alone.session.poll_transmit(Time::ZERO).is_some() {}
+        alone
+    }
+
     pub(super) fn data(&mut self, stream: u64, offset: u64, bytes: &[u8]) {
         let bytes = Bytes::copy_from_slice(bytes);
         self.session.receive(Time::ZERO, Arrival::Data { stream: StreamId(stream), offset, bytes });

@@ -1,1 +1,310 @@
+//! A peer that lies about what it has, or resumes what it must not.
 
+use super::*;
+use crate::{Delivered, Label, Receipt, Resume};
+
+/// A session whose peer, made of bytes, can resume.
+struct Talk {
+    alone: Alone,
+    /// Bytes of the peer's control stream.
+    at: u64,
+}
+
+impl Talk {
+    /// The peer greets with this hello.
+    fn with(session: Session, hello: &Hello) -> Self {
+        let mut alone = Alone { session };
+        let bytes = hello_stream(hello);
+        alone.data(0, 0, &bytes);
+        Self { alone, at: bytes.len() as u64 }
+    }
+
+    fn new(side: Side) -> Self {
+        let [app, display] = resumable_configs();
+        let (ours, theirs) = if side == Side::App { (app, display) } else { (display, app) };
+        let mut talk = Self::with(Session::new(ours), &theirs.hello(false));
+        assert!(matches!(talk.alone.events()[..], [Event::Ready { .. }]));
+        talk.alone.transmits();
+        talk
+    }
+
+    /// An app's candidate for a display that says to resume.
+    fn candidate() -> Self {
+        let [app, display] = resumable_configs();
+        let mut talk = Self::with(Session::new(app), &display.hello(true));
+        assert!(matches!(talk.alone.events()[..], [Event::Ready { .. }]));
+        talk
+    }
+
+    /// A side that knows one channel of the peer's, `wayland(1)` as number 1 with two bytes of a message that is not whole,
+    /// and comes over another carrier.
+    fn half_way() -> Self {
+        let mut talk = Self::new(Side::Display);
+        let bytes = labelled(wayland(1), 1, None, &[9, 1]);
+        talk.alone.data(1, 0, &bytes);
+        talk.lose();
+        let [app, display] = resumable_configs();
+        let old = std::mem::replace(&mut talk.alone.session, Session::new(display.clone()));
+        let mut talk = Self::with(Session::resuming(display, old), &app.hello(false));
+        talk.say(&Control::Resume(Resume::default()));
+        assert!(matches!(
+            talk.alone.events()[..],
+            [Event::Opened { .. }, Event::Suspended { .. }, Event::Ready { .. }, Event::Resumed]
+        ));
+        talk.alone.transmits();
+        talk
+    }
+
+    fn say(&mut self, message: &Control) {
+        let frame = control_frame(message);
+        self.alone.data(0, self.at, &frame);
+        self.at += frame.len() as u64;
+    }
+
+    fn received(&mut self, receipt: Receipt) {
+        self.say(&Control::Received(receipt));
+    }
+
+    fn lose(&mut self) {
+        let reason = CloseReason::LinkLost("cable".into());
+        self.alone.session.receive(Time::ZERO, Arrival::Closed { reason });
+    }
+
+    #[track_caller]
+    fn violated(&mut self, what: &str) {
+        let reason = self.alone.closed();
+        let CloseReason::ProtocolViolation(text) = &reason else { panic!("{reason}") };
+        assert!(text.contains(what), "{text}");
+    }
+}
+
+fn labelled(header: Header, number: u64, from: Option<u64>, body: &[u8]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    header.encode_labelled(Some(Label { number, from }), &mut writer);
+    writer.raw(body);
+    writer.into_vec()
+}
+
+fn done(numbers: std::ops::RangeInclusive<u64>) -> Receipt {
+    Receipt { done: vec![numbers], ..Receipt::default() }
+}
+
+fn open(number: u64, offset: u64) -> Receipt {
+    Receipt { open: vec![Delivered { number, offset }], ..Receipt::default() }
+}
+
+fn resume(receipt: Receipt) -> Control {
+    Control::Resume(Resume { receipt, stopped: vec![] })
+}
+
+/// An app side that has sent five bytes and more on channel 1, and an update as channel 2.
+fn sender() -> Talk {
+    let mut talk = Talk::new(Side::App);
+    let channel = talk.alone.session.open(wayland(1));
+    talk.alone.session.send(channel, b"four").unwrap();
+    talk.alone.transmits();
+    talk.alone.session.send_update(update(1, 1), vec![vec![1; 100]]).unwrap();
+    talk.alone.transmits();
+    talk
+}
+
+#[test]
+fn what_was_never_sent_cannot_have_come() {
+    let cases = [
+        (done(1..=3), "the number of a channel"),
+        (done(1..=crate::wire::VARINT_MAX), "the number of a channel"),
+        (open(3, 0), "the number of a channel"),
+        (open(1, 6), "bytes of a channel"),
+        (open(2, 0), "an update or a blob"),
+        (Receipt { lasting: 1, ..Receipt::default() }, "messages received"),
+    ];
+    for (receipt, what) in cases {
+        let mut talk = sender();
+        talk.received(receipt.clone());
+        talk.violated(what);
+        // The same of a display that comes again.
+        let mut talk = sender();
+        talk.lose();
+        let mut candidate = Talk::candidate();
+        candidate.alone.session.succeed(Time::ZERO, talk.alone.session).unwrap();
+        candidate.alone.events();
+        candidate.say(&resume(receipt));
+        candidate.violated(what);
+    }
+    let mut talk = sender();
+    talk.received(open(1, 5));
+    talk.received(open(1, 2));
+    talk.received(done(2..=2));
+    talk.received(done(1..=2));
+    assert_eq!((talk.alone.session.retained(), talk.alone.events()), (0, vec![]));
+}
+
+#[test]
+fn what_has_come_cannot_be_missing_later() {
+    for receipt in [open(1, 2), Receipt::default()] {
+        let mut talk = sender();
+        talk.received(open(1, 3));
+        talk.lose();
+        let mut candidate = Talk::candidate();
+        candidate.say(&resume(receipt));
+        assert!(candidate.alone.events().is_empty(), "nobody has decided");
+        candidate.alone.session.succeed(Time::ZERO, talk.alone.session).unwrap();
+        let mut events = candidate.alone.events();
+        assert!(matches!(events.remove(0), Event::Suspended { .. }));
+        let [Event::Closed { reason: CloseReason::ProtocolViolation(text), .. }] = &events[..] else {
+            panic!("{events:?}");
+        };
+        assert!(text.contains("what was received before"), "{text}");
+    }
+}
+
+#[test]
+fn resumption_has_its_turn() {
+    let mut talk = Talk::new(Side::Display);
+    talk.say(&resume(Receipt::default()));
+    talk.violated("nobody asked for");
+    let mut talk = Talk::new(Side::Display);
+    talk.say(&Control::Declined);
+    talk.violated("nobody asked for");
+    let mut talk = Talk::new(Side::App);
+    talk.say(&resume(Receipt::default()));
+    talk.violated("nobody asked for");
+    let mut talk = Talk::candidate();
+    talk.say(&resume(Receipt::default()));
+    talk.say(&resume(Receipt::default()));
+    talk.violated("a second one");
+    for early in
+        [Control::Exit { code: 0 }, Control::GivenUp { number: 1, code: 0 }, Control::Received(done(1..=1))]
+    {
+        let mut talk = Talk::candidate();
+        talk.say(&early);
+        talk.violated("before it");
+    }
+    let mut talk = Talk::half_way();
+    talk.say(&resume(Receipt::default()));
+    talk.violated("nobody asked for");
+}
+
+#[test]
+fn without_the_ability_there_is_none_of_it() {
+    let messages = [Control::Received(Receipt::default()), Control::GivenUp { number: 1, code: 0 }];
+    for message in messages {
+        let mut alone = Alone::ready(Side::Display);
+        let at = hello_stream(&hello_of(Side::App)).len() as u64;
+        alone.data(0, at, &control_frame(&message));
+        let CloseReason::ProtocolViolation(text) = alone.closed() else { panic!("another reason") };
+        assert!(text.contains("cannot resume"), "{text}");
+    }
+    let mut talk = Talk::with(Session::new(Config::new(Side::App)), &resumable_configs()[1].hello(true));
+    talk.alone.events();
+    talk.say(&resume(Receipt::default()));
+    talk.violated("nobody asked for");
+}
+
+#[test]
+fn numbers_are_right() {
+    let mut talk = Talk::new(Side::Display);
+    talk.alone.data(1, 0, &stream(wayland(1), |_| {}));
+    talk.violated("channels with numbers");
+    let mut talk = Talk::new(Side::Display);
+    talk.alone.data(1, 0, &labelled(wayland(1), 4, None, &[]));
+    talk.alone.data(2, 0, &labelled(wayland(2), 4, None, &[]));
+    talk.violated("number once");
+    let mut talk = Talk::new(Side::Display);
+    talk.alone.data(1, 0, &labelled(wayland(1), 4, Some(0), &[]));
+    talk.violated("told to be open");
+    let cases = [
+        (labelled(wayland(1), 1, None, &[]), "number once"),
+        (labelled(wayland(1), 1, Some(1), &[]), "where it was left"),
+        (labelled(wayland(1), 1, Some(3), &[]), "where it was left"),
+        (labelled(wayland(2), 1, Some(2), &[]), "where it was left"),
+        (labelled(wayland(1), 2, None, &[]), "long-lived channel once"),
+        (labelled(wayland(1), 2, Some(2), &[]), "told to be open"),
+    ];
+    for (bytes, what) in cases {
+        let mut talk = Talk::half_way();
+        talk.alone.data(1, 0, &bytes);
+        talk.violated(what);
+    }
+    let mut talk = Talk::half_way();
+    talk.alone.data(1, 0, &labelled(wayland(1), 1, Some(2), &[2, 3, 4, 5, 6, 7, 8, 9]));
+    assert!(matches!(&talk.alone.events()[..], [Event::Message { bytes, .. }] if bytes.len() == 9));
+    talk.alone.data(2, 0, &labelled(wayland(1), 1, Some(10), &[]));
+    talk.violated("told to be open");
+}
+
+#[test]
+fn what_is_over_is_stopped_without_a_word() {
+    let mut talk = Talk::new(Side::Display);
+    talk.say(&Control::GivenUp { number: 4, code: 9 });
+    talk.say(&Control::GivenUp { number: 4, code: 9 });
+    talk.alone.data(1, 0, &labelled(wayland(1), 4, None, &[1, 1]));
+    assert_eq!(talk.alone.events(), []);
+    assert_eq!(talk.alone.transmits(), [Transmit::Stop { stream: StreamId(1), code: STREAM_CANCELLED }]);
+}
+
+#[test]
+fn a_peer_that_acknowledges_nothing_is_given_up() {
+    let [app, display] = resumable_configs();
+    let limits = Limits { unacknowledged: 100_000, ..Limits::default() };
+    let mut talk = Talk::with(Session::new(Config { limits, ..app }), &display.hello(false));
+    talk.alone.events();
+    let channel = talk.alone.session.open(wayland(1));
+    for n in 0..30_u64 {
+        talk.alone.session.send(channel, &[1; 5_000]).unwrap();
+        talk.alone.transmits();
+        talk.say(&Control::Ping { token: n, sent: HostTime(0) });
+        if talk.alone.session.is_closed() {
+            assert_eq!(n, 19);
+            break;
+        }
+    }
+    let CloseReason::TooMuch(limit) = talk.alone.closed() else { panic!("another reason") };
+    assert!(limit.contains("acknowledged"));
+}
+
+#[test]
+fn what_comes_before_the_decision_is_bounded() {
+    let [app, display] = resumable_configs();
+    let limits = Limits { buffered_before_hello: 10_000, ..Limits::default() };
+    let mut talk = Talk::with(Session::new(Config { limits, ..app }), &display.hello(true));
+    talk.alone.events();
+    talk.alone.data(1, 0, &labelled(events(1), 1, None, &[0; 9_000]));
+    assert!(!talk.alone.session.is_closed() && talk.alone.events().is_empty());
+    talk.alone.data(1, 9_000, &[0; 9_000]);
+    assert_eq!(talk.alone.closed(), CloseReason::TooMuch("bytes before the hello".into()));
+}
+
+#[test]
+fn stopping_without_end_is_bounded() {
+    let mut talk = Talk::new(Side::Display);
+    for number in 1..=2_000 {
+        talk.alone.data(number, 0, &labelled(pipe(number), number, None, &[]));
+        let events = talk.alone.events();
+        let [Event::Opened { channel, .. }] = events[..] else { panic!("{events:?}") };
+        talk.alone.session.stop(channel, 5);
+    }
+    talk.lose();
+    let resume = talk.alone.session.incoming.resume();
+    assert_eq!((resume.stopped.len(), resume.receipt.done), (crate::MAX_STOPPED, vec![1..=2_000]));
+}
+
+/// Channels that a receipt cannot tell of are given up, and it fits a message.
+#[test]
+fn too_many_open_channels_are_not_all_resumed() {
+    let mut talk = Talk::new(Side::Display);
+    for number in 1..=2_100 {
+        talk.alone.data(number, 0, &labelled(pipe(number << 40), number << 40, None, &[]));
+    }
+    talk.alone.events();
+    talk.lose();
+    let display = resumable_configs()[1].clone();
+    let old = std::mem::replace(&mut talk.alone.session, Session::new(display.clone()));
+    let session = Session::resuming(display, old);
+    let mut alone = Alone { session };
+    let Some(Transmit::Data { bytes, .. }) = alone.transmits().pop() else { panic!("nothing") };
+    assert!(bytes.len() < crate::MAX_CONTROL);
+    alone.data(0, 0, &hello_stream(&resumable_configs()[0].hello(false)));
+    let resets = alone.events().into_iter().filter(|event| matches!(event, Event::Reset { .. }));
+    assert_eq!(resets.count(), 2_100 - 2_048);
+}
