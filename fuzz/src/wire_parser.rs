@@ -2,14 +2,15 @@
 //!
 //! Input: flags, then operations (see [`step`]). Flag 1: this side is the display's, else the app's. Flag 2:
 //! a sound peer greets first, so that the rest reaches what only a greeted session reads. Flag 4: no session,
-//! but one header or control message (by flag 1).
+//! but one header or control message (by flag 1). Flag 8: both sides can resume, and a lost link is followed by another
+//! one, over which a sound peer asks or answers as if it had had nothing.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use wayferry_proto::wire::{Reader, Writer};
 use wayferry_proto::{
-    Arrival, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK, MAX_CONTROL, MAX_MESSAGE,
+    Arrival, Capabilities, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK, MAX_CONTROL, MAX_MESSAGE,
     Session, Side, StreamId, Time, Transmit,
 };
 
@@ -21,6 +22,8 @@ pub const DISPLAY: u8 = 1;
 pub const GREETED: u8 = 2;
 /// The flag for one header or control message.
 pub const ALONE: u8 = 4;
+/// The flag for sides that can resume.
+pub const RESUMABLE: u8 = 8;
 
 /// A session takes whatever comes; all that it passes on is within its bounds, and after the end there is
 /// nothing.
@@ -40,27 +43,48 @@ pub fn run(data: &[u8]) {
         buffered_per_channel: 256 << 10,
         buffered_before_hello: 64 << 10,
         streams: 64,
+        unacknowledged: 256 << 10,
     };
+    let resumable = flags & RESUMABLE != 0;
+    let config = Config { limits, ..config(side, resumable) };
     let mut link = Link {
-        session: Session::new(Config { limits, ..Config::new(side) }),
+        session: Session::new(config.clone()),
+        peer: config_of_peer(&config, resumable),
+        config,
         now: Time::ZERO,
         heads: HashMap::new(),
     };
     if flags & GREETED != 0 {
-        link.greet(side.peer());
+        link.greet(Session::new(link.peer.clone()));
     }
     while !input.is_empty() && !link.session.is_closed() {
         step(&mut link, &mut input);
         link.drain();
+        if link.session.is_suspended() {
+            link.resume();
+        }
     }
+}
+
+fn config(side: Side, resumable: bool) -> Config {
+    let config = Config::new(side);
+    match side {
+        _ if !resumable => config,
+        Side::App => Config { capabilities: Capabilities::RESUME, ..config },
+        Side::Display => Config { resume: Some([1; 32].into()), ..config },
+    }
+}
+
+fn config_of_peer(config: &Config, resumable: bool) -> Config {
+    self::config(config.side.peer(), resumable)
 }
 
 /// One operation: a byte that says which, the stream, and what it needs.
 ///
 /// 0 to 3: bytes at the stream's end (two bytes of length, then they). 4: bytes anywhere (length, offset,
 /// they). 5: end of the stream. 6: an end that claims a length. 7: reset. 8: one of this side's streams is
-/// stopped. 9: one of this side's streams could not be opened. 10: time passes (10 ms each). 11: the link is
-/// gone.
+/// stopped. 9: one of this side's streams could not be opened. 10: time passes (10 ms each). 11: the peer
+/// closes, or the link is lost (by the stream).
 fn step(link: &mut Link, input: &mut Input<'_>) {
     let operation = input.u8() % 12;
     let stream = StreamId(u64::from(input.u8() % 80));
@@ -80,6 +104,7 @@ fn step(link: &mut Link, input: &mut Input<'_>) {
             link.now += std::time::Duration::from_millis(10 * stream.0);
             return link.session.on_timeout(link.now);
         }
+        _ if stream.0 % 2 == 1 => Arrival::Closed { reason: CloseReason::LinkLost(String::new()) },
         _ => Arrival::Closed { reason: CloseReason::Timeout },
     };
     link.session.receive(link.now, arrival);
@@ -87,6 +112,8 @@ fn step(link: &mut Link, input: &mut Input<'_>) {
 
 struct Link {
     session: Session,
+    config: Config,
+    peer: Config,
     now: Time,
     /// How far each of the peer's streams was written in order.
     heads: HashMap<StreamId, u64>,
@@ -102,9 +129,24 @@ impl Link {
         Arrival::Data { stream, offset, bytes }
     }
 
+    /// Another link, and a peer that is sound at first.
+    fn resume(&mut self) {
+        self.heads.clear();
+        let fresh = Session::new(self.config.clone());
+        let old = std::mem::replace(&mut self.session, fresh);
+        if self.config.side == Side::Display {
+            self.session = Session::resuming(self.config.clone(), old);
+            return self.greet(Session::new(self.peer.clone()));
+        }
+        let peer = Session::resuming(self.peer.clone(), suspended(self.peer.clone(), &self.config));
+        self.greet(peer);
+        if self.session.succeed(self.now, old).is_err() {
+            assert!(self.session.is_closed(), "a candidate for what was suspended");
+        }
+    }
+
     /// Delivers what a sound peer of the other side sends first.
-    fn greet(&mut self, side: Side) {
-        let mut peer = Session::new(Config::new(side));
+    fn greet(&mut self, mut peer: Session) {
         while let Some(transmit) = peer.poll_transmit(self.now) {
             if let Transmit::Data { stream, bytes, .. } = transmit {
                 let head = self.heads.entry(stream).or_default();
@@ -133,13 +175,30 @@ impl Link {
     }
 }
 
+/// A display's session with a peer of this kind, whose link is gone.
+fn suspended(display: Config, app: &Config) -> Session {
+    let mut session = Session::new(display);
+    let mut peer = Session::new(app.clone());
+    let mut head = 0;
+    while let Some(transmit) = peer.poll_transmit(Time::ZERO) {
+        if let Transmit::Data { stream, bytes, .. } = transmit {
+            let length = bytes.len() as u64;
+            session.receive(Time::ZERO, Arrival::Data { stream, offset: head, bytes });
+            head += length;
+        }
+    }
+    session.suspend();
+    assert!(session.is_suspended(), "both sides can resume");
+    session
+}
+
 fn header(bytes: &[u8]) {
-    let Ok(header) = Header::decode(bytes) else { return };
+    let Ok((header, label)) = Header::decode_labelled(bytes) else { return };
     let mut writer = Writer::new();
-    header.encode(&mut writer);
+    header.encode_labelled(label, &mut writer);
     let mut reader = Reader::new(writer.as_slice());
     let fields = reader.bytes(usize::MAX, "a header").expect("it was just written");
-    assert_eq!(Header::decode(fields).as_ref(), Ok(&header));
+    assert_eq!(Header::decode_labelled(fields).as_ref(), Ok(&(header, label)));
 }
 
 fn control(bytes: &[u8]) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Delivered, Label, Receipt, Resume};
+use crate::Resume;
 
 fn violation(alone: &mut Alone) -> String {
     match alone.closed() {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::wire::Writer;
-use crate::{Class, ConnectionId, Kinds, Priority, Side, SurfaceId, UpdateSeq};
+use crate::{Class, ConnectionId, Delivered, Kinds, Label, Priority, Receipt, Side, SurfaceId, UpdateSeq};
 
 /// SplitMix64: the tests' randomness, from a seed.
 #[derive(Clone, Debug)]
@@ -552,4 +552,12 @@ fn the_documented_bytes_are_the_bytes() {
     );
     let credit = Control::PipeCredit { connection: ConnectionId(1), pipe: 6, consumed: 65_536 };
     check(&control_frame(&credit), &["07 07 01 06 80 01 00 00"]);
+    let mut resumed = Writer::new();
+    wayland(3).encode_labelled(Some(Label { number: 7, from: Some(5) }), &mut resumed);
+    check(resumed.as_slice(), &["04 02 03 07 05"]);
+    let receipt = Receipt { lasting: 3, done: vec![1..=10], open: vec![] };
+    check(&control_frame(&Control::Received(receipt)), &["06 0c 03 01 00 09 00"]);
+    let open = vec![Delivered { number: 11, offset: 256 }];
+    let receipt = Receipt { lasting: 3, done: vec![], open };
+    check(&control_frame(&Control::Received(receipt)), &["07 0c 03 00 01 0a 41 00"]);
 }

@@ -1,7 +1,7 @@
 //! A peer that lies about what it has, or resumes what it must not.
 
 use super::*;
-use crate::{Delivered, Label, Receipt, Resume};
+use crate::Resume;
 
 /// A session whose peer, made of bytes, can resume.
 struct Talk {
