@@ -8,8 +8,8 @@
 //! # How to read it
 //!
 //! [`table::TABLE`] has one block per interface, in the order in which one meets them: requests, then events,
-//! each in the order of their opcodes. A block begins with where its objects live: on `both` sides, or on the
-//! `app` side only. A row is a class, the message's name, and what is special about its arguments, which are
+//! each in the order of their opcodes. A block begins with where its objects live, on the `app` side only or on both,
+//! and what becomes of those at another display: `lasting`, `brief` or `given`, see [`Again`]. A row is a class, the message's name, and what is special about its arguments, which are
 //! counted from 0:
 //!
 //! ```text
@@ -64,6 +64,10 @@ pub struct Rule {
     pub after: &'static [Subject],
     /// Whether a new display is told again. [`Class::State`] is kept without saying so.
     pub keep: Keep,
+    /// The object that keeps it: what is kept ends with it.
+    pub keeper: Subject,
+    /// Of an event that begins something: the object's event that ends it. A display that is gone ends it at once.
+    pub until: Option<&'static str>,
 }
 
 /// Where a message goes; the table in the module's documentation has the wording.
@@ -146,6 +150,19 @@ pub enum Home {
     App,
 }
 
+/// What becomes of an interface's objects when another display takes the place of the one that they were made at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// The new one is asked for the like, by the request or the bind that made them, and told what is kept.
+    Born,
+    /// They stood for something that is over: the program destroys them in its own time.
+    Over,
+    /// The display made them, and a new one makes its own: as [`Self::Over`].
+    Given,
+    /// No display has them.
+    Here,
+}
+
 /// The rule for a request; [`Class::Refused`] for what does not exist.
 #[must_use]
 pub fn request(interface: &str, opcode: u16) -> &'static Rule {
@@ -164,6 +181,18 @@ pub fn home(interface: &str) -> Home {
     rules().get(interface).map_or(Home::App, |rules| rules.home)
 }
 
+/// What becomes of the objects of this interface at another display; nothing if it is unknown.
+#[must_use]
+pub fn again(interface: &str) -> Again {
+    rules().get(interface).map_or(Again::Here, |rules| rules.again)
+}
+
+/// The events that tell of an object of this interface that its display is gone.
+#[must_use]
+pub fn farewell(interface: &str) -> &'static [&'static str] {
+    rules().get(interface).map_or(&[], |rules| rules.farewell)
+}
+
 /// Whether the compositor owes events to whoever binds this global, so that a later `sync` must wait for
 /// them. What the snapshot answers does not count.
 #[must_use]
@@ -174,6 +203,8 @@ pub fn greets(interface: &str) -> bool {
 /// One interface's rules, by opcode.
 struct Rules {
     home: Home,
+    again: Again,
+    farewell: &'static [&'static str],
     greets: bool,
     requests: Vec<&'static Rule>,
     events: Vec<&'static Rule>,
@@ -191,7 +222,8 @@ fn rules() -> &'static HashMap<&'static str, Rules> {
             .iter()
             .map(|block| {
                 let (requests, events) = (block.requests.iter().collect(), block.events.iter().collect());
-                (block.interface, Rules { home: block.home, greets: block.greets, requests, events })
+                let table::Block { home, again, farewell, greets, .. } = *block;
+                (block.interface, Rules { home, again, farewell, greets, requests, events })
             })
             .collect()
     })

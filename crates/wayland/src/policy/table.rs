@@ -1,7 +1,7 @@
 //! The policy table itself. How to read it: [the module above](super).
 
 use super::Subject::{Arg, This};
-use super::{Class, Fd, Home, Keep, Rule, Subject, Time};
+use super::{Again, Class, Fd, Home, Keep, Rule, Subject, Time};
 
 /// The rules of one interface.
 #[derive(Debug)]
@@ -10,6 +10,10 @@ pub struct Block {
     pub interface: &'static str,
     /// Which sides have its objects.
     pub home: Home,
+    /// What becomes of its objects at another display.
+    pub again: Again,
+    /// Events that tell the program, of each of its objects, that the display is gone: without arguments, or with null.
+    pub farewell: &'static [&'static str],
     /// Whether the compositor owes events to whoever binds it: a later `sync` waits for them. For globals
     /// only.
     pub greets: bool,
@@ -23,7 +27,7 @@ pub struct Block {
 pub const TABLE: &[Block] = &[
     // ---------------------------------------------------------------------------------------------------------
     // The connection
-    both(
+    lasting(
         "wl_display",
         &[
             // Answered at once, unless a reply is owed: then it is sent behind what owes it.
@@ -39,7 +43,7 @@ pub const TABLE: &[Block] = &[
     ),
     app("wl_registry", &[local("bind")], &[local("global"), local("global_remove")]),
     // Of a forwarded `sync`. Callbacks of frames never leave the side that they were made on.
-    both("wl_callback", &[], &[destructor("done")]),
+    brief("wl_callback", &[], &[destructor("done")]),
     // ---------------------------------------------------------------------------------------------------------
     // Memory: never crosses
     app("wl_shm", &[local("create_pool").fd(Fd::Kept)], &[local("format")]),
@@ -52,9 +56,9 @@ pub const TABLE: &[Block] = &[
     ),
     // ---------------------------------------------------------------------------------------------------------
     // Surfaces
-    both("wl_compositor", &[forward("create_surface"), value("create_region")], &[]),
+    lasting("wl_compositor", &[forward("create_surface"), value("create_region")], &[]),
     app("wl_region", &[local_destructor("destroy"), value("add"), value("subtract")], &[]),
-    both(
+    lasting(
         "wl_surface",
         &[
             // Waits for no commit of its own: it cancels those that are held.
@@ -71,9 +75,9 @@ pub const TABLE: &[Block] = &[
             state("set_buffer_scale"),
             pending("damage_buffer"),
         ],
-        &[forward("enter"), forward("leave")],
+        &[forward("enter").until("leave"), forward("leave")],
     ),
-    both(
+    lasting(
         "wl_subcompositor",
         &[
             destructor("destroy"),
@@ -82,7 +86,7 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both(
+    lasting(
         "wl_subsurface",
         &[
             destructor("destroy").after(&[This]),
@@ -95,36 +99,36 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both("wp_viewporter", &[destructor("destroy"), forward("get_viewport").surface(Arg(1))], &[]),
-    both(
+    lasting("wp_viewporter", &[destructor("destroy"), forward("get_viewport").surface(Arg(1))], &[]),
+    lasting(
         "wp_viewport",
         &[destructor("destroy").after(&[This]), state("set_source"), state("set_destination")],
         &[],
     ),
-    both(
+    lasting(
         "wp_fractional_scale_manager_v1",
         &[destructor("destroy"), forward("get_fractional_scale").surface(Arg(1))],
         &[],
     ),
-    both("wp_fractional_scale_v1", &[destructor("destroy")], &[forward("preferred_scale")]),
-    both(
+    lasting("wp_fractional_scale_v1", &[destructor("destroy")], &[forward("preferred_scale")]),
+    lasting(
         "wp_content_type_manager_v1",
         &[destructor("destroy"), forward("get_surface_content_type").surface(Arg(1))],
         &[],
     ),
-    both("wp_content_type_v1", &[destructor("destroy").after(&[This]), state("set_content_type")], &[]),
-    both(
+    lasting("wp_content_type_v1", &[destructor("destroy").after(&[This]), state("set_content_type")], &[]),
+    lasting(
         "wp_tearing_control_manager_v1",
         &[destructor("destroy"), forward("get_tearing_control").surface(Arg(1))],
         &[],
     ),
-    both(
+    lasting(
         "wp_tearing_control_v1",
         &[state("set_presentation_hint"), destructor("destroy").after(&[This])],
         &[],
     ),
-    both("wp_alpha_modifier_v1", &[destructor("destroy"), forward("get_surface").surface(Arg(1))], &[]),
-    both(
+    lasting("wp_alpha_modifier_v1", &[destructor("destroy"), forward("get_surface").surface(Arg(1))], &[]),
+    lasting(
         "wp_alpha_modifier_surface_v1",
         &[destructor("destroy").after(&[This]), state("set_multiplier")],
         &[],
@@ -153,7 +157,7 @@ pub const TABLE: &[Block] = &[
     app("wp_commit_timer_v1", &[pending("set_timestamp"), local_destructor("destroy")], &[]),
     // ---------------------------------------------------------------------------------------------------------
     // Windows
-    both(
+    lasting(
         "xdg_wm_base",
         &[
             destructor("destroy"),
@@ -178,7 +182,7 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both(
+    lasting(
         "xdg_surface",
         &[
             destructor("destroy").after(&[This]),
@@ -190,7 +194,7 @@ pub const TABLE: &[Block] = &[
         ],
         &[forward("configure").serial(0)],
     ),
-    both(
+    lasting(
         "xdg_toplevel",
         &[
             destructor("destroy").after(&[This]),
@@ -212,66 +216,68 @@ pub const TABLE: &[Block] = &[
         ],
         &[forward("configure"), forward("close")],
     ),
-    both(
+    brief(
         "xdg_popup",
         // A dropped grab is answered by `popup_done`.
         &[destructor("destroy").after(&[This]), one_shot("grab").serial(1)],
         &[forward("configure"), forward("popup_done")],
-    ),
-    both(
+    )
+    .farewell(&["popup_done"]),
+    lasting(
         "zxdg_decoration_manager_v1",
         &[destructor("destroy"), forward("get_toplevel_decoration").surface(Arg(1))],
         &[],
     ),
-    both(
+    lasting(
         "zxdg_toplevel_decoration_v1",
         &[destructor("destroy"), reply("set_mode").keep("mode"), reply("unset_mode").keep("mode")],
         &[forward("configure")],
     ),
-    both(
+    lasting(
         "org_kde_kwin_server_decoration_manager",
         &[reply("create").surface(Arg(1))],
         // GTK looks for it before it opens its first window.
         &[forward("default_mode")],
     )
     .greets(),
-    both(
+    lasting(
         "org_kde_kwin_server_decoration",
         &[destructor("release"), reply("request_mode").keep("mode")],
         &[forward("mode")],
     ),
-    both("xdg_wm_dialog_v1", &[destructor("destroy"), forward("get_xdg_dialog").surface(Arg(1))], &[]),
-    both(
+    lasting("xdg_wm_dialog_v1", &[destructor("destroy"), forward("get_xdg_dialog").surface(Arg(1))], &[]),
+    lasting(
         "xdg_dialog_v1",
         &[destructor("destroy"), forward("set_modal").keep("modal"), forward("unset_modal").keep("modal")],
         &[],
     ),
-    both(
+    lasting(
         "xdg_toplevel_icon_manager_v1",
-        &[destructor("destroy"), forward("create_icon"), forward("set_icon").keep("icon")],
+        &[destructor("destroy"), forward("create_icon"), forward("set_icon").keep("icon").keeper(Arg(0))],
         &[forward("icon_size"), forward("done")],
     ),
-    both(
+    lasting(
         "xdg_toplevel_icon_v1",
         // The program may not touch a buffer from here on, so its pixels are taken now.
         &[destructor("destroy"), forward("set_name").keep("name"), forward("add_buffer").value(0).keep_all()],
         &[],
     ),
-    both("zxdg_exporter_v2", &[destructor("destroy"), reply("export_toplevel").surface(Arg(1))], &[]),
-    both("zxdg_exported_v2", &[destructor("destroy")], &[forward("handle")]),
-    both("zxdg_importer_v2", &[destructor("destroy"), forward("import_toplevel")], &[]),
-    both(
+    lasting("zxdg_exporter_v2", &[destructor("destroy"), reply("export_toplevel").surface(Arg(1))], &[]),
+    brief("zxdg_exported_v2", &[destructor("destroy")], &[forward("handle")]),
+    lasting("zxdg_importer_v2", &[destructor("destroy"), forward("import_toplevel")], &[]),
+    brief(
         "zxdg_imported_v2",
         &[destructor("destroy"), forward("set_parent_of").after(&[Arg(0)])],
         &[forward("destroyed")],
-    ),
-    both(
+    )
+    .farewell(&["destroyed"]),
+    lasting(
         "xdg_activation_v1",
         // A surface that is not mapped cannot be activated.
         &[destructor("destroy"), forward("get_activation_token"), forward("activate").after(&[Arg(1)])],
         &[],
     ),
-    both(
+    brief(
         "xdg_activation_token_v1",
         &[
             one_shot("set_serial").serial(0),
@@ -283,16 +289,16 @@ pub const TABLE: &[Block] = &[
         ],
         &[forward("done")],
     ),
-    both("xdg_system_bell_v1", &[destructor("destroy"), forward("ring")], &[]),
-    both(
+    lasting("xdg_system_bell_v1", &[destructor("destroy"), forward("ring")], &[]),
+    lasting(
         "zwp_idle_inhibit_manager_v1",
         &[destructor("destroy"), forward("create_inhibitor").surface(Arg(1))],
         &[],
     ),
-    both("zwp_idle_inhibitor_v1", &[destructor("destroy")], &[]),
+    lasting("zwp_idle_inhibitor_v1", &[destructor("destroy")], &[]),
     // ---------------------------------------------------------------------------------------------------------
     // Outputs: the display side has them too, for `wl_surface.enter`, but the snapshot speaks for them
-    both(
+    lasting(
         "wl_output",
         &[destructor("release")],
         &[
@@ -318,17 +324,17 @@ pub const TABLE: &[Block] = &[
     ),
     // ---------------------------------------------------------------------------------------------------------
     // Input
-    both(
+    lasting(
         "wl_seat",
         &[forward("get_pointer"), forward("get_keyboard"), forward("get_touch"), destructor("release")],
         // From the snapshot.
         &[local("capabilities"), local("name")],
     ),
-    both(
+    lasting(
         "wl_pointer",
         &[one_shot("set_cursor").serial(0).after(&[Arg(1)]), destructor("release")],
         &[
-            forward("enter").serial(0),
+            forward("enter").serial(0).until("leave"),
             forward("leave").serial(0),
             forward("motion").millis(0),
             forward("button").serial(0).millis(1),
@@ -339,24 +345,24 @@ pub const TABLE: &[Block] = &[
             forward("axis_discrete"),
         ],
     ),
-    both(
+    lasting(
         "wl_keyboard",
         &[destructor("release")],
         &[
             // The first keymap and repeat rate come from the snapshot; the same once more is swallowed.
             forward("keymap").fd(Fd::Blob),
-            forward("enter").serial(0),
+            forward("enter").serial(0).until("leave"),
             forward("leave").serial(0),
             forward("key").serial(0).millis(1),
             forward("modifiers").serial(0),
             forward("repeat_info"),
         ],
     ),
-    both(
+    lasting(
         "wl_touch",
         &[destructor("release")],
         &[
-            forward("down").serial(0).millis(1),
+            forward("down").serial(0).millis(1).until("cancel"),
             forward("up").serial(0).millis(1),
             forward("motion").millis(0),
             forward("frame"),
@@ -365,15 +371,19 @@ pub const TABLE: &[Block] = &[
             forward("orientation"),
         ],
     ),
-    both(
+    lasting(
         "wp_cursor_shape_manager_v1",
         &[destructor("destroy"), forward("get_pointer"), forward("get_tablet_tool_v2")],
         &[],
     ),
-    both("wp_cursor_shape_device_v1", &[destructor("destroy"), one_shot("set_shape").serial(0)], &[]),
-    both("zwp_relative_pointer_manager_v1", &[destructor("destroy"), forward("get_relative_pointer")], &[]),
-    both("zwp_relative_pointer_v1", &[destructor("destroy")], &[forward("relative_motion").micros(0)]),
-    both(
+    lasting("wp_cursor_shape_device_v1", &[destructor("destroy"), one_shot("set_shape").serial(0)], &[]),
+    lasting(
+        "zwp_relative_pointer_manager_v1",
+        &[destructor("destroy"), forward("get_relative_pointer")],
+        &[],
+    ),
+    lasting("zwp_relative_pointer_v1", &[destructor("destroy")], &[forward("relative_motion").micros(0)]),
+    lasting(
         "zwp_pointer_constraints_v1",
         &[
             destructor("destroy"),
@@ -382,21 +392,21 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both(
+    lasting(
         "zwp_locked_pointer_v1",
         &[
             destructor("destroy").after(&[This]),
             state("set_cursor_position_hint"),
             state("set_region").value(0),
         ],
-        &[forward("locked"), forward("unlocked")],
+        &[forward("locked").until("unlocked"), forward("unlocked")],
     ),
-    both(
+    lasting(
         "zwp_confined_pointer_v1",
         &[destructor("destroy").after(&[This]), state("set_region").value(0)],
-        &[forward("confined"), forward("unconfined")],
+        &[forward("confined").until("unconfined"), forward("unconfined")],
     ),
-    both(
+    lasting(
         "zwp_pointer_gestures_v1",
         &[
             forward("get_swipe_gesture"),
@@ -406,54 +416,55 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both(
+    lasting(
         "zwp_pointer_gesture_swipe_v1",
         &[destructor("destroy")],
         &[
-            forward("begin").serial(0).millis(1),
+            forward("begin").serial(0).millis(1).until("end"),
             forward("update").millis(0),
             forward("end").serial(0).millis(1),
         ],
     ),
-    both(
+    lasting(
         "zwp_pointer_gesture_pinch_v1",
         &[destructor("destroy")],
         &[
-            forward("begin").serial(0).millis(1),
+            forward("begin").serial(0).millis(1).until("end"),
             forward("update").millis(0),
             forward("end").serial(0).millis(1),
         ],
     ),
-    both(
+    lasting(
         "zwp_pointer_gesture_hold_v1",
         &[destructor("destroy")],
-        &[forward("begin").serial(0).millis(1), forward("end").serial(0).millis(1)],
+        &[forward("begin").serial(0).millis(1).until("end"), forward("end").serial(0).millis(1)],
     ),
-    both(
+    lasting(
         "zwp_keyboard_shortcuts_inhibit_manager_v1",
         &[destructor("destroy"), forward("inhibit_shortcuts").surface(Arg(1))],
         &[],
     ),
-    both(
+    lasting(
         "zwp_keyboard_shortcuts_inhibitor_v1",
         &[destructor("destroy")],
-        &[forward("active"), forward("inactive")],
+        &[forward("active").until("inactive"), forward("inactive")],
     ),
-    both("zwp_text_input_manager_v3", &[destructor("destroy"), forward("get_text_input")], &[]),
-    both(
+    lasting("zwp_text_input_manager_v3", &[destructor("destroy"), forward("get_text_input")], &[]),
+    lasting(
         "zwp_text_input_v3",
         &[
             destructor("destroy"),
-            forward("enable").keep("enabled"),
-            forward("disable").keep("enabled"),
-            forward("set_surrounding_text").keep("surrounding_text"),
-            forward("set_text_change_cause").keep("text_change_cause"),
-            forward("set_content_type").keep("content_type"),
-            forward("set_cursor_rectangle").keep("cursor_rectangle"),
-            forward("commit").keep("commit"),
+            // Not kept: after the `leave` that a program gets, the next `enter` makes it say all of it anew.
+            forward("enable"),
+            forward("disable"),
+            forward("set_surrounding_text"),
+            forward("set_text_change_cause"),
+            forward("set_content_type"),
+            forward("set_cursor_rectangle"),
+            forward("commit"),
         ],
         &[
-            forward("enter"),
+            forward("enter").until("leave"),
             forward("leave"),
             forward("preedit_string"),
             forward("commit_string"),
@@ -464,18 +475,19 @@ pub const TABLE: &[Block] = &[
     ),
     // ---------------------------------------------------------------------------------------------------------
     // Tablets
-    both("zwp_tablet_manager_v2", &[forward("get_tablet_seat"), destructor("destroy")], &[]),
-    both(
+    lasting("zwp_tablet_manager_v2", &[forward("get_tablet_seat"), destructor("destroy")], &[]),
+    lasting(
         "zwp_tablet_seat_v2",
         &[destructor("destroy")],
         &[forward("tablet_added"), forward("tool_added"), forward("pad_added")],
     ),
-    both(
+    given(
         "zwp_tablet_v2",
         &[destructor("destroy")],
         &[forward("name"), forward("id"), forward("path"), forward("done"), forward("removed")],
-    ),
-    both(
+    )
+    .farewell(&["removed"]),
+    given(
         "zwp_tablet_tool_v2",
         &[one_shot("set_cursor").serial(0).after(&[Arg(1)]), destructor("destroy")],
         &[
@@ -486,9 +498,9 @@ pub const TABLE: &[Block] = &[
             forward("capability"),
             forward("done"),
             forward("removed"),
-            forward("proximity_in").serial(0),
+            forward("proximity_in").serial(0).until("proximity_out"),
             forward("proximity_out"),
-            forward("down").serial(0),
+            forward("down").serial(0).until("up"),
             forward("up"),
             forward("motion"),
             forward("pressure"),
@@ -500,8 +512,9 @@ pub const TABLE: &[Block] = &[
             forward("button").serial(0),
             forward("frame").millis(0),
         ],
-    ),
-    both(
+    )
+    .farewell(&["removed"]),
+    given(
         "zwp_tablet_pad_v2",
         &[one_shot("set_feedback").serial(2), destructor("destroy")],
         &[
@@ -510,12 +523,13 @@ pub const TABLE: &[Block] = &[
             forward("buttons"),
             forward("done"),
             forward("button").millis(0),
-            forward("enter").serial(0),
+            forward("enter").serial(0).until("leave"),
             forward("leave").serial(0),
             forward("removed"),
         ],
-    ),
-    both(
+    )
+    .farewell(&["removed"]),
+    given(
         "zwp_tablet_pad_group_v2",
         &[destructor("destroy")],
         &[
@@ -527,20 +541,20 @@ pub const TABLE: &[Block] = &[
             forward("mode_switch").millis(0).serial(1),
         ],
     ),
-    both(
+    given(
         "zwp_tablet_pad_ring_v2",
         &[one_shot("set_feedback").serial(1), destructor("destroy")],
         &[forward("source"), forward("angle"), forward("stop"), forward("frame").millis(0)],
     ),
-    both(
+    given(
         "zwp_tablet_pad_strip_v2",
         &[one_shot("set_feedback").serial(1), destructor("destroy")],
         &[forward("source"), forward("position"), forward("stop"), forward("frame").millis(0)],
     ),
     // ---------------------------------------------------------------------------------------------------------
     // Clipboard, primary selection, drag and drop
-    both("wl_data_device_manager", &[forward("create_data_source"), forward("get_data_device")], &[]),
-    both(
+    lasting("wl_data_device_manager", &[forward("create_data_source"), forward("get_data_device")], &[]),
+    lasting(
         "wl_data_device",
         &[
             // Both: a dropped one is answered by `cancelled` of its source.
@@ -550,16 +564,17 @@ pub const TABLE: &[Block] = &[
         ],
         &[
             forward("data_offer"),
-            forward("enter").serial(0),
+            forward("enter").serial(0).until("leave"),
             forward("leave"),
             forward("motion").millis(0),
             forward("drop"),
             forward("selection"),
         ],
-    ),
-    both(
+    )
+    .farewell(&["selection"]),
+    lasting(
         "wl_data_source",
-        &[forward("offer"), destructor("destroy"), forward("set_actions")],
+        &[forward("offer").keep_all(), destructor("destroy"), forward("set_actions").keep("actions")],
         &[
             forward("target"),
             forward("send").fd(Fd::Pipe),
@@ -569,7 +584,7 @@ pub const TABLE: &[Block] = &[
             forward("action"),
         ],
     ),
-    both(
+    given(
         "wl_data_offer",
         &[
             one_shot("accept").serial(0),
@@ -580,36 +595,37 @@ pub const TABLE: &[Block] = &[
         ],
         &[forward("offer"), forward("source_actions"), forward("action")],
     ),
-    both(
+    lasting(
         "zwp_primary_selection_device_manager_v1",
         &[forward("create_source"), forward("get_device"), destructor("destroy")],
         &[],
     ),
-    both(
+    lasting(
         "zwp_primary_selection_device_v1",
         &[one_shot("set_selection").serial(1), destructor("destroy")],
         &[forward("data_offer"), forward("selection")],
-    ),
-    both(
+    )
+    .farewell(&["selection"]),
+    lasting(
         "zwp_primary_selection_source_v1",
-        &[forward("offer"), destructor("destroy")],
+        &[forward("offer").keep_all(), destructor("destroy")],
         &[forward("send").fd(Fd::Pipe), forward("cancelled")],
     ),
-    both(
+    given(
         "zwp_primary_selection_offer_v1",
         &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
         &[forward("offer")],
     ),
-    both("xdg_toplevel_drag_manager_v1", &[destructor("destroy"), forward("get_xdg_toplevel_drag")], &[]),
-    both("xdg_toplevel_drag_v1", &[destructor("destroy"), forward("attach").after(&[Arg(0)])], &[]),
+    lasting("xdg_toplevel_drag_manager_v1", &[destructor("destroy"), forward("get_xdg_toplevel_drag")], &[]),
+    brief("xdg_toplevel_drag_v1", &[destructor("destroy"), forward("attach").after(&[Arg(0)])], &[]),
     // ---------------------------------------------------------------------------------------------------------
     // Only for a session that allows it by name
-    both(
+    lasting(
         "zwlr_layer_shell_v1",
         &[forward("get_layer_surface").surface(Arg(1)).after(&[Arg(1)]), destructor("destroy")],
         &[],
     ),
-    both(
+    lasting(
         "zwlr_layer_surface_v1",
         &[
             state("set_size"),
@@ -624,18 +640,18 @@ pub const TABLE: &[Block] = &[
         ],
         &[forward("configure").serial(0), forward("closed")],
     ),
-    both("zwp_virtual_keyboard_manager_v1", &[forward("create_virtual_keyboard")], &[]),
-    both(
+    lasting("zwp_virtual_keyboard_manager_v1", &[forward("create_virtual_keyboard")], &[]),
+    lasting(
         "zwp_virtual_keyboard_v1",
         &[
-            forward("keymap").fd(Fd::Blob),
+            forward("keymap").fd(Fd::Blob).keep("keymap"),
             forward("key").millis(0),
             forward("modifiers"),
             destructor("destroy"),
         ],
         &[],
     ),
-    both(
+    lasting(
         "zwlr_virtual_pointer_manager_v1",
         &[
             forward("create_virtual_pointer"),
@@ -644,7 +660,7 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both(
+    lasting(
         "zwlr_virtual_pointer_v1",
         &[
             forward("motion").millis(0),
@@ -659,56 +675,66 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
-    both("zwlr_input_inhibit_manager_v1", &[forward("get_inhibitor")], &[]),
-    both("zwlr_input_inhibitor_v1", &[destructor("destroy")], &[]),
-    both(
+    lasting("zwlr_input_inhibit_manager_v1", &[forward("get_inhibitor")], &[]),
+    lasting("zwlr_input_inhibitor_v1", &[destructor("destroy")], &[]),
+    lasting(
         "zwlr_data_control_manager_v1",
         // The device's first selection is awaited by a `sync`, here and below.
         &[forward("create_data_source"), reply("get_data_device"), destructor("destroy")],
         &[],
     ),
-    both(
+    lasting(
         "zwlr_data_control_device_v1",
-        &[forward("set_selection"), destructor("destroy"), forward("set_primary_selection")],
+        &[
+            forward("set_selection").keep("selection"),
+            destructor("destroy"),
+            forward("set_primary_selection").keep("primary"),
+        ],
         &[forward("data_offer"), forward("selection"), forward("finished"), forward("primary_selection")],
-    ),
-    both(
+    )
+    .farewell(&["selection", "primary_selection"]),
+    lasting(
         "zwlr_data_control_source_v1",
-        &[forward("offer"), destructor("destroy")],
+        &[forward("offer").keep_all(), destructor("destroy")],
         &[forward("send").fd(Fd::Pipe), forward("cancelled")],
     ),
-    both(
+    given(
         "zwlr_data_control_offer_v1",
         &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
         &[forward("offer")],
     ),
-    both(
+    lasting(
         "ext_data_control_manager_v1",
         &[forward("create_data_source"), reply("get_data_device"), destructor("destroy")],
         &[],
     ),
-    both(
+    lasting(
         "ext_data_control_device_v1",
-        &[forward("set_selection"), destructor("destroy"), forward("set_primary_selection")],
+        &[
+            forward("set_selection").keep("selection"),
+            destructor("destroy"),
+            forward("set_primary_selection").keep("primary"),
+        ],
         &[forward("data_offer"), forward("selection"), forward("finished"), forward("primary_selection")],
-    ),
-    both(
+    )
+    .farewell(&["selection", "primary_selection"]),
+    lasting(
         "ext_data_control_source_v1",
-        &[forward("offer"), destructor("destroy")],
+        &[forward("offer").keep_all(), destructor("destroy")],
         &[forward("send").fd(Fd::Pipe), forward("cancelled")],
     ),
-    both(
+    given(
         "ext_data_control_offer_v1",
         &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
         &[forward("offer")],
     ),
-    both(
+    lasting(
         "zwlr_foreign_toplevel_manager_v1",
         &[reply("stop")],
         &[forward("toplevel"), destructor("finished")],
     )
     .greets(),
-    both(
+    given(
         "zwlr_foreign_toplevel_handle_v1",
         &[
             forward("set_maximized"),
@@ -732,36 +758,61 @@ pub const TABLE: &[Block] = &[
             forward("closed"),
             forward("parent"),
         ],
-    ),
-    both(
+    )
+    .farewell(&["closed"]),
+    lasting(
         "ext_foreign_toplevel_list_v1",
         &[reply("stop"), destructor("destroy")],
         &[forward("toplevel"), forward("finished")],
     )
     .greets(),
-    both(
+    given(
         "ext_foreign_toplevel_handle_v1",
         &[destructor("destroy")],
         &[forward("closed"), forward("done"), forward("title"), forward("app_id"), forward("identifier")],
-    ),
+    )
+    .farewell(&["closed"]),
 ];
 
 /// The rule for whatever has no row.
 pub const REFUSED: Rule = rule(Class::Refused, "");
 
-/// An interface whose objects both sides have.
-const fn both(interface: &'static str, requests: &'static [Rule], events: &'static [Rule]) -> Block {
-    Block { interface, home: Home::Both, greets: false, requests, events }
+/// An interface whose objects both sides have, and that are made again at another display.
+const fn lasting(interface: &'static str, requests: &'static [Rule], events: &'static [Rule]) -> Block {
+    block(interface, Again::Born, requests, events)
+}
+
+/// An interface whose objects both sides have, for something that another display knows nothing of.
+const fn brief(interface: &'static str, requests: &'static [Rule], events: &'static [Rule]) -> Block {
+    block(interface, Again::Over, requests, events)
+}
+
+/// An interface whose objects the compositor makes.
+const fn given(interface: &'static str, requests: &'static [Rule], events: &'static [Rule]) -> Block {
+    block(interface, Again::Given, requests, events)
 }
 
 /// An interface whose objects only the app side has.
 const fn app(interface: &'static str, requests: &'static [Rule], events: &'static [Rule]) -> Block {
-    Block { interface, home: Home::App, greets: false, requests, events }
+    Block { home: Home::App, ..block(interface, Again::Here, requests, events) }
+}
+
+const fn block(
+    interface: &'static str,
+    again: Again,
+    requests: &'static [Rule],
+    events: &'static [Rule],
+) -> Block {
+    Block { interface, home: Home::Both, again, farewell: &[], greets: false, requests, events }
 }
 
 impl Block {
     const fn greets(self) -> Self {
         Self { greets: true, ..self }
+    }
+
+    const fn farewell(self, events: &'static [&'static str]) -> Self {
+        Self { farewell: events, ..self }
     }
 }
 
@@ -820,6 +871,8 @@ const fn rule(class: Class, name: &'static str) -> Rule {
         surface: None,
         after: &[],
         keep: Keep::Nothing,
+        keeper: This,
+        until: None,
     }
 }
 
@@ -859,5 +912,13 @@ impl Rule {
 
     const fn keep_all(self) -> Self {
         Self { keep: Keep::All, ..self }
+    }
+
+    const fn keeper(self, subject: Subject) -> Self {
+        Self { keeper: subject, ..self }
+    }
+
+    const fn until(self, event: &'static str) -> Self {
+        Self { until: Some(event), ..self }
     }
 }

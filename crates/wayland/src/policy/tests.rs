@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use wayland_backend::protocol::{ArgumentType, Interface, MessageDesc};
+use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
 
 use super::*;
 use crate::tables::{self, GLOBALS};
@@ -283,7 +283,68 @@ fn objects_with_state_in_units_end_behind_their_surfaces_commits() {
 fn what_is_kept_is_a_request_without_serial_or_pipe() {
     for row in rows().iter().filter(|row| row.rule.keep != Keep::Nothing) {
         assert!(row.is_request && matches!(row.rule.class, Class::Forward | Class::Reply), "{}", row.name());
-        assert!(row.rule.serial.is_none() && row.rule.fd.is_none(), "{}", row.name());
+        assert!(row.rule.serial.is_none() && matches!(row.rule.fd, None | Some(Fd::Blob)), "{}", row.name());
+        if let Subject::Arg(index) = row.rule.keeper {
+            assert!(row.interface_of(index).is_some_and(|keeper| again(keeper.name) == Again::Born));
+        }
+        assert_eq!(again(row.interface.name), Again::Born, "{}", row.name());
+    }
+}
+
+/// Every interface has a rule for another display, or there would be no block of its name; here it must be the right one.
+#[test]
+fn objects_last_unless_the_compositor_made_them() {
+    let globals: HashSet<_> = GLOBALS.iter().map(|global| global.name()).collect();
+    for block in table::TABLE {
+        let made_by = |requests| {
+            let rows = rows().into_iter().filter(move |row| row.is_request == requests);
+            rows.filter_map(|row| row.creates()).any(|child| child.name == block.interface)
+        };
+        let given = made_by(false) && !made_by(true) && !globals.contains(block.interface);
+        assert_eq!(block.again == Again::Given, given, "{}", block.interface);
+        assert_eq!(block.again == Again::Here, block.home == Home::App, "{}", block.interface);
+        assert!(block.again != Again::Over || !globals.contains(block.interface), "{}", block.interface);
+    }
+    let over: Vec<_> = table::TABLE.iter().filter(|b| b.again == Again::Over).map(|b| b.interface).collect();
+    let expected = [
+        "wl_callback",
+        "xdg_popup",
+        "zxdg_exported_v2",
+        "zxdg_imported_v2",
+        "xdg_activation_token_v1",
+        "xdg_toplevel_drag_v1",
+    ];
+    assert_eq!(over, expected, "what is over must be something that no other display could know");
+}
+
+#[test]
+fn what_a_gone_display_says_can_be_made_up() {
+    for block in table::TABLE {
+        let interface = tables::interface(block.interface).unwrap();
+        for name in block.farewell {
+            let event = &interface.events[usize::from(tables::event_opcode(interface, name).unwrap())];
+            let null = |kind: &ArgumentType| matches!(kind, ArgumentType::Object(AllowNull::Yes));
+            assert!(event.signature.iter().all(null), "{}.{name}", block.interface);
+        }
+    }
+    for row in rows().iter().filter(|row| row.rule.until.is_some()) {
+        assert!(!row.is_request, "{}", row.name());
+        let end = row.rule.until.unwrap();
+        let opcode = tables::event_opcode(row.interface, end).unwrap();
+        let desc = &row.interface.events[usize::from(opcode)];
+        // The object is the one of the beginning, the serial and the time are the newest, a number says "cancelled".
+        for (kind, index) in desc.signature.iter().zip(0u8..) {
+            let rule = event(row.interface.name, opcode);
+            let known = match kind {
+                ArgumentType::Uint => rule.serial == Some(index) || rule.time == Some(Time::Millis(index)),
+                ArgumentType::Object(_) => {
+                    row.message.arg_interfaces.iter().any(|begun| begun.name == desc.arg_interfaces[0].name)
+                }
+                ArgumentType::Int => end == "end",
+                _ => false,
+            };
+            assert!(known, "{}.{end}", row.interface.name);
+        }
     }
 }
 
