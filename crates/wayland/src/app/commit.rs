@@ -9,13 +9,15 @@ use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
 use wayferry_pixels::{Content, Draft, Rect, Region};
 
 use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
-use crate::trace::Stage;
+use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
 use super::object::Data;
 use super::request::Call;
 use super::shm::{Buffer, ReadError};
-use super::surface::{Attach, Change, DamageRect, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Surface, Unsent};
+use super::surface::{
+    Attach, Change, DamageRect, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Stage, Surface, Unsent,
+};
 use super::{Connection, Fault};
 
 /// `wl_shm.error.invalid_fd`: the memory is not what the program said.
@@ -34,10 +36,23 @@ impl Connection {
             return self.cache(id, unsent);
         }
         let unsent = self.with_children(id, unsent);
-        let Some(surface) = self.surfaces.get(&id) else { return Ok(()) };
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         // Never coalesced across: map, unmap, and commits before there is content.
         let barrier = !was_mapped || !surface.mapped();
-        if !was_mapped && !surface.mapped() && surface.role == Role::Configured {
+        let window = surface.role == Role::Configured;
+        let initial = !was_mapped && !surface.mapped() && window;
+        surface.initial = window && (initial || surface.mapped());
+        match surface.stage {
+            // The program has seen what this display wants.
+            Stage::Decided if unsent.state.acknowledges() => self.show_window(id, None)?,
+            Stage::Awaited | Stage::Decided => return self.join(id, unsent),
+            Stage::Idle => surface.stage = Stage::Shown,
+            Stage::Shown | Stage::Over => {}
+        }
+        if self.is_away(id) {
+            return self.join(id, unsent);
+        }
+        if initial {
             self.sync.owe();
         }
         if barrier {
@@ -47,9 +62,16 @@ impl Connection {
         if barrier { self.leave(id) } else { Ok(()) }
     }
 
+    /// Whether commits of a surface go nowhere: what they bring is kept for another display.
+    pub(super) fn is_away(&self, id: u32) -> bool {
+        !self.attached || self.surfaces.get(&id).is_some_and(|surface| surface.stage == Stage::Over)
+    }
+
     /// Takes over the pending state: geometry, pixels, buffers.
     fn absorb_pending(&mut self, id: u32, pending: Pending) -> Result<Unsent, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Unsent::default()) };
+        let mut state = std::mem::take(&mut surface.again);
+        state.merge(pending.state).map_err(Fault::TooMuch)?;
         let before = (surface.scale, surface.transform, surface.crop, surface.destination);
         surface.scale = pending.scale.unwrap_or(surface.scale);
         surface.transform = pending.transform.unwrap_or(surface.transform);
@@ -57,9 +79,9 @@ impl Connection {
         surface.destination = pending.destination.unwrap_or(surface.destination);
         let reshaped = before != (surface.scale, surface.transform, surface.crop, surface.destination);
         let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
-        let change = self.attach(id, pending.attach, &damage, pending.waits)?;
+        let change = self.take_content(id, pending.attach, &damage, pending.waits)?;
         Ok(Unsent {
-            state: pending.state,
+            state,
             change,
             offset: pending.offset,
             frames: pending.frames,
@@ -68,7 +90,13 @@ impl Connection {
         })
     }
 
-    fn attach(&mut self, id: u32, attach: Attach, damage: &Damage, waits: bool) -> Result<Change, Fault> {
+    fn take_content(
+        &mut self,
+        id: u32,
+        attach: Attach,
+        damage: &Damage,
+        waits: bool,
+    ) -> Result<Change, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Change::Keep) };
         match attach {
             Attach::Keep => Ok(Change::Keep),
@@ -85,8 +113,8 @@ impl Connection {
                 let begun = self.config.probe.begin();
                 let bytes = absorb(surface, id, &buffer, damage)
                     .map_err(|error| Fault::app(buffer_id, SHM_INVALID_FD, error.to_string()))?;
-                self.config.probe.end(begun, Stage::Capture, (surface.wire, surface.updates + 1), bytes);
-                if waits {
+                self.config.probe.end(begun, Work::Capture, (surface.wire, surface.updates + 1), bytes);
+                if waits && self.attached {
                     surface.held_buffers.push(buffer_id);
                     Ok(Change::New)
                 } else {
@@ -118,7 +146,7 @@ impl Connection {
     }
 
     /// Puts the cached commits of synchronised children in front of their parent's commit.
-    fn with_children(&mut self, id: u32, mut unsent: Unsent) -> Unsent {
+    pub(super) fn with_children(&mut self, id: u32, mut unsent: Unsent) -> Unsent {
         let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
         for child in children {
             if let Some(cached) = self.surfaces.get_mut(&child).and_then(|surface| surface.cached.take()) {
@@ -128,7 +156,11 @@ impl Connection {
         unsent
     }
 
-    fn join(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
+    pub(super) fn join(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
+        self.remember(id, &unsent)?;
+        if self.is_away(id) {
+            return self.settle_unsent(id, unsent);
+        }
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let discarded = match &mut surface.unsent {
@@ -201,6 +233,7 @@ impl Connection {
             return Err(Fault::TooMuch("subsurfaces of one surface"));
         }
         above.children.push(child);
+        above.committed.adopt(parent, child);
         Ok(())
     }
 
@@ -247,6 +280,7 @@ impl Connection {
         surface.sync = false;
         if let Some(parent) = surface.parent.take().and_then(|parent| self.surfaces.get_mut(&parent)) {
             parent.children.retain(|id| *id != child);
+            parent.committed.orphan(child);
         }
         cached.map_or(Ok(()), |cached| self.give_up(cached))?;
         self.release_cached(child)
@@ -270,6 +304,7 @@ impl Connection {
         }
         if let Some(parent) = surface.parent.and_then(|parent| self.surfaces.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
+            parent.committed.orphan(id);
         }
         let mut frames = surface.frames;
         let mut feedback: Vec<u32> = surface.feedback.into_iter().map(|(_, id)| id).collect();

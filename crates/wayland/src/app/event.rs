@@ -132,11 +132,22 @@ impl Connection {
         }
         let name = (interface.name, desc.name);
         self.focus.on_event(id, name, &event.args);
+        let serial = rule.serial.and_then(|index| event.args.get(usize::from(index)).cloned());
         let opcode = event.opcode;
-        let args = self.localise(interface, version, desc, rule, event)?;
+        let mut args = self.localise(interface, version, desc, rule, event)?;
+        self.note_event(id, name, &mut args);
+        self.told.on_event(id, interface, opcode, &args);
         self.emit_raw(id, opcode, args)?;
-        if name == ("wl_callback", "done") {
-            self.sync.on_done(id);
+        match (name, serial) {
+            (("wl_callback", "done"), _) => self.sync.on_done(id),
+            (("xdg_surface" | "zwlr_layer_surface_v1", "configure"), Some(WireArg::Uint(serial))) => {
+                self.on_configure(id, serial)?;
+            }
+            (
+                ("wl_keyboard", "enter" | "key") | ("wl_pointer", "button") | ("wl_touch", "down"),
+                Some(WireArg::Uint(serial)),
+            ) => self.select_again(serial),
+            _ => {}
         }
         Ok(())
     }
@@ -253,9 +264,7 @@ impl Connection {
         else {
             return Err(Fault::Peer(format!("a new object {} that cannot be", wire.0)));
         };
-        let mut object = Object::new(interface, version);
-        object.wire = Some(wire);
-        self.objects.add_server(object).map_err(|error| match error {
+        self.objects.add_server(Object::there(interface, version, wire)).map_err(|error| match error {
             AddError::TooMany => Fault::TooMuch("objects of one program"),
             AddError::BadId => Fault::Peer("an object id in use".to_owned()),
         })
@@ -264,7 +273,7 @@ impl Connection {
     /// A pipe whose writing end the program gets; what it writes goes to the display side.
     fn outgoing_pipe(&mut self, pipe: u64) -> Result<OwnedFd, Fault> {
         let (read, write) = new_pipe()?;
-        self.actions.push_back(Action::PipeOut { pipe, fd: read });
+        self.act(Action::PipeOut { pipe, fd: read });
         Ok(write)
     }
 

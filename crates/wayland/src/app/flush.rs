@@ -17,7 +17,7 @@ use crate::message::ToDisplay;
 use crate::wire::Arg;
 
 use super::making::Payer;
-use super::surface::{Change, Surface, Unsent};
+use super::surface::{Change, Stage, Surface, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -113,6 +113,10 @@ impl Connection {
     /// the next.
     pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, take_back: &mut TakeBack<'_>) {
         self.now = now;
+        if !self.attached {
+            // Frame callbacks are answered by time alone.
+            return;
+        }
         self.credit = *credit;
         if self.goes_on(turn) {
             let step = self.go_on(self.room());
@@ -283,10 +287,11 @@ impl Connection {
             return None;
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
-        if self.broke && surface.last_bytes > SMALL && surface.visible {
+        if self.attached && self.broke && surface.last_bytes > SMALL && surface.visible {
             return None;
         }
-        let period = if surface.visible { self.period() } else { HIDDEN_PERIOD };
+        let seen = self.attached && surface.visible && surface.stage != Stage::Over;
+        let period = if seen { self.period() } else { HIDDEN_PERIOD };
         Some(surface.last_frame.map_or(Time::ZERO, |last| last + period))
     }
 
@@ -382,7 +387,14 @@ impl Connection {
 
     /// Begins to send the waiting commit of `id`, if there is one; about `room` pixels are encoded now.
     fn send_unit(&mut self, id: u32, payer: Payer, room: u64) -> Result<(), Fault> {
-        match self.surfaces.get_mut(&id).and_then(|surface| surface.unsent.take()) {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        match surface.stage {
+            Stage::Awaited | Stage::Decided => return Ok(()),
+            // Order demands it: the surface gets a role.
+            Stage::Idle => surface.stage = Stage::Shown,
+            Stage::Shown | Stage::Over => {}
+        }
+        match surface.unsent.take() {
             Some(unsent) => self.begin_unit(id, unsent, payer, room),
             None => Ok(()),
         }

@@ -43,6 +43,11 @@ impl Focus {
         self.0.remove(&device);
     }
 
+    /// The display is gone.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Whether some device is in a surface of the program.
     pub(crate) fn is_anywhere(&self) -> bool {
         !self.0.is_empty()

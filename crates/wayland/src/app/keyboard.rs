@@ -27,10 +27,12 @@ const MAX_KEYS: usize = 64;
 /// One `wl_keyboard` of the program.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
-    /// Registry name of its seat at the compositor.
-    pub(crate) seat: Option<u32>,
+    /// Registry name of its seat towards the program.
+    pub(crate) seat: u32,
     /// The keymap that the program has.
     pub(crate) keymap: Option<u128>,
+    /// Rate and delay of key repeat that the program has.
+    pub(crate) repeat: Option<(i32, i32)>,
     pressed: BTreeSet<u32>,
     /// Released here; the real releases are still to come.
     swallow: BTreeSet<u32>,
@@ -39,10 +41,11 @@ pub(crate) struct Keyboard {
 }
 
 impl Keyboard {
-    pub(crate) fn new(seat: Option<u32>) -> Self {
+    pub(crate) fn new(seat: u32) -> Self {
         Self {
             seat,
             keymap: None,
+            repeat: None,
             pressed: BTreeSet::new(),
             swallow: BTreeSet::new(),
             heard: None,
@@ -75,6 +78,14 @@ impl Keyboard {
         self.heard(now);
         self.pressed.clear();
         self.swallow.clear();
+    }
+
+    /// The display is gone: the keys to release, with the serial to use.
+    pub(crate) fn part(&mut self) -> (u32, Vec<u32>) {
+        let keys = std::mem::take(&mut self.pressed);
+        self.swallow.clear();
+        self.heard = None;
+        (self.serial, keys.into_iter().collect())
     }
 
     pub(crate) fn next_timeout(&self, patience: Duration) -> Option<Time> {
@@ -111,7 +122,7 @@ mod tests {
 
     #[test]
     fn silence_releases_and_swallows_the_real_release() {
-        let mut keyboard = Keyboard::new(None);
+        let mut keyboard = Keyboard::new(0);
         assert!(keyboard.key(at(0), 5, 30, true));
         assert_eq!(keyboard.on_timeout(at(249), SILENCE), (5, vec![]));
         assert_eq!(keyboard.on_timeout(at(250), SILENCE), (5, vec![30]));
@@ -124,7 +135,7 @@ mod tests {
     #[test]
     fn a_retransmission_is_no_silence() {
         let patience = patience(Duration::from_millis(200));
-        let mut keyboard = Keyboard::new(None);
+        let mut keyboard = Keyboard::new(0);
         keyboard.key(at(0), 5, 30, true);
         assert!(keyboard.on_timeout(at(549), patience).1.is_empty());
         assert_eq!(keyboard.on_timeout(at(550), patience).1, [30]);
@@ -132,7 +143,7 @@ mod tests {
 
     #[test]
     fn heartbeats_keep_keys_down() {
-        let mut keyboard = Keyboard::new(None);
+        let mut keyboard = Keyboard::new(0);
         keyboard.key(at(0), 5, 30, true);
         for ms in (100..1000).step_by(100) {
             keyboard.heard(at(ms));
@@ -142,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_new_focus_starts_clean() {
-        let mut keyboard = Keyboard::new(None);
+        let mut keyboard = Keyboard::new(0);
         keyboard.key(at(0), 5, 30, true);
         keyboard.on_timeout(at(300), SILENCE);
         keyboard.focus_changed(at(400));

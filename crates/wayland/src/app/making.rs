@@ -280,8 +280,8 @@ impl Connection {
         surface.frames.extend(unsent.frames);
         let feedback = !unsent.feedback.is_empty();
         surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
-        let state = unsent.state.into_requests();
-        let surface = surface.wire;
+        let (surface, state) = (surface.wire, unsent.state.into_requests());
+        let state = state.into_iter().filter_map(|request| self.addressed(request)).collect();
         Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
     }
 }

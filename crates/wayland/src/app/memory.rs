@@ -79,12 +79,6 @@ impl Connection {
         }
     }
 
-    fn set_data(&mut self, id: u32, data: Data) {
-        if let Some(object) = self.objects.of_mut(id) {
-            object.data = data;
-        }
-    }
-
     /// A pool's new size, counted against the limit.
     fn pool_size(&mut self, id: u32, size: i32, old: u64) -> Result<u64, Fault> {
         let size = u64::try_from(size).ok().filter(|size| *size > 0);

@@ -19,40 +19,54 @@
 //! | `stub` | answers for what the attached compositor lacks |
 //! | `event` | events of the compositor on their way to the program |
 //! | `keyboard` | keys that must not stay down when the link falls silent |
+//! | `away` | a program without a display |
+//! | `birth`, `keep`, `committed` | what is kept for another display |
+//! | `told`, `clipboard` | what ends with a display, and what is offered again |
+//! | `slots` | outputs and seats as the program knows them |
+//! | `replay` | a new display |
 //!
 //! Invariant: nothing that the program sends can end more than this connection.
 
+mod away;
 mod better;
+mod birth;
+mod clipboard;
 mod commit;
+mod committed;
 mod desk;
 mod event;
 mod films;
 mod flush;
 mod focus;
+mod keep;
 mod keyboard;
 mod making;
 mod memory;
 mod object;
 mod registry;
+mod replay;
 mod request;
 mod serial;
 mod shm;
+mod slots;
 mod stub;
 mod surface;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use better::Fidelity;
 pub use flush::{Credit, TakeBack, Turn};
+pub use keep::Kept;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use wayferry_pixels::{Compression, Encoder};
 use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 
 use crate::action::{Action, End};
-use crate::blob::Kept;
+use crate::blob;
 use crate::codec;
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::snapshot::Snapshot;
@@ -140,7 +154,9 @@ pub(crate) mod error_code {
 #[derive(Debug)]
 pub struct Connection {
     config: Config,
+    /// Of the display that is attached, or was last.
     desk: Rc<Desk>,
+    attached: bool,
     now: Time,
     input: InBuffer,
     output: OutBuffer,
@@ -155,11 +171,23 @@ pub struct Connection {
     /// The commit whose pixels are being encoded.
     making: Option<Making>,
     actions: VecDeque<Action>,
-    blobs: Kept,
+    blobs: blob::Kept,
     waiting_events: VecDeque<ToApp>,
     sync: registry::Sync,
     ping: registry::Ping,
     serials: serial::Serials,
+    slots: slots::Slots,
+    told: told::Told,
+    clipboard: clipboard::Clipboard,
+    graves: birth::Graves,
+    /// Of these, what the display has while it is being told of the rest.
+    ghosts: BTreeSet<WireId>,
+    /// The content that the request at hand names.
+    stocked: Option<(u128, Rc<[u8]>)>,
+    /// Requests that were kept so far.
+    age: u64,
+    /// Bytes that were kept since they were last counted.
+    grown: usize,
     next_pipe: u64,
     pool_bytes: u64,
     /// Content handed over beyond the budget because order demanded it.
@@ -179,18 +207,21 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A fresh connection of a program to the display described by `desk`.
+    /// A fresh connection of a program to the display described by `desk`. Without a display, [`Self::detach`] it at once;
+    /// `desk` then is the last one, or the default.
     ///
     /// # Panics
     /// Never: `wl_display` is in the tables of the Wayland crates.
     pub fn new(config: Config, desk: &Rc<Desk>) -> Self {
         let display = tables::interface("wl_display").expect("wl_display is in the core protocol");
-        let offers = registry::offers(&config, &desk.snapshot);
+        let slots = slots::Slots::new(&desk.snapshot);
+        let offers = registry::offers(&config, &desk.snapshot, &slots);
         Self {
             encoder: Encoder::new(config.compression).with_threads(config.threads),
             codec: codec::Maker::new(config.threads > 1),
             config,
             desk: Rc::clone(desk),
+            attached: true,
             now: Time::ZERO,
             input: InBuffer::new(),
             output: OutBuffer::new(MAX_WAITING_OUT),
@@ -201,11 +232,19 @@ impl Connection {
             keyboards: HashMap::new(),
             focus: focus::Focus::default(),
             actions: VecDeque::new(),
-            blobs: Kept::default(),
+            blobs: blob::Kept::default(),
             waiting_events: VecDeque::new(),
             sync: registry::Sync::default(),
             ping: registry::Ping::default(),
             serials: serial::Serials::default(),
+            slots,
+            told: told::Told::default(),
+            clipboard: clipboard::Clipboard::default(),
+            graves: birth::Graves::default(),
+            ghosts: BTreeSet::new(),
+            stocked: None,
+            age: 0,
+            grown: 0,
             next_pipe: 2,
             pool_bytes: 0,
             debt: 0,
@@ -260,10 +299,10 @@ impl Connection {
         self.making.is_some()
     }
 
-    /// Handles one message of the display side.
+    /// Handles one message of the display side; without one there are none.
     pub fn on_message(&mut self, now: Time, bytes: &[u8]) {
         self.now = now;
-        if self.end.is_some() {
+        if self.end.is_some() || !self.attached {
             return;
         }
         let step = match ToApp::decode(bytes) {
@@ -281,12 +320,17 @@ impl Connection {
         self.settle(step);
     }
 
-    /// Takes a new state of the display: tells the program what differs.
+    /// Takes a new state of the display that is attached: tells the program what differs.
     pub fn on_desk(&mut self, now: Time, desk: &Rc<Desk>) {
         self.now = now;
+        if !self.attached {
+            return;
+        }
+        let known = self.known();
         let old = std::mem::replace(&mut self.desk, Rc::clone(desk));
         if self.end.is_none() && old.snapshot != desk.snapshot {
-            let step = self.update_desk(&old.snapshot);
+            self.slots.follow(&self.desk.snapshot);
+            let step = self.update_offers().and_then(|()| self.update_desk(&known));
             self.settle(step);
         }
     }
@@ -336,6 +380,9 @@ impl Connection {
 
     /// Queues a message for the display side.
     fn send(&mut self, message: &ToDisplay) {
+        if !self.attached {
+            return;
+        }
         let bytes = message.encode();
         if bytes.len() > MAX_MESSAGE {
             return self.settle(Err(Fault::TooMuch("bytes of one commit")));

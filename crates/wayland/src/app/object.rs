@@ -11,6 +11,7 @@ use wayland_backend::protocol::Interface;
 use crate::message::WireId;
 use crate::value::{Positioner, RegionOp};
 
+use super::birth::Past;
 use super::shm::{Buffer, Pool};
 
 /// Objects that one program may have at once.
@@ -27,16 +28,34 @@ pub(crate) enum Data {
     Positioner(Positioner),
     Pool(Rc<Pool>),
     Buffer(Rc<Buffer>),
-    /// Registry name at the compositor.
+    /// Registry name towards the program.
     Output(u32),
-    /// Registry name of the output that it describes.
+    /// The same of the output that it describes.
     XdgOutput(u32),
-    /// Registry name at the compositor; `None` for the stub.
-    Seat(Option<u32>),
+    /// Registry name towards the program.
+    Seat(u32),
     /// The child and the parent of a `wl_subsurface`.
     Subsurface {
         parent: u32,
     },
+    /// Of an `xdg_toplevel`: what the display wanted last.
+    Toplevel(Wanted),
+    /// Of a `zwp_text_input_v3`: how often the program committed it, and how often before this display.
+    TextInput {
+        commits: u32,
+        before: u32,
+    },
+    /// Of an `xdg_activation_token_v1`: `done` is owed.
+    Token,
+}
+
+/// A window as the display last configured it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Wanted {
+    /// Width and height; 0 leaves it to the program.
+    pub(crate) size: (i32, i32),
+    pub(crate) maximized: bool,
+    pub(crate) fullscreen: bool,
 }
 
 /// One object of the program.
@@ -44,18 +63,29 @@ pub(crate) enum Data {
 pub(crate) struct Object {
     pub(crate) interface: &'static Interface,
     pub(crate) version: u32,
-    /// Its name between the halves, if the display side has it too.
+    /// Its name between the halves, the same at every display; later objects have higher names. `None` for what displays
+    /// never have.
+    pub(crate) name: Option<WireId>,
+    /// That name, if the attached display side has the object.
     pub(crate) wire: Option<WireId>,
     /// The surface that it belongs to, if it belongs to one.
     pub(crate) surface: Option<u32>,
     pub(crate) data: Data,
+    /// What another display must be told to have it too.
+    pub(crate) past: Past,
     /// False once the program has destroyed it.
     pub(crate) alive: bool,
 }
 
 impl Object {
     pub(crate) fn new(interface: &'static Interface, version: u32) -> Self {
-        Self { interface, version, wire: None, surface: None, data: Data::Plain, alive: true }
+        let (name, surface, past) = (None, None, Past::default());
+        Self { interface, version, name, wire: None, surface, data: Data::Plain, past, alive: true }
+    }
+
+    /// One that the attached display side has by that name.
+    pub(crate) fn there(interface: &'static Interface, version: u32, name: WireId) -> Self {
+        Self { name: Some(name), wire: Some(name), ..Self::new(interface, version) }
     }
 }
 
@@ -64,7 +94,7 @@ impl Object {
 pub(crate) struct Objects {
     client: Vec<Option<Object>>,
     server: Vec<Option<Object>>,
-    by_wire: HashMap<WireId, u32>,
+    by_name: HashMap<WireId, u32>,
     next_wire: WireId,
     count: usize,
 }
@@ -81,11 +111,11 @@ pub(crate) enum AddError {
 impl Objects {
     /// A table that holds only `display` as object 1.
     pub(crate) fn new(mut display: Object) -> Self {
-        display.wire = Some(WireId::DISPLAY);
+        (display.name, display.wire) = (Some(WireId::DISPLAY), Some(WireId::DISPLAY));
         Self {
             client: vec![None, Some(display)],
             server: Vec::new(),
-            by_wire: HashMap::from([(WireId::DISPLAY, 1)]),
+            by_name: HashMap::from([(WireId::DISPLAY, 1)]),
             next_wire: WireId::FIRST_APP,
             count: 1,
         }
@@ -110,8 +140,14 @@ impl Objects {
         self.of(id).filter(|object| object.alive)
     }
 
+    /// The object that the attached display side has by that name.
     pub(crate) fn by_wire(&self, wire: WireId) -> Option<u32> {
-        self.by_wire.get(&wire).copied()
+        self.by_name(wire).filter(|id| self.of(*id).is_some_and(|object| object.wire == Some(wire)))
+    }
+
+    /// The object of that name, wherever it is.
+    pub(crate) fn by_name(&self, name: WireId) -> Option<u32> {
+        self.by_name.get(&name).copied()
     }
 
     /// A fresh name for an object that both sides will have.
@@ -121,12 +157,21 @@ impl Objects {
         wire
     }
 
-    /// Gives an object a name between the halves.
+    /// The display side has the object from now on, by that name.
     pub(crate) fn set_wire(&mut self, id: u32, wire: WireId) {
         if let Some(object) = self.of_mut(id) {
-            object.wire = Some(wire);
-            self.by_wire.insert(wire, id);
+            (object.name, object.wire) = (Some(wire), Some(wire));
+            self.by_name.insert(wire, id);
         }
+    }
+
+    /// No display side has any object but `wl_display`; names that it gave away itself are void.
+    pub(crate) fn part(&mut self) {
+        for object in self.client.iter_mut().skip(2).chain(&mut self.server).flatten() {
+            object.wire = None;
+            object.name = object.name.filter(|name| name.is_app());
+        }
+        self.by_name.retain(|name, _| name.is_app());
     }
 
     /// Adds an object that the program named.
@@ -137,7 +182,7 @@ impl Objects {
             return Err(AddError::BadId);
         }
         self.count_one()?;
-        self.index_wire(id, &object);
+        self.index_name(id, &object);
         if index == self.client.len() {
             self.client.push(Some(object));
         } else {
@@ -151,7 +196,7 @@ impl Objects {
         self.count_one()?;
         let index = self.server.iter().position(Option::is_none).unwrap_or(self.server.len());
         let id = SERVER_IDS + u32::try_from(index).map_err(|_| AddError::TooMany)?;
-        self.index_wire(id, &object);
+        self.index_name(id, &object);
         if index == self.server.len() {
             self.server.push(Some(object));
         } else {
@@ -168,8 +213,8 @@ impl Objects {
         };
         let object = slot.take()?;
         self.count -= 1;
-        if let Some(wire) = object.wire {
-            self.by_wire.remove(&wire);
+        if let Some(name) = object.name {
+            self.by_name.remove(&name);
         }
         Some(object)
     }
@@ -180,6 +225,14 @@ impl Objects {
         client
             .chain(self.server.iter().zip(SERVER_IDS..))
             .filter_map(|(slot, id)| slot.as_ref().map(|object| (id, object)))
+    }
+
+    /// As [`Self::iter`].
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Object)> {
+        let client = self.client.iter_mut().zip(0u32..);
+        client
+            .chain(self.server.iter_mut().zip(SERVER_IDS..))
+            .filter_map(|(slot, id)| slot.as_mut().map(|object| (id, object)))
     }
 
     /// Ids of the living objects of an interface.
@@ -196,9 +249,9 @@ impl Objects {
         Ok(())
     }
 
-    fn index_wire(&mut self, id: u32, object: &Object) {
-        if let Some(wire) = object.wire {
-            self.by_wire.insert(wire, id);
+    fn index_name(&mut self, id: u32, object: &Object) {
+        if let Some(name) = object.name {
+            self.by_name.insert(name, id);
         }
     }
 }

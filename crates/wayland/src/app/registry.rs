@@ -9,12 +9,14 @@ use std::time::Duration;
 use wayferry_proto::Time;
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};
-use crate::policy;
+use crate::policy::{self, Home};
 use crate::snapshot::Snapshot;
 use crate::tables::{self, Access, Missing, Stub};
 use crate::wire::Arg;
 
+use super::birth::Message;
 use super::object::{Data, Object};
+use super::slots::{Slot, Slots};
 use super::{Config, Connection, Fault, error_code};
 
 /// One line of the registry that the program sees.
@@ -28,16 +30,14 @@ pub(crate) struct Offer {
     pub(crate) global: Option<u32>,
 }
 
-/// Registry names of the fixed globals start here, those of outputs and seats behind them.
+/// Registry names of the fixed globals start here, those of outputs and seats are far behind.
 const FIRST_FIXED: u32 = 1;
-const FIRST_OUTPUT: u32 = 1 << 30;
-const FIRST_SEAT: u32 = 2 << 30;
 
 /// A registry name that no compositor gives: the display side is to stand in for it.
 const NO_GLOBAL: u32 = 0;
 
 /// The registry for a program, given what the compositor has.
-pub(crate) fn offers(config: &Config, snapshot: &Snapshot) -> Vec<Offer> {
+pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (global, name) in tables::GLOBALS.iter().zip(FIRST_FIXED..) {
         let interface = global.name();
@@ -63,29 +63,15 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot) -> Vec<Offer> {
         }
         offers.push(Offer { name, interface, version: global.version, global: real });
     }
-    offers.extend(outputs(snapshot));
-    offers.extend(seats(snapshot));
+    let named = |interface, slots: &[Slot]| {
+        let version = tables::version_cap(interface);
+        let offer = move |slot: Slot| Offer { name: slot.name, interface, version, global: slot.global };
+        slots.iter().copied().map(offer).collect::<Vec<_>>()
+    };
+    offers.extend(named("wl_output", slots.outputs()));
+    // Programs insist on a seat; one without a global has no devices.
+    offers.extend(named("wl_seat", slots.seats()));
     offers
-}
-
-fn outputs(snapshot: &Snapshot) -> impl Iterator<Item = Offer> {
-    let version = tables::version_cap("wl_output");
-    snapshot.outputs.iter().map(move |output| Offer {
-        name: FIRST_OUTPUT + output.global,
-        interface: "wl_output",
-        version,
-        global: Some(output.global),
-    })
-}
-
-fn seats(snapshot: &Snapshot) -> Vec<Offer> {
-    let version = tables::version_cap("wl_seat");
-    let offer = |name, global| Offer { name, interface: "wl_seat", version, global };
-    if snapshot.seats.is_empty() {
-        // Programs insist on a seat; this one has no devices.
-        return vec![offer(FIRST_SEAT - 1, None)];
-    }
-    snapshot.seats.iter().map(|seat| offer(FIRST_SEAT + seat.global, Some(seat.global))).collect()
 }
 
 /// Which of the program's `sync`s had to be forwarded.
@@ -107,6 +93,11 @@ impl Sync {
 
     fn may_answer_here(&self) -> bool {
         self.waiting.is_empty() && self.answered == self.owed
+    }
+
+    /// The display is gone: the callbacks that it has not answered.
+    pub(crate) fn part(&mut self) -> Vec<u32> {
+        std::mem::take(self).waiting.into_iter().map(|(callback, _)| callback).collect()
     }
 
     /// The compositor answered the callback `id`, if it was a forwarded one.
@@ -134,6 +125,11 @@ const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Ping {
+    /// Whether the program has left a ping unanswered for too long.
+    pub(crate) fn hangs(&self) -> bool {
+        self.hangs
+    }
+
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         match (self.sent, self.hangs) {
             (Some(sent), false) => Some(sent + PING_PATIENCE),
@@ -183,21 +179,24 @@ impl Connection {
         let table = tables::interface(offer.interface)
             .ok_or_else(|| Fault::app(registry, error_code::IMPLEMENTATION, "no table for this interface"))?;
         let mut object = Object::new(table, *version);
-        if let Some(global) = offer.global {
-            object.wire = Some(self.objects.allocate_wire());
-            match offer.interface {
-                "wl_output" => object.data = Data::Output(global),
-                "wl_seat" => object.data = Data::Seat(Some(global)),
-                _ => {}
-            }
-        } else if offer.interface == "wl_seat" {
-            object.data = Data::Seat(None);
+        match offer.interface {
+            "wl_output" => object.data = Data::Output(*name),
+            "wl_seat" => object.data = Data::Seat(*name),
+            _ => {}
+        }
+        let global = offer.global.filter(|_| self.attached);
+        let (interface, version) = (offer.interface.to_owned(), *version);
+        if policy::home(offer.interface) == Home::Both {
+            let wire = self.objects.allocate_wire();
+            let birth = ToDisplay::Bind { global: *name, interface: interface.clone(), version, id: wire };
+            object.past.birth = Some(Message::new(&birth));
+            (object.name, object.wire) = (Some(wire), global.map(|_| wire));
         }
         let wire = object.wire;
+        self.grow(object.past.bytes())?;
         self.add_object(*id, object)?;
-        if let (Some(wire), Some(global)) = (wire, offer.global) {
-            let interface = offer.interface.to_owned();
-            self.send(&ToDisplay::Bind { global, interface, version: *version, id: wire });
+        if let (Some(wire), Some(global)) = (wire, global) {
+            self.send(&ToDisplay::Bind { global, interface, version, id: wire });
             if policy::greets(offer.interface) {
                 self.sync.owe();
             }
@@ -216,11 +215,7 @@ impl Connection {
             return Err(Fault::app(registry, error_code::INVALID_OBJECT, "no global of that name"));
         };
         let version = version.clamp(1, tables::version_cap(table.name));
-        let mut object = Object::new(table, version);
-        if table.name == "wl_seat" {
-            object.data = Data::Seat(None);
-        }
-        self.add_object(id, object)
+        self.add_object(id, Object::new(table, version))
     }
 
     /// The events that follow a bind.
@@ -236,18 +231,18 @@ impl Connection {
         }
     }
 
-    /// Brings the registry up to date; returns whether anything changed.
+    /// Brings the registry up to date; what is new comes first, so that a program never sees none of a kind.
     pub(super) fn update_offers(&mut self) -> Result<(), Fault> {
-        let new = offers(&self.config, &self.desk.snapshot);
+        let new = offers(&self.config, &self.desk.snapshot, &self.slots);
         let old = std::mem::replace(&mut self.offers, new.clone());
         let names = |offers: &[Offer]| offers.iter().map(|offer| offer.name).collect::<Vec<_>>();
         let (old_names, new_names) = (names(&old), names(&new));
         for registry in self.objects.living("wl_registry") {
-            for name in old_names.iter().filter(|name| !new_names.contains(name)) {
-                self.emit(registry, "global_remove", vec![Arg::Uint(*name)])?;
-            }
             for offer in new.iter().filter(|offer| !old_names.contains(&offer.name)) {
                 self.announce(registry, offer)?;
+            }
+            for name in old_names.iter().filter(|name| !new_names.contains(name)) {
+                self.emit(registry, "global_remove", vec![Arg::Uint(*name)])?;
             }
         }
         Ok(())
@@ -255,7 +250,7 @@ impl Connection {
 
     /// `wl_display.sync`: answered here unless the compositor owes an answer.
     pub(super) fn sync(&mut self, callback: u32) -> Result<(), Fault> {
-        if self.sync.may_answer_here() {
+        if !self.attached || self.sync.may_answer_here() {
             self.emit(callback, "done", vec![Arg::Uint(0)])?;
             return self.forget(callback);
         }
@@ -321,7 +316,10 @@ mod tests {
     #[test]
     fn the_list_does_not_depend_on_the_compositor() {
         let names = |s: &Snapshot| -> Vec<_> {
-            offers(&Config::default(), s).into_iter().map(|o| (o.interface, o.version)).collect()
+            offers(&Config::default(), s, &Slots::new(s))
+                .into_iter()
+                .map(|o| (o.interface, o.version))
+                .collect()
         };
         assert_eq!(
             names(&snapshot(&[])),
@@ -333,7 +331,9 @@ mod tests {
     fn privileged_globals_need_both_permission_and_support() {
         let privileged = "zwlr_layer_shell_v1";
         let allow = Config { allow: vec![privileged.to_owned()], ..Config::default() };
-        let has = |config: &Config, s: &Snapshot| offers(config, s).iter().any(|o| o.interface == privileged);
+        let has = |config: &Config, s: &Snapshot| {
+            offers(config, s, &Slots::new(s)).iter().any(|o| o.interface == privileged)
+        };
         assert!(!has(&Config::default(), &snapshot(&[privileged])));
         assert!(!has(&allow, &snapshot(&[])));
         assert!(has(&allow, &snapshot(&[privileged])));
@@ -343,7 +343,7 @@ mod tests {
     fn every_output_is_offered_and_a_seat_always() {
         let output = |global| Output { global, ..Output::default() };
         let s = Snapshot { outputs: vec![output(7), output(9)], ..Snapshot::default() };
-        let offers = offers(&Config::default(), &s);
+        let offers = offers(&Config::default(), &s, &Slots::new(&s));
         let count = |interface| offers.iter().filter(|o| o.interface == interface).count();
         assert_eq!((count("wl_output"), count("wl_seat")), (2, 1));
     }

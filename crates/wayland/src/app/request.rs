@@ -10,12 +10,12 @@ use wayland_backend::protocol::{Interface, MessageDesc};
 
 use crate::action::Action;
 use crate::message::{MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
-use crate::policy::{self, Class, Fd, Rule, Subject};
+use crate::policy::{self, Class, Fd, Keep, Rule, Subject};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
 
 use super::object::{AddError, Data, Object};
-use super::surface::{Attach, Role, Surface};
+use super::surface::{Attach, Kind, Role, Stage, Surface};
 use super::{Connection, Fault, error_code};
 
 /// A request whose object, opcode and arguments have been checked.
@@ -185,15 +185,23 @@ impl Connection {
         };
         let Some(owner) = owner.filter(|owner| self.surfaces.contains_key(owner)) else { return Ok(()) };
         self.mirror(owner, call, args)?;
-        let Some(object) = self.wire(call.id) else { return Ok(()) };
-        let Some(args) = self.translate(call, args.iter().map(clone_plain).collect::<Option<_>>())? else {
+        if call.desc.name == "ack_configure" && !self.acknowledge(owner, args) {
+            return Ok(());
+        }
+        let Some(object) = self.name(call.id) else { return Ok(()) };
+        let Some(args) = self.translate(call, args.iter().map(clone_plain).collect::<Option<_>>(), true)?
+        else {
             return Ok(());
         };
-        // Stacking adds up; all other state replaces its like.
-        let composes = matches!(call.name(), ("wl_subsurface", "place_above" | "place_below"));
+        let kind = match call.name() {
+            // Stacking adds up; all other state replaces its like.
+            ("wl_subsurface", "place_above" | "place_below") => Kind::Composes,
+            _ if call.rule.serial.is_some() => Kind::Once,
+            _ => Kind::Replaces,
+        };
         let request = Request { object, opcode: call.opcode, args };
         let Some(surface) = self.surfaces.get_mut(&owner) else { return Ok(()) };
-        surface.pending.state.add(request, composes).map_err(Fault::TooMuch)
+        surface.pending.state.add(request, kind).map_err(Fault::TooMuch)
     }
 
     /// Passes a request on to the display side, or to the stub that stands in for it.
@@ -203,17 +211,13 @@ impl Connection {
         let new_ids: Vec<u32> =
             args.iter().filter_map(|arg| if let Arg::NewId(id) = arg { Some(*id) } else { None }).collect();
         let plain: Vec<Plain> = args.iter().map(plain).collect();
-        let request = match self.wire(call.id) {
-            Some(object) if self.may_cross(call, &args) => {
-                self.create(call, &new_ids, owner, true)?;
-                let args = self.translate(call, Some(args))?;
-                args.map(|args| Request { object, opcode: call.opcode, args })
-            }
-            _ => {
-                self.create(call, &new_ids, owner, false)?;
-                None
-            }
-        };
+        let crosses = self.wire(call.id).is_some() && self.may_cross(call, &args);
+        self.create(call, &new_ids, owner, crosses)?;
+        let request = self.named(call, args, crosses)?;
+        if let Some(request) = &request {
+            self.remember_request(call, &new_ids, request)?;
+        }
+        let request = request.filter(|_| crosses).and_then(|request| self.addressed(request));
         let crossed = request.is_some();
         if let Some(request) = request {
             if call.rule.class == Class::Reply {
@@ -221,7 +225,7 @@ impl Connection {
             }
             self.send(&ToDisplay::Request(request));
         }
-        self.after_forward(call, &plain)?;
+        self.after_forward(call, &plain, crossed)?;
         if !crossed {
             self.answer_stub(call, &plain)?;
         }
@@ -231,6 +235,14 @@ impl Connection {
         Ok(())
     }
 
+    /// The request in names between the halves, if it crosses or another display will be told of it.
+    fn named(&mut self, call: Call, args: Vec<Arg>, crosses: bool) -> Result<Option<Request>, Fault> {
+        let lasts = call.desc.child_interface.is_some() || call.rule.keep != Keep::Nothing;
+        let Some(object) = self.name(call.id).filter(|_| crosses || lasts) else { return Ok(None) };
+        let args = self.translate(call, Some(args), crosses)?;
+        Ok(args.map(|args| Request { object, opcode: call.opcode, args }))
+    }
+
     /// Whether everything that the request needs exists at the display side.
     fn may_cross(&self, call: Call, args: &[Arg]) -> bool {
         let fresh = |index: u8| match args.get(usize::from(index)) {
@@ -238,11 +250,23 @@ impl Connection {
             _ => true,
         };
         call.rule.serial.is_none_or(fresh)
+            && self.has_parent(call, args)
             && args.iter().zip(call.desc.signature).all(|(arg, kind)| match arg {
                 Arg::Object(0) => true,
                 Arg::Object(id) => self.crosses(*id) || nullable(*kind),
                 _ => true,
             })
+    }
+
+    /// A popup needs a parent that is shown, which it may not be yet at another display.
+    fn has_parent(&self, call: Call, args: &[Arg]) -> bool {
+        match (call.name(), args) {
+            (("xdg_surface", "get_popup"), [_, Arg::Object(parent), _]) if *parent != 0 => {
+                let surface = self.association(*parent).and_then(|id| self.surfaces.get(&id));
+                surface.is_none_or(|surface| surface.stage == Stage::Shown)
+            }
+            _ => true,
+        }
     }
 
     fn crosses(&self, id: u32) -> bool {
@@ -257,14 +281,21 @@ impl Connection {
         for id in ids {
             let mut object = Object::new(interface, call.version);
             object.surface = owner;
-            object.wire = cross.then(|| self.objects.allocate_wire());
+            let name = self.objects.allocate_wire();
+            (object.name, object.wire) = (Some(name), cross.then_some(name));
             self.add_object(*id, object)?;
         }
         Ok(())
     }
 
-    /// Arguments in connection-wide names; `None` when one of them cannot be had over there.
-    fn translate(&mut self, call: Call, args: Option<Vec<Arg>>) -> Result<Option<Vec<WireArg>>, Fault> {
+    /// Arguments in connection-wide names; `None` when one of them cannot be had over there. What they stand for is sent
+    /// only if the request `crosses`.
+    fn translate(
+        &mut self,
+        call: Call,
+        args: Option<Vec<Arg>>,
+        crosses: bool,
+    ) -> Result<Option<Vec<WireArg>>, Fault> {
         let Some(args) = args else { return Ok(None) };
         let mut out = Vec::with_capacity(args.len());
         // A blob's size follows its descriptor.
@@ -285,7 +316,9 @@ impl Connection {
                 Arg::Str(value) => WireArg::Str(value),
                 Arg::Array(value) => WireArg::Array(value),
                 Arg::Object(id) => self.translate_object(id),
-                Arg::NewId(id) => WireArg::NewId(self.wire(id).unwrap_or(WireId::NULL)),
+                Arg::NewId(id) => WireArg::NewId(self.name(id).unwrap_or(WireId::NULL)),
+                // Nobody is there to read or write it: the program sees the end at once.
+                Arg::Fd(_) if !crosses && call.rule.fd == Some(Fd::Pipe) => return Ok(None),
                 Arg::Fd(fd) => self.translate_fd(call, fd, size)?,
             });
         }
@@ -304,16 +337,23 @@ impl Connection {
                 let buffer = Rc::clone(buffer);
                 self.image(&buffer).map_or(WireArg::Object(WireId::NULL), WireArg::Image)
             }
-            _ => WireArg::Object(object.wire.unwrap_or(WireId::NULL)),
+            _ => WireArg::Object(object.name.unwrap_or(WireId::NULL)),
         }
+    }
+
+    /// Sends a content aside; a request that lasts keeps it.
+    fn stock(&mut self, bytes: Vec<u8>) -> u128 {
+        let hash = crate::blob::hash(&bytes);
+        self.stocked = Some((hash, Rc::from(bytes.as_slice())));
+        self.act(Action::Blob { hash, bytes });
+        hash
     }
 
     /// The pixels of a buffer that is used outside a surface, as a blob.
     fn image(&mut self, buffer: &super::shm::Buffer) -> Option<Image> {
         let content = super::commit::read_whole(buffer).ok()?;
         let bytes = content.pixels().to_vec();
-        let hash = crate::blob::hash(&bytes);
-        self.actions.push_back(Action::Blob { hash, bytes });
+        let hash = self.stock(bytes);
         let (width, height) = (buffer.size.width(), buffer.size.height());
         Some(Image { hash, width, height, format: buffer.format.to_wl_shm() })
     }
@@ -327,13 +367,12 @@ impl Connection {
             (Some(Fd::Pipe), _) => {
                 let pipe = self.next_pipe;
                 self.next_pipe += 2;
-                self.actions.push_back(Action::PipeIn { pipe, fd });
+                self.act(Action::PipeIn { pipe, fd });
                 Ok(WireArg::Pipe(pipe))
             }
             (Some(Fd::Blob), Some(length)) => {
                 let bytes = crate::blob::read(&fd, length).map_err(|error| fault(error.to_string()))?;
-                let hash = crate::blob::hash(&bytes);
-                self.actions.push_back(Action::Blob { hash, bytes });
+                let hash = self.stock(bytes);
                 Ok(WireArg::Blob { hash, length })
             }
             _ => Err(fault("files of this kind do not cross".to_owned())),
@@ -356,10 +395,10 @@ impl Connection {
     }
 
     /// What the app side must remember of a request that was passed on.
-    fn after_forward(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
+    fn after_forward(&mut self, call: Call, args: &[Plain], crossed: bool) -> Result<(), Fault> {
         match (call.name(), args) {
             (("wl_compositor", "create_surface"), [Plain::NewId(id)]) => {
-                let wire = self.wire(*id).unwrap_or(WireId::NULL);
+                let wire = self.name(*id).unwrap_or(WireId::NULL);
                 self.set_association(*id, Some(*id));
                 self.surfaces.insert(*id, Surface::new(wire));
             }
@@ -387,27 +426,40 @@ impl Connection {
                     _ => self.association(call.id),
                 };
                 self.set_role(surface, Role::Configured);
+                self.begin_window(surface, call.desc.name == "get_popup" && !crossed);
             }
             (
                 ("wl_pointer", "set_cursor") | ("zwp_tablet_tool_v2", "set_cursor"),
                 [_, Plain::Object(surface), ..],
             ) => self.set_role(Some(*surface), Role::Cursor),
-            (("wl_data_device", "start_drag"), [_, _, Plain::Object(icon), _]) => {
+            (("wl_data_device", "start_drag"), [Plain::Object(source), _, Plain::Object(icon), _]) => {
                 self.set_role(Some(*icon), Role::Cursor);
+                if crossed {
+                    self.clipboard.drag(self.name(*source));
+                }
             }
-            _ => {}
+            (
+                ("wl_data_device" | "zwp_primary_selection_device_v1", "set_selection"),
+                [Plain::Object(source), _],
+            ) if crossed => {
+                let source = self.name(*source);
+                self.name(call.id).into_iter().for_each(|device| self.clipboard.select(device, source));
+            }
+            _ => self.note_request(call, crossed)?,
         }
         Ok(())
     }
 
     /// The program destroyed an object: it lives on until the display side has said that its id is free.
     fn destroy(&mut self, id: u32, crossed: bool) -> Result<(), Fault> {
-        let wire = self.objects.of(id).and_then(|object| object.wire);
-        if let Some(wire) = wire {
+        if let Some(name) = self.name(id) {
             for surface in self.surfaces.values_mut() {
-                surface.pending.state.forget(wire);
+                surface.forget(name);
             }
+            self.clipboard.forget(name);
         }
+        self.told.forget(id);
+        self.bury(id)?;
         if !crossed {
             return self.forget(id);
         }
@@ -424,7 +476,7 @@ impl Connection {
     }
 
     /// The surface that a rule means.
-    fn subject(&self, id: u32, subject: Subject, args: &[Arg]) -> Option<u32> {
+    pub(super) fn subject(&self, id: u32, subject: Subject, args: &[Arg]) -> Option<u32> {
         match subject {
             Subject::This => self.owner(id),
             Subject::Arg(index) => match args.get(usize::from(index)) {

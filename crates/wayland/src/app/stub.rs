@@ -30,29 +30,32 @@ impl Connection {
     pub(super) fn answer_stub(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
         let made = args.iter().find_map(|arg| if let Plain::NewId(id) = arg { Some(*id) } else { None });
         match (call.name(), made) {
-            (("zxdg_decoration_manager_v1", "get_toplevel_decoration"), Some(id)) => {
-                self.emit(id, "configure", vec![Arg::Uint(CLIENT_SIDE)])
-            }
-            (("zxdg_toplevel_decoration_v1", "set_mode" | "unset_mode"), _) => {
-                self.emit(call.id, "configure", vec![Arg::Uint(CLIENT_SIDE)])
-            }
-            (("org_kde_kwin_server_decoration_manager", "create"), Some(id)) => {
-                self.emit(id, "mode", vec![Arg::Uint(CLIENT_SIDE)])
-            }
-            (("org_kde_kwin_server_decoration", "request_mode"), _) => {
-                self.emit(call.id, "mode", vec![Arg::Uint(CLIENT_SIDE)])
-            }
-            (("wp_fractional_scale_manager_v1", "get_fractional_scale"), Some(id)) => {
-                let scale = self.desk.snapshot.outputs.iter().map(|output| output.scale).max().unwrap_or(1);
-                let scale = u32::try_from(scale).unwrap_or(1).clamp(1, 16);
-                self.emit(id, "preferred_scale", vec![Arg::Uint(scale * SCALE_ONE)])
-            }
-            (("xdg_activation_token_v1", "commit"), _) => self.emit(call.id, "done", vec![name("wayferry")]),
+            (
+                ("zxdg_decoration_manager_v1", "get_toplevel_decoration")
+                | ("org_kde_kwin_server_decoration_manager", "create")
+                | ("wp_fractional_scale_manager_v1", "get_fractional_scale"),
+                Some(id),
+            ) => self.tell_stub(id),
+            (
+                ("zxdg_toplevel_decoration_v1", "set_mode" | "unset_mode")
+                | ("org_kde_kwin_server_decoration", "request_mode"),
+                _,
+            ) => self.tell_stub(call.id),
+            (("xdg_activation_token_v1", "commit"), _) => self.tell_token(call.id),
             (("zxdg_exporter_v2", "export_toplevel"), Some(id)) => {
                 self.emit(id, "handle", vec![name("wayferry")])
             }
             (("zxdg_importer_v2", "import_toplevel"), Some(id)) => self.emit(id, "destroyed", Vec::new()),
-            (("xdg_popup", "grab"), _) => self.emit(call.id, "popup_done", Vec::new()),
+            (("xdg_surface", "get_popup"), Some(id)) => self.emit(id, "popup_done", Vec::new()),
+            // Of a popup that is over the program knows.
+            (("xdg_popup", "grab"), _) if self.wire(call.id).is_some() => {
+                self.emit(call.id, "popup_done", Vec::new())
+            }
+            (("zwlr_foreign_toplevel_manager_v1", "stop"), _) => {
+                self.emit(call.id, "finished", Vec::new())?;
+                self.forget(call.id)
+            }
+            (("ext_foreign_toplevel_list_v1", "stop"), _) => self.emit(call.id, "finished", Vec::new()),
             (
                 ("wl_data_device", "set_selection" | "start_drag")
                 | ("zwp_primary_selection_device_v1", "set_selection"),
@@ -61,6 +64,27 @@ impl Connection {
                 Some(Plain::Object(source)) if *source != 0 => self.emit(*source, "cancelled", Vec::new()),
                 _ => Ok(()),
             },
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Connection {
+    /// Ends the wait for an activation token: this one activates nothing.
+    pub(super) fn tell_token(&mut self, id: u32) -> Result<(), Fault> {
+        self.emit(id, "done", vec![name("wayferry")])
+    }
+
+    /// The state of an object that stands in for one that the compositor lacks.
+    pub(super) fn tell_stub(&mut self, id: u32) -> Result<(), Fault> {
+        match self.objects.of(id).map(|object| object.interface.name) {
+            Some("zxdg_toplevel_decoration_v1") => self.emit(id, "configure", vec![Arg::Uint(CLIENT_SIDE)]),
+            Some("org_kde_kwin_server_decoration") => self.emit(id, "mode", vec![Arg::Uint(CLIENT_SIDE)]),
+            Some("wp_fractional_scale_v1") => {
+                let scale = self.desk.snapshot.outputs.iter().map(|output| output.scale).max().unwrap_or(1);
+                let scale = u32::try_from(scale).unwrap_or(1).clamp(1, 16);
+                self.emit(id, "preferred_scale", vec![Arg::Uint(scale * SCALE_ONE)])
+            }
             _ => Ok(()),
         }
     }

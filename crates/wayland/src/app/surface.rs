@@ -13,6 +13,7 @@ use wayferry_proto::{Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
+use super::committed::Committed;
 use super::films::Films;
 use super::shm::Buffer;
 
@@ -67,23 +68,33 @@ pub(crate) struct State(Vec<Entry>);
 #[derive(Debug)]
 struct Entry {
     request: Request,
-    /// It adds to earlier ones of its kind instead of replacing them.
-    composes: bool,
+    kind: Kind,
+}
+
+/// How a double-buffered request relates to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It replaces earlier ones of its object and opcode.
+    Replaces,
+    /// As [`Self::Replaces`], and another display must not hear it: it carries a serial.
+    Once,
+    /// It adds to earlier ones (stacking order).
+    Composes,
 }
 
 impl State {
-    /// Adds a request. `composes` tells that it does not replace an earlier one of its kind (stacking order).
+    /// Adds a request.
     ///
     /// # Errors
     /// When the commit would hold more than [`MAX_UNIT_STATE`] requests.
-    pub(crate) fn add(&mut self, request: Request, composes: bool) -> Result<(), &'static str> {
-        if !composes {
+    pub(crate) fn add(&mut self, request: Request, kind: Kind) -> Result<(), &'static str> {
+        if kind != Kind::Composes {
             self.0.retain(|old| (old.request.object, old.request.opcode) != (request.object, request.opcode));
         }
         if self.0.len() >= MAX_UNIT_STATE {
             return Err("double-buffered requests in one commit");
         }
-        self.0.push(Entry { request, composes });
+        self.0.push(Entry { request, kind });
         Ok(())
     }
 
@@ -96,13 +107,27 @@ impl State {
         self.0.is_empty()
     }
 
+    /// Whether a configure is acknowledged.
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.0.iter().any(|entry| entry.kind == Kind::Once)
+    }
+
+    /// The display is gone whose serials are in it.
+    pub(crate) fn part(&mut self) {
+        self.0.retain(|entry| entry.kind != Kind::Once);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Request, Kind)> {
+        self.0.iter().map(|entry| (&entry.request, entry.kind))
+    }
+
     pub(crate) fn into_requests(self) -> Vec<Request> {
         self.0.into_iter().map(|entry| entry.request).collect()
     }
 
     /// Puts a newer commit's requests behind these. Stacking requests compose, all others replace.
-    fn merge(&mut self, newer: Self) -> Result<(), &'static str> {
-        newer.0.into_iter().try_for_each(|Entry { request, composes }| self.add(request, composes))
+    pub(crate) fn merge(&mut self, newer: Self) -> Result<(), &'static str> {
+        newer.0.into_iter().try_for_each(|Entry { request, kind }| self.add(request, kind))
     }
 }
 
@@ -181,11 +206,37 @@ pub(crate) enum Role {
     Cursor,
 }
 
+/// How far a surface is at the attached display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stage {
+    /// As far as the program has brought it.
+    #[default]
+    Shown,
+    /// A window that another display has not configured yet: its content waits.
+    Awaited,
+    /// A window whose size this display decides: its content waits for what the program makes of that.
+    Decided,
+    /// It has no role; its content waits until it gets one.
+    Idle,
+    /// A popup that is over: its commits go nowhere.
+    Over,
+}
+
 /// One `wl_surface`.
 #[derive(Debug)]
 pub(crate) struct Surface {
+    /// Its name between the halves.
     pub(crate) wire: WireId,
     pub(crate) role: Role,
+    pub(crate) stage: Stage,
+    /// A window that was committed without content since it is one, or since it had content.
+    pub(crate) initial: bool,
+    /// The configure that was acknowledged here, as the program knows it.
+    pub(crate) acknowledged: Option<u32>,
+    /// What another display must be told of its state.
+    pub(crate) committed: Committed,
+    /// What this display must be told of that with the next commit.
+    pub(crate) again: State,
     pub(crate) pending: Pending,
     /// Pixels; none when the newest commit has left the surface without.
     pub(crate) draft: Option<Draft>,
@@ -235,6 +286,11 @@ impl Surface {
         Self {
             wire,
             role: Role::None,
+            stage: Stage::Shown,
+            initial: false,
+            acknowledged: None,
+            committed: Committed::default(),
+            again: State::default(),
             pending: Pending::default(),
             draft: None,
             films: Films::default(),
@@ -270,6 +326,16 @@ impl Surface {
     pub(crate) fn mapping(&self, buffer: Size) -> Mapping {
         let Self { transform, scale, crop, destination, .. } = *self;
         Mapping { buffer, transform, scale, crop, destination }
+    }
+
+    /// Its size in surface coordinates, if it has content.
+    pub(crate) fn size(&self) -> Option<(i32, i32)> {
+        let buffer = self.draft.as_ref()?.content().size();
+        // Sides are at most 2¹⁴.
+        let (width, height) = (buffer.width() as i32, buffer.height() as i32);
+        let (width, height) = if self.transform.swaps_sides() { (height, width) } else { (width, height) };
+        let cropped = self.crop.map(|crop| (crop.width >> 8, crop.height >> 8));
+        self.destination.or(cropped).or(Some((width / self.scale, height / self.scale)))
     }
 
     /// At most how many bytes its next update has: the pixels that the display side lacks.
@@ -342,9 +408,38 @@ impl Surface {
     /// Whether its waiting commit stays here: nobody sees it, and the compositor does not wait for it. It leaves when
     /// somebody does.
     pub(crate) fn withholds(&self) -> bool {
+        if self.stage != Stage::Shown {
+            return true;
+        }
         let windowed = matches!(self.role, Role::Configured | Role::Subsurface);
         let bare = |unsent: &Unsent| unsent.state.is_empty() && unsent.children.is_empty();
         !self.visible && windowed && self.unsent.as_ref().is_some_and(bare)
+    }
+
+    /// The display is gone. What it was sent is forgotten; gives the presentation feedback that it owes, and the commit that
+    /// it was not sent.
+    pub(crate) fn part(&mut self) -> (Vec<u32>, Option<Unsent>) {
+        (self.stage, self.acknowledged) = (Stage::Shown, None);
+        self.pending.state.part();
+        self.again = State::default();
+        if let Some(draft) = &mut self.draft {
+            draft.renew();
+        }
+        self.films.clear();
+        self.lost_films = 0;
+        (self.updates, self.units, self.replaced, self.last_bytes) = (0, 0, 0, 0);
+        (self.last, self.owed, self.last_sent, self.last_better) = (None, None, None, None);
+        self.unapplied.clear();
+        self.visible = true;
+        let feedback = std::mem::take(&mut self.feedback);
+        (feedback.into_iter().map(|(_, id)| id).collect(), self.unsent.take())
+    }
+
+    /// An object is no more: what it asked for goes with it.
+    pub(crate) fn forget(&mut self, object: WireId) {
+        self.pending.state.forget(object);
+        self.again.forget(object);
+        self.committed.forget(object);
     }
 
     /// Frame callbacks that the next tick answers: of what has left, and of what is withheld.
@@ -383,7 +478,7 @@ mod tests {
     fn newer_state_replaces_and_moves_behind() {
         let mut state = State::default();
         for opcode in [1, 2, 1] {
-            state.add(request(4, opcode), false).unwrap();
+            state.add(request(4, opcode), Kind::Replaces).unwrap();
         }
         let opcodes: Vec<_> = state.into_requests().iter().map(|r| r.opcode).collect();
         assert_eq!(opcodes, [2, 1]);
@@ -393,7 +488,7 @@ mod tests {
     fn stacking_requests_compose() {
         let mut state = State::default();
         for _ in 0..3 {
-            state.add(request(4, 2), true).unwrap();
+            state.add(request(4, 2), Kind::Composes).unwrap();
         }
         assert_eq!(state.into_requests().len(), 3);
     }
@@ -402,9 +497,9 @@ mod tests {
     fn state_is_bounded() {
         let mut state = State::default();
         for _ in 0..MAX_UNIT_STATE {
-            state.add(request(4, 2), true).unwrap();
+            state.add(request(4, 2), Kind::Composes).unwrap();
         }
-        assert!(state.add(request(4, 2), true).is_err());
+        assert!(state.add(request(4, 2), Kind::Composes).is_err());
     }
 
     #[test]

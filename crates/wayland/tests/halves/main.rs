@@ -27,6 +27,10 @@ enum Step {
     Work(usize),
     /// With this budget; whether what has not arrived can be taken back.
     Flush(u64, bool),
+    /// The display is lost.
+    Detach,
+    /// Another one is there.
+    Attach,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -79,10 +83,20 @@ fn run(steps: &[Step]) -> usize {
             Step::Pass(time) => rig.pass(Duration::from_millis(*time)),
             Step::Work(room) => rig.work(*room),
             Step::Flush(budget, taking) => rig.flush(*budget, *taking),
+            Step::Detach => rig.detach(),
+            Step::Attach => attach(&mut rig, &mut program),
         }
     }
     program.read(&mut rig);
+    if !rig.app.is_attached() {
+        attach(&mut rig, &mut program);
+    }
     rig.finish();
+    if steps.iter().any(|step| matches!(step, Step::Detach | Step::Attach)) {
+        // Popups were over with the display; the program opens new ones.
+        program.act(&mut rig, &Deed::Renew { surface: 3 });
+        rig.finish();
+    }
     program.commit_all(&mut rig);
     rig.finish();
     program.read(&mut rig);
@@ -92,7 +106,7 @@ fn run(steps: &[Step]) -> usize {
         // What could not be painted shows nothing where there was nothing before.
         let blank = rig.was_spoiled(surface);
         let log = log.iter().copied().filter(|shown| shown.is_some() || !blank);
-        check_order(&program.commits[surface], log, surface);
+        check_order(program.history(surface), log, surface);
     }
     for (surface, last) in program.truth() {
         assert_eq!(
@@ -102,6 +116,12 @@ fn run(steps: &[Step]) -> usize {
         );
     }
     rig.folded.len()
+}
+
+fn attach(rig: &mut Rig, program: &mut Program) {
+    rig.detach();
+    rig.attach();
+    program.meet_display();
 }
 
 /// Each picture that was shown is one that was committed, in the order of the commits; some may be left out.
@@ -143,6 +163,20 @@ proptest! {
     }
 }
 
+/// As [`step`], with displays that come and go.
+fn wandering_step() -> impl Strategy<Value = Step> {
+    prop_oneof![20 => step(), 1 => Just(Step::Detach), 1 => Just(Step::Attach)]
+}
+
+proptest! {
+    #[test]
+    fn no_commit_is_torn_or_lost_when_displays_come_and_go(
+        steps in proptest::collection::vec(wandering_step(), 1..160)
+    ) {
+        run(&steps);
+    }
+}
+
 fn paint(surface: usize) -> Step {
     let paint = Some([0, 0, surface as u8, 1]);
     Step::Act(Deed::Commit { surface, paint, by_buffer: true, frame: false })
@@ -175,4 +209,12 @@ fn a_commit_whose_update_is_taken_back_is_folded_into_the_next() {
     let newer = |taking| [&[paint(0)], &frame(taking)[..], &[paint(0)], &frame(taking)[..]].concat();
     assert_eq!(run(&[&shown[..], &newer(true), &newer(true)].concat()), 3);
     assert_eq!(run(&[&shown[..], &newer(false), &newer(false)].concat()), 0);
+}
+
+/// A child that is not synchronised commits before its parent has content at another display.
+#[test]
+fn a_child_is_shown_in_order_at_another_display() {
+    let unmap = Step::Act(Deed::Unmap { surface: 1 });
+    run(&[sync(1, false), Step::Attach, paint(1), unmap.clone()]);
+    run(&[paint(2), sync(1, false), Step::Attach, paint(1), unmap]);
 }

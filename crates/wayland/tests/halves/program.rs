@@ -112,6 +112,8 @@ pub(crate) struct Program {
     colour: u32,
     /// Callbacks that have not been answered.
     pub(crate) waiting: Vec<u32>,
+    /// The surfaces that the display has been asked for, as places in [`Self::commits`].
+    order: Vec<usize>,
 }
 
 impl Program {
@@ -127,6 +129,7 @@ impl Program {
             commits: Vec::new(),
             colour: 0,
             waiting: Vec::new(),
+            order: Vec::new(),
         };
         let registry = program.make(1, "get_registry", vec![]);
         program.send(rig);
@@ -207,11 +210,23 @@ impl Program {
         }
     }
 
-    /// What each living surface shows by now, and its place in the list of all.
+    /// What each living surface shows by now, and its place among those that the display has been asked for.
     pub(crate) fn truth(&self) -> impl Iterator<Item = (usize, Option<u128>)> {
-        self.surfaces
-            .iter()
-            .map(|surface| (surface.history, self.commits[surface.history].last().copied().flatten()))
+        self.surfaces.iter().map(|surface| {
+            let place = self.order.iter().position(|history| *history == surface.history);
+            (place.expect("asked for"), self.commits[surface.history].last().copied().flatten())
+        })
+    }
+
+    /// What a surface that the display has been asked for was committed with.
+    pub(crate) fn history(&self, place: usize) -> &[Option<u128>] {
+        &self.commits[self.order[place]]
+    }
+
+    /// Another display is there: it is asked for what lives.
+    pub(crate) fn meet_display(&mut self) {
+        self.order = self.surfaces.iter().map(|surface| surface.history).collect();
+        self.order.sort_unstable();
     }
 
     /// Commits every surface, children first, so that nothing waits for a parent.
@@ -348,6 +363,7 @@ impl Program {
         let (size, history) = ((12, 9), self.commits.len());
         let initial = if matches!(kind, Kind::Child(_)) { vec![] } else { vec![None] };
         self.commits.push(initial);
+        self.order.push(history);
         Surface {
             id,
             role,

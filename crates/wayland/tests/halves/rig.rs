@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wayferry_pixels::{Content, Decoder};
+use wayferry_pixels::{Compression, Content, Decoder};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayferry_wayland::message::{ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_wayland::wire::{InBuffer, OutBuffer};
@@ -87,6 +87,38 @@ impl Rig {
         };
         rig.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
         rig
+    }
+
+    /// The display is gone, with everything that was on its way.
+    pub(crate) fn detach(&mut self) {
+        self.app.detach(self.now);
+        assert!(self.app.poll_action().is_none(), "there is nobody to act for");
+        let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
+        (self.display, self.compositor) = (display::Connection::new(config), Compositor::new());
+        self.to_display.clear();
+        self.to_app.clear();
+        self.updates.clear();
+        self.blobs.clear();
+        self.sent_blobs.clear();
+        self.contents.clear();
+        self.before.clear();
+        self.units.clear();
+        self.named.clear();
+        self.folded.clear();
+        self.spoiled.clear();
+        self.fresh.clear();
+        self.surfaces.clear();
+        self.destroyed.clear();
+        self.interfaces.clear();
+        self.feed();
+    }
+
+    /// Another display is there.
+    pub(crate) fn attach(&mut self) {
+        let desk = app::Desk { snapshot: compositor::snapshot(), ..Default::default() };
+        self.app.attach(self.now, &Rc::new(desk), Compression::default());
+        self.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
+        self.feed();
     }
 
     /// The program sends; what the app half is not ready for waits as in a socket.

@@ -67,7 +67,7 @@ fn desk() -> Rc<Desk> {
             global: 14,
             capabilities: 3,
             name: "seat0".to_owned(),
-            keymap: Some(Keymap { format: 1, hash: crate::blob::hash(b"keys\0"), length: 5 }),
+            keymap: Some(Keymap { format: 1, hash: blob::hash(b"keys\0"), length: 5 }),
             repeat: Some((25, 600)),
         }],
         formats: vec![0, 1],
@@ -429,7 +429,7 @@ fn keyboards_have_their_keymap_without_asking() {
     let seat = rig.bind("wl_seat");
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    rig.connection.on_blob(rig.now, crate::blob::hash(b"keys\0"), &Rc::from(b"keys\0".as_slice()));
+    rig.connection.on_blob(rig.now, blob::hash(b"keys\0"), &Rc::from(b"keys\0".as_slice()));
     rig.collect();
     let told = rig.events();
     assert!(
@@ -446,7 +446,7 @@ fn an_event_that_needs_a_blob_holds_up_the_ones_behind() {
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
     let wire = rig.connection.wire(keyboard).unwrap();
     rig.events();
-    let hash = crate::blob::hash(b"other\0");
+    let hash = blob::hash(b"other\0");
     let keymap = vec![WireArg::Uint(1), WireArg::Blob { hash, length: 6 }, WireArg::Uint(6)];
     rig.tell(&ToApp::Event(Request { object: wire, opcode: 0, args: keymap }));
     let key = [7, 100, 30, 1].map(WireArg::Uint).to_vec();
@@ -538,7 +538,7 @@ fn a_virtual_keyboards_keymap_crosses_as_a_blob() {
     let (mut rig, keyboard) = virtual_keyboard();
     let args = vec![Arg::Uint(1), Arg::Fd(file(b"xkb_keymap {}\0 and more")), Arg::Uint(14)];
     rig.request(keyboard, "keymap", args);
-    let hash = crate::blob::hash(b"xkb_keymap {}\0");
+    let hash = blob::hash(b"xkb_keymap {}\0");
     assert!(matches!(&rig.pipes[..], [Action::Blob { hash: h, bytes }] if *h == hash && bytes.len() == 14));
     let [ToDisplay::Request(Request { args, .. })] = &rig.sent[..] else { panic!("{:?}", rig.sent) };
     assert_eq!(args[..], [WireArg::Uint(1), WireArg::Blob { hash, length: 14 }, WireArg::Uint(14)]);
@@ -576,11 +576,13 @@ fn popup(rig: &mut Rig) -> u32 {
 }
 
 /// Another display is attached; its serials begin far away, and the program has seen one.
-fn attach_another(rig: &mut Rig) {
-    rig.connection.serials.begin_epoch(1 << 20);
-    rig.connection.serials.for_app(100);
+fn attach_another(rig: &mut Rig) -> u32 {
+    rig.connection.serials.for_app(7);
+    rig.connection.serials.begin_epoch();
+    let serial = rig.connection.serials.for_app(100);
     while !rig.events().is_empty() {}
     rig.sent.clear();
+    serial
 }
 
 const STALE: Arg = Arg::Uint(7);
@@ -589,11 +591,11 @@ const STALE: Arg = Arg::Uint(7);
 fn a_stale_grab_dismisses_its_popup() {
     let mut rig = Rig::new();
     let (popup, seat) = (popup(&mut rig), rig.bind("wl_seat"));
-    attach_another(&mut rig);
+    let serial = attach_another(&mut rig);
     rig.request(popup, "grab", vec![Arg::Object(seat), STALE]);
     assert_eq!(names(&rig.events()), [(popup, "popup_done")]);
     assert!(rig.sent.is_empty());
-    rig.request(popup, "grab", vec![Arg::Object(seat), Arg::Uint(100 + (1 << 20))]);
+    rig.request(popup, "grab", vec![Arg::Object(seat), Arg::Uint(serial)]);
     assert_eq!((names(&rig.events()), rig.sent.len()), (vec![], 1));
 }
 

@@ -1,0 +1,200 @@
+//! How objects came to be, and what they were told that lasts: what another display must hear to have the like.
+//!
+//! Lasting as the messages that said so, in the names between the halves, which are the same at every display. Does not
+//! decide what is kept: the policy table does. Invariant: what is kept of one program stays below [`MAX_KEPT`].
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use wayland_backend::protocol::Interface;
+
+use crate::message::{Request, ToDisplay, WireArg, WireId};
+
+/// Bytes that are kept of one program for another display, its pixels aside. An idle window needs less than two thousand.
+pub(crate) const MAX_KEPT: usize = 32 << 20;
+
+/// Entries of a map or a list beside what they point to.
+const ENTRY: usize = 48;
+
+/// A message that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message(Box<[u8]>);
+
+impl Message {
+    pub(crate) fn new(message: &ToDisplay) -> Self {
+        Self(message.encode().into_boxed_slice())
+    }
+
+    /// What was kept. Never `None`: it was made of a message.
+    pub(crate) fn get(&self) -> Option<ToDisplay> {
+        ToDisplay::decode(&self.0).ok()
+    }
+
+    /// What was kept, if it is a request.
+    pub(crate) fn request(&self) -> Option<Request> {
+        match self.get()? {
+            ToDisplay::Request(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        ENTRY + self.0.len()
+    }
+}
+
+/// What one object went through.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// The bind or the request that made it; `None` if no other display can have it. Instead of the compositor's registry
+    /// name a bind has the one that the program used.
+    pub(crate) birth: Option<Message>,
+    /// Requests whose effect lasts, oldest first.
+    pub(crate) kept: Vec<Lasting>,
+}
+
+/// A request whose effect lasts.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    /// A newer one of the same slot replaces it.
+    pub(crate) slot: Option<&'static str>,
+    /// Requests of all objects are repeated in this order.
+    pub(crate) age: u64,
+    pub(crate) message: Message,
+    /// The content that it names.
+    pub(crate) blob: Option<(u128, Rc<[u8]>)>,
+}
+
+impl Past {
+    /// Keeps a request, in place of the last one of its slot.
+    pub(crate) fn keep(&mut self, kept: Lasting) {
+        if kept.slot.is_some() {
+            self.kept.retain(|old| old.slot != kept.slot);
+        }
+        self.kept.push(kept);
+    }
+
+    /// The newest request of a slot.
+    pub(crate) fn last(&self, slot: &str) -> Option<Request> {
+        self.kept.iter().find(|kept| kept.slot == Some(slot))?.message.request()
+    }
+
+    /// Everything that is kept.
+    fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.birth.iter().chain(self.kept.iter().map(|kept| &kept.message))
+    }
+
+    /// The objects that must be there first.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = WireId> {
+        self.messages().filter_map(Message::request).flat_map(|request| names(&request).collect::<Vec<_>>())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let blobs = self.kept.iter().filter_map(|kept| kept.blob.as_ref()).map(|(_, blob)| blob.len());
+        self.messages().map(Message::bytes).chain(blobs).sum()
+    }
+}
+
+/// The objects that a request names, but those that it makes.
+pub(crate) fn names(request: &Request) -> impl Iterator<Item = WireId> {
+    let args = request.args.iter().filter_map(|arg| match arg {
+        WireArg::Object(name) if *name != WireId::NULL => Some(*name),
+        _ => None,
+    });
+    std::iter::once(request.object).chain(args)
+}
+
+/// Objects that the program has destroyed and that living ones came from: a global's objects, and icons.
+#[derive(Debug, Default)]
+pub(crate) struct Graves {
+    graves: BTreeMap<WireId, Grave>,
+    /// How many there may be before it is looked which of them are of use.
+    most: usize,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Grave {
+    pub(crate) interface: &'static Interface,
+    pub(crate) version: u32,
+    pub(crate) past: Past,
+}
+
+/// Graves that are kept without looking.
+const FEW: usize = 64;
+
+impl Graves {
+    /// Keeps what is left of an object. Returns whether there are so many by now that [`Self::sweep`] is due.
+    pub(crate) fn add(&mut self, name: WireId, grave: Grave) -> bool {
+        self.graves.insert(name, grave);
+        self.graves.len() > self.most.max(FEW)
+    }
+
+    pub(crate) fn of(&self, name: WireId) -> Option<&Grave> {
+        self.graves.get(&name)
+    }
+
+    /// Those that the living need, and those that these need, oldest first.
+    pub(crate) fn needed(&self, living: impl Iterator<Item = WireId>) -> Vec<WireId> {
+        let mut found = BTreeMap::new();
+        let mut todo: Vec<WireId> = living.filter(|name| self.graves.contains_key(name)).collect();
+        while let Some(name) = todo.pop() {
+            if let Some(grave) = self.graves.get(&name)
+                && found.insert(name, ()).is_none()
+            {
+                todo.extend(grave.past.needs().filter(|name| self.graves.contains_key(name)));
+            }
+        }
+        found.into_keys().collect()
+    }
+
+    /// Forgets those that nobody needs.
+    pub(crate) fn sweep(&mut self, living: impl Iterator<Item = WireId>) {
+        let needed = self.needed(living);
+        self.graves.retain(|name, _| needed.binary_search(name).is_ok());
+        self.most = 2 * self.graves.len();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.graves.values().map(|grave| ENTRY + grave.past.bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(object: u64, args: Vec<WireArg>) -> Message {
+        Message::new(&ToDisplay::Request(Request { object: WireId(object), opcode: 1, args }))
+    }
+
+    fn kept(slot: Option<&'static str>, age: u64) -> Lasting {
+        Lasting { slot, age, message: request(4, Vec::new()), blob: None }
+    }
+
+    #[test]
+    fn a_slot_keeps_the_newest_and_others_all() {
+        let mut past = Past::default();
+        for (slot, age) in [(Some("title"), 1), (None, 2), (Some("title"), 3), (None, 4)] {
+            past.keep(kept(slot, age));
+        }
+        let ages: Vec<_> = past.kept.iter().map(|kept| kept.age).collect();
+        assert_eq!(ages, [2, 3, 4]);
+    }
+
+    #[test]
+    fn graves_last_as_long_as_somebody_needs_them() {
+        let interface = crate::tables::interface("wl_seat").unwrap();
+        let grave = |needs: u64| {
+            let birth = Some(request(needs, vec![WireArg::NewId(WireId(90))]));
+            Grave { interface, version: 1, past: Past { birth, kept: Vec::new() } }
+        };
+        let mut graves = Graves::default();
+        for (name, needs) in [(4, 2), (6, 4), (8, 2)] {
+            graves.add(WireId(name), grave(needs));
+        }
+        assert_eq!(graves.needed([WireId(6), WireId(100)].into_iter()), [WireId(4), WireId(6)]);
+        graves.sweep([WireId(6)].into_iter());
+        assert!(graves.of(WireId(8)).is_none() && graves.of(WireId(4)).is_some());
+    }
+}

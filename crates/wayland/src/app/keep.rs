@@ -1,0 +1,306 @@
+//! What a program says, kept for another display: births of objects, requests that last, committed state.
+//!
+//! Says nothing to any display itself. Invariant: whatever is kept names only objects that the app side named, since the
+//! names that a display gives away end with it.
+
+use crate::action::Action;
+use crate::message::{Request, ToDisplay, WireArg, WireId};
+use crate::policy::{self, Again, Keep, Subject};
+use crate::tables;
+use crate::wire::Arg;
+
+use super::birth::{Grave, Lasting, MAX_KEPT, Message, names};
+use super::object::{Data, Object, Wanted};
+use super::request::{Call, nullable};
+use super::surface::{Kind, Stage, Unsent};
+use super::{Connection, Fault};
+
+/// What is kept may grow by so much before it is counted.
+const UNCOUNTED: usize = 1 << 20;
+
+/// `xdg_toplevel.state`.
+const MAXIMIZED: u32 = 1;
+const FULLSCREEN: u32 = 2;
+
+/// `zwp_pointer_constraints_v1.lifetime.oneshot`.
+const ONESHOT: WireArg = WireArg::Uint(1);
+
+/// Memory that a connection keeps for another display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// The last pixels of all surfaces.
+    pub pixels: u64,
+    /// Everything else: how objects came to be, and their state.
+    pub state: u64,
+}
+
+impl Connection {
+    /// How much is kept for another display: nothing of it is of use to this one but the pixels.
+    pub fn kept(&self) -> Kept {
+        let drafts = self.surfaces.values().filter_map(|surface| surface.draft.as_ref());
+        let pixels = drafts.map(|draft| draft.content().pixels().len() as u64).sum();
+        let objects: usize = self.objects.iter().map(|(_, object)| object.past.bytes()).sum();
+        let surfaces: usize = self.surfaces.values().map(|surface| surface.committed.bytes()).sum();
+        Kept { pixels, state: (objects + surfaces + self.graves.bytes()) as u64 }
+    }
+
+    /// [`Kept::state`] of [`Self::kept`].
+    pub fn kept_bytes(&self) -> u64 {
+        self.kept().state
+    }
+
+    /// The name between the halves of a living object, whether the attached display has it or not.
+    pub(super) fn name(&self, id: u32) -> Option<WireId> {
+        self.objects.alive(id).and_then(|object| object.name)
+    }
+
+    /// Queues something for the run loop; without a display there is nothing to do.
+    pub(super) fn act(&mut self, action: Action) {
+        if self.attached {
+            self.actions.push_back(action);
+        }
+    }
+
+    /// So many bytes more are kept.
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.grown += bytes;
+        if self.grown > UNCOUNTED {
+            self.grown = 0;
+            if self.kept_bytes() > MAX_KEPT as u64 {
+                return Err(Fault::TooMuch("bytes kept for another display"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a request: as the birth of what it makes, or because its effect lasts.
+    pub(super) fn remember_request(
+        &mut self,
+        call: Call,
+        new_ids: &[u32],
+        request: &Request,
+    ) -> Result<(), Fault> {
+        let blob = self.stocked.take();
+        if !names(request).all(WireId::is_app) {
+            return Ok(());
+        }
+        let born = call.desc.child_interface.is_some_and(|child| policy::again(child.name) == Again::Born);
+        let slot = match call.rule.keep {
+            Keep::Nothing if !born => return Ok(()),
+            Keep::Last(slot) => Some(slot),
+            Keep::Nothing | Keep::All => None,
+        };
+        let message = Message::new(&ToDisplay::Request(request.clone()));
+        let bytes = message.bytes() + blob.as_ref().map_or(0, |(_, blob)| blob.len());
+        for id in new_ids.iter().filter(|_| born) {
+            if let Some(object) = self.objects.of_mut(*id) {
+                object.past.birth = Some(message.clone());
+            }
+        }
+        if call.rule.keep != Keep::Nothing {
+            let keeper = match call.rule.keeper {
+                Subject::This => Some(call.id),
+                Subject::Arg(index) => match request.args.get(usize::from(index)) {
+                    Some(WireArg::Object(name)) => self.objects.by_name(*name),
+                    _ => None,
+                },
+            };
+            self.age += 1;
+            let kept = Lasting { slot, age: self.age, message, blob };
+            if let Some(object) = keeper.and_then(|id| self.objects.of_mut(id)) {
+                object.past.keep(kept);
+            }
+        }
+        self.grow(bytes)
+    }
+
+    /// Keeps the state of a commit that is applied, its children's included.
+    pub(super) fn remember(&mut self, id: u32, unsent: &Unsent) -> Result<(), Fault> {
+        for (child, unsent) in &unsent.children {
+            self.remember(*child, unsent)?;
+        }
+        let mut bytes = 0;
+        for (request, kind) in unsent.state.iter() {
+            let place = (kind == Kind::Composes).then(|| self.place(request)).flatten();
+            let Some(surface) = self.surfaces.get_mut(&id) else { break };
+            match (kind, place) {
+                (Kind::Replaces, _) => bytes += surface.committed.add(request),
+                (Kind::Composes, Some((child, sibling, above))) => {
+                    surface.committed.place(child, sibling, above);
+                }
+                _ => {}
+            }
+        }
+        self.grow(bytes)
+    }
+
+    /// What a stacking request says: child, sibling, whether above.
+    fn place(&self, request: &Request) -> Option<(u32, u32, bool)> {
+        let subsurface = self.objects.by_name(request.object)?;
+        let [WireArg::Object(sibling)] = request.args[..] else { return None };
+        let interface = self.objects.of(subsurface)?.interface;
+        let above = tables::request_opcode(interface, "place_above") == Some(request.opcode);
+        Some((self.association(subsurface)?, self.objects.by_name(sibling)?, above))
+    }
+
+    /// The program destroys an object: what living ones came from is kept as long as they need it.
+    pub(super) fn bury(&mut self, id: u32) -> Result<(), Fault> {
+        let Some(object) = self.objects.of_mut(id) else { return Ok(()) };
+        let past = std::mem::take(&mut object.past);
+        let Object { interface, version, name, .. } = *object;
+        let global = matches!(past.birth.as_ref().and_then(Message::get), Some(ToDisplay::Bind { .. }));
+        let needed = global || interface.name == "xdg_toplevel_icon_v1";
+        let Some(name) = name.filter(|_| needed && past.birth.is_some()) else { return Ok(()) };
+        self.grow(past.bytes())?;
+        if self.graves.add(name, Grave { interface, version, past }) {
+            let living = self.objects.iter().filter(|(_, object)| object.alive);
+            self.graves.sweep(living.flat_map(|(_, object)| object.past.needs()));
+        }
+        Ok(())
+    }
+
+    /// The request as the attached display can take it: what it lacks is null where that may be, else it gets none.
+    pub(super) fn addressed(&self, mut request: Request) -> Option<Request> {
+        let interface = self.interface_there(request.object)?;
+        let desc = interface.requests.get(usize::from(request.opcode))?;
+        for (arg, kind) in request.args.iter_mut().zip(desc.signature) {
+            if let WireArg::Object(name) = arg
+                && *name != WireId::NULL
+                && self.interface_there(*name).is_none()
+            {
+                if !nullable(*kind) {
+                    return None;
+                }
+                *name = WireId::NULL;
+            }
+        }
+        Some(request)
+    }
+
+    /// The interface of an object that the attached display has.
+    pub(super) fn interface_there(
+        &self,
+        name: WireId,
+    ) -> Option<&'static wayland_backend::protocol::Interface> {
+        if self.ghosts.contains(&name) {
+            return Some(self.graves.of(name)?.interface);
+        }
+        let object = self.objects.by_wire(name).and_then(|id| self.objects.alive(id))?;
+        Some(object.interface)
+    }
+
+    /// Notes what another display must know of a request.
+    pub(super) fn note_request(&mut self, call: Call, crossed: bool) -> Result<(), Fault> {
+        let Some(object) = self.objects.of_mut(call.id) else { return Ok(()) };
+        match call.name() {
+            ("zwp_text_input_v3", "commit") => {
+                let (commits, before) = match object.data {
+                    Data::TextInput { commits, before } => (commits, before),
+                    _ => (0, 0),
+                };
+                object.data = Data::TextInput { commits: commits.wrapping_add(1), before };
+            }
+            ("xdg_activation_token_v1", "commit") if crossed => object.data = Data::Token,
+            ("zwlr_foreign_toplevel_manager_v1" | "ext_foreign_toplevel_list_v1", "stop") => {
+                object.past.birth = None;
+            }
+            ("xdg_surface" | "zwlr_layer_surface_v1", "destroy") => {
+                let surface = object.surface;
+                return surface.map_or(Ok(()), |surface| self.revive(surface));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Notes what another display must know of an event, and brings counts of the program's up to those of this display.
+    pub(super) fn note_event(&mut self, id: u32, name: (&str, &str), args: &mut [Arg]) {
+        match (name, args) {
+            (("xdg_toplevel", "configure"), [Arg::Int(width), Arg::Int(height), Arg::Array(states)]) => {
+                let has = |state: u32| states.chunks_exact(4).any(|word| word == state.to_ne_bytes());
+                let (maximized, fullscreen) = (has(MAXIMIZED), has(FULLSCREEN));
+                self.note_wanted(id, Wanted { size: (*width, *height), maximized, fullscreen });
+            }
+            (("zwp_text_input_v3", "done"), [Arg::Uint(count)]) => {
+                if let Some(Data::TextInput { before, .. }) = self.objects.of(id).map(|object| &object.data) {
+                    *count = count.wrapping_add(*before);
+                }
+            }
+            (("xdg_activation_token_v1", "done"), _) => self.set_data(id, Data::Plain),
+            (("zwp_locked_pointer_v1", "locked") | ("zwp_confined_pointer_v1", "confined"), _) => {
+                // One that ends once it has ended is not asked for again.
+                if let Some(object) = self.objects.of_mut(id) {
+                    let birth = object.past.birth.as_ref().and_then(Message::request);
+                    if birth.is_some_and(|birth| birth.args.last() == Some(&ONESHOT)) {
+                        object.past.birth = None;
+                    }
+                }
+            }
+            ((source, "cancelled" | "dnd_finished"), _)
+                if source.contains("_source_") || source == DATA_SOURCE =>
+            {
+                if let Some(name) = self.name(id) {
+                    self.clipboard.forget(name);
+                    self.unkeep(name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Requests that offer a source are void: it was replaced.
+    fn unkeep(&mut self, source: WireId) {
+        let selects = |kept: &Lasting| {
+            let request = kept.message.request().filter(|_| kept.slot.is_some());
+            request.is_some_and(|request| request.args.contains(&WireArg::Object(source)))
+        };
+        for (_, object) in self.objects.iter_mut() {
+            object.past.kept.retain(|kept| !selects(kept));
+        }
+    }
+
+    /// The display has configured a window: what the user made of it there, another display is asked for.
+    fn note_wanted(&mut self, id: u32, wanted: Wanted) {
+        let Some(object) = self.objects.of_mut(id) else { return };
+        let before = match object.data {
+            Data::Toplevel(before) => before,
+            _ => Wanted::default(),
+        };
+        object.data = Data::Toplevel(wanted);
+        let Some(name) = object.name else { return };
+        for (slot, before, after, requests) in [
+            ("maximized", before.maximized, wanted.maximized, ["unset_maximized", "set_maximized"]),
+            ("fullscreen", before.fullscreen, wanted.fullscreen, ["unset_fullscreen", "set_fullscreen"]),
+        ] {
+            let request = requests[usize::from(after)];
+            let Some(opcode) = tables::request_opcode(object.interface, request) else { continue };
+            let last = object.past.last(slot);
+            // A configure that was on its way when the program asked says nothing.
+            if before == after || last.as_ref().is_some_and(|last| last.opcode == opcode) {
+                continue;
+            }
+            let args =
+                if request == "set_fullscreen" { vec![WireArg::Object(WireId::NULL)] } else { Vec::new() };
+            self.age += 1;
+            let message = Message::new(&ToDisplay::Request(Request { object: name, opcode, args }));
+            object.past.keep(Lasting { slot: Some(slot), age: self.age, message, blob: None });
+        }
+    }
+
+    /// Another one of a role's objects is made for a surface; `over` if no display will ever show it.
+    pub(super) fn begin_window(&mut self, surface: Option<u32>, over: bool) {
+        let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) else { return };
+        surface.initial = false;
+        if over {
+            surface.stage = Stage::Over;
+        }
+    }
+
+    pub(super) fn set_data(&mut self, id: u32, data: Data) {
+        if let Some(object) = self.objects.of_mut(id) {
+            object.data = data;
+        }
+    }
+}
+
+const DATA_SOURCE: &str = "wl_data_source";

@@ -1,0 +1,142 @@
+//! What a program has been told that holds only while its display is there: focus, touches, locks, buttons that are down.
+//!
+//! The policy table says which event ends which; this only keeps the books. Invariant: what is open has been begun
+//! towards the program and has not been ended.
+
+use std::collections::BTreeSet;
+
+use crate::policy;
+use crate::tables;
+use crate::wire::Arg;
+
+use wayland_backend::protocol::Interface;
+
+/// Things that may be open at once; of more, the display has made them up.
+const MAX_OPEN: usize = 4096;
+
+/// Something that an event began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Open {
+    pub(crate) object: u32,
+    /// The event that ends it.
+    pub(crate) end: u16,
+    /// The object that both events name, or the touch point; 0 if there is none.
+    pub(crate) about: u32,
+}
+
+/// The books.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    open: BTreeSet<Open>,
+    /// Pointers with the buttons that are down.
+    buttons: BTreeSet<(u32, u32)>,
+}
+
+impl Told {
+    /// The program gets this event.
+    pub(crate) fn on_event(&mut self, object: u32, interface: &'static Interface, opcode: u16, args: &[Arg]) {
+        let rule = policy::event(interface.name, opcode);
+        let about = about(args);
+        match ((interface.name, rule.name), args) {
+            (("wl_pointer", "button"), [_, _, Arg::Uint(button), Arg::Uint(state)]) => {
+                let (_, down) = (self.buttons.remove(&(object, *button)), *state != 0);
+                if down && self.buttons.len() < MAX_OPEN {
+                    self.buttons.insert((object, *button));
+                }
+            }
+            (("wl_touch", "up"), [_, _, Arg::Int(point)]) => {
+                let point = point.cast_unsigned();
+                self.open.retain(|open| (open.object, open.about) != (object, point));
+            }
+            (("wl_data_device", "drop"), _) => self.open.retain(|open| open.object != object),
+            _ => {}
+        }
+        self.open.retain(|open| {
+            let ends = (open.object, open.end) == (object, opcode);
+            !(ends && about.is_none_or(|about| about == open.about))
+        });
+        if let Some(end) = rule.until.and_then(|end| tables::event_opcode(interface, end))
+            && self.open.len() < MAX_OPEN
+        {
+            let point = match args {
+                [_, _, _, Arg::Int(point), ..] if interface.name == "wl_touch" => Some(point.cast_unsigned()),
+                _ => about,
+            };
+            self.open.insert(Open { object, end, about: point.unwrap_or(0) });
+        }
+    }
+
+    /// The program has destroyed an object.
+    pub(crate) fn forget(&mut self, object: u32) {
+        self.open.retain(|open| open.object != object && open.about != object);
+        self.buttons.retain(|(pointer, _)| *pointer != object);
+    }
+
+    /// Pointers with buttons that must go up.
+    pub(crate) fn take_buttons(&mut self) -> BTreeSet<(u32, u32)> {
+        std::mem::take(&mut self.buttons)
+    }
+
+    /// What must be ended; of one object, later events first, as tips of tablet tools go up before the tools leave.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Open> {
+        std::mem::take(&mut self.open).into_iter().rev()
+    }
+}
+
+/// The object that an event names.
+fn about(args: &[Arg]) -> Option<u32> {
+    args.iter().find_map(|arg| if let Arg::Object(id) = arg { Some(*id) } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(told: &mut Told, object: u32, interface: &str, name: &str, args: &[Arg]) {
+        let interface = tables::interface(interface).unwrap();
+        let opcode = tables::event_opcode(interface, name).unwrap();
+        told.on_event(object, interface, opcode, args);
+    }
+
+    fn down(told: &mut Told, point: i32) {
+        let args =
+            &[Arg::Uint(1), Arg::Uint(1), Arg::Object(9), Arg::Int(point), Arg::Fixed(0), Arg::Fixed(0)];
+        event(told, 5, "wl_touch", "down", args);
+    }
+
+    #[test]
+    fn what_has_ended_is_not_ended_again() {
+        let mut told = Told::default();
+        let enter = || [Arg::Uint(1), Arg::Object(9), Arg::Fixed(0), Arg::Fixed(0)];
+        event(&mut told, 3, "wl_pointer", "enter", &enter());
+        event(&mut told, 3, "wl_pointer", "leave", &[Arg::Uint(2), Arg::Object(9)]);
+        event(&mut told, 4, "wl_surface", "enter", &[Arg::Object(20)]);
+        event(&mut told, 4, "wl_surface", "enter", &[Arg::Object(21)]);
+        event(&mut told, 4, "wl_surface", "leave", &[Arg::Object(20)]);
+        [1, 2].into_iter().for_each(|point| down(&mut told, point));
+        event(&mut told, 5, "wl_touch", "up", &[Arg::Uint(1), Arg::Uint(1), Arg::Int(1)]);
+        let open: Vec<_> = told.take().map(|open| (open.object, open.about)).collect();
+        assert_eq!(open, [(5, 2), (4, 21)]);
+    }
+
+    #[test]
+    fn a_tip_goes_up_before_its_tool_leaves() {
+        let mut told = Told::default();
+        let tool = "zwp_tablet_tool_v2";
+        event(&mut told, 3, tool, "proximity_in", &[Arg::Uint(1), Arg::Object(8), Arg::Object(9)]);
+        event(&mut told, 3, tool, "down", &[Arg::Uint(1)]);
+        let interface = tables::interface(tool).unwrap();
+        let names: Vec<_> = told.take().map(|open| interface.events[usize::from(open.end)].name).collect();
+        assert_eq!(names, ["up", "proximity_out"]);
+    }
+
+    #[test]
+    fn buttons_are_known_until_they_go_up() {
+        let mut told = Told::default();
+        let button = |button, state| [1, 1, button, state].map(Arg::Uint);
+        for (which, state) in [(272, 1), (273, 1), (272, 0)] {
+            event(&mut told, 3, "wl_pointer", "button", &button(which, state));
+        }
+        assert_eq!(told.take_buttons().into_iter().collect::<Vec<_>>(), [(3, 273)]);
+    }
+}
