@@ -39,6 +39,7 @@ impl Connection {
     }
 
     fn part(&mut self) -> Result<(), Fault> {
+        self.forget_what_was_not_followed();
         self.making = None;
         self.waiting_events.clear();
         // Requests may have waited for the display.

@@ -67,6 +67,20 @@ impl Connection {
         Ok(())
     }
 
+    /// Tiling compositors call a window maximized that may not choose its size. One that chose nonetheless was not, and some
+    /// compositors end a program over the difference: no other display is asked for it.
+    pub(super) fn forget_what_was_not_followed(&mut self) {
+        for id in self.objects.living("xdg_toplevel") {
+            let surface = self.association(id);
+            if surface.is_none_or(|surface| !self.decides(surface)) {
+                continue;
+            }
+            if let Some(object) = self.objects.of_mut(id) {
+                object.past.kept.retain(|kept| !matches!(kept.slot, Some("maximized" | "fullscreen")));
+            }
+        }
+    }
+
     fn roles(&self) -> Roles {
         let mut roles = Roles::default();
         for (_, object) in self.objects.iter().filter(|(_, object)| object.alive) {
