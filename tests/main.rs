@@ -3,6 +3,7 @@
 mod clipboard;
 mod demo;
 mod direct;
+mod docs;
 mod halves;
 mod info;
 mod input;
@@ -10,5 +11,6 @@ mod programs;
 mod rig;
 mod rough_link;
 mod session;
+mod sessions;
 mod slow_link;
 mod ssh;

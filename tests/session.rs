@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::net::UdpSocket;
 
-use crate::rig::{
-    Home, PATIENCE, Program, Session, Sway, attach, attach_to, free_address, host, poll, until,
-};
+use crate::rig::{Home, Program, Session, Sway, attach, attach_to, free_address, host, until};
 
 #[test]
 fn one_program_dies_and_the_other_lives() {
@@ -59,33 +57,6 @@ fn the_programs_status_is_passed_on_and_nothing_stays() {
 }
 
 #[test]
-fn a_display_that_leaves_ends_the_session_with_a_reason() {
-    let sway = Sway::start();
-    let mut session = Session::start(&sway);
-    let _foot = session.launch("foot").arg("cat").start();
-    sway.window("foot", |_| true);
-    session.attach.terminate();
-    assert_eq!(session.attach.ended().code(), Some(143), "{}", session.attach.stderr());
-    sway.empty();
-    session.host.ended();
-    nothing_stays(session.home());
-}
-
-#[test]
-#[ignore = "slow: a dead display is given up after a minute of silence; `make test-full` runs it"]
-fn a_killed_display_ends_the_session_with_a_reason() {
-    let sway = Sway::start();
-    let mut session = Session::start(&sway);
-    let _foot = session.launch("foot").arg("cat").start();
-    sway.window("foot", |_| true);
-    session.attach.kill();
-    sway.empty();
-    poll(3 * PATIENCE, || session.host.status());
-    fails(&mut session.host, 29, "connection lost");
-    nothing_stays(session.home());
-}
-
-#[test]
 fn a_terminated_host_takes_all_with_it() {
     let sway = Sway::start();
     let mut session = Session::start(&sway);
@@ -125,7 +96,7 @@ fn another_hosts_certificate_is_refused() {
 #[test]
 fn a_malformed_ticket_is_named() {
     let sway = Sway::start();
-    for ticket in ["wf1:", "wf1:AAAA", "wf2:AAAA", "nonsense"] {
+    for ticket in ["wf1:", "wf1:AAAA", "wf2:AAAA"] {
         fails(&mut attach(&sway, &[], ticket), 65, "malformed ticket");
     }
 }

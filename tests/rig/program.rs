@@ -29,6 +29,8 @@ impl Launch {
             ("HOME", home.path().display().to_string()),
             ("XDG_RUNTIME_DIR", home.runtime().display().to_string()),
             (MARK, home.path().display().to_string()),
+            // Where sessions have their sockets.
+            ("TMPDIR", home.path().display().to_string()),
             ("PATH", SYSTEM_PATH.to_owned()),
             ("LANG", "C.UTF-8".to_owned()),
             ("SHELL", "/bin/sh".to_owned()),

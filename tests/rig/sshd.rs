@@ -106,7 +106,7 @@ fn server_config(home: &Path, port: u16, extra: &str) -> String {
     format!(
         "ListenAddress 127.0.0.1\nPort {port}\nHostKey {home}/host-key\nAuthorizedKeysFile {home}/authorized_keys\n\
          PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\nLogLevel INFO\n\
-         SetEnv {MARK}={home}\n{extra}\n"
+         SetEnv {MARK}={home} TMPDIR={home}\n{extra}\n"
     )
 }
 

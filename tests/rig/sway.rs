@@ -78,6 +78,11 @@ impl Sway {
         serde_json::from_slice(&answer).unwrap_or(Value::Null)
     }
 
+    /// Ends the compositor as a crash would.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill();
+    }
+
     /// The windows that are shown.
     pub(crate) fn windows(&self) -> Vec<Window> {
         let mut found = Vec::new();

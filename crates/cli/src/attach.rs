@@ -1,48 +1,76 @@
-//! `wayferry attach`: the display side of a session that somebody else started.
+//! `wayferry attach`: a session that runs already, shown here.
 //!
-//! Invariant: the compositor is looked at before the ticket's secret is used, so that a ticket is not spent on a machine
-//! that cannot show anything.
+//! It is one of this machine, one of another that ssh reaches, or that of a ticket. Invariant: the compositor is looked at before
+//! the ticket's secret is used, so that a ticket is not spent on a machine that cannot show anything.
 
+use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use wayferry_net::Ticket;
-use wayferry_proto::{Session, Side};
 
+use crate::control::{self, Request};
 use crate::error::Error;
-use crate::flags::{AttachFlags, OwnFlags};
+use crate::flags::{AttachFlags, OwnFlags, Which};
+use crate::manage::remote_line;
 use crate::notice::notice;
-use crate::quic;
-use crate::run::Clock;
-use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
-use crate::run::link::Link;
-use crate::run::offer::Offer;
+use crate::passing;
+use crate::run::display_side::Outcome;
 use crate::run::signals::Signals;
-use crate::session::{session_config, trace_file};
-use crate::trace::Half;
+use crate::sessions;
+use crate::ssh::ssh_again;
+use crate::through::{finish, no_more, start};
+use crate::viewer::{Prefer, Viewer};
+use crate::wayback::Other;
 
-/// Shows a host's windows until the session ends; gives the exit code.
+/// Shows a session's windows until it ends or lets this display go; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
-    let ticket: Ticket = attach.ticket.parse().map_err(|error| Error::Ticket(format!("{error}")))?;
+    match &attach.which {
+        None => here(own, None),
+        Some(Which::Here(name)) => here(own, name.as_deref()),
+        Some(Which::There { host, session }) => there(own, host, session.as_deref()),
+        Some(Which::Ticket(ticket)) => redeem(own, attach, ticket),
+    }
+}
+
+/// A session of this machine.
+fn here(own: &OwnFlags, name: Option<&str>) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let (_, socket) = sessions::call(name)?;
+    let viewer = Viewer::new(own, &signals)?;
+    passing::send(&socket, &control::line(&Request::Attach(None)), &[])
+        .map_err(|source| Error::System { doing: "speaking to the session", source })?;
+    code(viewer.meet(socket, Prefer::Socket, no_more, |name| Some(Other::Here(name)))?)
+}
+
+/// A session of another machine.
+fn there(own: &OwnFlags, host: &str, session: Option<&str>) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let viewer = Viewer::new(own, &signals)?;
+    let mut words = vec!["meet".to_owned()];
+    words.extend(session.map(str::to_owned));
+    let command = [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote_line(own, &words)];
+    let (mut ssh, socket) = start(&command)?;
+    let again = |name: String| Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name)));
+    let result = viewer.meet(socket, Prefer::Quic, no_more, again);
+    finish(&mut ssh, result, &signals)
+}
+
+/// The session of a ticket.
+fn redeem(own: &OwnFlags, attach: &AttachFlags, ticket: &str) -> Result<u8, Error> {
+    let ticket: Ticket = ticket.parse().map_err(|error| Error::Ticket(format!("{error}")))?;
     let addresses = match &attach.via {
         Some(via) => resolve(via)?,
         None => ticket.addresses.clone(),
     };
     let signals = Signals::new()?;
-    let clock = Clock::start();
-    let trace = trace_file(own, Some(Half::Display))?;
-    let watched = Watched::new(Compositor::from_environment()?, clock, Some(&signals))?;
-    let identity = quic::identity()?;
-    let carrier = quic::connect(own, &addresses, &identity, ticket.fingerprint, attach.timeout, &signals)?;
-    let mut config = session_config(Side::Display, own, &clock);
-    config.secret = Some(ticket.secret);
-    config.session = ticket.session;
-    let link = Link::new(Session::new(config), carrier);
-    let side =
-        DisplaySide::new(watched, clock, link, own.stats).with_allowed(own.allow.clone()).with_trace(trace);
-    match side.with_signals(&signals).with_offer(Offer::new(Side::Display)).run()? {
+    code(Viewer::new(own, &signals)?.redeem(&ticket, &addresses, attach.timeout)?)
+}
+
+fn code(outcome: Outcome) -> Result<u8, Error> {
+    match outcome {
         Outcome::Exit(code) => Ok(code),
         Outcome::HostLeft => {
-            notice("the host ended the session");
+            notice("the session let this display go; `wayferry attach` shows it again");
             Ok(0)
         }
         Outcome::Stopped | Outcome::ConnectionEnded(_) => Ok(0),

@@ -9,12 +9,13 @@
 //!
 //! ```text
 //! display -> host   wayferry 1 <fingerprint>
-//! host -> display   ticket <ticket>
+//! host -> display   ticket <ticket> <session's name>
 //! display -> host   quic | stream
 //! ```
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::Time;
@@ -22,6 +23,7 @@ use wayferry_proto::Time;
 use crate::error::Error;
 use crate::run::Clock;
 use crate::run::signals::Signals;
+use crate::run::wait::Interests;
 
 /// How the session will be carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +39,13 @@ pub(crate) enum Choice {
 pub(crate) enum Line {
     /// Who the display is: its fingerprint.
     Greeting(String),
-    /// Where and who the host is.
-    Ticket(String),
+    /// Where and who the host is, and what its session is called.
+    Ticket {
+        /// See [`wayferry_net::Ticket`].
+        ticket: String,
+        /// On its machine.
+        name: String,
+    },
     /// What the display decided.
     Choice(Choice),
 }
@@ -48,7 +55,7 @@ impl Line {
     pub(crate) fn encode(&self) -> String {
         match self {
             Self::Greeting(fingerprint) => format!("wayferry {VERSION} {fingerprint}\n"),
-            Self::Ticket(ticket) => format!("ticket {ticket}\n"),
+            Self::Ticket { ticket, name } => format!("ticket {ticket} {name}\n"),
             Self::Choice(Choice::Quic) => "quic\n".into(),
             Self::Choice(Choice::Stream) => "stream\n".into(),
         }
@@ -64,10 +71,15 @@ impl Line {
             ["wayferry", version, ..] => Err(Error::Incompatible(format!(
                 "the other side meets in version {version}, this one in version {VERSION}"
             ))),
-            ["ticket", ticket] => Ok(Self::Ticket(ticket.to_owned())),
+            ["ticket", ticket, name] => {
+                crate::sessions::check(name).map_err(Error::Bootstrap)?;
+                Ok(Self::Ticket { ticket: ticket.to_owned(), name: name.to_owned() })
+            }
+            // What the session says to who cannot be met.
+            ["not", ..] => Err(Error::NoSession(text["not ".len()..].to_owned())),
             ["quic"] => Ok(Self::Choice(Choice::Quic)),
             ["stream"] => Ok(Self::Choice(Choice::Stream)),
-            _ => Err(Error::Bootstrap(format!("unexpected line `{text}`"))),
+            _ => Err(Error::Bootstrap(format!("{UNEXPECTED} `{text}`"))),
         }
     }
 }
@@ -94,7 +106,7 @@ pub(crate) fn hear(
     socket: &OwnedFd,
     clock: &Clock,
     deadline: Time,
-    signals: &Signals,
+    signals: Option<&Signals>,
 ) -> Result<Line, Error> {
     let mut text = Vec::new();
     loop {
@@ -110,17 +122,47 @@ pub(crate) fn hear(
                 if now >= deadline {
                     return Err(Error::Bootstrap("the other side says nothing".into()));
                 }
-                signals.wait_readable(&[socket.as_fd()], Some(deadline - now))?;
+                let mut interests = Interests::new();
+                interests.add(socket.as_fd(), PollFlags::IN, ());
+                if let Some(signals) = signals {
+                    interests.add(signals.as_fd(), PollFlags::IN, ());
+                }
+                interests.wait(now, Some(deadline))?;
+                signals.map_or(Ok(()), Signals::check)?;
             }
             Err(error) => return Err(Error::Bootstrap(format!("cannot read from ssh's socket: {error}"))),
         }
     }
     let text = String::from_utf8(text).map_err(|_| Error::Bootstrap("a line is not text".into()))?;
-    Line::decode(&text)
+    // A terminal on the way ends lines with two characters.
+    Line::decode(text.trim_end_matches('\r'))
+}
+
+/// Reads the first line that belongs here, past a few that do not: a login may have something to say before.
+///
+/// # Errors
+/// As [`hear`].
+pub(crate) fn hear_past(
+    socket: &OwnedFd,
+    clock: &Clock,
+    deadline: Time,
+    signals: Option<&Signals>,
+) -> Result<Line, Error> {
+    for _ in 0..MAX_NOISE {
+        match hear(socket, clock, deadline, signals) {
+            Err(Error::Bootstrap(what)) if what.starts_with(UNEXPECTED) => {}
+            heard => return heard,
+        }
+    }
+    hear(socket, clock, deadline, signals)
 }
 
 /// Version of this exchange.
 const VERSION: &str = "1";
+/// How a line is called that does not belong here.
+const UNEXPECTED: &str = "unexpected line";
+/// Lines that a login may say before.
+const MAX_NOISE: usize = 100;
 /// Longest line: a ticket with its sixteen addresses is under 1 kB.
 const MAX_LINE: usize = 4096;
 
@@ -135,7 +177,7 @@ mod tests {
 
     fn hear_now(socket: &OwnedFd) -> Result<Line, Error> {
         let clock = Clock::start();
-        hear(socket, &clock, clock.now(), &Signals::new().expect("signals"))
+        hear(socket, &clock, clock.now(), None)
     }
 
     #[test]
@@ -143,7 +185,7 @@ mod tests {
         let (a, b) = pair();
         let lines = [
             Line::Greeting("ab".repeat(32)),
-            Line::Ticket("wf1:abc".into()),
+            Line::Ticket { ticket: "wf1:abc".into(), name: "foot".into() },
             Line::Choice(Choice::Quic),
             Line::Choice(Choice::Stream),
         ];

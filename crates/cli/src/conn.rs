@@ -54,6 +54,7 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
         compress: own.compress.unwrap_or_default(),
         oneshot: true,
         stats: own.stats,
+        linger: None,
     };
     let session = Session::new(session_config(Side::App, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);

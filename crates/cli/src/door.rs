@@ -1,98 +1,178 @@
-//! The way in for displays: who may attach to a session that waits for one, and what the others are told.
+//! The way in for displays: who may attach to a session, and what the others are told.
 //!
-//! Anybody can reach a UDP port and complete a handshake under a ticket's rules, so several candidates may stand at the
-//! door; the first that shows the ticket's secret is let in, once. Later ones are told that the secret has been used.
-//! Invariant: a candidate without the secret costs one of [`MAX_CANDIDATES`] places for at most the session's handshake
-//! timeout, and nothing else.
+//! Anybody can reach a UDP port, so several candidates may stand at the door; who shows a secret that was given out is let in,
+//! once for each. It does not decide what becomes of the display that is there already. Invariant: a candidate without a secret
+//! costs one of [`MAX_CANDIDATES`] places for at most the session's handshake timeout, and nothing else.
 
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
-use rustix::event::PollFlags;
 use wayferry_net::quic::Listener;
-use wayferry_proto::{Config, Event, Session, Time};
+use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
+use wayferry_proto::{CloseReason, Config, Event, Secret, Session, Time};
 
-use crate::error::Error;
+use crate::host::reachable;
 use crate::notice::notice;
 use crate::run::link::{Link, closed};
-use crate::run::signals::Signals;
 use crate::run::socket::random_bytes;
-use crate::run::wait::Interests;
-use crate::run::{Clock, earlier};
 
 /// A listening port with the displays that stand before it.
 pub(crate) struct Door {
-    listener: Listener,
+    listener: Option<Listener>,
+    /// Whose certificates the listener lets in, where it does not let in all.
+    admitted: Admitted,
+    identity: Fingerprint,
     config: Config,
-    candidates: Vec<Link>,
+    secrets: Vec<Given>,
+    /// The display that is here may come again with this.
+    incarnation: Option<Secret>,
+    candidates: Vec<Candidate>,
+}
+
+/// A display before the door.
+struct Candidate {
+    link: Link,
+    /// What was accepted when it came.
+    accepted: Vec<Secret>,
+}
+
+/// A secret that was given out.
+struct Given {
+    secret: Secret,
+    /// Until when it is good.
+    until: Option<Time>,
 }
 
 impl Door {
-    /// A door that lets in whoever satisfies `config`.
-    pub(crate) fn new(listener: Listener, config: Config) -> Self {
-        Self { listener, config, candidates: Vec::new() }
-    }
-
-    /// Waits for the display that shows the secret.
-    ///
-    /// # Errors
-    /// [`Error::Secret`] when `expires` comes first; a signal.
-    pub(crate) fn admit(
-        &mut self,
-        clock: &Clock,
-        expires: Option<Time>,
-        signals: &Signals,
-    ) -> Result<Link, Error> {
-        loop {
-            let now = clock.now();
-            if let Some(link) = self.turn(now) {
-                return Ok(link);
-            }
-            if expires.is_some_and(|at| at <= now) {
-                return Err(Error::Secret("the ticket expired: no display attached in time".into()));
-            }
-            let mut interests = Interests::new();
-            interests.add(std::os::fd::AsFd::as_fd(signals), PollFlags::IN, ());
-            for fd in self.fds() {
-                interests.add(fd, PollFlags::IN, ());
-            }
-            interests.wait(now, earlier(expires, self.next_timeout()))?;
-            signals.check()?;
+    /// A door for sessions like `config`; without a listener, displays come on byte streams only.
+    pub(crate) fn new(listener: Option<Listener>, identity: Fingerprint, config: Config) -> Self {
+        Self {
+            listener,
+            admitted: Admitted::new(),
+            identity,
+            config,
+            secrets: Vec::new(),
+            incarnation: None,
+            candidates: Vec::new(),
         }
     }
 
-    /// From now on nobody gets in: the secret has been used.
-    pub(crate) fn close(&mut self) {
-        self.config.accepted_secrets = vec![random_bytes::<32>().into()];
+    /// The listener lets in whose certificates are on this list.
+    #[must_use]
+    pub(crate) fn with_list(mut self, admitted: Admitted) -> Self {
+        self.admitted = admitted;
+        self
+    }
+
+    /// A ticket with this secret, for whoever it may be, until then.
+    pub(crate) fn ticket(&mut self, secret: Secret, until: Option<Time>) -> Ticket {
+        if self.secrets.len() >= MAX_SECRETS {
+            self.secrets.remove(0);
+        }
+        self.secrets.push(Given { secret, until });
+        let addresses = match &self.listener {
+            Some(listener) => reachable(listener.local_addr()),
+            // Nobody answers at port 0: the display comes on the stream.
+            None => vec![SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), 0)],
+        };
+        Ticket { addresses, fingerprint: self.identity, secret, session: self.config.session }
+    }
+
+    /// A ticket for the display with this certificate, which reached this machine at that address.
+    pub(crate) fn invite(
+        &mut self,
+        fingerprint: Fingerprint,
+        secret: Secret,
+        reached: Option<IpAddr>,
+        now: Time,
+    ) -> Ticket {
+        self.admitted.admit(fingerprint);
+        let mut ticket = self.ticket(secret, Some(now + INVITED));
+        let port = ticket.addresses.first().map_or(0, SocketAddr::port);
+        if let Some(ip) = reached
+            && port != 0
+        {
+            let address = SocketAddr::new(ip, port);
+            ticket.addresses.retain(|other| *other != address);
+            ticket.addresses.insert(0, address);
+        }
+        ticket
+    }
+
+    /// A display comes on this carrier, with that secret.
+    pub(crate) fn add(&mut self, carrier: Box<dyn Carrier>, now: Time) {
+        let candidate = Candidate::new(self.config_at(now), carrier);
+        self.candidates.push(candidate);
+    }
+
+    /// For a candidate that comes now. The incarnation is the first secret.
+    fn config_at(&self, now: Time) -> Config {
+        let good = self.secrets.iter().filter(|given| given.until.is_none_or(|until| now < until));
+        // Without an incarnation nobody has, none is right.
+        let incarnation = self.incarnation.unwrap_or_else(|| Secret::from(random_bytes::<32>()));
+        let accepted_secrets = std::iter::once(incarnation).chain(good.map(|given| given.secret)).collect();
+        Config { start: now, accepted_secrets, ..self.config.clone() }
     }
 
     /// Looks at the candidates; gives the one that is let in.
     pub(crate) fn turn(&mut self, now: Time) -> Option<Link> {
-        self.listener.clear_wake();
-        while self.candidates.len() < MAX_CANDIDATES
-            && let Some(connected) = self.listener.poll_accept()
-        {
-            let config = Config { start: now, ..self.config.clone() };
-            self.candidates.push(Link::new(Session::new(config), connected.carrier));
+        let config = self.config_at(now);
+        if let Some(listener) = &mut self.listener {
+            listener.clear_wake();
+            while self.candidates.len() < MAX_CANDIDATES
+                && let Some(connected) = listener.poll_accept()
+            {
+                self.candidates.push(Candidate::new(config.clone(), connected.carrier));
+            }
         }
         let mut index = 0;
         while index < self.candidates.len() {
-            match step(&mut self.candidates[index], now) {
+            match step(&mut self.candidates[index].link, now) {
                 Step::Waits => index += 1,
-                Step::Enters => return Some(self.candidates.swap_remove(index)),
+                Step::Enters => {
+                    let candidate = self.candidates.swap_remove(index);
+                    if let Some(link) = self.let_in(candidate, now) {
+                        return Some(link);
+                    }
+                }
                 Step::Leaves => drop(self.candidates.swap_remove(index)),
             }
         }
         None
     }
 
+    /// A secret works once, also for two who came with it at the same time. Whoever is let in may come again as what it is.
+    fn let_in(&mut self, candidate: Candidate, now: Time) -> Option<Link> {
+        let Candidate { mut link, accepted } = candidate;
+        let shown = link.session.matched_secret().and_then(|index| accepted.get(index).copied())?;
+        let before = self.secrets.len();
+        self.secrets.retain(|given| given.secret != shown);
+        if self.secrets.len() == before && self.incarnation != Some(shown) {
+            link.session.close(CloseReason::BadSecret);
+            link.transmit(now);
+            return None;
+        }
+        self.incarnation = link.session.peer().and_then(|peer| peer.incarnation);
+        Some(link)
+    }
+
     /// To be polled for input.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(self.listener.wake_fd()).chain(self.candidates.iter().map(Link::wake_fd))
+        let listener = self.listener.iter().map(Listener::wake_fd);
+        listener.chain(self.candidates.iter().filter_map(|candidate| candidate.link.wake_fd()))
     }
 
     /// When [`Door::turn`] is to be called at the latest.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.candidates.iter().filter_map(|link| link.session.next_timeout()).min()
+        self.candidates.iter().filter_map(|candidate| candidate.link.session.next_timeout()).min()
+    }
+}
+
+impl Candidate {
+    fn new(config: Config, carrier: Box<dyn Carrier>) -> Self {
+        let accepted = config.accepted_secrets.clone();
+        Self { link: Link::new(Session::new(config), carrier), accepted }
     }
 }
 
@@ -121,3 +201,7 @@ fn step(link: &mut Link, now: Time) -> Step {
 
 /// Displays before the door at once.
 const MAX_CANDIDATES: usize = 16;
+/// Secrets that are good at once; the oldest is forgotten first.
+const MAX_SECRETS: usize = 16;
+/// How long a display that was met may take to come.
+const INVITED: Duration = Duration::from_secs(60);

@@ -72,12 +72,14 @@ impl Emulated {
         let mut door = quic::listen(own, ([127, 0, 0, 1], 0).into(), &app_identity, peers)?;
         let relay = Relay::start_with(up, down, door.local_addr()).map_err(system("starting the link"))?;
         let pinned = app_identity.fingerprint();
-        let far = quic::connect(own, &[relay.local_addr()], &display_identity, pinned, PATIENCE, signals)?;
+        let (far, _) =
+            quic::connect(own, &[relay.local_addr()], &display_identity, pinned, PATIENCE, signals)?;
         let near = door
             .accept(PATIENCE)
             .ok_or_else(|| Error::NothingAnswered { tried: vec![relay.local_addr()], waited: PATIENCE })?
             .carrier;
         let start = program.map(|launch| Start {
+            stdio: None,
             launch,
             environment: environment(&listener, &dir),
             place: Place::OwnGroup,
@@ -168,6 +170,7 @@ fn spawn_app(
     let run = move || {
         let clock = Clock::start();
         let config = AppSideConfig {
+            linger: None,
             core: app_core(&own, &clock),
             compress: own.compress.unwrap_or_default(),
             oneshot: own.oneshot,

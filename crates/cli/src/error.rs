@@ -57,6 +57,10 @@ pub(crate) enum Error {
     Ssh { status: u8 },
     /// ssh came up but the two sides could not meet through it.
     Bootstrap(String),
+    /// There is no such session, or it is not clear which.
+    NoSession(String),
+    /// A session of that name runs already.
+    SessionName(String),
     /// A benchmark's own check of its results failed.
     Inexact(String),
     /// A file or directory cannot be used.
@@ -95,6 +99,8 @@ pub(crate) const CODES: &[(u8, &str)] = &[
         "the program broke the Wayland protocol (`wayferry conn` only; elsewhere only its own connection ends)",
     ),
     (81, "a benchmark got other pixels out of a codec than it had put in"),
+    (82, "no such session runs, or several do and none was named"),
+    (83, "a session of that name runs already"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -126,6 +132,8 @@ impl Error {
             Self::Keymap(_) => 79,
             Self::AppViolation(_) => 80,
             Self::Inexact(_) => 81,
+            Self::NoSession(_) => 82,
+            Self::SessionName(_) => 83,
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Program { .. } => 126,
             Self::Signal(2) => 130,
@@ -178,6 +186,10 @@ impl Error {
             Self::AppViolation(_) => {
                 "this is a bug of the program or of wayferry; WAYLAND_DEBUG=1 shows its messages"
             }
+            Self::NoSession(_) => {
+                "`wayferry list` shows the sessions of this machine, `wayferry list HOST` those of another"
+            }
+            Self::SessionName(_) => "choose another `--name`, or end that one with `wayferry stop`",
             Self::Inexact(_) => "this is a bug of wayferry; the same command and seed show it again",
             Self::Program { .. } => {
                 "check the name and the PATH of the machine on which the program should run"
@@ -240,6 +252,7 @@ impl fmt::Display for Error {
             Self::AppViolation(what) => {
                 write!(f, "the program broke the Wayland protocol: {}", sanitize(what))
             }
+            Self::NoSession(what) | Self::SessionName(what) => f.write_str(&sanitize(what)),
             Self::Inexact(what) => write!(f, "a codec is not exact: {}", sanitize(what)),
             Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
             Self::RemoteMissing { binary, destination } => {
@@ -312,6 +325,8 @@ mod tests {
             Error::Display { name: "wayland-1".into(), source: io() },
             Error::AppViolation(text()),
             Error::Inexact(text()),
+            Error::NoSession(text()),
+            Error::SessionName(text()),
             Error::Program { program: "foot".into(), source: io() },
             Error::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
             Error::RemoteMissing { binary: text(), destination: text() },

@@ -37,6 +37,15 @@ pub(crate) struct OwnFlags {
     /// Put TEXT in front of every window title.
     #[arg(long, value_name = "TEXT", global = true)]
     pub(crate) title_prefix: Option<String>,
+    /// What the session is called [default: as its program].
+    #[arg(long, value_name = "NAME", global = true, value_parser = parse_name)]
+    pub(crate) name: Option<String>,
+    /// Start the session without a display; `wayferry attach` shows it.
+    #[arg(long, global = true)]
+    pub(crate) detached: bool,
+    /// End a session to which no display has come back for this long [default: never].
+    #[arg(long, value_name = "SECONDS", global = true, value_parser = parse_seconds)]
+    pub(crate) linger: Option<Duration>,
     /// Name of the Wayland display that programs connect to [default: a random one].
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) display: Option<String>,
@@ -111,10 +120,32 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SSH ARGUMENTS")]
         words: Vec<OsString>,
     },
+    /// Run a program at the other end of any command that carries stdin and stdout, and show its windows here.
+    ///
+    /// `wayferry through kubectl exec -i POD -- foot`, or `docker exec -i NAME`, `srun`, `machinectl shell`. QUIC is used where an
+    /// address of the other side can be reached, otherwise everything goes through the command.
+    #[command(override_usage = "wayferry [OPTIONS] through COMMAND ... -- PROGRAM ...")]
+    Through {
+        /// The command, `--`, and the program with its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+        words: Vec<OsString>,
+    },
     /// Run programs here for a display elsewhere; the first line on stdout is the ticket for `attach`.
     Host(HostFlags),
-    /// Show the windows of a host here.
+    /// Show the windows of a session here: of one that runs already, here or elsewhere, or of a ticket.
     Attach(AttachFlags),
+    /// List the sessions that run here, or on another machine.
+    List(ListFlags),
+    /// Let a session's display leave; its programs go on, and `attach` shows them again.
+    Detach(WhichFlags),
+    /// End a session with its programs.
+    Stop(WhichFlags),
+    /// Meet a session that runs here, for a display at the other end of stdin and stdout.
+    #[command(hide = true)]
+    Meet {
+        /// Which.
+        session: Option<String>,
+    },
     /// Both sides on this machine with an emulated link between them.
     Demo(DemoFlags),
     /// Show how this user's sessions on this machine fare: loss, repair, round trips, rates.
@@ -161,17 +192,23 @@ pub(crate) enum Role {
 #[derive(Debug, Args)]
 pub(crate) struct HostFlags {
     /// Address and UDP port to listen on; port 0 takes any free one.
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "bootstrap")]
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["bootstrap", "stdio", "serve"])]
     pub(crate) listen: Option<SocketAddr>,
-    /// A name for the session, shown on the other side.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
     /// Meet the display side at this Unix socket instead of printing a ticket.
     #[arg(long, hide = true)]
     pub(crate) bootstrap: Option<PathBuf>,
+    /// Meet the display side on stdin and stdout instead of printing a ticket.
+    #[arg(long, hide = true)]
+    pub(crate) stdio: bool,
+    /// Be the session that a front has started; stdin leads to the front.
+    #[arg(long, hide = true)]
+    pub(crate) serve: bool,
+    /// The front has a terminal and runs the program itself.
+    #[arg(long, hide = true)]
+    pub(crate) terminal: bool,
     /// Give this line to the user's shell instead of a command.
     #[arg(long, hide = true, conflicts_with = "command")]
     pub(crate) shell_line: Option<String>,
@@ -182,14 +219,48 @@ pub(crate) struct HostFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachFlags {
-    /// The line that `wayferry host` printed.
-    pub(crate) ticket: String,
+    /// Which session: HOST, HOST:SESSION, :SESSION of this machine, or the ticket that `wayferry host` printed [default: the
+    /// only one of this machine].
+    #[arg(value_name = "WHICH")]
+    pub(crate) which: Option<Which>,
     /// Connect to this address instead of the ticket's.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) via: Option<String>,
     /// How long to wait for an answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListFlags {
+    /// The other machine, as ssh knows it [default: this one].
+    pub(crate) host: Option<String>,
+    /// Print a JSON array with a document for each session.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhichFlags {
+    /// Which session: HOST, HOST:SESSION, or :SESSION of this machine [default: the only one of this machine].
+    #[arg(value_name = "WHICH")]
+    pub(crate) which: Option<Which>,
+}
+
+/// Which session is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// One of this machine; without a name the only one.
+    Here(Option<String>),
+    /// One of another machine.
+    There {
+        /// As ssh knows it.
+        host: String,
+        /// Without a name the only one.
+        session: Option<String>,
+    },
+    /// That of a ticket.
+    Ticket(String),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -425,6 +496,36 @@ impl Delivery {
     }
 }
 
+impl std::str::FromStr for Which {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = |name: &str| crate::sessions::check(name).map(|()| name.to_owned());
+        let version = text.strip_prefix("wf").and_then(|text| text.split_once(':'));
+        if version.is_some_and(|(version, _)| version.parse::<u32>().is_ok()) {
+            return Ok(Self::Ticket(text.to_owned()));
+        }
+        // The last colon: an IPv6 address may come before it, in brackets.
+        match text.rsplit_once(':') {
+            Some(("", name)) => Ok(Self::Here(Some(named(name)?))),
+            Some((host, name)) if !name.contains(']') => {
+                Ok(Self::There { host: bare(host)?, session: Some(named(name)?) })
+            }
+            _ => Ok(Self::There { host: bare(text)?, session: None }),
+        }
+    }
+}
+
+/// A host without the brackets of an IPv6 address, as ssh takes it.
+fn bare(host: &str) -> Result<String, String> {
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if host.is_empty() || host.starts_with('-') {
+        Err("expected HOST, HOST:SESSION or :SESSION".into())
+    } else {
+        Ok(host.to_owned())
+    }
+}
+
 impl std::str::FromStr for Delivery {
     type Err = String;
 
@@ -536,6 +637,10 @@ fn parse_sequence(text: &str) -> Result<Sequence, String> {
     Sequence::named(text).ok_or_else(|| format!("expected some of {}", names()))
 }
 
+fn parse_name(text: &str) -> Result<String, String> {
+    crate::sessions::check(text).map(|()| text.to_owned())
+}
+
 fn parse_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
@@ -620,11 +725,31 @@ mod tests {
             "wayferry --compress zstd=99 ssh host",
             "wayferry --port 9-1 ssh host",
             "wayferry conn --role both",
-            "wayferry attach",
+            "wayferry attach -x",
+            "wayferry through",
         ] {
             let error = parse(line).expect_err(line);
             assert_eq!(error.code(), 64, "{line}");
             assert!(!error.to_string().contains('\n') && !error.to_string().is_empty(), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_named_with_colons() {
+        let which = |text: &str| text.parse::<Which>().expect(text);
+        let there = |host: &str, session: Option<&str>| Which::There {
+            host: host.to_owned(),
+            session: session.map(str::to_owned),
+        };
+        assert_eq!(which(":foot"), Which::Here(Some("foot".into())));
+        assert_eq!(which("user@host"), there("user@host", None));
+        assert_eq!(which("user@host:foot-2"), there("user@host", Some("foot-2")));
+        assert_eq!(which("[2001:db8::1]:foot"), there("2001:db8::1", Some("foot")));
+        assert_eq!(which("[2001:db8::1]"), there("2001:db8::1", None));
+        assert_eq!(which("wf1:AAAA"), Which::Ticket("wf1:AAAA".into()));
+        assert_eq!(which("wf:AAAA"), there("wf", Some("AAAA")));
+        for text in ["", ":", "host:", "-oProxyCommand=x", "host:a b"] {
+            assert!(text.parse::<Which>().is_err(), "{text}");
         }
     }
 

@@ -1,50 +1,54 @@
 //! `wayferry host`: the app side of a session.
 //!
-//! With `--listen` it prints a ticket and waits for the display that comes with it; with `--bootstrap` it was started by
-//! `wayferry ssh` and meets its display through ssh (see [`crate::bootstrap`]). Either way the programs start when the
-//! display is there. Invariant: sockets, directories and processes are gone when it returns.
+//! With `--listen` it prints a ticket and waits for the display that comes with it. What `wayferry ssh` and `wayferry through`
+//! start on the other machine is a *front* ([`crate::front`]) that starts the session as a process of its own, which outlives the
+//! front. Either way the programs start when a display is there, and displays may come and go until the session is over.
+//! Invariant: sockets, directories and processes are gone when it returns.
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
-use std::time::Duration;
+use std::os::fd::OwnedFd;
 
-use rustix::event::PollFlags;
-use wayferry_net::quic::Listener as QuicListener;
-use wayferry_net::{Peers, Ticket};
-use wayferry_proto::{Secret, Session, SessionId, Side};
+use rustix::fs::OFlags;
+use wayferry_net::{Admitted, Peers};
+use wayferry_proto::{Config, Secret, SessionId, Side};
+use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
-use crate::bootstrap::{Choice, Line, hear, say};
+use crate::control::Told;
 use crate::door::Door;
 use crate::error::Error;
 use crate::flags::{HostFlags, OwnFlags};
+use crate::front;
+use crate::lobby::Lobby;
 use crate::notice::notice;
 use crate::quic;
 use crate::run::Clock;
 use crate::run::app_side::{AppSide, AppSideConfig, Outcome, Start};
 use crate::run::link::Link;
 use crate::run::offer::Offer;
+use crate::run::outlets::Outlets;
 use crate::run::programs::{Environment, Launch, Place};
 use crate::run::signals::Signals;
-use crate::run::socket::{self, Listener, RuntimeDir, random_bytes};
-use crate::run::wait::Interests;
+use crate::run::socket::{Listener, RuntimeDir, random_bytes};
 use crate::run::xwayland::Satellite;
 use crate::session::{app_core, session_config, trace_file};
+use crate::sessions::{self, Named};
 use crate::trace::Half;
 
 /// Runs a host; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
-    let launch = launch(own, host);
     match (&host.bootstrap, host.listen) {
-        (Some(socket), _) => bootstrapped(own, socket, launch),
-        (None, Some(address)) => listening(own, host, address, launch),
+        (Some(socket), _) => front::bootstrapped(own, host, socket),
+        (None, _) if host.stdio => front::on_stdio(own, host),
+        (None, _) if host.serve => serving(own, host),
+        (None, Some(address)) => listening(own, host, address),
         (None, None) => Err(Error::Usage("`--listen ADDR:PORT` is missing".into())),
     }
 }
 
-fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
+/// What the session's program is.
+pub(crate) fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
     match (&host.shell_line, host.command.is_empty()) {
         (Some(line), _) => Launch::ShellLine(line.clone()),
         (None, false) => Launch::Command(host.command.clone()),
@@ -52,135 +56,138 @@ fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
     }
 }
 
+fn name(own: &OwnFlags, host: &HostFlags) -> Result<Named, Error> {
+    if let Some(name) = &own.name {
+        return Named::claim(name, true);
+    }
+    let program = host.shell_line.as_ref().map(OsString::from).or_else(|| host.command.first().cloned());
+    Named::claim(&sessions::name_of(program.as_deref()), false)
+}
+
 /// With a ticket.
-fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr, launch: Launch) -> Result<u8, Error> {
+fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
-    let start = start(own, launch, &programs, &dir, Place::OwnGroup)?;
+    let named = name(own, host)?;
+    let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
     let identity = quic::identity()?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
-    let ticket = Ticket {
-        addresses: reachable(listener.local_addr()),
-        fingerprint: identity.fingerprint(),
-        secret: Secret::from(random_bytes::<32>()),
-        session: SessionId(random_bytes()),
-    };
-    print_line(&ticket.to_string())?;
-    let mut config = session_config(Side::App, own, &clock);
-    config.accepted_secrets = vec![ticket.secret];
-    config.session = ticket.session;
-    let mut door = Door::new(listener, config);
+    let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
     let expires = host.expire.map(|patience| clock.now() + patience);
-    let link = door.admit(&clock, expires, &signals)?;
-    door.close();
-    let side = app_side(own, clock, link)
+    let ticket = door.ticket(Secret::from(random_bytes::<32>()), expires);
+    print_line(&ticket.to_string())?;
+    let side = app_side(own, clock, Link::nobody(Side::App))
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
         .with_offer(Offer::new(Side::App))
-        .with_door(door);
-    finish(&side.with_program(start).run()?)
+        .with_expiry(expires)
+        .with_lobby(Lobby::new(named, door));
+    finish(&begin(side.with_program(start), own).run()?)
 }
 
-/// Through ssh.
-fn bootstrapped(own: &OwnFlags, path: &Path, launch: Launch) -> Result<u8, Error> {
+/// For a front, which is the other end of stdin, and for whoever comes later.
+fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
+    // The terminal of whoever started this may go; its signals are not ours any more. Fails where that is so already.
+    let _ = rustix::process::setsid();
+    let system = |doing| move |source| Error::System { doing, source };
+    let owner = rustix::io::dup(std::io::stdin()).map_err(|error| system("dup")(error.into()))?;
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
-    let reached = socket::connect(path);
-    // sshd leaves the file behind.
-    let _ = std::fs::remove_file(path);
-    let bootstrap = reached.map_err(|error| {
-        Error::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display()))
-    })?;
+    let named = name(own, host)?;
     let dir = RuntimeDir::new()?;
-    let programs = Listener::new(&dir, own.display.as_deref())?;
-    let start = start(own, launch, &programs, &dir, Place::Foreground)?;
-    let secret = Secret::from(random_bytes::<32>());
-    let mut config = session_config(Side::App, own, &clock);
-    config.accepted_secrets = vec![secret];
-    config.session = SessionId(random_bytes());
-    let carrier = meet(own, &clock, &signals, &bootstrap, secret, config.session)?;
-    config.start = clock.now();
-    let link = Link::new(Session::new(config), carrier);
-    finish(
-        &app_side(own, clock, link)
-            .with_trace(trace)
-            .with_signals(&signals)
-            .with_listener(programs)
-            .with_offer(Offer::new(Side::App))
-            .with_program(start)
-            .run()?,
-    )
-}
-
-/// Exchanges fingerprints with the display and takes the carrier on which both agree.
-fn meet(
-    own: &OwnFlags,
-    clock: &Clock,
-    signals: &Signals,
-    bootstrap: &OwnedFd,
-    secret: Secret,
-    session: SessionId,
-) -> Result<Box<dyn wayferry_net::Carrier>, Error> {
-    let heard = hear(bootstrap, clock, clock.now() + MEET_PATIENCE, signals)?;
-    let Line::Greeting(fingerprint) = heard else { return Err(unexpected(&heard)) };
-    let pinned = fingerprint.parse().map_err(|error| Error::Bootstrap(format!("{error}")))?;
+    let programs = match &own.display {
+        Some(name) => Listener::new(&dir, Some(name))?,
+        // XDG_RUNTIME_DIR goes when its user logs out.
+        None => Listener::unlocked(named.beside("wayland"))?,
+    };
+    let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
     let identity = quic::identity()?;
-    let address = SocketAddr::new(ssh_server_address(), 0);
-    let mut listener = match quic::listen(own, address, &identity, Peers::Pinned(pinned)) {
+    let any: IpAddr = if ssh_server_address().is_ipv6() {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    };
+    let admitted = Admitted::new();
+    let peers = Peers::Listed(admitted.clone());
+    let listener = match quic::listen(own, SocketAddr::new(any, 0), &identity, peers) {
         Ok(listener) => Some(listener),
         Err(error) => {
             notice(&format!("no QUIC: {error}"));
             None
         }
     };
-    let addresses = match &listener {
-        Some(listener) => reachable(listener.local_addr()),
-        // Nobody answers at port 0: the display goes through ssh.
-        None => vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)],
+    let door = Door::new(listener, identity.fingerprint(), config(own, &clock)).with_list(admitted);
+    let ready = ready(named.name(), &start.environment)?;
+    let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
+    let notes = front::hand_over(&owner, &ready, &ends)?;
+    leave_stdio(&notes).map_err(system("leaving the terminal"))?;
+    drop(ends);
+    let side = app_side(own, clock, Link::nobody(Side::App))
+        .with_trace(trace)
+        .with_signals(&signals)
+        .with_listener(programs)
+        .with_offer(Offer::new(Side::App))
+        .with_lobby(Lobby::new(named, door).with_owner(owner))
+        .with_outlets(outlets);
+    let side = begin(side, own);
+    if host.terminal {
+        return finish(&side.run()?);
+    }
+    start.stdio = Some(stdio);
+    finish(&side.with_program(start).run()?)
+}
+
+/// Does not wait for a display if there is none to be.
+fn begin<'a>(side: AppSide<'a>, own: &OwnFlags) -> AppSide<'a> {
+    if own.detached { side.with_desk(bare_desk()) } else { side }
+}
+
+/// What programs see before there has been any display.
+fn bare_desk() -> Snapshot {
+    let mode = Mode { flags: 3, width: 1920, height: 1080, refresh: 60_000 };
+    let output = Output {
+        global: 1,
+        scale: 1,
+        logical: (0, 0, 1920, 1080),
+        name: "wayferry".into(),
+        modes: vec![mode],
+        ..Output::default()
     };
-    let ticket = Ticket { addresses, fingerprint: identity.fingerprint(), secret, session };
-    say(bootstrap, &Line::Ticket(ticket.to_string()))?;
-    match (hear(bootstrap, clock, clock.now() + MEET_PATIENCE, signals)?, &mut listener) {
-        (Line::Choice(Choice::Quic), Some(listener)) => accept(listener, clock, signals),
-        (Line::Choice(Choice::Stream), _) => {
-            let socket = bootstrap.try_clone().map_err(|source| Error::System { doing: "dup", source })?;
-            quic::byte_stream(socket)
-        }
-        (other, _) => Err(unexpected(&other)),
-    }
+    Snapshot { outputs: vec![output], ..Snapshot::default() }
 }
 
-fn unexpected(line: &Line) -> Error {
-    Error::Bootstrap(format!("unexpected line `{}`", line.encode().trim_end()))
+fn config(own: &OwnFlags, clock: &Clock) -> Config {
+    let mut config = session_config(Side::App, own, clock);
+    config.session = SessionId(random_bytes());
+    config
 }
 
-/// The connection of which the display has just said that it stands.
-fn accept(
-    listener: &mut QuicListener,
-    clock: &Clock,
-    signals: &Signals,
-) -> Result<Box<dyn wayferry_net::Carrier>, Error> {
-    let deadline = clock.now() + MEET_PATIENCE;
-    loop {
-        listener.clear_wake();
-        if let Some(connected) = listener.poll_accept() {
-            return Ok(connected.carrier);
-        }
-        let now = clock.now();
-        if now >= deadline {
-            return Err(Error::Lost("the display's connection did not arrive".into()));
-        }
-        let mut interests = Interests::new();
-        interests.add(listener.wake_fd(), PollFlags::IN, ());
-        interests.add(signals.as_fd(), PollFlags::IN, ());
-        interests.wait(now, Some(deadline))?;
-        signals.check()?;
-    }
+/// What the front is told of a session that is there.
+fn ready(name: &str, environment: &Environment) -> Result<Vec<Told>, Error> {
+    let text = |value: &OsString| {
+        let text = value.to_str().filter(|text| !text.contains('\n'));
+        text.map(str::to_owned).ok_or_else(|| Error::Usage(format!("cannot use the name {value:?}")))
+    };
+    let set = environment.set.iter().map(|(name, value)| Ok(Told::Set(text(name)?, text(value)?)));
+    let mut told = set.collect::<Result<Vec<_>, Error>>()?;
+    let unset = environment.unset.iter().map(|name| Ok(Told::Unset(text(name)?)));
+    told.extend(unset.collect::<Result<Vec<_>, Error>>()?);
+    told.push(Told::Ready(name.to_owned()));
+    Ok(told)
+}
+
+/// Lets go of the terminal or pipes of whoever started this; what is to be told to the user goes to `notes`.
+fn leave_stdio(notes: &OwnedFd) -> std::io::Result<()> {
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(notes)?;
+    Ok(())
 }
 
 fn app_side<'a>(own: &OwnFlags, clock: Clock, link: Link) -> AppSide<'a> {
@@ -189,6 +196,7 @@ fn app_side<'a>(own: &OwnFlags, clock: Clock, link: Link) -> AppSide<'a> {
         compress: own.compress.unwrap_or_default(),
         oneshot: own.oneshot,
         stats: own.stats,
+        linger: own.linger,
     };
     AppSide::new(config, clock, link).with_recordings(own.record.clone())
 }
@@ -203,10 +211,10 @@ fn start(
     let satellite = if own.xwayland { Some(Satellite::find()?) } else { None };
     let mut environment = environment(programs, dir);
     if let Some(satellite) = &satellite {
-        environment.unset.retain(|name| *name != "DISPLAY");
+        environment.unset.retain(|name| name != "DISPLAY");
         environment.set.push(("DISPLAY".into(), satellite.display()));
     }
-    Ok(Start { launch, environment, place, satellite })
+    Ok(Start { launch, environment, place, stdio: None, satellite })
 }
 
 /// What programs of the session find in their environment.
@@ -220,7 +228,7 @@ pub(crate) fn environment(programs: &Listener, dir: &RuntimeDir) -> Environment 
         set.push(("XDG_RUNTIME_DIR".into(), dir.path().into()));
     }
     // An X server of this machine is not the one that the user looks at.
-    Environment { set, unset: vec!["WAYLAND_SOCKET", "DISPLAY"] }
+    Environment { set, unset: vec!["WAYLAND_SOCKET".into(), "DISPLAY".into()] }
 }
 
 fn finish(outcome: &Outcome) -> Result<u8, Error> {
@@ -242,7 +250,7 @@ fn print_line(text: &str) -> Result<(), Error> {
 }
 
 /// Where a socket bound to `bound` can be reached from elsewhere.
-fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
+pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
     }
@@ -273,16 +281,13 @@ fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     addresses
 }
 
-/// The address at which ssh reached this machine, so that QUIC is answered from the same one.
-fn ssh_server_address() -> IpAddr {
+/// The address at which ssh reached this machine.
+pub(crate) fn ssh_server_address() -> IpAddr {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     // "client-address client-port server-address server-port"
     let server = connection.split(' ').nth(2).and_then(|address| address.parse().ok());
     server.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
 }
-
-/// How long the display may take for each step of the meeting; its attempt at QUIC is one.
-const MEET_PATIENCE: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {

@@ -7,22 +7,31 @@ mod attach;
 mod bench;
 mod bootstrap;
 mod conn;
+mod control;
 mod demo;
 mod door;
 mod emulated;
 mod error;
 mod flags;
+mod front;
 mod generate;
 mod host;
 mod info;
 mod inherit;
+mod lobby;
+mod manage;
 mod notice;
+mod passing;
 mod quic;
 mod run;
 mod sanitize;
 mod session;
+mod sessions;
 mod ssh;
+mod through;
 mod trace;
+mod viewer;
+mod wayback;
 
 use std::process::ExitCode;
 
@@ -44,6 +53,11 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Host(host) => host::run(&own, &host),
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh { words } => ssh::run(&own, &words),
+        Command::Through { words } => through::run(&own, &words),
+        Command::List(flags) => manage::list(&own, &flags),
+        Command::Detach(flags) => manage::detach(&own, flags.which),
+        Command::Stop(flags) => manage::stop(&own, flags.which),
+        Command::Meet { session } => front::meet(session.as_deref()),
         Command::Demo(demo) => demo::run(&own, &demo),
         Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),

@@ -1,16 +1,14 @@
 //! The carriers of `wayferry_net` with our errors and options around them.
 //!
-//! Connecting blocks for seconds, so it runs on a thread of its own while this one watches for signals. Nothing else is
-//! decided here. Invariant: every error of the net crate becomes exactly one of ours.
+//! Connecting takes seconds, so it runs in the background while this thread watches for signals. Nothing else is decided here. Invariant: every error of the net crate becomes exactly one of ours.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::sync::{Arc, mpsc};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use wayferry_net::quic::{
-    self, ConnectError, Connected, ListenError, Listener, Options, SetupError, Warning,
+    ConnectError, Connected, ListenError, Listener, Options, Reconnect, SetupError, Warning,
 };
 use wayferry_net::{ByteStream, Carrier, Fingerprint, Identity, Peers};
 
@@ -35,26 +33,18 @@ pub(crate) fn connect(
     pinned: Fingerprint,
     patience: Duration,
     signals: &Signals,
-) -> Result<Box<dyn Carrier>, Error> {
-    let fail = |source| Error::System { doing: "starting to connect", source };
-    let (tell, told) = mpsc::channel();
-    let (ready, wake) = UnixStream::pair().map_err(fail)?;
-    let (tried, identity, options) = (addresses.to_vec(), Arc::clone(identity), options(own));
-    let work = move || {
-        let result = quic::connect(&tried, &identity, pinned, patience, &options);
-        // Fails when a signal came first: nobody waits any more. Dropping `ready` wakes.
-        let _ = tell.send(result);
-        drop(ready);
-    };
-    std::thread::Builder::new().name("connect".into()).spawn(work).map_err(fail)?;
-    signals.wait_readable(&[wake.as_fd()], None)?;
-    let result = told.recv().map_err(|_| fail(std::io::ErrorKind::BrokenPipe.into()))?;
-    match result {
-        Ok((Connected { carrier, .. }, warnings)) => {
-            warn(warnings);
-            Ok(carrier)
+) -> Result<(Box<dyn Carrier>, Reconnect), Error> {
+    let reconnect = Reconnect::new(addresses, identity, pinned, &options(own)).map_err(setup_error)?;
+    let mut attempt = reconnect.attempt(Vec::new(), patience).map_err(setup_error)?;
+    loop {
+        match attempt.poll() {
+            Some(Ok((Connected { carrier, .. }, warnings))) => {
+                warn(warnings);
+                return Ok((carrier, reconnect));
+            }
+            Some(Err(error)) => return Err(connect_error(addresses, patience, error)),
+            None => drop(signals.wait_readable(&[attempt.wake_fd()], None)?),
         }
-        Err(error) => Err(connect_error(addresses, patience, error)),
     }
 }
 
@@ -79,7 +69,8 @@ pub(crate) fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
     ByteStream::spawn_on_socket(socket).map_err(|source| Error::System { doing: "starting the link", source })
 }
 
-fn options(own: &OwnFlags) -> Options {
+/// What the flags say of QUIC.
+pub(crate) fn options(own: &OwnFlags) -> Options {
     let congestion = own.congestion.unwrap_or_default();
     let mut options = Options { qlog: own.qlog.clone(), congestion, ..Options::default() };
     if let Some(silence) = own.silence {
@@ -96,7 +87,8 @@ fn warn(warnings: Vec<Warning>) {
     }
 }
 
-fn connect_error(tried: &[SocketAddr], waited: Duration, error: ConnectError) -> Error {
+/// What a user is told of it.
+pub(crate) fn connect_error(tried: &[SocketAddr], waited: Duration, error: ConnectError) -> Error {
     match error {
         ConnectError::WrongFingerprint { .. } => Error::Fingerprint(error.to_string()),
         ConnectError::Tls { reason, .. } => Error::Tls(reason),

@@ -8,56 +8,87 @@
 mod args;
 mod quote;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use wayferry_net::{Carrier, Identity, Ticket};
-use wayferry_proto::{Session, Side};
-
-use crate::bootstrap::{Choice, Line, hear, say};
 use crate::error::Error;
 use crate::flags::{Compress, OwnFlags, congestion_name};
+use crate::manage::remote_line;
 use crate::notice::notice;
-use crate::quic;
-use crate::run::Clock;
-use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
-use crate::run::link::Link;
-use crate::run::offer::Offer;
+use crate::run::display_side::Outcome;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
 use crate::run::socket::{Listener, RuntimeDir, random_name};
-use crate::session::{session_config, trace_file};
-use crate::trace::Half;
+use crate::viewer::{Prefer, Viewer};
+use crate::wayback::Other;
 
 use args::SshArgs;
-use quote::quote;
+pub(crate) use quote::quote;
 
 /// Runs `wayferry ssh` with the words after `ssh`; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let args = SshArgs::parse(words)?;
     let signals = Signals::new()?;
-    let clock = Clock::start();
+    if own.detached {
+        return detached(own, &args, &signals);
+    }
     // The compositor first: without one there is no reason to ask for a password.
-    let watched = Watched::new(Compositor::from_environment()?, clock, Some(&signals))?;
+    let viewer = Viewer::new(own, &signals)?;
     let dir = RuntimeDir::private()?;
     let door = Listener::unlocked(dir.path().join("ssh"))?;
     let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
     let mut ssh = start_ssh(own, &args, &door, &remote_socket)?;
     let result = meet(&mut ssh, &door, &signals).and_then(|met| match met {
-        Met::Socket(socket) => session(own, &args, watched, &mut ssh, socket, clock, &signals),
+        Met::Socket(socket) => {
+            let again =
+                |name: String| Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name)));
+            let outcome = viewer.meet(socket, Prefer::Quic, |port| addresses(own, &args, port), again);
+            finish(&mut ssh, outcome, &signals)
+        }
         Met::SshEnded(status) => before_meeting(own, &args, status),
     });
-    match result {
-        Ok(None) => wait(&mut ssh, &signals),
-        Ok(Some(code)) => Ok(code),
-        Err(error) => {
-            ssh.end(SSH_PATIENCE);
-            Err(error)
+    if result.is_err() {
+        ssh.end(SSH_PATIENCE);
+    }
+    result
+}
+
+/// Starts a session that nobody looks at yet; ssh prints its name.
+fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Error> {
+    let mut command = Command::new(&own.ssh_bin);
+    command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(own, args, None));
+    let program = own.ssh_bin.to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+    let mut ssh = Program::watch(child, Place::Foreground)?;
+    signals.wait_readable(&[ssh.as_fd()], None)?;
+    match ssh.status().map(exit_code) {
+        Some(0) => Ok(0),
+        status => before_meeting(own, args, status.unwrap_or(255)),
+    }
+}
+
+/// What the end of the session means; ssh passes on the program's status, if it lives to see it.
+fn finish(ssh: &mut Program, outcome: Result<Outcome, Error>, signals: &Signals) -> Result<u8, Error> {
+    match outcome {
+        Ok(Outcome::Exit(code)) => match ended_soon(ssh, signals)? {
+            Some(status) if status != 255 => Ok(status),
+            _ => Ok(code),
+        },
+        Ok(Outcome::HostLeft) => {
+            notice("the session let this display go; `wayferry attach` shows it again");
+            Ok(0)
         }
+        Ok(Outcome::Stopped) => Ok(0),
+        Ok(Outcome::ConnectionEnded(end)) => Err(Error::Compositor(end.to_string())),
+        // Most likely the other wayferry failed and has said why on stderr, which ssh has passed on.
+        Err(error @ Error::Bootstrap(_)) => match ended_soon(ssh, signals)? {
+            Some(status) if status != 255 && status != 0 => Ok(status),
+            _ => Err(error),
+        },
+        Err(error) => Err(error),
     }
 }
 
@@ -79,7 +110,7 @@ fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &st
         // ssh gives a shell a terminal by itself, but for ssh we are a command.
         command.arg("-t");
     }
-    command.arg("--").arg(&args.destination).arg(remote_command(own, args, remote_socket));
+    command.arg("--").arg(&args.destination).arg(remote_command(own, args, Some(remote_socket)));
     let program = own.ssh_bin.to_string_lossy().into_owned();
     let child = command.spawn().map_err(|source| Error::Program { program, source })?;
     Program::watch(child, Place::Foreground)
@@ -87,12 +118,14 @@ fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &st
 
 /// What ssh runs on the other machine. It is read by the user's shell there, whichever that is, so all of it is quoted
 /// for `sh`, which looks for wayferry and tidies the socket up if it is not there.
-fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: &str) -> String {
-    const SCRIPT: &str = "b=$1; s=$2; shift 2; if command -v \"$b\" >/dev/null 2>&1; \
-                          then exec \"$b\" host --bootstrap \"$s\" \"$@\"; fi; rm -f \"$s\"; exit 127";
+fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: Option<&str>) -> String {
+    const SCRIPT: &str = "b=$1; s=$2; shift 2; if command -v \"$b\" >/dev/null 2>&1; then \
+                          if [ -n \"$s\" ]; then exec \"$b\" host --bootstrap \"$s\" \"$@\"; \
+                          else exec \"$b\" host --stdio \"$@\"; fi; fi; \
+                          if [ -n \"$s\" ]; then rm -f \"$s\"; fi; exit 127";
     let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
     let mut words = vec!["sh".to_owned(), "-c".into(), SCRIPT.into(), "wayferry".into(), binary.into()];
-    words.push(remote_socket.to_owned());
+    words.push(remote_socket.unwrap_or_default().to_owned());
     words.extend(remote_options(own));
     match args.command_line() {
         Some(line) => words.push(format!("--shell-line={line}")),
@@ -102,8 +135,17 @@ fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: &str) -> String
 }
 
 /// The own options that concern the other side.
-fn remote_options(own: &OwnFlags) -> Vec<String> {
+pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     let mut words = Vec::new();
+    if let Some(name) = &own.name {
+        words.push(format!("--name={name}"));
+    }
+    if own.detached {
+        words.push("--detached".into());
+    }
+    if let Some(linger) = own.linger {
+        words.push(format!("--linger={}", linger.as_secs_f64()));
+    }
     if let Some(prefix) = &own.title_prefix {
         words.push(format!("--title-prefix={prefix}"));
     }
@@ -164,107 +206,31 @@ fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Er
 }
 
 /// ssh ended before the two sides met.
-fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<Option<u8>, Error> {
+fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<u8, Error> {
     match status {
         127 => Err(Error::RemoteMissing {
             binary: own.remote_bin.clone().unwrap_or_else(|| "wayferry".into()),
             destination: args.destination.to_string_lossy().into_owned(),
         }),
         // The other wayferry has said on stderr what is wrong.
-        65..=126 => Ok(Some(status)),
+        65..=126 => Ok(status),
         status => Err(Error::Ssh { status }),
     }
 }
 
-/// The session itself. `None`: wait for ssh, whose status is the answer.
-fn session(
-    own: &OwnFlags,
-    args: &SshArgs,
-    watched: Watched,
-    ssh: &mut Program,
-    socket: OwnedFd,
-    clock: Clock,
-    signals: &Signals,
-) -> Result<Option<u8>, Error> {
-    let identity = quic::identity()?;
-    let trace = trace_file(own, Some(Half::Display))?;
-    let deadline = clock.now() + MEET_PATIENCE;
-    say(&socket, &Line::Greeting(identity.fingerprint().to_string()))?;
-    let ticket = match hear(&socket, &clock, deadline, signals) {
-        Ok(Line::Ticket(ticket)) => {
-            ticket.parse::<Ticket>().map_err(|error| Error::Bootstrap(error.to_string()))?
-        }
-        Ok(other) => {
-            return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end())));
-        }
-        Err(error) => {
-            // Most likely the other wayferry failed and has said why on stderr, which ssh has passed on.
-            return match ended_soon(ssh, signals)? {
-                Some(status) if status != 255 => Ok(Some(status)),
-                _ => Err(error),
-            };
-        }
-    };
-    let mut config = session_config(Side::Display, own, &clock);
-    config.secret = Some(ticket.secret);
-    config.session = ticket.session;
-    let carrier = carrier(own, args, &ticket, &identity, &socket, signals)?;
-    let link = Link::new(Session::new(config), carrier);
-    let outcome = DisplaySide::new(watched, clock, link, own.stats)
-        .with_allowed(own.allow.clone())
-        .with_trace(trace)
-        .with_signals(signals)
-        .with_offer(Offer::new(Side::Display))
-        .with_guard(ssh)
-        .run()?;
-    drop(socket);
-    match outcome {
-        Outcome::Exit(_) | Outcome::HostLeft | Outcome::Stopped => Ok(None),
-        Outcome::ConnectionEnded(end) => Err(Error::Compositor(end.to_string())),
-    }
+/// The ssh that meets a session again: it must not ask anybody for anything.
+pub(crate) fn ssh_again(own: &OwnFlags, options: &[OsString], host: &OsStr, name: &str) -> Vec<OsString> {
+    let mut words = vec![own.ssh_bin.clone(), "-oBatchMode=yes".into()];
+    words.extend(options.iter().cloned());
+    let line = remote_line(own, &["meet".to_owned(), name.to_owned()]);
+    words.extend(["-T".into(), "--".into(), host.to_owned(), line]);
+    words
 }
 
-/// QUIC if it answers, else the socket through ssh.
-fn carrier(
-    own: &OwnFlags,
-    args: &SshArgs,
-    ticket: &Ticket,
-    identity: &Arc<Identity>,
-    socket: &OwnedFd,
-    signals: &Signals,
-) -> Result<Box<dyn Carrier>, Error> {
-    let addresses = addresses(own, args, ticket);
-    match quic::connect(own, &addresses, identity, ticket.fingerprint, QUIC_PATIENCE, signals) {
-        Ok(carrier) => {
-            say(socket, &Line::Choice(Choice::Quic))?;
-            Ok(carrier)
-        }
-        Err(error @ (Error::Signal(_) | Error::Fingerprint(_))) => Err(error),
-        Err(error) => {
-            let port = ticket.addresses.first().map_or(0, SocketAddr::port);
-            notice(&format!(
-                "no QUIC to UDP port {port} ({error}); going through ssh, which is slower on a bad network"
-            ));
-            say(socket, &Line::Choice(Choice::Stream))?;
-            let socket = socket.try_clone().map_err(|source| Error::System { doing: "dup", source })?;
-            quic::byte_stream(socket)
-        }
-    }
-}
-
-/// Where the host may be reached: as it sees itself, and as ssh resolved its name, at the port that it listens on.
-fn addresses(own: &OwnFlags, args: &SshArgs, ticket: &Ticket) -> Vec<SocketAddr> {
-    let mut addresses = ticket.addresses.clone();
-    let Some(port) = addresses.first().map(SocketAddr::port) else { return addresses };
-    if let Some(name) = ssh_host_name(own, args) {
-        for mut address in (name.as_str(), port).to_socket_addrs().into_iter().flatten() {
-            address.set_port(port);
-            if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
-                addresses.push(address);
-            }
-        }
-    }
-    addresses
+/// Where the host's port may be reached as ssh resolved its name.
+fn addresses(own: &OwnFlags, args: &SshArgs, port: u16) -> Vec<SocketAddr> {
+    let Some(name) = ssh_host_name(own, args) else { return Vec::new() };
+    (name.as_str(), port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
 /// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy, whose
@@ -296,27 +262,8 @@ fn ended_soon(ssh: &mut Program, signals: &Signals) -> Result<Option<u8>, Error>
     Ok(ssh.status().map(exit_code))
 }
 
-/// Waits for ssh and gives its status, which is that of the remote program.
-fn wait(ssh: &mut Program, signals: &Signals) -> Result<u8, Error> {
-    loop {
-        if let Some(status) = ssh.status() {
-            return Ok(exit_code(status));
-        }
-        if let Err(error) = signals.wait_readable(&[ssh.as_fd()], None) {
-            ssh.end(SSH_PATIENCE);
-            return Err(error);
-        }
-    }
-}
-
-/// How long QUIC may take to answer before the session goes through ssh.
-const QUIC_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the other side may take for its line, once it is there.
-const MEET_PATIENCE: Duration = Duration::from_secs(20);
 /// How long ssh may take to end when it has no more to do.
 const SSH_PATIENCE: Duration = Duration::from_secs(2);
-/// Addresses to race: the host's own and those of its name.
-const MAX_ADDRESSES: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -341,7 +288,7 @@ mod tests {
         let words: Vec<OsString> = ["host", "foot", "-e", "'a b'"].map(OsString::from).into();
         let args = SshArgs::parse(&words).expect("parses");
         // `printf` stands in for wayferry: `printf host --bootstrap …` prints its first argument.
-        let line = remote_command(&own, &args, "/tmp/s");
+        let line = remote_command(&own, &args, Some("/tmp/s"));
         let shown = line.replacen(" printf ", " echo ", 1);
         let output = Command::new("/bin/sh").arg("-c").arg(&shown).output().expect("sh");
         assert_eq!(
@@ -357,7 +304,7 @@ mod tests {
         std::fs::write(&socket, "").expect("file");
         let own = OwnFlags { remote_bin: Some("wayferry-no-such-binary".into()), ..OwnFlags::default() };
         let args = SshArgs::parse(&["host".into()]).expect("parses");
-        let line = remote_command(&own, &args, socket.to_str().expect("UTF-8"));
+        let line = remote_command(&own, &args, socket.to_str());
         let status = Command::new("/bin/sh").arg("-c").arg(line).status().expect("sh");
         assert_eq!((status.code(), socket.exists()), (Some(127), false));
         assert_eq!(before_meeting(&own, &args, 127).expect_err("missing").code(), 72);

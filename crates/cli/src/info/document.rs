@@ -31,6 +31,37 @@ pub(crate) struct Figures {
     saved: Duration,
     /// Of the app side; the display side does not know.
     surfaces: Option<Surfaces>,
+    place: Option<Place>,
+}
+
+/// What a session is called, and whether somebody looks at it.
+#[derive(Debug, Clone)]
+struct Place {
+    name: Option<String>,
+    state: State,
+    since: Duration,
+}
+
+/// Whether somebody looks at a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A display is there.
+    Attached,
+    /// One was there and may come back.
+    Away,
+    /// None is.
+    Detached,
+}
+
+impl State {
+    /// As in the document.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Away => "away",
+            Self::Detached => "detached",
+        }
+    }
 }
 
 impl Figures {
@@ -48,7 +79,14 @@ impl Figures {
             repair: session.repair(),
             saved: link.saved().waiting(),
             surfaces: None,
+            place: None,
         }
+    }
+
+    /// Of a session that is called so, and has been in this state for so long.
+    #[must_use]
+    pub(crate) fn with_place(self, name: Option<&str>, state: State, since: Duration) -> Self {
+        Self { place: Some(Place { name: name.map(str::to_owned), state, since }), ..self }
     }
 
     /// With the surfaces of all programs.
@@ -73,6 +111,9 @@ impl Figures {
             "role": role(self.side),
             "pid": std::process::id(),
             "session": short(self.session),
+            "name": self.place.as_ref().and_then(|place| place.name.as_deref()),
+            "state": self.place.as_ref().map(|place| place.state.name()),
+            "state_seconds": self.place.as_ref().map(|place| place.since.as_secs()),
             "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
             "peer_software": self.peer,
             "carrier": if packets { "quic" } else { "byte-stream" },
@@ -185,6 +226,7 @@ pub(super) mod tests {
             mean_burst: Some(1.234),
             repair,
             saved: Duration::from_millis(309),
+            place: None,
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -209,9 +251,11 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_known_is_told() {
-        let document = sample().document();
+        let document =
+            sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900)).document();
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
+            "name": "foot", "state": "attached", "state_seconds": 7,
             "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")), "peer_software": "wayferry 0.1.0",
             "carrier": "quic", "programs": 2, "silence_ms": 20.0,
             "rtt_ms": 103.125, "base_rtt_ms": 100.0, "queue_delay_ms": 3.125,
@@ -241,6 +285,9 @@ pub(super) mod tests {
             .map(|(key, _)| key.as_str())
             .collect();
         let mut expected = vec![
+            "name",
+            "state",
+            "state_seconds",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

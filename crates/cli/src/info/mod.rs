@@ -27,7 +27,7 @@ use crate::run::Clock;
 use crate::run::offer;
 use crate::run::wait::Interests;
 
-pub(crate) use document::Figures;
+pub(crate) use document::{Figures, State};
 
 /// Prints what the sides tell; gives the exit code.
 pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {

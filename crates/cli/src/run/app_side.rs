@@ -1,9 +1,11 @@
 //! The run loop beside the programs.
 //!
 //! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves what these
-//! want to the session and back. The session's programs start when the display has told what it looks like, and the
-//! session ends with them. It decides nothing about Wayland. Invariant: whatever one program does ends at most its own
-//! connection.
+//! want to the session and back. The session's programs start when a display has told what it looks like, and the
+//! session ends with them; where it can be reached again ([`AppSide::with_lobby`]), not with the display. It decides nothing
+//! about Wayland. Invariant: whatever one program does ends at most its own connection.
+
+mod coming;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::PollFlags;
-use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Side, Time};
+use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Time};
 use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
@@ -24,6 +26,7 @@ use wayferry_wayland::{Action, End};
 use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
 use super::offer::Offer;
+use super::outlets::{Outlets, Stdio};
 use super::pipes::{PipeToken, Pipes};
 use super::programs::{Environment, Launch, Place, Program, exit_code};
 use super::recorder::Recorder;
@@ -34,10 +37,10 @@ use super::stats::{Counters, StatsLine};
 use super::wait::Interests;
 use super::xwayland::Satellite;
 use super::{Clock, Handle, earlier};
-use crate::door::Door;
+use crate::control::Told;
 use crate::error::Error;
 use crate::flags::Compress;
-use crate::info::Figures;
+use crate::lobby::Lobby;
 use crate::notice::{notice, trouble};
 use crate::trace::{Half, SideTrace, TraceFile};
 
@@ -52,14 +55,18 @@ pub(crate) struct AppSideConfig {
     pub(crate) oneshot: bool,
     /// Print a line of statistics every second.
     pub(crate) stats: bool,
+    /// How long to wait for another display before the session ends; for ever without.
+    pub(crate) linger: Option<Duration>,
 }
 
 /// A program to start when the display is there.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) launch: Launch,
     pub(crate) environment: Environment,
     pub(crate) place: Place,
+    /// Its ends of its pipes, where it does not have this process's.
+    pub(crate) stdio: Option<Stdio>,
     /// To be ready before the program starts.
     pub(crate) satellite: Option<Satellite>,
 }
@@ -76,7 +83,8 @@ pub(crate) struct AppSide<'a> {
     left: bool,
     link: Link,
     listener: Option<Listener>,
-    door: Option<Door>,
+    lobby: Option<Lobby>,
+    outlets: Option<Outlets>,
     start: Option<Start>,
     program: Option<Program>,
     /// The X11 bridge: its end does not end the session.
@@ -99,6 +107,14 @@ pub(crate) struct AppSide<'a> {
     stats: Option<StatsLine>,
     accept_after: Time,
     phase: Phase,
+    /// Until when the first display must have come.
+    expires: Option<Time>,
+    /// Since when a display has been there, or none.
+    state_since: Time,
+    /// Whoever started the session is gone.
+    orphaned: bool,
+    /// The session was asked to end, with this code.
+    stopped: Option<u8>,
     last_end: Option<End>,
     next_refresh: Time,
     trace: SideTrace,
@@ -131,7 +147,8 @@ enum Token {
     Signal,
     Handle,
     Offer,
-    Door,
+    Lobby,
+    Outlets,
     Listener,
     Program,
     Connection(ConnectionId),
@@ -152,7 +169,8 @@ impl<'a> AppSide<'a> {
             left: false,
             link,
             listener: None,
-            door: None,
+            lobby: None,
+            outlets: None,
             start: None,
             program: None,
             satellite: None,
@@ -169,6 +187,10 @@ impl<'a> AppSide<'a> {
             backlog: Backlog::default(),
             accept_after: Time::ZERO,
             phase: Phase::Running,
+            expires: None,
+            state_since: Time::ZERO,
+            orphaned: false,
+            stopped: None,
             last_end: None,
             next_refresh: Time::ZERO,
             trace: SideTrace::new(Half::App, None),
@@ -225,10 +247,32 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Turns later displays away.
+    /// Lets displays come and go.
     #[must_use]
-    pub(crate) fn with_door(mut self, door: Door) -> Self {
-        self.door = Some(door);
+    pub(crate) fn with_lobby(mut self, lobby: Lobby) -> Self {
+        self.lobby = Some(lobby);
+        self
+    }
+
+    /// Throws away what the program writes once nobody reads it.
+    #[must_use]
+    pub(crate) fn with_outlets(mut self, outlets: Outlets) -> Self {
+        self.outlets = Some(outlets);
+        self
+    }
+
+    /// Ends with an error when no display has come by then.
+    #[must_use]
+    pub(crate) fn with_expiry(mut self, expires: Option<Time>) -> Self {
+        self.expires = expires;
+        self
+    }
+
+    /// Starts the programs without a display, which sees them when it comes.
+    #[must_use]
+    pub(crate) fn with_desk(mut self, snapshot: Snapshot) -> Self {
+        self.desk = Some(Rc::new(Desk { snapshot, ..Desk::default() }));
+        self.start_by = Some(self.clock.now());
         self
     }
 
@@ -245,6 +289,9 @@ impl<'a> AppSide<'a> {
     /// What the link did, a signal, a failing system call; [`Error::AfterStart`] around it once the program runs.
     pub(crate) fn run(mut self) -> Result<Outcome, Error> {
         let result = self.turns();
+        if let (Some(lobby), Err(error)) = (&mut self.lobby, &result) {
+            lobby.tell(&Told::Exit(error.code()));
+        }
         if result.is_err() {
             // The display should not have to find out by silence.
             self.link.session.close(CloseReason::Done);
@@ -269,6 +316,9 @@ impl<'a> AppSide<'a> {
                     return Ok(outcome);
                 }
             }
+            self.turn_lobby(now);
+            self.check_expiry(now)?;
+            self.limit_owed(now);
             self.start_program(now)?;
             // Input first: it must not wait for the pixels below.
             self.flush_sockets();
@@ -338,8 +388,13 @@ impl<'a> AppSide<'a> {
             Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
             Event::Warning(text) => notice(&text),
+            Event::Suspended { reason } => self.on_carrier_lost(now, &reason),
             Event::Closed { reason, by } => {
                 let end = closed(reason, by);
+                if self.survives() {
+                    self.on_display_left(now, end);
+                    return Ok(None);
+                }
                 return match (&self.phase, end) {
                     (Phase::Exiting { code, .. }, _) => Ok(Some(self.exit_outcome(*code))),
                     (_, Ok(CleanEnd::Peer | CleanEnd::Us)) => Ok(Some(Outcome::DisplayLeft)),
@@ -377,39 +432,44 @@ impl<'a> AppSide<'a> {
         let clock = self.link.session.clock().clone();
         let video = self.link.session.capabilities().has(Capabilities::VIDEO);
         self.set_desk(now, Desk { snapshot, clock, video });
+        self.show_again(now);
         for fd in std::mem::take(&mut self.early) {
             self.serve(fd);
         }
-        if self.program.is_none()
-            && self.start_by.is_none()
-            && let Some(start) = &self.start
-        {
+        if let Some(lobby) = &mut self.lobby {
+            lobby.tell(&Told::Shown);
+        }
+        if self.program.is_none() && self.start_by.is_none() {
             self.start_by = Some(now);
-            if let Some(satellite) = &start.satellite {
-                self.satellite = Some(satellite.start(&start.environment)?);
-                self.start_by = Some(now + SATELLITE_PATIENCE);
-            }
         }
         Ok(())
     }
 
     /// Starts the program when what it needs is there.
     fn start_program(&mut self, now: Time) -> Result<(), Error> {
-        let Some(by) = self.start_by else { return Ok(()) };
+        let Some(mut by) = self.start_by else { return Ok(()) };
+        if let Some(start) = &self.start
+            && let Some(satellite) = start.satellite.as_ref().filter(|_| self.satellite.is_none())
+        {
+            self.satellite = Some(satellite.start(&start.environment)?);
+            by = now + SATELLITE_PATIENCE;
+            self.start_by = Some(by);
+        }
         let waits = |start: &Start| start.satellite.as_ref().is_some_and(|satellite| !satellite.is_ready());
         if now < by && self.start.as_ref().is_some_and(waits) {
             return Ok(());
         }
         self.start_by = None;
         if let Some(start) = self.start.take() {
-            self.program = Some(Program::start(&start.launch, &start.environment, start.place)?);
+            let Start { launch, environment, place, stdio, .. } = start;
+            self.program = Some(Program::start(&launch, &environment, place, stdio)?);
         }
         Ok(())
     }
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
         let desk = Rc::new(desk);
-        for served in self.connections.values_mut() {
+        for served in self.connections.values_mut().filter(|served| served.core.is_attached()) {
             served.core.on_desk(now, &desk);
         }
         self.desk = Some(desk);
@@ -426,7 +486,8 @@ impl<'a> AppSide<'a> {
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
         for (token, flags) in ready {
             match token {
-                Token::Link | Token::Signal | Token::Handle | Token::Door | Token::Program => {}
+                Token::Link | Token::Signal | Token::Handle | Token::Lobby | Token::Program => {}
+                Token::Outlets => self.outlets.iter_mut().for_each(Outlets::turn),
                 Token::Offer => self.tell_figures(now),
                 Token::Listener => self.accept(now),
                 Token::Connection(id) => {
@@ -440,14 +501,9 @@ impl<'a> AppSide<'a> {
     }
 
     fn tell_figures(&mut self, now: Time) {
-        if let Some(offer) = &mut self.offer {
-            let (link, programs) = (&self.link, &self.connections);
-            let surfaces = || {
-                programs.iter().flat_map(|(id, served)| served.core.fidelity().map(|surface| (*id, surface)))
-            };
-            offer.answer(now, || {
-                Figures::new(Side::App, link, programs.len(), now).with_surfaces(surfaces()).document()
-            });
+        if let Some(mut offer) = self.offer.take() {
+            offer.answer(now, || self.document(now));
+            self.offer = Some(offer);
         }
     }
 
@@ -493,6 +549,9 @@ impl<'a> AppSide<'a> {
             core.on_blob(now, hash, blob);
         }
         let channel = self.link.session.open(Header::Wayland { connection: id });
+        if !self.link.is_up() {
+            core.detach(now);
+        }
         let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
         let recorder = recorder.unwrap_or_else(|error| {
             notice(&format!("cannot record a program: {error}"));
@@ -509,10 +568,6 @@ impl<'a> AppSide<'a> {
         }
         if self.pipes.next_timeout().is_some_and(|at| at <= now) {
             self.pipes.on_timeout(&mut self.link.session, now);
-        }
-        if let Some(door) = &mut self.door {
-            // Nobody can come in: a session has one display.
-            drop(door.turn(now));
         }
         if now >= self.next_refresh {
             self.next_refresh = now + CLOCK_REFRESH;
@@ -644,21 +699,34 @@ impl<'a> AppSide<'a> {
             }
             Phase::Exiting { .. } => None,
             Phase::Running => {
-                let code = self.ended()?;
+                let code = self.ended(now)?;
                 self.listener = None;
+                if let Some(lobby) = &mut self.lobby {
+                    lobby.tell(&Told::Exit(code));
+                }
                 // Cannot fail: the message is small and ours to send.
                 let _ = self.link.session.control(&Control::Exit { code: code.into() });
                 self.link.transmit(now);
-                self.phase = Phase::Exiting { code, deadline: now + EXIT_PATIENCE };
+                let patience = if self.link.is_up() {
+                    EXIT_PATIENCE
+                } else if self.link.session.is_suspended() {
+                    AWAY_PATIENCE
+                } else {
+                    Duration::ZERO
+                };
+                self.phase = Phase::Exiting { code, deadline: now + patience };
                 None
             }
         }
     }
 
     /// The exit code, once what the session was started for is over.
-    fn ended(&mut self) -> Option<u8> {
+    fn ended(&mut self, now: Time) -> Option<u8> {
         if self.handle.as_ref().is_some_and(Handle::stop_asked) {
             return Some(0);
+        }
+        if let Some(code) = self.stopped.or_else(|| self.is_over(now)) {
+            return Some(code);
         }
         if let Some(status) = self.program.as_mut().and_then(Program::status) {
             return Some(exit_code(status));
@@ -678,7 +746,9 @@ impl<'a> AppSide<'a> {
 
     fn wait(&mut self, now: Time) -> Result<Vec<(Token, PollFlags)>, Error> {
         let mut interests = Interests::new();
-        interests.add(self.link.wake_fd(), PollFlags::IN, Token::Link);
+        if let Some(fd) = self.link.wake_fd() {
+            interests.add(fd, PollFlags::IN, Token::Link);
+        }
         if let Some(signals) = self.signals {
             interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
         }
@@ -688,12 +758,16 @@ impl<'a> AppSide<'a> {
         if let Some(fd) = self.offer.as_ref().and_then(|offer| offer.interest(now)) {
             interests.add(fd, PollFlags::IN, Token::Offer);
         }
-        let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
+        let mut deadline = earlier(self.link.next_timeout(), self.pipes.next_timeout());
         deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
         deadline = earlier(deadline, self.trace.next_timeout(now));
-        if let Some(door) = &self.door {
-            door.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Door));
-            deadline = earlier(deadline, door.next_timeout());
+        deadline = earlier(earlier(deadline, self.over_at()), self.expires);
+        if let Some(lobby) = &self.lobby {
+            lobby.fds(now).for_each(|fd| interests.add(fd, PollFlags::IN, Token::Lobby));
+            deadline = earlier(deadline, lobby.next_timeout(now));
+        }
+        if let Some(outlets) = &self.outlets {
+            outlets.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Outlets));
         }
         if let Some(listener) = &self.listener
             && self.connections.len() < MAX_CONNECTIONS
@@ -748,6 +822,8 @@ const MAX_ACCEPTS: usize = 16;
 const MAX_CONNECTIONS: usize = 512;
 /// How long the display may take to answer the end.
 const EXIT_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a display that is away may take to come and hear of the end.
+const AWAY_PATIENCE: Duration = Duration::from_secs(30);
 /// How often the clocks' offset is looked at.
 const CLOCK_REFRESH: Duration = Duration::from_secs(1);
 /// A smaller change of the offset is noise.

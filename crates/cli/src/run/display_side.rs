@@ -25,7 +25,7 @@ use wayferry_wayland::{Action, End};
 use super::link::{CleanEnd, Link, closed};
 use super::offer::Offer;
 use super::pipes::{PipeToken, Pipes};
-use super::programs::Program;
+use super::returning::Return;
 use super::served::send_blob;
 use super::signals::Signals;
 use super::stats::{Counters, StatsLine};
@@ -60,13 +60,16 @@ pub(crate) struct DisplaySide<'a> {
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
     offer: Option<Offer>,
-    /// The ssh that carries the session: its end without a word is the end.
-    guard: Option<&'a mut Program>,
     link: Link,
     /// Privileged protocols that the host may use on the compositor here.
     allow: Vec<String>,
     compositor: Compositor,
     watcher: Option<(Socket, Watcher)>,
+    /// What was last told of it, to be told again to a session that has forgotten.
+    snapshot: Bytes,
+    told_blobs: BTreeMap<u128, Vec<u8>>,
+    /// How to get back to the session.
+    back: Option<Return>,
     connections: BTreeMap<ConnectionId, Shown>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -84,6 +87,8 @@ pub(crate) struct DisplaySide<'a> {
 struct Shown {
     socket: Socket,
     core: Connection,
+    /// When the compositor closed it without a word.
+    closed: Option<Time>,
     channel: ChannelId,
     from: RemoteChannelId,
 }
@@ -107,7 +112,7 @@ enum Token {
     Signal,
     Handle,
     Offer,
-    Guard,
+    Return,
     Watcher,
     Connection(ConnectionId),
     Pipe(PipeToken),
@@ -185,34 +190,48 @@ impl Watched {
 
 impl<'a> DisplaySide<'a> {
     /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
-    pub(crate) fn new(watched: Watched, clock: Clock, mut link: Link, stats: bool) -> Self {
-        let mut sent_blobs = Sent::default();
-        for (hash, bytes) in watched.blobs {
-            send_blob(&mut link.session, &mut sent_blobs, hash, bytes);
-        }
-        // Cannot fail: the encoder keeps it below the limit.
-        let _ = link.session.control(&Control::Snapshot(watched.first));
-        Self {
+    pub(crate) fn new(watched: Watched, clock: Clock, link: Link, stats: bool) -> Self {
+        let mut side = Self {
             clock,
             signals: None,
             handle: None,
             offer: None,
-            guard: None,
             link,
             allow: Vec::new(),
             compositor: watched.compositor,
             watcher: watched.watcher,
+            snapshot: watched.first,
+            told_blobs: watched.blobs.into_iter().collect(),
+            back: None,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
             blobs: Kept::default(),
-            sent_blobs,
+            sent_blobs: Sent::default(),
             counters: Counters::default(),
             stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
             last_end: None,
             tap: None,
             trace: SideTrace::new(Half::Display, None),
+        };
+        side.introduce();
+        side
+    }
+
+    /// Tells the session what the compositor is like.
+    fn introduce(&mut self) {
+        for (hash, bytes) in &self.told_blobs {
+            send_blob(&mut self.link.session, &mut self.sent_blobs, *hash, bytes.clone());
         }
+        // Cannot fail: the encoder keeps it below the limit.
+        let _ = self.link.session.control(&Control::Snapshot(self.snapshot.clone()));
+    }
+
+    /// Looks for another carrier when its own is lost.
+    #[must_use]
+    pub(crate) fn with_return(mut self, back: Return) -> Self {
+        self.back = Some(back);
+        self
     }
 
     /// Ends with an error when one of these signals comes.
@@ -256,13 +275,6 @@ impl<'a> DisplaySide<'a> {
         self
     }
 
-    /// Ends when this process ends.
-    #[must_use]
-    pub(crate) fn with_guard(mut self, guard: &'a mut Program) -> Self {
-        self.guard = Some(guard);
-        self
-    }
-
     /// Runs until the session is over.
     ///
     /// # Errors
@@ -287,6 +299,9 @@ impl<'a> DisplaySide<'a> {
             self.on_ready(now, &ready)?;
             self.perform_actions();
             self.link.transmit(now);
+            if let Some(back) = &mut self.back {
+                back.turn(now, &mut self.link)?;
+            }
             self.link.receive(now);
             while let Some(event) = self.link.poll_event() {
                 if let Some(outcome) = self.on_event(now, event)? {
@@ -342,6 +357,9 @@ impl<'a> DisplaySide<'a> {
             }
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
             Event::Warning(text) => notice(&text),
+            Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
+            Event::Resumed => notice("back again"),
+            Event::Declined => self.begin_anew(),
             Event::Closed { reason, by } => {
                 return match closed(reason, by)? {
                     CleanEnd::Us => Ok(Some(Outcome::Stopped)),
@@ -351,6 +369,24 @@ impl<'a> DisplaySide<'a> {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// The programs' windows stay while another carrier is looked for.
+    fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
+        self.link.lose_carrier();
+        let lost = || Error::Lost(reason.to_string());
+        if self.back.as_mut().ok_or_else(lost)?.begin(now)? {
+            notice(&format!("the connection was lost ({reason}); trying to get back"));
+        }
+        Ok(())
+    }
+
+    /// The session knows nothing of what was shown here: it tells all again.
+    fn begin_anew(&mut self) {
+        self.connections.clear();
+        self.pipes.clear();
+        self.sent_blobs = Sent::default();
+        self.introduce();
     }
 
     fn on_channel_end(&mut self, now: Time, header: Header, reset: Option<u32>) {
@@ -395,7 +431,7 @@ impl<'a> DisplaySide<'a> {
                 for (hash, blob) in self.blobs.iter() {
                     core.on_blob(now, hash, blob);
                 }
-                self.connections.insert(connection, Shown { socket, core, channel, from });
+                self.connections.insert(connection, Shown { socket, core, closed: None, channel, from });
             }
             Err(error) => {
                 notice(&format!("cannot connect a program to the compositor: {error}"));
@@ -442,7 +478,7 @@ impl<'a> DisplaySide<'a> {
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) -> Result<(), Error> {
         for (token, flags) in ready {
             match token {
-                Token::Link | Token::Signal | Token::Handle | Token::Guard => {}
+                Token::Link | Token::Signal | Token::Handle | Token::Return => {}
                 Token::Offer => self.tell_figures(now),
                 Token::Watcher => self.turn_watcher(now)?,
                 Token::Connection(id) => {
@@ -467,9 +503,14 @@ impl<'a> DisplaySide<'a> {
         let Some((socket, watcher)) = &mut self.watcher else { return Ok(()) };
         let snapshot = turn_watcher(socket, watcher, now)?;
         for (hash, bytes) in watcher_blobs(watcher) {
-            send_blob(&mut self.link.session, &mut self.sent_blobs, hash, bytes);
+            send_blob(&mut self.link.session, &mut self.sent_blobs, hash, bytes.clone());
+            if self.told_blobs.len() >= MAX_TOLD {
+                self.told_blobs.pop_first();
+            }
+            self.told_blobs.insert(hash, bytes);
         }
         if let Some(snapshot) = snapshot {
+            self.snapshot = snapshot.clone();
             let _ = self.link.session.control(&Control::Snapshot(snapshot));
         }
         Ok(())
@@ -479,6 +520,9 @@ impl<'a> DisplaySide<'a> {
         for shown in self.connections.values_mut() {
             if shown.core.next_timeout().is_some_and(|at| at <= now) {
                 shown.core.on_timeout(now);
+            }
+            if shown.gives_up().is_some_and(|at| at <= now) {
+                shown.core.on_hang_up();
             }
         }
         if self.pipes.next_timeout().is_some_and(|at| at <= now) {
@@ -559,9 +603,6 @@ impl<'a> DisplaySide<'a> {
         if self.handle.as_ref().is_some_and(Handle::stop_asked) {
             return Some(Outcome::Stopped);
         }
-        if self.guard.as_mut().is_some_and(|guard| guard.status().is_some()) {
-            return Some(Outcome::HostLeft);
-        }
         match (&self.compositor, &self.last_end) {
             (Compositor::Only(_), Some(end)) if self.connections.is_empty() && *end != End::Closed => {
                 Some(Outcome::ConnectionEnded(end.clone()))
@@ -572,7 +613,9 @@ impl<'a> DisplaySide<'a> {
 
     fn wait(&mut self, now: Time) -> Result<Vec<(Token, PollFlags)>, Error> {
         let mut interests = Interests::new();
-        interests.add(self.link.wake_fd(), PollFlags::IN, Token::Link);
+        if let Some(fd) = self.link.wake_fd() {
+            interests.add(fd, PollFlags::IN, Token::Link);
+        }
         if let Some(signals) = self.signals {
             interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
         }
@@ -582,20 +625,23 @@ impl<'a> DisplaySide<'a> {
         if let Some(fd) = self.offer.as_ref().and_then(|offer| offer.interest(now)) {
             interests.add(fd, PollFlags::IN, Token::Offer);
         }
-        if let Some(guard) = &self.guard {
-            interests.add(guard.as_fd(), PollFlags::IN, Token::Guard);
+        for fd in self.back.iter().flat_map(Return::fds) {
+            interests.add(fd, PollFlags::IN, Token::Return);
         }
-        let mut deadline = earlier(self.link.session.next_timeout(), self.pipes.next_timeout());
+        let mut deadline = earlier(self.link.next_timeout(), self.pipes.next_timeout());
+        deadline = earlier(deadline, self.back.as_ref().and_then(Return::next_timeout));
         deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
         if let Some((socket, watcher)) = &mut self.watcher {
             let socket: &Socket = socket;
             interests.add(socket.as_fd(), interest(watcher.output()), Token::Watcher);
         }
         for (id, shown) in &mut self.connections {
-            deadline = earlier(deadline, shown.core.next_timeout());
-            let Shown { socket, core, .. } = shown;
+            deadline = earlier(earlier(deadline, shown.core.next_timeout()), shown.gives_up());
+            let Shown { socket, core, closed, .. } = shown;
             let socket: &Socket = socket;
-            interests.add(socket.as_fd(), interest(core.output()), Token::Connection(*id));
+            if closed.is_none() {
+                interests.add(socket.as_fd(), interest(core.output()), Token::Connection(*id));
+            }
         }
         for (fd, flags, token) in self.pipes.interests(&self.link.session) {
             interests.add(fd, flags, Token::Pipe(token));
@@ -616,9 +662,17 @@ impl Shown {
             match state {
                 Ok(ReadState::Progress) => {}
                 Ok(ReadState::WouldBlock) => return,
-                Ok(ReadState::Closed) | Err(_) => return self.core.on_hang_up(),
+                Ok(ReadState::Closed) | Err(_) => {
+                    self.closed.get_or_insert(now);
+                    return;
+                }
             }
         }
+    }
+
+    /// When a connection that was closed without a word is given up.
+    fn gives_up(&self) -> Option<Time> {
+        self.closed.map(|closed| closed + LAST_BREATH)
     }
 
     fn write(&mut self) {
@@ -678,6 +732,11 @@ fn watcher_error(end: &End) -> Error {
     }
 }
 
+/// How long to wait, when the compositor closed a program's connection without a word, whether it closes all: a compositor that
+/// ends should not end the programs.
+const LAST_BREATH: Duration = Duration::from_millis(500);
+/// Keymaps that are told again to a session that has forgotten.
+const MAX_TOLD: usize = 16;
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
 /// How long the compositor may take to tell what it has.

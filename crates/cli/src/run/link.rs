@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use wayferry_net::Carrier;
-use wayferry_proto::{CloseReason, ClosedBy, Event, LinkState, Session, Time};
+use wayferry_proto::{CloseReason, ClosedBy, Config, Event, LinkState, Session, Side, Time};
 use wayferry_wayland::app::Credit;
 
 use super::stats::Saved;
@@ -17,7 +17,8 @@ use crate::error::Error;
 /// A session over a carrier.
 pub(crate) struct Link {
     pub(crate) session: Session,
-    carrier: Box<dyn Carrier>,
+    /// None where nobody is at the other end.
+    carrier: Option<Box<dyn Carrier>>,
     /// Arrivals may be left in the carrier although its descriptor was cleared.
     more: bool,
     contact: Contact,
@@ -46,12 +47,45 @@ pub(crate) enum CleanEnd {
 impl Link {
     /// Puts the two together.
     pub(crate) fn new(session: Session, carrier: Box<dyn Carrier>) -> Self {
-        Self { session, carrier, more: false, contact: Contact::Fine, saved: Saved::default() }
+        Self { carrier: Some(carrier), ..Self::around(session) }
+    }
+
+    /// With nobody at the other end: what is sent goes nowhere, and nothing comes.
+    pub(crate) fn nobody(side: Side) -> Self {
+        let mut link = Self::around(Session::new(Config::new(side)));
+        link.session.close(CloseReason::Done);
+        while link.session.poll_event().is_some() {}
+        link
+    }
+
+    fn around(session: Session) -> Self {
+        Self { session, carrier: None, more: false, contact: Contact::Fine, saved: Saved::default() }
+    }
+
+    /// Whether somebody is at the other end, or was a moment ago.
+    pub(crate) fn is_up(&self) -> bool {
+        self.carrier.is_some()
+    }
+
+    /// The carrier is lost; the session waits for another.
+    pub(crate) fn lose_carrier(&mut self) {
+        self.carrier = None;
+        self.more = false;
+    }
+
+    /// The session goes on, on another carrier.
+    pub(crate) fn put_on(&mut self, carrier: Box<dyn Carrier>) {
+        self.carrier = Some(carrier);
     }
 
     /// To be polled for input.
-    pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
-        self.carrier.wake_fd()
+    pub(crate) fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.carrier.as_ref().map(|carrier| carrier.wake_fd())
+    }
+
+    /// When [`Self::receive`] is to be called at the latest.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.carrier.as_ref().and(self.session.next_timeout())
     }
 
     /// Whether to poll without waiting, because not everything was taken.
@@ -61,16 +95,17 @@ impl Link {
 
     /// Takes what arrived, up to a bound, and does what is due.
     pub(crate) fn receive(&mut self, now: Time) {
-        self.carrier.clear_wake();
+        let Some(carrier) = &mut self.carrier else { return };
+        carrier.clear_wake();
         self.more = true;
         for _ in 0..MAX_ARRIVALS {
-            let Some(arrival) = self.carrier.poll_arrival() else {
+            let Some(arrival) = carrier.poll_arrival() else {
                 self.more = false;
                 break;
             };
             self.session.receive(now, arrival);
         }
-        let link = self.carrier.link();
+        let link = carrier.link();
         self.saved.rebuilt(self.session.repair().rebuilt, link.rtt);
         self.session.set_link(now, &link);
         if self.session.next_timeout().is_some_and(|at| at <= now) {
@@ -85,14 +120,16 @@ impl Link {
 
     /// Hands everything that the session wants sent to the carrier.
     pub(crate) fn transmit(&mut self, now: Time) {
+        let Some(carrier) = &mut self.carrier else { return };
         while let Some(transmit) = self.session.poll_transmit(now) {
-            self.carrier.transmit(transmit);
+            carrier.transmit(transmit);
         }
     }
 
     /// What may be handed over now, if there are no films.
     pub(crate) fn credit(&self) -> Credit {
-        let link = self.carrier.link();
+        let Some(carrier) = &self.carrier else { return Credit::default() };
+        let link = carrier.link();
         let (mut content, rate) = (self.session.content_budget(&link), link.expected_rate());
         if let (true, None, Some(rate)) = (content > 0, link.rate, rate) {
             // How a fast link begins: what comes first need not be lossy there.
@@ -110,7 +147,7 @@ impl Link {
 
     /// What the carrier knows of its link.
     pub(crate) fn state(&self) -> LinkState {
-        self.carrier.link()
+        self.carrier.as_ref().map(|carrier| carrier.link()).unwrap_or_default()
     }
 
     /// What rebuilding has saved so far.

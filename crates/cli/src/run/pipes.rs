@@ -159,6 +159,11 @@ impl Pipes {
         }
     }
 
+    /// Whoever is at the other end will never come back: readers and writers here see the end.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// When [`Pipes::on_timeout`] is to be called.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.incoming.values().filter_map(|pipe| pipe.expires).min()

@@ -40,7 +40,7 @@ pub(crate) struct Environment {
     /// Set these.
     pub(crate) set: Vec<(OsString, OsString)>,
     /// Unset these.
-    pub(crate) unset: Vec<&'static str>,
+    pub(crate) unset: Vec<OsString>,
 }
 
 /// A running program.
@@ -82,8 +82,13 @@ impl Launch {
 }
 
 impl Program {
-    /// Starts `launch`.
-    pub(crate) fn start(launch: &Launch, environment: &Environment, place: Place) -> Result<Self, Error> {
+    /// Starts `launch`; without `stdio`, with this process's.
+    pub(crate) fn start(
+        launch: &Launch,
+        environment: &Environment,
+        place: Place,
+        stdio: Option<[OwnedFd; 3]>,
+    ) -> Result<Self, Error> {
         let (mut command, program) = launch.command();
         command.envs(environment.set.iter().map(|(name, value)| (name, value)));
         for name in &environment.unset {
@@ -95,6 +100,9 @@ impl Program {
                 // Reading the terminal from a background group would stop it.
                 command.stdin(Stdio::null());
             }
+        }
+        if let Some([stdin, stdout, stderr]) = stdio {
+            command.stdin(stdin).stdout(stdout).stderr(stderr);
         }
         let child = command.spawn().map_err(|source| Error::Program { program, source })?;
         Self::watch(child, place)
@@ -189,8 +197,8 @@ mod tests {
     fn sh(line: &str, place: Place) -> Program {
         let launch = Launch::Command(vec!["/bin/sh".into(), "-c".into(), line.into()]);
         let environment =
-            Environment { set: vec![("WAYLAND_DISPLAY".into(), "w".into())], unset: vec!["DISPLAY"] };
-        Program::start(&launch, &environment, place).expect("sh")
+            Environment { set: vec![("WAYLAND_DISPLAY".into(), "w".into())], unset: vec!["DISPLAY".into()] };
+        Program::start(&launch, &environment, place, None).expect("sh")
     }
 
     #[test]
@@ -208,9 +216,14 @@ mod tests {
     #[test]
     fn a_missing_program_is_127_and_a_directory_126() {
         let start = |name: &str| {
-            Program::start(&Launch::Command(vec![name.into()]), &Environment::default(), Place::OwnGroup)
-                .expect_err("no such program")
-                .code()
+            Program::start(
+                &Launch::Command(vec![name.into()]),
+                &Environment::default(),
+                Place::OwnGroup,
+                None,
+            )
+            .expect_err("no such program")
+            .code()
         };
         assert_eq!(start("wayferry-no-such-program"), 127);
         assert_eq!(start("/"), 126);

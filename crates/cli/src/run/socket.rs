@@ -38,12 +38,16 @@ impl RuntimeDir {
         std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| usable(path))
     }
 
+    /// Where temporary things are; a socket's path, which is longer, must fit in 108 bytes.
+    pub(crate) fn temporary() -> PathBuf {
+        let named = std::env::var_os("TMPDIR").map(PathBuf::from);
+        let fits = |path: &PathBuf| path.is_absolute() && path.as_os_str().len() <= 40;
+        named.filter(fits).unwrap_or_else(|| PathBuf::from("/tmp"))
+    }
+
     /// A new directory that only this user can enter, removed on drop with all that is in it.
     pub(crate) fn private() -> Result<Self, Error> {
-        let parent = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        // A socket's path must fit in 108 bytes.
-        let parent = if parent.as_os_str().len() > 40 { PathBuf::from("/tmp") } else { parent };
-        let path = parent.join(format!("wayferry-{}", random_name()));
+        let path = Self::temporary().join(format!("wayferry-{}", random_name()));
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => Ok(Self { path, private: true }),
             Err(source) => Err(Error::File { path, source }),

@@ -41,8 +41,8 @@ impl Satellite {
         let words = vec![self.binary.clone().into_os_string(), self.display()];
         let mut environment = environment.clone();
         environment.set.retain(|(name, _)| name != "DISPLAY");
-        environment.unset.push("DISPLAY");
-        Program::start(&Launch::Command(words), &environment, Place::OwnGroup)
+        environment.unset.push("DISPLAY".into());
+        Program::start(&Launch::Command(words), &environment, Place::OwnGroup, None)
     }
 
     /// Whether X11 programs can connect.

@@ -1,0 +1,334 @@
+//! What `wayferry ssh` and `wayferry through` start on the other machine: it starts a session, or finds one, and stands between
+//! it and whoever called.
+//!
+//! The session is a process of its own. The front passes on, in both directions, the bytes with which display and session meet
+//! (and, where there is no QUIC, all others), and what the program reads and writes; it ends with the program's status. When
+//! whoever called is gone, so is the front, and the session stays. Where there is a terminal, the front runs the program itself,
+//! because a terminal belongs to the processes of its login. Invariant: nothing of the session depends on the front.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio as ChildStdio};
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::control::{self, Ended, Request, Told};
+use crate::error::Error;
+use crate::flags::{HostFlags, OwnFlags};
+use crate::host::{launch, ssh_server_address};
+use crate::passing;
+use crate::run::outlets::Stdio;
+use crate::run::programs::{Environment, Place, Program, exit_code};
+use crate::run::signals::Signals;
+use crate::run::socket;
+use crate::run::wait::Interests;
+use crate::run::{Clock, earlier};
+use crate::sessions;
+
+/// The way to whoever called.
+struct Caller {
+    from: OwnedFd,
+    to: OwnedFd,
+    /// Stdin and stdout are free for the program.
+    stdio: bool,
+}
+
+/// A session for the display behind this socket, which ssh forwards.
+pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Result<u8, Error> {
+    let reached = socket::connect(path);
+    // sshd leaves the file behind.
+    let _ = std::fs::remove_file(path);
+    let from = reached.map_err(|error| {
+        Error::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display()))
+    })?;
+    let to = from.try_clone().map_err(system("dup"))?;
+    start(own, host, Caller { from, to, stdio: true })
+}
+
+/// A session for the display behind stdin and stdout.
+pub(crate) fn on_stdio(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
+    start(own, host, stdio()?)
+}
+
+/// The way for the display behind stdin and stdout to a session that runs already.
+pub(crate) fn meet(session: Option<&str>) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let relay = Relay::start(stdio()?, session)?;
+    signals.wait_readable(&[relay.over.as_fd()], None)?;
+    Ok(0)
+}
+
+fn stdio() -> Result<Caller, Error> {
+    let dup = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(system("dup"));
+    Ok(Caller { from: dup(std::io::stdin().as_fd())?, to: dup(std::io::stdout().as_fd())?, stdio: false })
+}
+
+/// What the session hands to its front: its readiness, the ends of the program's pipes, and where its notes come from. Gives the
+/// end into which the session writes those; it never waits for a reader.
+pub(crate) fn hand_over(owner: &OwnedFd, ready: &[Told], ends: &Stdio) -> Result<OwnedFd, Error> {
+    let (notes, write) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|error| system("making a pipe")(error.into()))?;
+    rustix::io::ioctl_fionbio(&write, true).map_err(|error| system("making a pipe")(error.into()))?;
+    let bytes: Vec<u8> = ready.iter().flat_map(control::line).collect();
+    let [stdin, stdout, stderr] = ends;
+    let fds = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd(), notes.as_fd()];
+    passing::send(owner, &bytes, &fds).map_err(system("telling who started the session"))?;
+    Ok(write)
+}
+
+/// A session that has just been started, as its front sees it.
+struct Session {
+    owner: UnixStream,
+    heard: Vec<u8>,
+    name: String,
+    environment: Environment,
+    /// Stdin, stdout and stderr of the program, and the session's notes.
+    ends: Vec<OwnedFd>,
+}
+
+fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let terminal = caller.stdio && std::io::IsTerminal::is_terminal(&std::io::stdin());
+    let (owner, theirs) = UnixStream::pair().map_err(system("making a socket"))?;
+    let mut child = spawn(theirs.into(), terminal)?;
+    let Some(session) = Session::hear(owner, &signals)? else {
+        // It has said on stderr why.
+        let status = child.wait().map_err(system("waiting for the session"))?;
+        return Ok(exit_code(status));
+    };
+    if own.detached {
+        println!("{}", session.name);
+        return Ok(0);
+    }
+    let stdio = caller.stdio;
+    let relay = Relay::start(caller, Some(&session.name))?;
+    if terminal {
+        return attend(own, host, session, &relay, &signals);
+    }
+    let mut ends = session.ends.into_iter();
+    let [Some(stdin), Some(stdout), Some(stderr), Some(notes)] = std::array::from_fn(|_| ends.next()) else {
+        return Err(Error::Bootstrap("the session has no pipes".into()));
+    };
+    if stdio {
+        // Whoever waits in `read` there ends with the process.
+        drop(copy(std::io::stdin(), File::from(stdin)));
+    }
+    let outputs = match stdio {
+        true => [copy(File::from(stdout), std::io::stdout()), copy(File::from(stderr), std::io::stderr())],
+        false => [copy(File::from(stdout), std::io::stderr()), copy(File::from(stderr), std::io::stderr())],
+    };
+    let notes = copy(File::from(notes), std::io::stderr());
+    let code = wait(&session.owner, session.heard, &relay, &signals)?;
+    for over in outputs.iter().chain([&notes]) {
+        signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
+    }
+    Ok(code)
+}
+
+/// The same command again, as the session itself.
+fn spawn(owner: OwnedFd, terminal: bool) -> Result<Child, Error> {
+    let itself = std::env::current_exe().map_err(system("looking for this program"))?;
+    let mut command = Command::new(itself);
+    command.args(as_session(std::env::args_os().skip(1), terminal));
+    command.stdin(owner).stdout(ChildStdio::null());
+    command.spawn().map_err(|source| Error::Program { program: "wayferry".into(), source })
+}
+
+/// A front's arguments as those of its session.
+fn as_session(words: impl Iterator<Item = OsString>, terminal: bool) -> Vec<OsString> {
+    let mut out = Vec::new();
+    let mut words = words;
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--bootstrap") => drop(words.next()),
+            Some("--stdio") => {}
+            Some("--") => {
+                out.push(word);
+                break;
+            }
+            Some("host") if !out.contains(&"--serve".into()) => {
+                out.extend([word, "--serve".into()]);
+                out.extend(terminal.then(|| "--terminal".into()));
+            }
+            _ => out.push(word),
+        }
+    }
+    out.extend(words);
+    out
+}
+
+impl Session {
+    /// Waits until it is there; `None` when it ends instead.
+    fn hear(owner: UnixStream, signals: &Signals) -> Result<Option<Self>, Error> {
+        let (mut heard, mut ends) = (Vec::new(), Vec::new());
+        let mut environment = Environment::default();
+        loop {
+            while let Some(told) = control::take::<Told>(&mut heard).map_err(Error::Bootstrap)? {
+                match told {
+                    Told::Set(name, value) => environment.set.push((name.into(), value.into())),
+                    Told::Unset(name) => environment.unset.push(name.into()),
+                    Told::Ready(name) => return Ok(Some(Self { owner, heard, name, environment, ends })),
+                    Told::Shown | Told::Exit(_) | Told::Detached => {}
+                }
+            }
+            signals.wait_readable(&[owner.as_fd()], None)?;
+            if !passing::receive(&owner, &mut heard, &mut ends).map_err(system("hearing the session"))? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Waits for the session's end, or for the caller's.
+fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals) -> Result<u8, Error> {
+    let clock = Clock::start();
+    let mut left_by = None;
+    loop {
+        while let Some(told) = control::take::<Told>(&mut heard).map_err(Error::Bootstrap)? {
+            match told {
+                Told::Exit(code) => return Ok(code),
+                Told::Detached => return Ok(0),
+                _ => {}
+            }
+        }
+        let now = clock.now();
+        let left = left_by.map(|by: wayferry_proto::Time| by.since(now));
+        if left == Some(Duration::ZERO) {
+            return Ok(0);
+        }
+        let mut fds = vec![owner.as_fd()];
+        fds.extend(left_by.is_none().then(|| relay.over.as_fd()));
+        let ready = signals.wait_readable(&fds, left)?;
+        if ready[0] && !passing::receive(owner, &mut heard, &mut Vec::new()).unwrap_or(false) {
+            return Ok(255);
+        }
+        if ready.get(1) == Some(&true) {
+            // The display is gone. If that is because the session is over, the session says so.
+            left_by = earlier(left_by, Some(now + LAST_WORDS));
+        }
+    }
+}
+
+/// Runs the program on the terminal, once a display is there.
+fn attend(
+    own: &OwnFlags,
+    host: &HostFlags,
+    session: Session,
+    relay: &Relay,
+    signals: &Signals,
+) -> Result<u8, Error> {
+    let Session { owner, mut heard, environment, mut ends, .. } = session;
+    if let Some(notes) = ends.pop() {
+        drop(copy(File::from(notes), std::io::stderr()));
+    }
+    drop(ends);
+    let mut program: Option<Program> = None;
+    let mut gone = false;
+    loop {
+        while let Some(told) = control::take::<Told>(&mut heard).map_err(Error::Bootstrap)? {
+            match told {
+                Told::Exit(code) => return Ok(code),
+                Told::Shown if program.is_none() => {
+                    let launch = launch(own, host);
+                    program = Some(Program::start(&launch, &environment, Place::Foreground, None)?);
+                }
+                _ => {}
+            }
+        }
+        if let Some(status) = program.as_mut().and_then(Program::status) {
+            let code = exit_code(status);
+            let _ = passing::send(&owner, &control::line(&Ended(code)), &[]);
+            return wait(&owner, heard, relay, signals).map(|_| code);
+        }
+        if program.is_none() && gone {
+            return Ok(0);
+        }
+        let mut interests = Interests::new();
+        interests.add(owner.as_fd(), PollFlags::IN, 0);
+        interests.add(signals.as_fd(), PollFlags::IN, 1);
+        match &program {
+            Some(program) => interests.add(program.as_fd(), PollFlags::IN, 2),
+            None => interests.add(relay.over.as_fd(), PollFlags::IN, 3),
+        }
+        let ready = interests.wait(wayferry_proto::Time::ZERO, None)?;
+        signals.check()?;
+        if ready.iter().any(|(token, _)| *token == 0)
+            && !passing::receive(&owner, &mut heard, &mut Vec::new()).unwrap_or(false)
+        {
+            return Ok(255);
+        }
+        gone |= ready.iter().any(|(token, _)| *token == 3);
+    }
+}
+
+/// The bytes between a caller and a session's control socket.
+struct Relay {
+    /// Readable when the caller is gone, or the session.
+    over: UnixStream,
+}
+
+impl Relay {
+    /// Asks a session to let the caller attach.
+    fn start(caller: Caller, session: Option<&str>) -> Result<Self, Error> {
+        let (_, socket) = sessions::call(session)?;
+        rustix::io::ioctl_fionbio(&socket, false).map_err(|error| system("fcntl")(error.into()))?;
+        let address = ssh_server_address();
+        let reached = (!address.is_unspecified()).then_some(address);
+        let request = control::line(&Request::Attach(reached));
+        passing::send(&socket, &request, &[]).map_err(system("speaking to the session"))?;
+        let other = socket.try_clone().map_err(system("dup"))?;
+        let Caller { from, to, .. } = caller;
+        let over = copy(File::from(from), UnixStream::from(socket));
+        drop(copy(UnixStream::from(other), File::from(to)));
+        Ok(Self { over })
+    }
+}
+
+/// Copies on a thread of its own until one end is over; what is returned is readable then.
+fn copy(mut from: impl Read + Send + 'static, mut to: impl Write + Send + 'static) -> UnixStream {
+    let (over, running) = match UnixStream::pair() {
+        Ok(pair) => pair,
+        Err(error) => panic!("no descriptors are left: {error}"),
+    };
+    let work = move || {
+        let mut piece = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = from.read(&mut piece) {
+            if to.write_all(&piece[..count]).and_then(|()| to.flush()).is_err() {
+                break;
+            }
+        }
+        drop((from, to, running));
+    };
+    drop(std::thread::spawn(work));
+    over
+}
+
+fn system(doing: &'static str) -> impl Fn(std::io::Error) -> Error {
+    move |source| Error::System { doing, source }
+}
+
+/// How long what a program has written may take to be passed on when it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_started_with_its_fronts_options_and_its_command_untouched() {
+        let session = |line: &str, terminal| {
+            as_session(line.split(' ').map(OsString::from), terminal).join(std::ffi::OsStr::new(" "))
+        };
+        assert_eq!(
+            session("--name x host --bootstrap /tmp/s --stats --shell-line=foot", false),
+            "--name x host --serve --stats --shell-line=foot"
+        );
+        assert_eq!(session("host --stdio -- host --stdio", true), "host --serve --terminal -- host --stdio");
+    }
+}

@@ -1,0 +1,286 @@
+//! A session's ways in: its control socket, its UDP port, and the connection of whoever started it.
+//!
+//! Displays meet the session on the control socket ([`crate::bootstrap`]), through ssh or whatever else brought them there,
+//! and then come through the [`Door`]: by QUIC, or on that same socket. Questions and orders ([`crate::control`]) are passed
+//! on as [`Call`]s. It decides nothing about the session. Invariant: nobody here is waited for, and whoever says nothing
+//! holds one of [`MAX_VISITORS`] places for [`PATIENCE`].
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use wayferry_proto::{Secret, Time};
+
+use crate::bootstrap::{Choice, Line};
+use crate::control::{self, Answer, Ended, Request, Told, Word};
+use crate::door::Door;
+use crate::error::Error;
+use crate::notice::notice;
+use crate::quic;
+use crate::run::earlier;
+use crate::run::link::Link;
+use crate::run::socket::random_bytes;
+use crate::sessions::Named;
+
+/// What somebody wants of the session, or has for it.
+pub(crate) enum Call {
+    /// A display that may be let in.
+    Display(Box<Link>),
+    /// The figures are wanted here.
+    Info(OwnedFd),
+    /// The display is to leave.
+    Detach(OwnedFd),
+    /// The session is to end.
+    Stop(OwnedFd),
+    /// The program that the owner ran has ended.
+    Ended(u8),
+    /// The owner is gone.
+    OwnerLeft,
+}
+
+/// See the module.
+pub(crate) struct Lobby {
+    named: Named,
+    door: Door,
+    visitors: Vec<Visitor>,
+    owner: Option<Owner>,
+    /// No descriptors were left: nobody is let in until then.
+    rests_until: Time,
+}
+
+/// Somebody on the control socket.
+struct Visitor {
+    socket: OwnedFd,
+    heard: Vec<u8>,
+    until: Time,
+    step: Step,
+}
+
+/// What is waited for.
+enum Step {
+    Request,
+    /// The display's fingerprint.
+    Greeting(Option<IpAddr>),
+    /// How it comes.
+    Choice,
+}
+
+/// Whoever started the session.
+struct Owner {
+    socket: OwnedFd,
+    heard: Vec<u8>,
+}
+
+/// What became of a visitor.
+enum Fate {
+    Stays(Visitor),
+    Calls(Call),
+    /// It is a display on a byte stream.
+    Enters(OwnedFd),
+    Leaves,
+}
+
+impl Lobby {
+    /// With nobody in it.
+    pub(crate) fn new(named: Named, door: Door) -> Self {
+        Self { named, door, visitors: Vec::new(), owner: None, rests_until: Time::ZERO }
+    }
+
+    /// With the connection of whoever started the session.
+    #[must_use]
+    pub(crate) fn with_owner(mut self, socket: OwnedFd) -> Self {
+        self.owner = Some(Owner { socket, heard: Vec::new() });
+        self
+    }
+
+    /// What the session is called.
+    pub(crate) fn name(&self) -> &str {
+        self.named.name()
+    }
+
+    /// Tells the owner, if there is one.
+    pub(crate) fn tell(&mut self, told: &Told) {
+        let Some(owner) = &self.owner else { return };
+        let line = control::line(told);
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        // Who takes not even a line is as good as gone; that is seen when it is read.
+        if rustix::net::send(&owner.socket, &line, flags) != Ok(line.len()) {
+            self.owner = None;
+        }
+    }
+
+    /// Hears everybody; gives what is wanted of the session.
+    pub(crate) fn turn(&mut self, now: Time) -> Vec<Call> {
+        let mut calls: Vec<Call> = self.hear_owner().into_iter().collect();
+        self.accept(now);
+        for visitor in std::mem::take(&mut self.visitors) {
+            match self.hear(visitor, now) {
+                Fate::Stays(visitor) => self.visitors.push(visitor),
+                Fate::Calls(call) => calls.push(call),
+                Fate::Enters(socket) => self.enter(socket, now),
+                Fate::Leaves => {}
+            }
+        }
+        calls.extend(self.door.turn(now).map(|link| Call::Display(Box::new(link))));
+        calls
+    }
+
+    /// To be polled for input.
+    pub(crate) fn fds(&self, now: Time) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let listens = now >= self.rests_until && self.visitors.len() < MAX_VISITORS;
+        let listener = listens.then(|| self.named.listener().as_fd());
+        let visitors = self.visitors.iter().map(|visitor| visitor.socket.as_fd());
+        let owner = self.owner.iter().map(|owner| owner.socket.as_fd());
+        listener.into_iter().chain(visitors).chain(owner).chain(self.door.fds())
+    }
+
+    /// When [`Lobby::turn`] is to be called at the latest.
+    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+        let patience = self.visitors.iter().map(|visitor| visitor.until).min();
+        let rest = (now < self.rests_until).then_some(self.rests_until);
+        earlier(earlier(patience, rest), self.door.next_timeout())
+    }
+
+    fn accept(&mut self, now: Time) {
+        while now >= self.rests_until && self.visitors.len() < MAX_VISITORS {
+            match self.named.listener().accept() {
+                Ok(Some(socket)) => {
+                    let until = now + PATIENCE;
+                    self.visitors.push(Visitor { socket, heard: Vec::new(), until, step: Step::Request });
+                }
+                Ok(None) => return,
+                // Most likely no descriptors are left; who waits is in the queue.
+                Err(_) => self.rests_until = now + REST,
+            }
+        }
+    }
+
+    fn hear_owner(&mut self) -> Option<Call> {
+        let owner = self.owner.as_mut()?;
+        match hear_line(&owner.socket, &mut owner.heard) {
+            Heard::Nothing => None,
+            Heard::Line(text) => match Ended::decode(&text) {
+                Some(Ended(code)) => Some(Call::Ended(code)),
+                None => self.lose_owner(),
+            },
+            Heard::End => self.lose_owner(),
+        }
+    }
+
+    fn lose_owner(&mut self) -> Option<Call> {
+        self.owner = None;
+        Some(Call::OwnerLeft)
+    }
+
+    fn hear(&mut self, mut visitor: Visitor, now: Time) -> Fate {
+        loop {
+            let text = match hear_line(&visitor.socket, &mut visitor.heard) {
+                Heard::Line(text) => text,
+                Heard::Nothing if now < visitor.until => return Fate::Stays(visitor),
+                Heard::Nothing | Heard::End => return Fate::Leaves,
+            };
+            visitor.step = match self.take(&visitor, &text, now) {
+                Ok(Some(step)) => step,
+                Ok(None) => return finish(visitor, &text),
+                Err(why) => {
+                    answer(&visitor.socket, &Answer::Not(why));
+                    return Fate::Leaves;
+                }
+            };
+            visitor.until = now + PATIENCE;
+        }
+    }
+
+    /// What is waited for after this line; none when it was the last.
+    fn take(&mut self, visitor: &Visitor, text: &str, now: Time) -> Result<Option<Step>, String> {
+        match &visitor.step {
+            Step::Request => match Request::decode(text) {
+                Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(reached))),
+                Some(Request::Info | Request::Detach | Request::Stop) => Ok(None),
+                None => Err(format!("`{text}` is nothing that this session knows")),
+            },
+            Step::Greeting(reached) => {
+                let told = |error: Error| error.to_string();
+                let Line::Greeting(fingerprint) = Line::decode(text).map_err(told)? else {
+                    return Err(format!("unexpected line `{text}`"));
+                };
+                let fingerprint = fingerprint.parse().map_err(|error| format!("{error}"))?;
+                let secret = Secret::from(random_bytes::<32>());
+                let ticket = self.door.invite(fingerprint, secret, *reached, now);
+                let name = self.named.name().to_owned();
+                let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                match rustix::net::send(&visitor.socket, line.as_bytes(), flags) {
+                    Ok(sent) if sent == line.len() => Ok(Some(Step::Choice)),
+                    _ => Err("the ticket was not taken".into()),
+                }
+            }
+            Step::Choice => Ok(None),
+        }
+    }
+
+    /// A display comes on the socket on which it was met.
+    fn enter(&mut self, socket: OwnedFd, now: Time) {
+        match quic::byte_stream(socket) {
+            Ok(carrier) => self.door.add(carrier, now),
+            Err(error) => notice(&format!("a display could not come in: {error}")),
+        }
+    }
+}
+
+/// What a visitor's last line leads to.
+fn finish(visitor: Visitor, text: &str) -> Fate {
+    match visitor.step {
+        Step::Request => match Request::decode(text) {
+            Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
+            Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
+            Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
+            Some(Request::Attach(_)) | None => Fate::Leaves,
+        },
+        Step::Choice => match Line::decode(text) {
+            Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket),
+            // By QUIC it comes to the door by itself.
+            _ => Fate::Leaves,
+        },
+        Step::Greeting(_) => Fate::Leaves,
+    }
+}
+
+/// Answers whoever wanted something; one who has gone is no trouble.
+pub(crate) fn answer(socket: &OwnedFd, answer: &Answer) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let _ = rustix::net::send(socket, &control::line(answer), flags);
+}
+
+enum Heard {
+    Line(String),
+    Nothing,
+    End,
+}
+
+/// Reads up to the end of a line, and nothing behind it: a carrier's bytes may follow.
+fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
+    loop {
+        let mut byte = [0];
+        match rustix::net::recv(socket, &mut byte, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Heard::End,
+            Ok(_) if byte == *b"\n" => {
+                return String::from_utf8(std::mem::take(heard)).map_or(Heard::End, Heard::Line);
+            }
+            Ok(_) if heard.len() >= control::MAX_LINE => return Heard::End,
+            Ok(_) => heard.push(byte[0]),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Heard::Nothing,
+            Err(_) => return Heard::End,
+        }
+    }
+}
+
+/// Who may be in the lobby at once.
+const MAX_VISITORS: usize = 32;
+/// How long each may take for a line; a display's attempt at QUIC is between two of them.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long those who come wait when no descriptors are left.
+const REST: Duration = Duration::from_secs(1);

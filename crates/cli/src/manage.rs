@@ -1,0 +1,192 @@
+//! `wayferry list`, `detach` and `stop`: sessions of this machine over their control sockets, those of another through ssh.
+//!
+//! Invariant: whatever a session does, each of these ends after [`PATIENCE`] on this machine.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::control::{self, Answer, Request};
+use crate::error::Error;
+use crate::flags::{ListFlags, OwnFlags, Which};
+use crate::notice::notice;
+use crate::passing;
+use crate::run::programs::exit_code;
+use crate::run::signals::Signals;
+use crate::sanitize::sanitize;
+use crate::sessions;
+
+/// Lists sessions; gives the exit code.
+pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
+    if let Some(host) = &flags.host {
+        let mut words = vec!["list".to_owned()];
+        words.extend(flags.json.then(|| "--json".to_owned()));
+        return over_ssh(own, host, &words);
+    }
+    let signals = Signals::new()?;
+    let mut documents = Vec::new();
+    for name in sessions::names() {
+        let Ok((_, socket)) = sessions::call(Some(&name)) else { continue };
+        match ask(&socket, &signals)? {
+            Some(document) => documents.push(document),
+            None => notice(&format!("the session `{name}` does not answer")),
+        }
+    }
+    let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { table(&documents) };
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|source| Error::System { doing: "writing to stdout", source })?;
+    Ok(0)
+}
+
+/// Lets a session's display leave; gives the exit code.
+pub(crate) fn detach(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
+    order(own, which, &Request::Detach)
+}
+
+/// Ends a session; gives the exit code.
+pub(crate) fn stop(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
+    order(own, which, &Request::Stop)
+}
+
+fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, Error> {
+    let name = match which.unwrap_or(Which::Here(None)) {
+        Which::Here(name) => name,
+        Which::There { host, session } => {
+            let mut words = vec![control::Word::encode(request)];
+            words.extend(session.map(|name| format!(":{name}")));
+            return over_ssh(own, &host, &words);
+        }
+        Which::Ticket(_) => return Err(Error::Usage("a ticket is for `attach` only".into())),
+    };
+    let signals = Signals::new()?;
+    let (name, socket) = sessions::call(name.as_deref())?;
+    say(&socket, request)?;
+    let mut heard = Vec::new();
+    loop {
+        match control::take::<Answer>(&mut heard) {
+            Ok(Some(Answer::Done)) => return Ok(0),
+            Ok(Some(Answer::Not(why))) => return Err(Error::NoSession(format!("`{name}`: {why}"))),
+            Ok(None) => {}
+            Err(what) => return Err(Error::PeerViolation(what)),
+        }
+        let ready = signals.wait_readable(&[socket.as_fd()], Some(PATIENCE))?;
+        if !ready[0] || !passing::receive(&socket, &mut heard, &mut Vec::new()).unwrap_or(false) {
+            return Err(Error::NoSession(format!("`{name}` does not answer")));
+        }
+    }
+}
+
+/// The figures of a session; `None` when they do not come.
+fn ask(socket: &OwnedFd, signals: &Signals) -> Result<Option<Value>, Error> {
+    if say(socket, &Request::Info).is_err() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    while signals.wait_readable(&[socket.as_fd()], Some(PATIENCE))?[0] {
+        match passing::receive(socket, &mut text, &mut Vec::new()) {
+            Ok(true) if text.len() <= MAX_DOCUMENT => {}
+            Ok(false) => return Ok(serde_json::from_slice(&text).ok().filter(Value::is_object)),
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+fn say(socket: &OwnedFd, request: &Request) -> Result<(), Error> {
+    passing::send(socket, &control::line(request), &[])
+        .map_err(|source| Error::System { doing: "speaking to the session", source })
+}
+
+/// The same order to the other machine's own wayferry.
+fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
+    let status =
+        Command::new(&own.ssh_bin).arg("--").arg(host).arg(remote_line(own, words)).status().map_err(
+            |source| Error::Program { program: own.ssh_bin.to_string_lossy().into_owned(), source },
+        )?;
+    match exit_code(status) {
+        127 => Err(Error::RemoteMissing {
+            binary: own.remote_bin.clone().unwrap_or_else(|| "wayferry".into()),
+            destination: host.to_owned(),
+        }),
+        code => Ok(code),
+    }
+}
+
+/// What ssh has the shell there run.
+pub(crate) fn remote_line(own: &OwnFlags, words: &[String]) -> OsString {
+    let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
+    let all = std::iter::once(binary).chain(words.iter().map(String::as_str));
+    all.map(crate::ssh::quote).collect::<Vec<_>>().join(" ").into()
+}
+
+fn table(documents: &[Value]) -> String {
+    if documents.is_empty() {
+        return "no sessions\n".into();
+    }
+    let rows: Vec<[String; 4]> = documents.iter().map(row).collect();
+    let head = ["SESSION", "PROGRAMS", "DISPLAY", "SINCE"].map(str::to_owned);
+    let widths: Vec<usize> = (0..4)
+        .map(|column| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let line = |row: &[String; 4]| {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    std::iter::once(&head).chain(&rows).map(line).collect()
+}
+
+fn row(document: &Value) -> [String; 4] {
+    let text = |field: &str| document[field].as_str().map(sanitize).unwrap_or_default();
+    let since = document["state_seconds"].as_u64().map(span).unwrap_or_default();
+    [text("name"), document["programs"].as_u64().unwrap_or(0).to_string(), text("state"), since]
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// How long a session may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a document.
+const MAX_DOCUMENT: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sessions_stand_in_columns() {
+        let documents = [
+            json!({ "name": "foot", "programs": 1, "state": "attached", "state_seconds": 59 }),
+            json!({ "name": "a\u{1b}[2J", "programs": 12, "state": "detached", "state_seconds": 90_000 }),
+        ];
+        assert_eq!(
+            table(&documents),
+            "SESSION  PROGRAMS  DISPLAY   SINCE\n\
+             foot     1         attached  59 s\n\
+             a\u{fffd}[2J    12        detached  1 d 1 h\n"
+        );
+        assert_eq!(table(&[]), "no sessions\n");
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!(
+            [0, 60, 3_599, 3_600, 86_399].map(span),
+            ["0 s", "1 min", "59 min", "1 h 0 min", "23 h 59 min"]
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! Displays come and go; the session stays.
+//!
+//! What a display knew of the programs goes with it, and the next one is told everything anew, by each program's core. Orders
+//! from the control socket are carried out here, too. Invariant: at most one display is there; whoever leaves is freed once.
+
+use std::os::fd::OwnedFd;
+
+use serde_json::Value;
+use wayferry_proto::{CloseReason, ConnectionId, Header, Session, Side, Time};
+use wayferry_wayland::blob::Sent;
+
+use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
+use crate::control::{Answer, Told};
+use crate::error::Error;
+use crate::info::{Figures, State};
+use crate::lobby::{Call, Lobby, answer};
+use crate::notice::notice;
+
+impl AppSide<'_> {
+    /// Hears who comes to the session.
+    pub(super) fn turn_lobby(&mut self, now: Time) {
+        let Some(lobby) = &mut self.lobby else { return };
+        for call in lobby.turn(now) {
+            match call {
+                Call::Display(link) => self.take_display(now, *link),
+                Call::Info(socket) => self.tell_document(now, &socket),
+                Call::Detach(socket) => {
+                    let word = if self.link.is_up() {
+                        self.dismiss_display(now, CloseReason::Done);
+                        Answer::Done
+                    } else {
+                        Answer::Not("no display is there".into())
+                    };
+                    answer(&socket, &word);
+                }
+                Call::Stop(socket) => {
+                    self.stopped = Some(0);
+                    answer(&socket, &Answer::Done);
+                }
+                Call::Ended(code) => self.stopped = Some(code),
+                Call::OwnerLeft => self.abandon(),
+            }
+        }
+    }
+
+    /// Whether nobody came for as long as the user wanted to wait.
+    pub(super) fn check_expiry(&mut self, now: Time) -> Result<(), Error> {
+        if self.expires.is_some_and(|at| at <= now) {
+            return Err(Error::Secret("the ticket expired: no display attached in time".into()));
+        }
+        Ok(())
+    }
+
+    /// A display was let in. The one that is here goes on with it if it is the same; any other has to go.
+    fn take_display(&mut self, now: Time, mut link: Link) {
+        if is_same(&self.link.session, &link.session) {
+            let old = std::mem::replace(&mut self.link, Link::nobody(Side::App));
+            if link.session.succeed(now, old.session).is_ok() {
+                self.link = link;
+                self.state_since = now;
+                return;
+            }
+            // Its session was over at this very moment.
+            self.lose_display(now);
+        }
+        if link.session.peer().is_some_and(|peer| peer.resuming) {
+            link.session.decline(now);
+        }
+        if self.link.is_up() || self.link.session.is_suspended() {
+            self.dismiss_display(now, CloseReason::Gone);
+        }
+        self.link = link;
+        self.state_since = now;
+        self.expires = None;
+    }
+
+    /// The connection to the display is over; the programs wait for another.
+    pub(super) fn on_display_left(&mut self, now: Time, end: Result<CleanEnd, Error>) {
+        if let Err(error) = end {
+            notice(&format!("a display was lost: {error}"));
+        }
+        self.lose_display(now);
+    }
+
+    /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
+    pub(super) fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) {
+        notice(&format!("the display is away: {reason}"));
+        self.link.lose_carrier();
+        self.state_since = now;
+    }
+
+    /// What is owed to a display that is away has a limit; beyond it, it will be told all anew.
+    pub(super) fn limit_owed(&mut self, now: Time) {
+        if self.link.session.is_suspended() && self.link.session.retained() > MAX_OWED {
+            self.lose_display(now);
+        }
+    }
+
+    /// Ends the connection to the display, which hears why.
+    fn dismiss_display(&mut self, now: Time, why: CloseReason) {
+        self.link.session.close(why);
+        self.link.transmit(now);
+        self.lose_display(now);
+    }
+
+    /// The display is gone: the programs go on without one.
+    pub(super) fn lose_display(&mut self, now: Time) {
+        self.link = Link::nobody(Side::App);
+        self.pipes.clear();
+        self.sent_blobs = Sent::default();
+        self.backlog = Backlog::default();
+        for served in self.connections.values_mut() {
+            served.core.detach(now);
+            served.handed = 0;
+        }
+        self.state_since = now;
+        if let Some(lobby) = &mut self.lobby {
+            lobby.tell(&Told::Detached);
+        }
+    }
+
+    /// Nobody reads any more what the program says, nor waits for its end.
+    fn abandon(&mut self) {
+        self.orphaned = true;
+        if let Some(outlets) = &mut self.outlets {
+            outlets.drain();
+        }
+    }
+
+    /// Programs that outlived a display are told to the new one, each as a connection that it has not heard of.
+    pub(super) fn show_again(&mut self, now: Time) {
+        let Some(desk) = self.desk.clone() else { return };
+        let compression = pixel_compression(self.config.compress, &self.link.session);
+        for (old, mut served) in std::mem::take(&mut self.connections) {
+            if served.core.is_attached() {
+                self.connections.insert(old, served);
+                continue;
+            }
+            let id = ConnectionId(self.next_connection);
+            self.next_connection += 1;
+            served.channel = self.link.session.open(Header::Wayland { connection: id });
+            served.core.attach(now, &desk, compression);
+            self.connections.insert(id, served);
+        }
+    }
+
+    /// Whether nobody will come for what is still here.
+    pub(super) fn is_over(&mut self, now: Time) -> Option<u8> {
+        if self.over_at().is_some_and(|at| at <= now) {
+            notice("no display came back in time");
+            return Some(0);
+        }
+        // Of a shell that hung up with its terminal, the programs are left; of a session without any, nothing.
+        let bare = self.program.is_none() && self.start.is_none() && self.lobby.is_some();
+        let left = self.orphaned && bare && self.connections.is_empty() && self.early.is_empty();
+        left.then_some(0)
+    }
+
+    /// When [`Self::is_over`] may say so.
+    pub(super) fn over_at(&self) -> Option<Time> {
+        let waits = !self.link.is_up() && self.desk.is_some();
+        self.config.linger.filter(|_| waits).map(|linger| self.state_since + linger)
+    }
+
+    fn tell_document(&mut self, now: Time, socket: &OwnedFd) {
+        let text = self.document(now).to_string();
+        let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
+        let _ = rustix::net::send(socket, text.as_bytes(), flags);
+    }
+
+    /// What this side tells of itself.
+    pub(super) fn document(&self, now: Time) -> Value {
+        let programs = &self.connections;
+        let surfaces =
+            programs.iter().flat_map(|(id, served)| served.core.fidelity().map(|surface| (*id, surface)));
+        let state = match self.link.is_up() {
+            true => State::Attached,
+            false if self.link.session.is_suspended() => State::Away,
+            false => State::Detached,
+        };
+        Figures::new(Side::App, &self.link, programs.len(), now)
+            .with_place(self.lobby.as_ref().map(Lobby::name), state, now.since(self.state_since))
+            .with_surfaces(surfaces)
+            .document()
+    }
+
+    /// Whether the display, once it has gone, may be followed by another.
+    pub(super) fn survives(&self) -> bool {
+        self.lobby.is_some() && matches!(self.phase, Phase::Running)
+    }
+}
+
+/// Whether the peer of `new` is that of `old`, and wants to go on with it.
+fn is_same(old: &Session, new: &Session) -> bool {
+    let incarnation = |session: &Session| session.peer().and_then(|peer| peer.incarnation);
+    let resuming = new.peer().is_some_and(|peer| peer.resuming);
+    resuming && !old.is_closed() && incarnation(old).is_some() && incarnation(old) == incarnation(new)
+}
+
+/// Bytes that are kept for a display that is away.
+const MAX_OWED: usize = 16 << 20;

@@ -1,0 +1,149 @@
+//! How a display comes back to its session: it tries again and again, and begins with the session's own first words.
+//!
+//! Two searches go on side by side: QUIC to where the session was, with a fresh hello in each try, which leaves as early data
+//! where there is a ticket; and whatever else brought the two sides together ([`crate::wayback`]). Whichever finds a carrier first
+//! ends the other. Invariant: without a carrier the session is suspended, or is the subject of the one try that is under way.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use wayferry_net::quic::Attempt;
+use wayferry_proto::{Config, Session, Side, Time, Transmit};
+
+use super::link::Link;
+use super::programs::Program;
+use crate::error::Error;
+use crate::quic::connect_error;
+use crate::wayback::{Back, Detour, Ways};
+
+/// See the module.
+pub(crate) struct Return {
+    config: Config,
+    ways: Ways,
+    search: Option<Search>,
+    /// The command that the carrier goes through; ends with it.
+    command: Option<Program>,
+}
+
+/// A search that is under way.
+struct Search {
+    attempt: Option<Attempt>,
+    /// When the next attempt begins, where none is under way.
+    next: Time,
+    since: Time,
+    detour: Option<Detour>,
+}
+
+impl Return {
+    /// For a session that began with this, and can be reached so.
+    pub(crate) fn new(config: Config, ways: Ways) -> Self {
+        // The ticket's secret has been used; the incarnation is what is known of this display now.
+        let config = Config { secret: config.resume, ..config };
+        Self { config, ways, search: None, command: None }
+    }
+
+    /// The session has no carrier: searches, or goes on searching. Says whether this is new.
+    ///
+    /// # Errors
+    /// The system has nothing left to search with.
+    pub(super) fn begin(&mut self, now: Time) -> Result<bool, Error> {
+        if self.search.is_some() {
+            return Ok(false);
+        }
+        self.command = None;
+        let detour = self.ways.detour()?;
+        self.search = Some(Search { attempt: None, next: now, since: now, detour });
+        Ok(true)
+    }
+
+    /// To be polled for input while a search is under way.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let search = self.search.iter();
+        search.flat_map(|search| {
+            let attempt = search.attempt.iter().map(Attempt::wake_fd);
+            attempt.chain(search.detour.iter().map(Detour::fd))
+        })
+    }
+
+    /// When [`Return::turn`] is to be called at the latest.
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        let search = self.search.as_ref()?;
+        (search.attempt.is_none() && self.ways.quic.is_some()).then_some(search.next)
+    }
+
+    /// Goes on with the search; puts the session onto a carrier that was found.
+    ///
+    /// # Errors
+    /// There will never be one.
+    pub(super) fn turn(&mut self, now: Time, link: &mut Link) -> Result<(), Error> {
+        let Some(search) = &mut self.search else { return Ok(()) };
+        match search.attempt.as_mut().and_then(Attempt::poll) {
+            None => {}
+            Some(Ok((connected, _))) => {
+                link.put_on(connected.carrier);
+                self.search = None;
+                return Ok(());
+            }
+            Some(Err(error)) => {
+                search.attempt = None;
+                search.next = now + search.pause(now);
+                link.session.suspend();
+                if error.is_verdict() {
+                    // Somebody else is there: the session is not.
+                    self.ways.quic = None;
+                    if search.detour.is_none() {
+                        return Err(connect_error(&[], Duration::ZERO, error));
+                    }
+                }
+            }
+        }
+        if let Some(result) = search.detour.as_ref().and_then(Detour::result) {
+            let Back { carrier, command } = result?;
+            self.search = None;
+            self.command = command;
+            self.resume(now, link);
+            link.put_on(carrier);
+            return Ok(());
+        }
+        if search.attempt.is_none() && now >= search.next {
+            self.attempt(now, link)?;
+        }
+        Ok(())
+    }
+
+    fn attempt(&mut self, now: Time, link: &mut Link) -> Result<(), Error> {
+        let Some(reconnect) = self.ways.quic.clone() else { return Ok(()) };
+        self.resume(now, link);
+        let early: Vec<Transmit> = std::iter::from_fn(|| link.session.poll_transmit(now)).collect();
+        let attempt = reconnect.attempt(early, PATIENCE);
+        let attempt = attempt.map_err(|error| Error::System {
+            doing: "starting to reconnect",
+            source: std::io::Error::other(error.to_string()),
+        })?;
+        if let Some(search) = &mut self.search {
+            search.attempt = Some(attempt);
+        }
+        Ok(())
+    }
+
+    /// The session as it begins on a new carrier.
+    fn resume(&self, now: Time, link: &mut Link) {
+        let config = Config { start: now, ..self.config.clone() };
+        let mut old = std::mem::replace(&mut link.session, Link::nobody(Side::Display).session);
+        old.suspend();
+        link.session = Session::resuming(config, old);
+    }
+}
+
+impl Search {
+    /// Until the next attempt: none at first, for each takes a while by itself.
+    fn pause(&self, now: Time) -> Duration {
+        if now.since(self.since) < EAGER { Duration::from_millis(50) } else { SELDOM }
+    }
+}
+
+/// How long one attempt lasts.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// For how long attempts follow each other, and the pause between later ones.
+const EAGER: Duration = Duration::from_secs(300);
+const SELDOM: Duration = Duration::from_secs(3);

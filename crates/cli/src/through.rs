@@ -1,0 +1,116 @@
+//! `wayferry through`: a session at the other end of any command that carries stdin and stdout.
+//!
+//! The command runs `wayferry host --stdio` where the program is to be; it may be `kubectl exec -i`, `docker exec -i`, `srun`, ssh
+//! or whatever else a place offers. Its stdin and stdout are one socket of ours, over which the two sides meet. Invariant: the
+//! command is reaped before this returns.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use crate::error::Error;
+use crate::flags::OwnFlags;
+use crate::notice::notice;
+use crate::run::display_side::Outcome;
+use crate::run::programs::{Place, Program, exit_code};
+use crate::run::signals::Signals;
+use crate::ssh::remote_options;
+use crate::viewer::{Prefer, Viewer};
+use crate::wayback::Other;
+
+/// Runs the program at the other end of a command; gives the exit code.
+pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
+    let (command, program) = split(words)?;
+    let signals = Signals::new()?;
+    let viewer = Viewer::new(own, &signals)?;
+    let mut all: Vec<OsString> = command.to_vec();
+    all.push(own.remote_bin.as_deref().unwrap_or("wayferry").into());
+    all.extend(["host", "--stdio"].map(OsString::from));
+    all.extend(remote_options(own).into_iter().map(OsString::from));
+    all.push("--".into());
+    all.extend(program.iter().cloned());
+    let (mut child, socket) = start(&all)?;
+    let again = |name| {
+        let mut words: Vec<OsString> = command.to_vec();
+        words.extend([
+            own.remote_bin.as_deref().unwrap_or("wayferry").into(),
+            "meet".into(),
+            OsString::from(name),
+        ]);
+        Some(Other::Command(words))
+    };
+    let result = viewer.meet(socket, Prefer::Quic, no_more, again);
+    finish(&mut child, result, &signals)
+}
+
+/// The command and the program, with `--` between them.
+fn split(words: &[OsString]) -> Result<(&[OsString], &[OsString]), Error> {
+    let usage = || Error::Usage("expected `through COMMAND ... -- PROGRAM ...`".into());
+    let at = words.iter().rposition(|word| word == "--").ok_or_else(usage)?;
+    match (&words[..at], &words[at + 1..]) {
+        ([], _) | (_, []) => Err(usage()),
+        parts => Ok(parts),
+    }
+}
+
+/// Starts a command whose stdin and stdout are the other end of the socket.
+pub(crate) fn start(words: &[OsString]) -> Result<(Program, OwnedFd), Error> {
+    let fail = |source| Error::System { doing: "making a socket", source };
+    let (ours, theirs) = UnixStream::pair().map_err(fail)?;
+    let again = theirs.try_clone().map_err(fail)?;
+    let (program, rest) = words.split_first().ok_or_else(|| Error::Usage("no command given".into()))?;
+    let mut command = Command::new(program);
+    command.args(rest).stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(again));
+    let name = program.to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|source| Error::Program { program: name, source })?;
+    Ok((Program::watch(child, Place::Foreground)?, ours.into()))
+}
+
+/// The session's port is reached where it says, and nowhere else.
+pub(crate) fn no_more(_port: u16) -> Vec<SocketAddr> {
+    Vec::new()
+}
+
+/// What the end of a session over a command means; the command's own end comes with it.
+pub(crate) fn finish(
+    child: &mut Program,
+    result: Result<Outcome, Error>,
+    signals: &Signals,
+) -> Result<u8, Error> {
+    match result {
+        Ok(Outcome::Exit(code)) => Ok(code),
+        Ok(Outcome::HostLeft) => {
+            notice("the session let this display go; `wayferry attach` shows it again");
+            Ok(0)
+        }
+        Ok(Outcome::Stopped | Outcome::ConnectionEnded(_)) => Ok(0),
+        // Most likely the command failed, and has said on stderr why.
+        Err(error @ Error::Bootstrap(_)) => {
+            signals
+                .wait_readable(&[std::os::fd::AsFd::as_fd(&*child)], Some(crate::run::programs::PATIENCE))?;
+            match child.status().map(exit_code) {
+                Some(code) if code != 0 => Ok(code),
+                _ => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_stands_behind_the_last_two_dashes() {
+        let words: Vec<OsString> =
+            ["kubectl", "exec", "pod", "--", "env", "--", "foot", "-a"].map(OsString::from).into();
+        let (command, program) = split(&words).expect("both");
+        assert_eq!((command.len(), program), (5, &words[6..]));
+        for line in [&words[..3], &words[..4], &words[3..5]] {
+            assert!(split(line).is_err(), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
+//!
+//! However the two sides found each other, they meet over a socket ([`crate::bootstrap`]); then QUIC is raced to the addresses
+//! that the session names, and if nothing answers, that socket carries the session. Invariant: the compositor was looked at
+//! before anybody was asked for anything.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wayferry_net::quic::Reconnect;
+use wayferry_net::{Carrier, Identity, Ticket};
+use wayferry_proto::{Secret, Session, Side};
+
+use crate::bootstrap::{Choice, Line, hear_past, say};
+use crate::error::Error;
+use crate::flags::OwnFlags;
+use crate::notice::notice;
+use crate::quic;
+use crate::run::Clock;
+use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
+use crate::run::link::Link;
+use crate::run::offer::Offer;
+use crate::run::returning::Return;
+use crate::run::signals::Signals;
+use crate::run::socket::random_bytes;
+use crate::session::{session_config, trace_file};
+use crate::trace::Half;
+use crate::wayback::{Other, Ways};
+
+/// A display that is ready for a session.
+pub(crate) struct Viewer<'a> {
+    own: &'a OwnFlags,
+    signals: &'a Signals,
+    clock: Clock,
+    watched: Watched,
+    identity: Arc<Identity>,
+}
+
+/// Which carriers are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prefer {
+    /// QUIC, and the socket if nothing answers.
+    Quic,
+    /// The socket: it goes no further than this machine.
+    Socket,
+}
+
+impl<'a> Viewer<'a> {
+    /// Looks at the compositor.
+    ///
+    /// # Errors
+    /// There is none that could show windows.
+    pub(crate) fn new(own: &'a OwnFlags, signals: &'a Signals) -> Result<Self, Error> {
+        let clock = Clock::start();
+        let watched = Watched::new(Compositor::from_environment()?, clock, Some(signals))?;
+        Ok(Self { own, signals, clock, watched, identity: quic::identity()? })
+    }
+
+    /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port may be
+    /// reached besides those that it names; `other` is a way back to the session of that name, should it be lost.
+    ///
+    /// # Errors
+    /// The two do not meet, or whatever ends the session.
+    pub(crate) fn meet(
+        self,
+        socket: OwnedFd,
+        prefer: Prefer,
+        more: impl FnOnce(u16) -> Vec<SocketAddr>,
+        other: impl FnOnce(String) -> Option<Other>,
+    ) -> Result<Outcome, Error> {
+        let deadline = self.clock.now() + MEET_PATIENCE;
+        say(&socket, &Line::Greeting(self.identity.fingerprint().to_string()))?;
+        let heard = hear_past(&socket, &self.clock, deadline, Some(self.signals))?;
+        let Line::Ticket { ticket, name } = heard else {
+            return Err(Error::Bootstrap(format!("unexpected line `{}`", heard.encode().trim_end())));
+        };
+        let ticket: Ticket = ticket.parse().map_err(|error| Error::Bootstrap(format!("{error}")))?;
+        let mut addresses = ticket.addresses.clone();
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        for address in if prefer == Prefer::Quic && port != 0 { more(port) } else { Vec::new() } {
+            if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
+                addresses.push(address);
+            }
+        }
+        let (carrier, quic) = self.carrier(&ticket, &addresses, &socket, prefer)?;
+        let ways = self.ways(quic, other(name));
+        let outcome = self.show(&ticket, carrier, ways);
+        // Until now: its end tells the other side that nobody is here any more.
+        drop(socket);
+        outcome
+    }
+
+    /// Shows the session of a ticket, reached at `addresses`.
+    ///
+    /// # Errors
+    /// Nothing answers there, or whatever ends the session.
+    pub(crate) fn redeem(
+        self,
+        ticket: &Ticket,
+        addresses: &[SocketAddr],
+        patience: Duration,
+    ) -> Result<Outcome, Error> {
+        let pinned = ticket.fingerprint;
+        let (carrier, quic) =
+            quic::connect(self.own, addresses, &self.identity, pinned, patience, self.signals)?;
+        let ways = self.ways(Some(quic), None);
+        self.show(ticket, carrier, ways)
+    }
+
+    fn ways(&self, quic: Option<Reconnect>, other: Option<Other>) -> Ways {
+        Ways { identity: Arc::clone(&self.identity), quic, other }
+    }
+
+    fn show(self, ticket: &Ticket, carrier: Box<dyn Carrier>, ways: Ways) -> Result<Outcome, Error> {
+        let trace = trace_file(self.own, Some(Half::Display))?;
+        let mut config = session_config(Side::Display, self.own, &self.clock);
+        config.secret = Some(ticket.secret);
+        config.session = ticket.session;
+        config.resume = Some(Secret::from(random_bytes::<32>()));
+        let again = config.clone();
+        let link = Link::new(Session::new(config), carrier);
+        DisplaySide::new(self.watched, self.clock, link, self.own.stats)
+            .with_return(Return::new(again, ways))
+            .with_allowed(self.own.allow.clone())
+            .with_trace(trace)
+            .with_signals(self.signals)
+            .with_offer(Offer::new(Side::Display))
+            .run()
+    }
+
+    /// QUIC if it answers, else the socket.
+    fn carrier(
+        &self,
+        ticket: &Ticket,
+        addresses: &[SocketAddr],
+        socket: &OwnedFd,
+        prefer: Prefer,
+    ) -> Result<(Box<dyn Carrier>, Option<Reconnect>), Error> {
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        if prefer == Prefer::Quic && port != 0 {
+            let pinned = ticket.fingerprint;
+            match quic::connect(self.own, addresses, &self.identity, pinned, QUIC_PATIENCE, self.signals) {
+                Ok((carrier, reconnect)) => {
+                    say(socket, &Line::Choice(Choice::Quic))?;
+                    return Ok((carrier, Some(reconnect)));
+                }
+                Err(error @ (Error::Signal(_) | Error::Fingerprint(_))) => return Err(error),
+                Err(error) => notice(&format!(
+                    "no QUIC to UDP port {port} ({error}); going through the other way, which is slower on a bad network"
+                )),
+            }
+        }
+        say(socket, &Line::Choice(Choice::Stream))?;
+        let socket = socket.try_clone().map_err(|source| Error::System { doing: "dup", source })?;
+        Ok((quic::byte_stream(socket)?, None))
+    }
+}
+
+/// How long QUIC may take to answer before the session goes another way.
+const QUIC_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the other side may take for its line, once it is there.
+const MEET_PATIENCE: Duration = Duration::from_secs(20);
+/// Addresses to race: the host's own and those of its name.
+const MAX_ADDRESSES: usize = 16;

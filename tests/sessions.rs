@@ -1,0 +1,201 @@
+//! Sessions outlive their displays: killed, dismissed, replaced by others on other compositors.
+
+use std::fs;
+
+use wayferry_stage::LinkConfig;
+
+use crate::programs::{Scene, colourful_foot, direct, nothing, pose};
+use crate::rig::{Compositor, Launch, Program, Session, Sshd, Sway, Weston, until};
+
+#[test]
+fn a_killed_viewer_is_followed_by_another_and_nothing_is_lost() {
+    let sway = Sway::start();
+    let scene = Scene { name: "foot", prepare: colourful_foot, act: nothing };
+    let mut pointer = sway.pointer();
+    let (desk, expected) = direct(&scene, &sway, &mut pointer);
+    let mut session = Session::start(&sway);
+    let mut foot = session.join((scene.prepare)(session.home())).start();
+    pose(&scene, &sway, &desk, &mut pointer);
+    sway.shows("foot before", &expected);
+    session.attach.kill();
+    sway.empty();
+    session.attach = attach_here(&session, &sway).start();
+    sway.shows("foot after", &expected);
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
+fn what_was_typed_before_and_after_arrives() {
+    let (first, second) = (Sway::start(), Sway::with_output(900, 700));
+    let mut session = Session::start(&first);
+    let shell = ["-a", "foot", "sh", "-c", "head -n 2 > heard; exec cat"];
+    let mut foot = session.launch("foot").args(shell).start();
+    first.window("foot", |window| window.app_id == "foot" && window.focused);
+    first.type_text("here");
+    first.keys(&["-k", "Return"]);
+    first.settled();
+    let mut other = attach_here(&session, &second).start();
+    second.window("foot elsewhere", |window| window.app_id == "foot" && window.focused);
+    // Who was there before is told so and leaves.
+    assert_eq!(session.attach.ended().code(), Some(28), "{}", session.attach.stderr());
+    first.empty();
+    second.type_text("there");
+    second.keys(&["-k", "Return"]);
+    session.home().read_when("heard", |text| text == b"here\nthere\n");
+    foot.must_run();
+    other.must_run();
+    session.host.must_run();
+}
+
+#[test]
+fn a_lost_connection_is_found_again_and_every_key_arrives_once() {
+    let sway = Sway::start();
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);
+    let shell = ["-a", "foot", "sh", "-c", "head -n 4 > heard; exec cat"];
+    let mut foot = session.launch("foot").args(shell).start();
+    let before = sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    type_line(&sway, "before");
+    for word in ["after", "and again"] {
+        let link = session.link.as_ref().expect("a link");
+        link.set_down(true);
+        let count = |program: &Program, words: &str| program.stderr().matches(words).count();
+        let lost = count(&session.attach, "trying to get back");
+        until("both sides to notice", || {
+            let away = count(&session.host, "the display is away") > lost;
+            (away && count(&session.attach, "trying to get back") > lost).then_some(())
+        });
+        link.set_down(false);
+        until("the way back", || (count(&session.attach, "back again") > lost).then_some(()));
+        type_line(&sway, word);
+    }
+    type_line(&sway, "end");
+    session.home().read_when("heard", |text| text == b"before\nafter\nand again\nend\n");
+    let after = sway.window("foot", |window| window.app_id == "foot");
+    assert_eq!((before.id, sway.windows().len()), (after.id, 1), "it is the same window");
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
+fn a_compositor_dies_and_another_kind_takes_over() {
+    let mut sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut program = session.launch("weston-simple-damage").start();
+    sway.window("the program", |_| true);
+    sway.kill();
+    assert_eq!(session.attach.ended().code(), Some(71), "{}", session.attach.stderr());
+    program.must_run();
+    let weston = Weston::start();
+    let desk = weston.settled();
+    let mut other = attach_here(&session, &weston).start();
+    until("the program on weston", || (weston.screenshot() != desk).then_some(()));
+    let before = weston.screenshot();
+    until("it to move there", || (weston.screenshot() != before).then_some(()));
+    program.must_run();
+    other.must_run();
+    session.host.must_run();
+}
+
+#[test]
+fn sessions_are_listed_dismissed_shown_and_ended() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").arg("cat").start();
+    sway.window("foot", |_| true);
+    assert!(listed(&session).contains("attached"), "{}", listed(&session));
+    manage(&session, &["detach"]).run();
+    assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
+    sway.empty();
+    assert!(listed(&session).contains("detached"), "{}", listed(&session));
+    session.attach = attach_here(&session, &sway).start();
+    sway.window("foot again", |_| true);
+    foot.must_run();
+    manage(&session, &["stop", ":sh"]).run();
+    assert_eq!(session.host.ended().code(), Some(0), "{}", session.host.stderr());
+    assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
+    sway.empty();
+    assert!(listed(&session).contains("no sessions"), "{}", listed(&session));
+}
+
+#[test]
+fn a_session_survives_its_ssh_and_is_shown_again_through_another() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let binary = sshd.home().wayferry().words()[0].clone();
+    let remote = ["--remote-bin", binary.as_str()];
+    let ferry = |words: &[&str]| {
+        let launch = sshd.wayferry(sway.home(), &remote, words);
+        launch.env("WAYLAND_DISPLAY", sway.display())
+    };
+    let mut first = ferry(&["foot", "sh", "-c", "'read word; [ \"$word\" = again ] && exit 5'"]).start();
+    sway.window("foot", |window| window.app_id == "foot");
+    first.kill();
+    sway.empty();
+    // Nobody told the session: its display is simply gone.
+    let mut second = remote_attach(&sshd, &sway, &remote).start();
+    sway.window("foot again", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.type_text("again");
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(second.ended().code(), Some(5), "{}", second.stderr());
+    until("the session to end", || sshd.home().living().len().le(&1).then_some(()));
+}
+
+#[test]
+fn any_command_that_carries_stdio_brings_a_program() {
+    let sway = Sway::start();
+    let home = crate::rig::Home::new();
+    // As `docker exec -i NAME`: a command that runs the words behind it elsewhere.
+    let place = home.write("place", "#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec \"$@\"\n");
+    let launch = sway.home().wayferry().env("WAYLAND_DISPLAY", sway.display());
+    let remote = home.wayferry().words()[0].clone();
+    let words = [
+        "through",
+        "sh",
+        place.to_str().expect("a path"),
+        "--",
+        "foot",
+        "sh",
+        "-c",
+        "head -n 1 > heard; exit 6",
+    ];
+    let mut ferry = launch.args(["--remote-bin", &remote]).args(words).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.type_text("through");
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(ferry.ended().code(), Some(6), "{}", ferry.stderr());
+    home.read_when("heard", |text| text == b"through\n");
+    sway.empty();
+}
+
+fn type_line(sway: &Sway, text: &str) {
+    sway.type_text(text);
+    sway.keys(&["-k", "Return"]);
+}
+
+/// A display for a session of this machine, on a compositor.
+fn attach_here(session: &Session, compositor: &impl Compositor) -> Launch {
+    let socket = compositor.home().runtime().join(compositor.display());
+    manage(session, &["attach"]).env("WAYLAND_DISPLAY", socket.to_str().expect("a path"))
+}
+
+fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch {
+    let config = sshd.arguments();
+    // Plain `ssh HOST` does not know this server: the user's configuration would.
+    let script = format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", config[1]);
+    let ssh = sway.home().write("ssh", script);
+    fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its permissions");
+    let launch = sway.home().wayferry().privileged().env("WAYLAND_DISPLAY", sway.display());
+    let launch = launch.args(remote.iter().copied()).args(["--ssh-bin", ssh.to_str().expect("a path")]);
+    sshd.near(launch.args(["attach", "ferry-host:foot"]))
+}
+
+/// A command about sessions, where those of this session are.
+fn manage(session: &Session, words: &[&str]) -> Launch {
+    session.home().wayferry().args(words.iter().copied())
+}
+
+fn listed(session: &Session) -> String {
+    String::from_utf8(manage(session, &["list"]).run()).expect("text")
+}
