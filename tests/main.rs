@@ -4,6 +4,7 @@ mod clipboard;
 mod demo;
 mod direct;
 mod docs;
+mod elsewhere;
 mod halves;
 mod info;
 mod input;

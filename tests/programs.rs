@@ -11,21 +11,17 @@ pub(crate) struct Scene {
 
 #[test]
 fn foot_looks_the_same() {
-    looks_the_same(&Scene { name: "foot", prepare: colourful_foot, act: nothing });
+    looks_the_same(&FOOT);
 }
 
 #[test]
 fn weston_terminal_looks_the_same() {
-    let prepare = |home: &Home| {
-        let shell = home.write("shell", "#!/bin/sh\nseq 1 12\nexec cat\n");
-        home.launch("weston-terminal").arg(format!("--shell={}", executable(&shell)))
-    };
-    looks_the_same(&Scene { name: "weston-terminal", prepare, act: nothing });
+    looks_the_same(&WESTON_TERMINAL);
 }
 
 #[test]
 fn gtk4_demo_looks_the_same() {
-    looks_the_same(&Scene { name: "gtk4-demo", prepare: |home| with_bus(home, "gtk4-demo"), act: nothing });
+    looks_the_same(&GTK4_DEMO);
 }
 
 #[test]
@@ -35,14 +31,12 @@ fn gtk4_widget_factory_looks_the_same() {
 
 #[test]
 fn qterminal_looks_the_same() {
-    let prepare = |home: &Home| with_bus(home, "qterminal").args(["-e", "sh -c 'seq 1 12; exec cat'"]);
-    looks_the_same(&Scene { name: "qterminal", prepare, act: nothing });
+    looks_the_same(&QTERMINAL);
 }
 
 #[test]
 fn mpv_paused_looks_the_same() {
-    let prepare = |home: &Home| mpv(home).args(["--pause", "--cursor-autohide=always"]);
-    looks_the_same(&Scene { name: "mpv", prepare, act: nothing });
+    looks_the_same(&MPV_PAUSED);
 }
 
 #[test]
@@ -96,15 +90,11 @@ fn weston_simple_damage_is_shown_by_weston() {
 #[test]
 #[ignore = "heavy: `make test-full` installs and runs it"]
 fn firefox_looks_the_same() {
-    let prepare = |home: &Home| {
-        firefox(home, "data:text/html,<title>page</title><h1>Wayferry</h1><p style='color:red'>text")
-    };
     let sway = Sway::start();
     let mut pointer = sway.pointer();
-    let scene = Scene { name: "firefox", prepare, act: nothing };
-    let (desk, expected) = direct(&scene, &sway, &mut pointer);
+    let (desk, expected) = direct(&FIREFOX, &sway, &mut pointer);
     // Not through the bare halves: they serve one connection, and firefox makes a second.
-    through(Session::start(&sway), &scene, &sway, &desk, &mut pointer, &expected);
+    through(Session::start(&sway), &FIREFOX, &sway, &desk, &mut pointer, &expected);
 }
 
 /// Shows a scene without Wayferry, then through the bare halves, then through a session.
@@ -198,6 +188,40 @@ pub(crate) fn colourful_foot(home: &Home) -> Launch {
     let script = "for i in 1 2 3 4 5 6 7; do seq -s ' ' 1 30; printf \"\\033[3${i}mcolour $i\\033[0m\\n\"; done; exec cat";
     home.launch("foot").args(["sh", "-c", script])
 }
+
+pub(crate) const FOOT: Scene = Scene { name: "foot", prepare: colourful_foot, act: nothing };
+
+pub(crate) const WESTON_TERMINAL: Scene = Scene {
+    name: "weston-terminal",
+    prepare: |home| {
+        let shell = home.write("shell", "#!/bin/sh\nseq 1 12\nexec cat\n");
+        home.launch("weston-terminal").arg(format!("--shell={}", executable(&shell)))
+    },
+    act: nothing,
+};
+
+pub(crate) const GTK4_DEMO: Scene =
+    Scene { name: "gtk4-demo", prepare: |home| with_bus(home, "gtk4-demo"), act: nothing };
+
+pub(crate) const QTERMINAL: Scene = Scene {
+    name: "qterminal",
+    prepare: |home| with_bus(home, "qterminal").args(["-e", "sh -c 'seq 1 12; exec cat'"]),
+    act: nothing,
+};
+
+pub(crate) const MPV_PAUSED: Scene = Scene {
+    name: "mpv",
+    prepare: |home| mpv(home).args(["--pause", "--cursor-autohide=always"]),
+    act: nothing,
+};
+
+pub(crate) const FIREFOX: Scene = Scene {
+    name: "firefox",
+    prepare: |home| {
+        firefox(home, "data:text/html,<title>page</title><h1>Wayferry</h1><p style='color:red'>text")
+    },
+    act: nothing,
+};
 
 /// Its first page never rests; the second does. On an output that is narrower than the first page wants, its width would
 /// depend on the moment of the click.

@@ -4,18 +4,17 @@ use std::fs;
 
 use wayferry_stage::LinkConfig;
 
-use crate::programs::{Scene, colourful_foot, direct, nothing, pose};
+use crate::programs::{FOOT, direct, pose};
 use crate::rig::{Compositor, Launch, Program, Session, Sshd, Sway, Weston, until};
 
 #[test]
 fn a_killed_viewer_is_followed_by_another_and_nothing_is_lost() {
     let sway = Sway::start();
-    let scene = Scene { name: "foot", prepare: colourful_foot, act: nothing };
     let mut pointer = sway.pointer();
-    let (desk, expected) = direct(&scene, &sway, &mut pointer);
+    let (desk, expected) = direct(&FOOT, &sway, &mut pointer);
     let mut session = Session::start(&sway);
-    let mut foot = session.join((scene.prepare)(session.home())).start();
-    pose(&scene, &sway, &desk, &mut pointer);
+    let mut foot = session.join((FOOT.prepare)(session.home())).start();
+    pose(&FOOT, &sway, &desk, &mut pointer);
     sway.shows("foot before", &expected);
     session.attach.kill();
     sway.empty();
@@ -175,7 +174,7 @@ fn type_line(sway: &Sway, text: &str) {
 }
 
 /// A display for a session of this machine, on a compositor.
-fn attach_here(session: &Session, compositor: &impl Compositor) -> Launch {
+pub(crate) fn attach_here(session: &Session, compositor: &impl Compositor) -> Launch {
     let socket = compositor.home().runtime().join(compositor.display());
     manage(session, &["attach"]).env("WAYLAND_DISPLAY", socket.to_str().expect("a path"))
 }
