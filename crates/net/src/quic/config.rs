@@ -165,3 +165,14 @@ const INCOMING_MAX: usize = 64;
 
 /// Bytes kept of one such handshake.
 const INCOMING_BYTES: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regression_a_connection_outlasts_the_silence_that_ends_a_session() {
+        // The session's own is 60 s.
+        assert!(Options::default().idle_timeout > Duration::from_secs(60));
+    }
+}

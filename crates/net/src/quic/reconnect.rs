@@ -10,7 +10,6 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::pin;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,7 +21,7 @@ use wayferry_proto::Transmit;
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning};
 use super::race::{Plan, Race};
-use super::roam::Changes;
+use super::roam::Ways;
 use super::runtime::{Guests, Runtime};
 use super::{Connected, Established};
 use crate::identity::{Identity, client_config};
@@ -113,7 +112,7 @@ impl Reconnect {
     }
 
     /// The same again and again, until it succeeds, TLS refuses, or it is dropped. The pauses grow from 100 ms to 5 s; a
-    /// change of this host's addresses or routes begins a new try at once.
+    /// change of this host's way to one of the addresses begins a new try at once.
     pub fn persist(&self, early: Vec<Transmit>) -> Result<Attempt, SetupError> {
         self.start(early, None)
     }
@@ -142,7 +141,7 @@ impl Reconnect {
         early: Vec<Transmit>,
         guests: &Guests,
     ) -> Result<(Established, Vec<Warning>), ConnectError> {
-        let mut changes = Changes::open().ok();
+        let mut ways = Ways::open(&self.addresses()).ok();
         let mut pause = FIRST_PAUSE;
         loop {
             let plan = self.plan(early.clone());
@@ -154,12 +153,12 @@ impl Reconnect {
                     Err(_) => {}
                     won => return won,
                 },
-                () = changed(&mut changes) => pause = FIRST_PAUSE,
+                () = changed(&mut ways) => pause = FIRST_PAUSE,
             }
             guests.dismiss();
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-                () = changed(&mut changes) => pause = FIRST_PAUSE,
+                () = changed(&mut ways) => pause = FIRST_PAUSE,
             }
         }
     }
@@ -181,14 +180,14 @@ impl Reconnect {
 }
 
 /// Waits for a change; for ever where the kernel tells none.
-async fn changed(changes: &mut Option<Changes>) {
-    if let Some(open) = changes
-        && open.next().await.is_ok()
+async fn changed(ways: &mut Option<Ways>) {
+    if let Some(open) = ways
+        && open.changed().await.is_ok()
     {
         return;
     }
-    *changes = None;
-    pin!(std::future::pending::<()>()).await;
+    *ways = None;
+    std::future::pending::<()>().await;
 }
 
 /// An attempt to connect that runs in the background. Dropping it cancels it, and waits for nothing.

@@ -25,23 +25,52 @@ use super::socket;
 
 /// Runs until the connection is over, or for no time at all where the kernel tells nothing.
 pub(super) async fn run(connection: Connection, endpoint: Endpoint, peer: SocketAddr, buffer: usize) {
-    let Ok(mut changes) = Changes::open() else { return };
+    let Ok(mut ways) = Ways::open(&[peer]) else { return };
     let mut closed = pin!(connection.closed());
-    let mut way = source_towards(peer);
     loop {
         tokio::select! {
-            changed = changes.next() => if changed.is_err() { return },
+            changed = ways.changed() => if changed.is_err() { return },
             _ = closed.as_mut() => return,
         }
-        let found = source_towards(peer);
-        if found == way {
-            continue;
-        }
-        way = found;
-        if found.is_some() {
+        if ways.are_there() {
             move_socket(&endpoint, buffer);
             sleep(PAUSE).await;
         }
+    }
+}
+
+/// The ways from this host to some peers: for each, the address that it would send from.
+pub(super) struct Ways {
+    changes: Changes,
+    known: Vec<(SocketAddr, Option<IpAddr>)>,
+}
+
+impl Ways {
+    /// Call inside the runtime. Fails where the system has no rtnetlink for this process.
+    pub(super) fn open(peers: &[SocketAddr]) -> io::Result<Self> {
+        // First the socket, so that no change falls between the two.
+        let changes = Changes::open()?;
+        Ok(Self { changes, known: peers.iter().map(|peer| (*peer, source_towards(*peer))).collect() })
+    }
+
+    /// Waits until one of them is another one. What changes elsewhere, as much as that may be, is passed over.
+    pub(super) async fn changed(&mut self) -> io::Result<()> {
+        loop {
+            self.changes.next().await?;
+            let mut other = false;
+            for (peer, known) in &mut self.known {
+                let found = source_towards(*peer);
+                other |= *known != found;
+                *known = found;
+            }
+            if other {
+                return Ok(());
+            }
+        }
+    }
+
+    fn are_there(&self) -> bool {
+        self.known.iter().any(|(_, source)| source.is_some())
     }
 }
 
@@ -73,11 +102,10 @@ fn unspecified(family: SocketAddr) -> IpAddr {
 
 /// What the kernel tells of links, addresses and routes. Only that it tells something is looked at: the truth is in the routes
 /// themselves, and a message may be lost.
-pub(super) struct Changes(AsyncFd<OwnedFd>);
+struct Changes(AsyncFd<OwnedFd>);
 
 impl Changes {
-    /// Call inside the runtime. Fails where the system has no rtnetlink for this process.
-    pub(super) fn open() -> io::Result<Self> {
+    fn open() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // NETLINK_ROUTE is the protocol number 0, of which rustix makes none.
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
@@ -91,7 +119,7 @@ impl Changes {
     }
 
     /// Waits for a change, then for what comes with it: an address is told before its route is.
-    pub(super) async fn next(&mut self) -> io::Result<()> {
+    async fn next(&mut self) -> io::Result<()> {
         let mut ready = self.0.readable().await?;
         sleep(SETTLE).await;
         let mut buffer = [0; 4096];
