@@ -14,6 +14,7 @@ use crate::flags::{AttachFlags, OwnFlags, Which};
 use crate::manage::remote_line;
 use crate::notice::notice;
 use crate::passing;
+use crate::quic;
 use crate::run::display_side::Outcome;
 use crate::run::signals::Signals;
 use crate::sessions;
@@ -24,6 +25,11 @@ use crate::wayback::Other;
 
 /// Shows a session's windows until it ends or lets this display go; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
+    if attach.tls_name.is_some() && !matches!(attach.which, Some(Which::Ticket(_))) {
+        return Err(Error::Usage(
+            "`--tls-name` goes with a ticket: sessions are otherwise found through ssh".into(),
+        ));
+    }
     match &attach.which {
         None => here(own, None),
         Some(Which::Here(name)) => here(own, name.as_deref()),
@@ -39,7 +45,7 @@ fn here(own: &OwnFlags, name: Option<&str>) -> Result<u8, Error> {
     let viewer = Viewer::new(own, &signals)?;
     passing::send(&socket, &control::line(&Request::Attach(None)), &[])
         .map_err(|source| Error::System { doing: "speaking to the session", source })?;
-    code(&viewer.meet(socket, Prefer::Socket, no_more, |name| Some(Other::Here(name)))?)
+    code(viewer.meet(socket, Prefer::Socket, no_more, |name| Some(Other::Here(name)))?)
 }
 
 /// A session of another machine.
@@ -62,13 +68,14 @@ fn redeem(own: &OwnFlags, attach: &AttachFlags, ticket: &str) -> Result<u8, Erro
         Some(via) => resolve(via)?,
         None => ticket.addresses.clone(),
     };
+    let trust = quic::trust(attach, ticket.fingerprint)?;
     let signals = Signals::new()?;
-    code(&Viewer::new(own, &signals)?.redeem(&ticket, &addresses, attach.timeout)?)
+    code(Viewer::new(own, &signals)?.redeem(&ticket, trust, &addresses, attach.timeout)?)
 }
 
-fn code(outcome: &Outcome) -> Result<u8, Error> {
+fn code(outcome: Outcome) -> Result<u8, Error> {
     match outcome {
-        Outcome::Exit(code) => Ok(*code),
+        Outcome::Exit(code) => Ok(code),
         Outcome::HostLeft => {
             notice("the session let this display go; `wayferry attach` shows it again");
             Ok(0)

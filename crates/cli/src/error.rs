@@ -33,8 +33,16 @@ pub(crate) enum Error {
     Refused { tried: Vec<SocketAddr>, reason: String },
     /// The other side showed another certificate than the ticket names.
     Fingerprint(String),
+    /// The other side's public certificate does not verify.
+    Certificate(String),
+    /// The other side does not accept this one's certificate.
+    Rejected(String),
     /// Any other failure of TLS.
     Tls(String),
+    /// The file after `--ca` cannot be used.
+    Authorities(String),
+    /// The files after `--cert` and `--key` cannot be used.
+    OwnCertificate(String),
     /// The secret of the ticket was refused.
     Secret(String),
     /// The two builds cannot work together.
@@ -76,9 +84,12 @@ pub(crate) enum Error {
 /// Exit codes with what they mean: the rows of `docs/exit-codes.md`.
 pub(crate) const CODES: &[(u8, &str)] = &[
     (0, "the session ended as asked, and the program, if there was one, returned 0"),
-    (16, "TLS failed in a way that no other row names"),
+    (16, "TLS failed in a way that no other row names, or the file after `--ca` cannot be used"),
     (18, "nothing answered: timeout while connecting, or no way there"),
-    (19, "verification failed: the other side showed another certificate than the ticket names"),
+    (
+        19,
+        "verification failed: the certificate of the other side is not the expected one, or that side refused ours",
+    ),
     (28, "authentication failed: the ticket's secret is wrong, expired or already used"),
     (29, "the connection was lost"),
     (64, "wrong use of the command line"),
@@ -112,9 +123,9 @@ impl Error {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Tls(_) => 16,
+            Self::Tls(_) | Self::Authorities(_) => 16,
             Self::NothingAnswered { .. } | Self::Refused { .. } => 18,
-            Self::Fingerprint(_) => 19,
+            Self::Fingerprint(_) | Self::Certificate(_) | Self::Rejected(_) => 19,
             Self::Secret(_) => 28,
             Self::Lost(_) => 29,
             Self::Usage(_) => 64,
@@ -124,7 +135,7 @@ impl Error {
             Self::Compositor(_) => 71,
             Self::RemoteMissing { .. } => 72,
             Self::Bind { .. } => 73,
-            Self::File { .. } => 74,
+            Self::File { .. } | Self::OwnCertificate(_) => 74,
             Self::Incompatible(_) => 75,
             Self::PeerViolation(_) => 76,
             Self::Display { .. } => 77,
@@ -141,7 +152,8 @@ impl Error {
             Self::System { .. } | Self::Ssh { .. } => 255,
             // What the link did keeps its own code: scripts tell it from a failure of ours.
             Self::AfterStart(inner) => match **inner {
-                Self::Lost(_) | Self::Signal(_) | Self::Secret(_) | Self::Fingerprint(_) => inner.code(),
+                Self::Lost(_) | Self::Signal(_) | Self::Secret(_) => inner.code(),
+                Self::Fingerprint(_) | Self::Certificate(_) | Self::Rejected(_) => inner.code(),
                 _ => 255,
             },
         }
@@ -175,6 +187,12 @@ impl Error {
             Self::Fingerprint(_) => {
                 "use the ticket of this very run of `wayferry host`; if it is, somebody may be in between"
             }
+            Self::Certificate(_) => {
+                "check the name after `--tls-name`, the clock of this machine, and whether `--ca FILE` is needed"
+            }
+            Self::Rejected(_) => "the host admits other displays only: ask for a ticket of your own",
+            Self::Authorities(_) => "give a file of PEM certificates, or leave `--ca` out to use the system's",
+            Self::OwnCertificate(_) => "give the files in PEM, the host's own certificate first",
             Self::Tls(_) => "check that both sides run the same version of wayferry",
             Self::Secret(_) => "a ticket works once: start `wayferry host` again and use the new ticket",
             Self::Incompatible(_) | Self::PeerViolation(_) => {
@@ -238,7 +256,10 @@ impl fmt::Display for Error {
                 let list: Vec<String> = tried.iter().map(ToString::to_string).collect();
                 write!(f, "cannot connect to `{}`: {}", list.join("`, `"), sanitize(reason))
             }
-            Self::Fingerprint(what) => write!(f, "verification failed: {}", sanitize(what)),
+            Self::Fingerprint(what) | Self::Certificate(what) | Self::Rejected(what) => {
+                write!(f, "verification failed: {}", sanitize(what))
+            }
+            Self::Authorities(what) | Self::OwnCertificate(what) => f.write_str(&sanitize(what)),
             Self::Tls(what) if what.is_empty() => f.write_str("TLS handshake failed"),
             Self::Tls(what) => write!(f, "TLS handshake failed: {}", sanitize(what)),
             Self::Secret(what) => write!(f, "authentication failed: {}", sanitize(what)),
@@ -354,8 +375,9 @@ mod tests {
     #[test]
     fn docs_exit_codes_is_the_table() {
         let page = include_str!("../../../docs/exit-codes.md");
+        let table = page.lines().take_while(|line| !line.starts_with("## "));
         let rows: Vec<&str> =
-            page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| code")).collect();
+            table.filter(|line| line.starts_with("| ") && !line.starts_with("| code")).collect();
         let expected: Vec<String> =
             CODES.iter().map(|(code, meaning)| format!("| {code} | {meaning} |")).collect();
         assert_eq!(rows, expected);

@@ -197,6 +197,13 @@ pub(crate) struct HostFlags {
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
+    /// Show this certificate (PEM, the own one first, then those between it and an authority) instead of one made for this
+    /// run.
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "bootstrap")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Meet the display side at this Unix socket instead of printing a ticket.
     #[arg(long, hide = true)]
     pub(crate) bootstrap: Option<PathBuf>,
@@ -226,6 +233,13 @@ pub(crate) struct AttachFlags {
     /// Connect to this address instead of the ticket's.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) via: Option<String>,
+    /// Trust a host with a public certificate for NAME, a host name or address, instead of the one certificate that the
+    /// ticket names.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_name: Option<String>,
+    /// The authorities that may vouch for NAME (PEM) [default: the system's].
+    #[arg(long, value_name = "FILE", requires = "tls_name")]
+    pub(crate) ca: Option<PathBuf>,
     /// How long to wait for an answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub(crate) timeout: Duration,
@@ -727,6 +741,9 @@ mod tests {
             "wayferry conn --role both",
             "wayferry attach -x",
             "wayferry through",
+            "wayferry attach --ca ca.pem wf1:",
+            "wayferry host --listen 127.0.0.1:0 --cert host.crt",
+            "wayferry host --listen 127.0.0.1:0 --key host.key",
         ] {
             let error = parse(line).expect_err(line);
             assert_eq!(error.code(), 64, "{line}");

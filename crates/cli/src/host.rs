@@ -73,7 +73,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let named = name(own, host)?;
     let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
-    let identity = quic::identity()?;
+    let identity = quic::host_identity(host)?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
     let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
     let expires = host.expire.map(|patience| clock.now() + patience);

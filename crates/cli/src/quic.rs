@@ -10,10 +10,10 @@ use std::time::Duration;
 use wayferry_net::quic::{
     ConnectError, Connected, ListenError, Listener, Options, Reconnect, SetupError, Warning,
 };
-use wayferry_net::{ByteStream, Carrier, Fingerprint, Identity, Peers};
+use wayferry_net::{ByteStream, Carrier, Fingerprint, Identity, Peers, Roots, Trust};
 
 use crate::error::Error;
-use crate::flags::OwnFlags;
+use crate::flags::{AttachFlags, HostFlags, OwnFlags};
 use crate::notice::notice;
 use crate::run::signals::Signals;
 
@@ -22,19 +22,34 @@ pub(crate) fn identity() -> Result<Arc<Identity>, Error> {
     Identity::ephemeral().map(Arc::new).map_err(|error| Error::Tls(error.to_string()))
 }
 
+/// The identity that a host was given, or a fresh one.
+pub(crate) fn host_identity(host: &HostFlags) -> Result<Arc<Identity>, Error> {
+    let (Some(cert), Some(key)) = (&host.cert, &host.key) else { return identity() };
+    Identity::load(cert, key).map(Arc::new).map_err(|error| Error::OwnCertificate(error.to_string()))
+}
+
+/// What makes the host of a ticket the right one. Says which authorities may vouch for it, if any.
+pub(crate) fn trust(attach: &AttachFlags, pinned: Fingerprint) -> Result<Trust, Error> {
+    let Some(name) = &attach.tls_name else { return Ok(pinned.into()) };
+    let roots = Roots::load(attach.ca.as_deref()).map_err(|error| Error::Authorities(error.to_string()))?;
+    notice(&format!("the certificate is verified for `{name}` with {roots}"));
+    Trust::named(name, roots)
+        .map_err(|error| Error::Usage(format!("cannot use `--tls-name {name}`: {error}")))
+}
+
 /// Connects to whichever address answers first.
 ///
 /// # Errors
-/// [`Error::NothingAnswered`], [`Error::Fingerprint`], [`Error::Tls`], [`Error::Signal`] and what the system refuses.
+/// [`Error::NothingAnswered`], those of certificates and of TLS, [`Error::Signal`] and what the system refuses.
 pub(crate) fn connect(
     own: &OwnFlags,
     addresses: &[SocketAddr],
     identity: &Arc<Identity>,
-    pinned: Fingerprint,
+    trust: impl Into<Trust>,
     patience: Duration,
     signals: &Signals,
 ) -> Result<(Box<dyn Carrier>, Reconnect), Error> {
-    let reconnect = Reconnect::new(addresses, identity, pinned, &options(own)).map_err(setup_error)?;
+    let reconnect = Reconnect::new(addresses, identity, trust, &options(own)).map_err(setup_error)?;
     let mut attempt = reconnect.attempt(Vec::new(), patience).map_err(setup_error)?;
     loop {
         match attempt.poll() {
@@ -91,6 +106,9 @@ fn warn(warnings: Vec<Warning>) {
 pub(crate) fn connect_error(tried: &[SocketAddr], waited: Duration, error: ConnectError) -> Error {
     match error {
         ConnectError::WrongFingerprint { .. } => Error::Fingerprint(error.to_string()),
+        ConnectError::Certificate { .. } => Error::Certificate(error.to_string()),
+        ConnectError::Rejected { .. } => Error::Rejected(error.to_string()),
+        ConnectError::NoCommonVersion { .. } => Error::Incompatible(error.to_string()),
         ConnectError::Tls { reason, .. } => Error::Tls(reason),
         ConnectError::Setup(error) => setup_error(error),
         ConnectError::Refused { .. } | ConnectError::Unreachable { .. } => {
@@ -125,13 +143,47 @@ fn setup_error(error: SetupError) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use wayferry_net::quic::CertificateFault;
+
     use super::*;
+
+    /// The rows of docs/exit-codes.md.
+    #[test]
+    fn certificates_have_their_lines() {
+        let address: SocketAddr = ([192, 0, 2, 1], 9).into();
+        let line = |error| connect_error(&[address], Duration::from_secs(20), error).to_string();
+        let fault = |fault| line(ConnectError::Certificate { address, fault });
+        let wrong = CertificateFault::WrongName { expected: "host.test".into() };
+        let none = String::new;
+        for (told, expected) in [
+            (
+                fault(wrong),
+                "verification failed: host name mismatch: the certificate at `192.0.2.1:9` is not for `host.test`",
+            ),
+            (
+                fault(CertificateFault::SelfSigned),
+                "verification failed: the certificate at `192.0.2.1:9` is self-signed",
+            ),
+            (line(ConnectError::Tls { address, reason: none() }), "TLS handshake failed"),
+            (
+                line(ConnectError::TimedOut { after: Duration::ZERO }),
+                "connection timed out: no answer from `192.0.2.1:9` within 20 s",
+            ),
+        ] {
+            assert_eq!(told, expected);
+        }
+    }
 
     #[test]
     fn each_failure_has_its_exit_code() {
         let address: SocketAddr = ([127, 0, 0, 1], 9).into();
         let code = |error| connect_error(&[address], Duration::from_secs(1), error).code();
         assert_eq!(code(ConnectError::WrongFingerprint { address }), 19);
+        for fault in [CertificateFault::Expired, CertificateFault::SelfSigned] {
+            assert_eq!(code(ConnectError::Certificate { address, fault }), 19);
+        }
+        assert_eq!(code(ConnectError::Rejected { address, reason: "x".into() }), 19);
+        assert_eq!(code(ConnectError::NoCommonVersion { address }), 75);
         assert_eq!(code(ConnectError::Tls { address, reason: "x".into() }), 16);
         assert_eq!(code(ConnectError::TimedOut { after: Duration::ZERO }), 18);
         assert_eq!(code(ConnectError::NoAddress), 18);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wayferry_net::quic::Reconnect;
-use wayferry_net::{Carrier, Identity, Ticket};
+use wayferry_net::{Carrier, Identity, Ticket, Trust};
 use wayferry_proto::{Secret, Session, Side};
 
 use crate::bootstrap::{Choice, Line, hear_past, say};
@@ -92,19 +92,19 @@ impl<'a> Viewer<'a> {
         outcome
     }
 
-    /// Shows the session of a ticket, reached at `addresses`.
+    /// Shows the session of a ticket, reached at `addresses`, if `trust` finds it there.
     ///
     /// # Errors
     /// Nothing answers there, or whatever ends the session.
     pub(crate) fn redeem(
         self,
         ticket: &Ticket,
+        trust: Trust,
         addresses: &[SocketAddr],
         patience: Duration,
     ) -> Result<Outcome, Error> {
-        let pinned = ticket.fingerprint;
         let (carrier, quic) =
-            quic::connect(self.own, addresses, &self.identity, pinned, patience, self.signals)?;
+            quic::connect(self.own, addresses, &self.identity, trust, patience, self.signals)?;
         let ways = self.ways(Some(quic), None);
         self.show(ticket, carrier, ways)
     }
@@ -146,7 +146,9 @@ impl<'a> Viewer<'a> {
                     say(socket, &Line::Choice(Choice::Quic))?;
                     return Ok((carrier, Some(reconnect)));
                 }
-                Err(error @ (Error::Signal(_) | Error::Fingerprint(_))) => return Err(error),
+                Err(error @ (Error::Signal(_) | Error::Fingerprint(_) | Error::Rejected(_))) => {
+                    return Err(error);
+                }
                 Err(error) => notice(&format!(
                     "no QUIC to UDP port {port} ({error}); going through the other way, which is slower on a bad network"
                 )),
