@@ -170,7 +170,7 @@ impl Established {
     }
 }
 
-/// The peer's certificate, as soon as it is known.
+/// The peer's certificate, as soon as it has proved to hold the key, now or when it got the ticket that it shows.
 fn peer_of(connection: &Connection) -> Option<Fingerprint> {
     let certificates = connection.peer_identity()?.downcast::<Vec<CertificateDer>>().ok()?;
     certificates.first().map(Fingerprint::of)

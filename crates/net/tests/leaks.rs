@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use common::*;
-use wayferry_net::quic::{Listener, Options, connect};
+use wayferry_net::quic::{Listener, Options, Reconnect, connect};
 use wayferry_net::{ByteStream, Identity, Peers};
-use wayferry_proto::{Class, CloseReason};
+use wayferry_proto::{Class, CloseReason, Priority, StreamId, Transmit};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -30,6 +30,18 @@ fn over_quic(listener: &mut Listener) {
     assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"hello");
     close(&mut *connected.carrier, &CloseReason::Done);
     assert_eq!(closed(&mut *accepted.carrier), CloseReason::Done);
+}
+
+/// With a ticket, where there is one.
+fn back_over_quic(listener: &mut Listener, reconnect: &Reconnect) {
+    let (stream, priority) = (StreamId(0), Priority::new(Class::Control, 0));
+    let data = Transmit::Data { stream, bytes: (&b"back"[..]).into(), finish: true };
+    let early = vec![Transmit::Open { stream, priority }, data];
+    let (mut connected, _) = reconnect.connect(early, PATIENCE).unwrap();
+    let mut accepted = listener.accept(PATIENCE).unwrap();
+    assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"back");
+    close(&mut *accepted.carrier, &CloseReason::Done);
+    assert_eq!(closed(&mut *connected.carrier), CloseReason::Done);
 }
 
 /// Fds and threads once no more than `threads` of the latter are left, or after long waiting. The kernel lists a thread for a
@@ -57,6 +69,13 @@ fn a_hundred_connections_of_each_kind_leave_nothing_behind() {
     assert_eq!(settled(threads), before);
     let mut listener = bind();
     (0..100).for_each(|_| over_quic(&mut listener));
+    let (address, display) = (listener.local_addr(), Identity::ephemeral().unwrap());
+    let options = Options::default();
+    let reconnect = Reconnect::new(&[address], &display, listener.fingerprint(), &options).unwrap();
+    (0..100).for_each(|_| back_over_quic(&mut listener, &reconnect));
     drop(listener);
+    assert_eq!(settled(threads), before);
+    // Nobody answers any more; nobody waits for that.
+    (0..100).for_each(|_| drop(reconnect.persist(Vec::new()).unwrap()));
     assert_eq!(settled(threads), before);
 }

@@ -13,9 +13,9 @@ use common::*;
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq::{Endpoint, EndpointConfig, TokioRuntime};
 use tokio::sync::oneshot;
-use wayferry_net::quic::{CertificateFault, ConnectError, Connected, Listener, Options, connect};
+use wayferry_net::quic::{CertificateFault, ConnectError, Connected, Listener, Options, Reconnect, connect};
 use wayferry_net::{Identity, Peers, Trust};
-use wayferry_proto::Class;
+use wayferry_proto::{Class, Priority, StreamId, Transmit};
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -83,14 +83,31 @@ fn a_verdict_is_final_whichever_address_comes_first() {
 
 #[test]
 fn another_application_protocol_is_another_version_of_wayferry() {
-    let mut tls = server_tls();
-    tls.alpn_protocols = vec![b"wayferry/0".to_vec()];
-    let server = Server::start(tls, EndpointConfig::default());
+    let server = other_version(LOCAL);
     let pinned = Identity::ephemeral().unwrap().fingerprint();
     let error = attempt(&[server.address], pinned).err().unwrap();
-    let words = "the peer refused it: it does not speak this version of Wayferry";
     assert!(error.is_verdict());
-    assert!(matches!(&error, ConnectError::Tls { reason, .. } if reason == words), "{error}");
+    assert!(matches!(&error, ConnectError::Tls { reason, .. } if reason == OTHER_VERSION), "{error}");
+}
+
+#[test]
+fn so_it_is_for_early_data() {
+    let (host, display) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
+    let mut listener = listen(&host);
+    let address = listener.local_addr();
+    let reconnect = Reconnect::new(&[address], &display, host.fingerprint(), &Options::default()).unwrap();
+    let (mut connected, _) = reconnect.connect(Vec::new(), PATIENCE).unwrap();
+    let mut accepted = listener.accept(PATIENCE).unwrap();
+    send_all(&mut *accepted.carrier, 0, Class::Events, &b"welcome"[..]);
+    assert_eq!(Streams::receive(&mut *connected.carrier, 1).whole[&0], b"welcome");
+    drop((accepted, connected, listener));
+    // The host was replaced by one of another version.
+    let _server = other_version(address);
+    assert!(reconnect.has_ticket());
+    let priority = Priority::new(Class::Control, 0);
+    let early = vec![Transmit::Open { stream: StreamId(0), priority }];
+    let error = reconnect.connect(early, PATIENCE).err().unwrap();
+    assert!(matches!(&error, ConnectError::Tls { reason, .. } if reason == OTHER_VERSION), "{error}");
 }
 
 #[test]
@@ -98,7 +115,7 @@ fn another_version_of_quic_is_told_at_once() {
     let mut versions = EndpointConfig::default();
     // Reserved, so that nobody speaks it (RFC 9000 §15).
     versions.supported_versions(vec![0x0a1a_2a3a]);
-    let server = Server::start(server_tls(), versions);
+    let server = Server::start(LOCAL, server_tls(), versions);
     let pinned = Identity::ephemeral().unwrap().fingerprint();
     let error = attempt(&[server.address], pinned).err().unwrap();
     assert!(
@@ -134,6 +151,15 @@ fn a_display_without_a_certificate_is_told_that_one_is_demanded() {
     assert!(listener.poll_accept().is_none());
 }
 
+/// Of another version than ours.
+fn other_version(at: SocketAddr) -> Server {
+    let mut tls = server_tls();
+    tls.alpn_protocols = vec![b"wayferry/0".to_vec()];
+    Server::start(at, tls, EndpointConfig::default())
+}
+
+const OTHER_VERSION: &str = "the peer refused it: it does not speak this version of Wayferry";
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -162,10 +188,10 @@ struct Server {
 }
 
 impl Server {
-    fn start(tls: rustls::ServerConfig, config: EndpointConfig) -> Self {
+    fn start(at: SocketAddr, tls: rustls::ServerConfig, config: EndpointConfig) -> Self {
         let crypto = QuicServerConfig::try_from(tls).unwrap();
         let server = noq::ServerConfig::with_crypto(Arc::new(crypto));
-        let socket = UdpSocket::bind(LOCAL).unwrap();
+        let socket = UdpSocket::bind(at).unwrap();
         let address = socket.local_addr().unwrap();
         let (stop, mut stopped) = oneshot::channel();
         let serve = async move {

@@ -350,7 +350,7 @@ fn is_crypto(code: TransportErrorCode) -> bool {
 fn alert_verdict(alert: u8) -> Verdict {
     let refused = |text: &str| Verdict::Other(format!("the peer refused it: {text}"));
     match alert {
-        42..=46 | 48 | 49 => Verdict::Rejected("it does not accept this side's certificate".into()),
+        42..=46 | 48 | 49 => Verdict::Rejected(UNKNOWN_HERE.into()),
         116 => Verdict::Rejected("it demands a certificate".into()),
         40 => refused("handshake failure"),
         51 => refused("wrong signature"),
@@ -372,6 +372,9 @@ pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after:
     match error {
         ConnectionError::TimedOut => ConnectError::TimedOut { after },
         ConnectionError::VersionMismatch => ConnectError::NoCommonVersion { address },
+        ConnectionError::ApplicationClosed(close) if close.error_code == NOT_ADMITTED.into() => {
+            ConnectError::Rejected { address, reason: bounded(&String::from_utf8_lossy(&close.reason)) }
+        }
         error => ConnectError::Refused { address, reason: bounded(&error.to_string()) },
     }
 }
@@ -393,6 +396,7 @@ pub(super) fn close_reason(error: &ConnectionError, ours: Option<CloseReason>) -
             let text = String::from_utf8_lossy(&close.reason);
             match u32::try_from(close.error_code.into_inner()) {
                 Ok(GIVEN_UP) => CloseReason::LinkLost(bounded(&text)),
+                Ok(NOT_ADMITTED) => CloseReason::TlsRefused(bounded(&text)),
                 Ok(code) => CloseReason::from_wire(code, &text),
                 Err(_) => CloseReason::Other { code: u32::MAX, text: bounded(&text) },
             }
@@ -415,6 +419,13 @@ fn bounded(text: &str) -> String {
 /// The application code of a carrier that was dropped without a close: the code of [`CloseReason::LinkLost`], which
 /// the session never puts on the wire.
 pub(super) const GIVEN_UP: u32 = 7;
+
+/// The application code of an app side that knows a ticket, but does not admit its owner any more: the code of
+/// [`CloseReason::TlsRefused`], which the session never puts on the wire either.
+pub(super) const NOT_ADMITTED: u32 = 8;
+
+/// What is told of one whose certificate is not admitted.
+pub(super) const UNKNOWN_HERE: &str = "it does not accept this side's certificate";
 
 #[cfg(test)]
 mod tests {
@@ -470,7 +481,12 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_a_dropped_carrier_is_that_of_a_lost_link() {
+    fn our_own_codes_are_those_of_reasons_that_no_session_sends() {
         assert_eq!(CloseReason::LinkLost(String::new()).to_wire().0, GIVEN_UP);
+        assert_eq!(CloseReason::TlsRefused(String::new()).to_wire().0, NOT_ADMITTED);
+        let close = ApplicationClose { error_code: NOT_ADMITTED.into(), reason: UNKNOWN_HERE.into() };
+        let error = ConnectionError::ApplicationClosed(close);
+        assert_eq!(close_reason(&error, None), CloseReason::TlsRefused(UNKNOWN_HERE.into()));
+        assert!(connect_error(([127, 0, 0, 1], 1).into(), &error, Duration::ZERO).is_verdict());
     }
 }

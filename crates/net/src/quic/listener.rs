@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::config::{CONNECTION_WINDOW, Options};
-use super::error::{GIVEN_UP, ListenError, SetupError, Warning};
+use super::error::{GIVEN_UP, ListenError, NOT_ADMITTED, SetupError, UNKNOWN_HERE, Warning};
 use super::runtime::{Guests, Runtime};
 use super::{Connected, Established, Sending, Shared, peer_of, socket};
 use crate::identity::{Fingerprint, Identity, server_config};
@@ -221,10 +221,14 @@ impl Door {
             complete.await;
         }
         // TLS looks at the list only in a whole handshake.
-        let known = peer_of(&connection).is_some_and(|peer| self.peers.admit(peer));
-        if !known || connection.close_reason().is_some() {
-            return;
+        if !peer_of(&connection).is_some_and(|peer| self.peers.admit(peer)) {
+            // A close that comes before the end of the handshake cannot say why.
+            if let Some(complete) = complete {
+                complete.await;
+            }
+            return connection.close(VarInt::from_u32(NOT_ADMITTED), UNKNOWN_HERE.as_bytes());
         }
+        // It may be over already: what was said before its end still counts.
         self.hand_over(&connection, shared, address, early);
         if let Some(complete) = complete {
             complete.await;

@@ -45,6 +45,13 @@ pub(super) struct Race<'a> {
     failure: ConnectError,
 }
 
+/// The winner.
+pub(super) struct Won {
+    pub(super) established: Established,
+    /// What the user should know of its socket.
+    pub(super) warnings: Vec<Warning>,
+}
+
 /// What became of an attempt.
 struct Tried {
     address: SocketAddr,
@@ -72,8 +79,8 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// The winner, and what the user should know of its socket.
-    pub(super) async fn run(mut self) -> Result<(Established, Vec<Warning>), ConnectError> {
+    /// The first that answers.
+    pub(super) async fn run(mut self) -> Result<Won, ConnectError> {
         for family in [SocketAddr::is_ipv4, SocketAddr::is_ipv6] {
             let addresses: Vec<_> = self.plan.addresses.iter().copied().filter(family).collect();
             if !addresses.is_empty() {
@@ -82,7 +89,8 @@ impl<'a> Race<'a> {
         }
         let patience = self.patience;
         let first = timeout(patience, self.first()).await;
-        first.unwrap_or(Err(ConnectError::TimedOut { after: patience })).map(|winner| (winner, self.warnings))
+        let established = first.unwrap_or(Err(ConnectError::TimedOut { after: patience }))?;
+        Ok(Won { established, warnings: self.warnings })
     }
 
     /// Starts an attempt at each address of one family, all from one socket.
@@ -186,14 +194,8 @@ impl Contender {
 
     async fn run(self, connecting: Connecting) -> Tried {
         let result = match connecting.into_0rtt() {
-            Ok((connection, accepted)) => match self.say_early(connection, accepted).await {
-                // It may be the ticket that it minds: a whole handshake tells what is wrong.
-                Err(error) if is_refusal(&error) => match self.start(false) {
-                    Ok(Ok(connecting)) => connecting.await.map(|connection| Begun { connection, said: None }),
-                    _ => Err(error),
-                },
-                result => result,
-            },
+            Ok((connection, accepted)) => self.say_early(connection, accepted).await,
+            // There was no ticket.
             Err(connecting) => connecting.await.map(|connection| Begun { connection, said: None }),
         };
         let Self { address, endpoint, shared, .. } = self;
@@ -221,16 +223,6 @@ impl Contender {
         }
         Ok(Begun { connection, said: Some((sending, taken)) })
     }
-}
-
-/// Whether the peer ended the attempt, and not for a reason of TLS.
-fn is_refusal(error: &ConnectionError) -> bool {
-    let ended = matches!(
-        error,
-        ConnectionError::ConnectionClosed(_) | ConnectionError::ApplicationClosed(_) | ConnectionError::Reset
-    );
-    // Only the kind of the error is asked for.
-    ended && !connect_error(([0, 0, 0, 0], 0).into(), error, Duration::ZERO).is_verdict()
 }
 
 /// Loopback stays on loopback; anything else leaves through whatever the routes say.

@@ -4,13 +4,14 @@
 //! one, and what the caller marks as safe to replay leaves with the first packet, so that the answer is there after one
 //! round trip instead of two. Everything else waits until the peer has proved who it is. The app side takes a ticket
 //! once, so early data arrives at most once by itself; but somebody on the path may hold it back, and the caller must not
-//! mind. Nothing here tells a user anything.
+//! mind. A ticket is good for as long as the app side remembers it, a day at most; certificates, names and dates are
+//! looked at again only when there is none. Nothing here tells a user anything.
 //!
 //! Invariant: a ticket is used for the identity and the trust that it was got with, and for no others.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +19,12 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use wayferry_proto::Transmit;
 
+use super::Connected;
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning};
-use super::race::{Plan, Race};
+use super::race::{Plan, Race, Won};
 use super::roam::Ways;
 use super::runtime::{Guests, Runtime};
-use super::{Connected, Established};
 use crate::identity::{Identity, client_config};
 use crate::tickets::Tickets;
 use crate::trust::Trust;
@@ -121,26 +122,22 @@ impl Reconnect {
         self.options.prepare()?;
         let (runtime, wake) = (Runtime::start()?, Arc::new(Wake::new()?));
         let (sender, receiver) = channel();
-        let (guests, ready, reconnect) = (runtime.guests.clone(), Arc::clone(&wake), self.clone());
+        let teller = Teller { sender: Some(sender), wake: Arc::clone(&wake) };
+        let (guests, reconnect) = (runtime.guests.clone(), self.clone());
         let work = runtime.handle.spawn(async move {
             let result = match patience {
                 Some(patience) => Race::new(&reconnect.plan(early), &guests, patience).run().await,
                 None => reconnect.try_on(early, &guests).await,
             };
-            if let Ok((established, _)) = &result {
-                reconnect.prefer(established.address);
+            if let Ok(won) = &result {
+                reconnect.prefer(won.established.address);
             }
-            let _ = sender.send(result);
-            ready.raise();
+            teller.tell(result);
         });
         Ok(Attempt { result: receiver, wake, work: work.abort_handle(), runtime: Some(runtime) })
     }
 
-    async fn try_on(
-        &self,
-        early: Vec<Transmit>,
-        guests: &Guests,
-    ) -> Result<(Established, Vec<Warning>), ConnectError> {
+    async fn try_on(&self, early: Vec<Transmit>, guests: &Guests) -> Result<Won, ConnectError> {
         let mut ways = Ways::open(&self.addresses()).ok();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -190,9 +187,31 @@ async fn changed(ways: &mut Option<Ways>) {
     std::future::pending::<()>().await;
 }
 
+/// Where the end of an attempt is told, even if that is a panic.
+struct Teller {
+    sender: Option<Sender<Result<Won, ConnectError>>>,
+    wake: Arc<Wake>,
+}
+
+impl Teller {
+    fn tell(self, result: Result<Won, ConnectError>) {
+        if let Some(sender) = &self.sender {
+            // Fails when the attempt was dropped.
+            let _ = sender.send(result);
+        }
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.sender = None;
+        self.wake.raise();
+    }
+}
+
 /// An attempt to connect that runs in the background. Dropping it cancels it, and waits for nothing.
 pub struct Attempt {
-    result: Receiver<Result<(Established, Vec<Warning>), ConnectError>>,
+    result: Receiver<Result<Won, ConnectError>>,
     wake: Arc<Wake>,
     work: AbortHandle,
     runtime: Option<Arc<Runtime>>,
@@ -222,10 +241,10 @@ impl Attempt {
 
     fn take(
         &mut self,
-        result: Result<(Established, Vec<Warning>), ConnectError>,
+        result: Result<Won, ConnectError>,
     ) -> Option<Result<(Connected, Vec<Warning>), ConnectError>> {
         let runtime = self.runtime.take()?;
-        Some(result.map(|(established, warnings)| (established.into_connected(runtime), warnings)))
+        Some(result.map(|won| (won.established.into_connected(runtime), won.warnings)))
     }
 }
 
