@@ -45,7 +45,7 @@ fn here(own: &OwnFlags, name: Option<&str>) -> Result<u8, Error> {
     let viewer = Viewer::new(own, &signals)?;
     passing::send(&socket, &control::line(&Request::Attach(None)), &[])
         .map_err(|source| Error::System { doing: "speaking to the session", source })?;
-    code(viewer.meet(socket, Prefer::Socket, no_more, |name| Some(Other::Here(name)))?)
+    code(&viewer.meet(socket, Prefer::Socket, no_more, |name| Some(Other::Here(name)))?)
 }
 
 /// A session of another machine.
@@ -70,12 +70,12 @@ fn redeem(own: &OwnFlags, attach: &AttachFlags, ticket: &str) -> Result<u8, Erro
     };
     let trust = quic::trust(attach, ticket.fingerprint)?;
     let signals = Signals::new()?;
-    code(Viewer::new(own, &signals)?.redeem(&ticket, trust, &addresses, attach.timeout)?)
+    code(&Viewer::new(own, &signals)?.redeem(&ticket, trust, &addresses, attach.timeout)?)
 }
 
-fn code(outcome: Outcome) -> Result<u8, Error> {
+fn code(outcome: &Outcome) -> Result<u8, Error> {
     match outcome {
-        Outcome::Exit(code) => Ok(code),
+        Outcome::Exit(code) => Ok(*code),
         Outcome::HostLeft => {
             notice("the session let this display go; `wayferry attach` shows it again");
             Ok(0)
