@@ -110,6 +110,17 @@ pub enum Arrival {
     },
 }
 
+impl Arrival {
+    /// Whether it is the carrier's own word, and nothing that was heard of the peer.
+    pub(crate) fn is_of_carrier(&self) -> bool {
+        match self {
+            Self::OpenFailed { .. } => true,
+            Self::Closed { reason } => reason.is_of_link(),
+            _ => false,
+        }
+    }
+}
+
 /// What the carrier knows of its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkState {

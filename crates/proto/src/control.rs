@@ -182,6 +182,10 @@ pub struct Hello {
     pub incarnation: Option<Secret>,
     /// The display wants to go on with a session of an earlier carrier.
     pub resuming: bool,
+    /// How many carriers of this incarnation were tried before: what comes late of an earlier one can be told.
+    pub attempt: u64,
+    /// In which attempt that session began: the first, 0, or the last one that the app side [declined](Control::Declined).
+    pub began: u64,
 }
 
 impl Hello {
@@ -199,7 +203,7 @@ impl Hello {
         }
         writer.varint(self.clock.0).str(&sanitise(&self.software, MAX_SOFTWARE));
         encode_secret(self.incarnation.as_ref(), writer);
-        writer.bool(self.resuming);
+        writer.bool(self.resuming).varint(self.attempt).varint(self.began);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
@@ -230,6 +234,8 @@ impl Hello {
         let old = reader.is_empty();
         let incarnation = if old { None } else { decode_secret(reader)? };
         let resuming = !old && reader.bool("whether it resumes")?;
+        let attempt = if old { 0 } else { reader.varint("the number of carriers before")? };
+        let began = if old { 0 } else { reader.varint("the carrier of its beginning")? };
         reader.rest(); // fields of later versions
         Ok(Self {
             versions,
@@ -243,6 +249,8 @@ impl Hello {
             software,
             incarnation,
             resuming,
+            attempt,
+            began,
         })
     }
 }
@@ -517,6 +525,8 @@ mod tests {
             software: "wayferry 0.1.0".into(),
             incarnation: Some([8; 32].into()),
             resuming: true,
+            attempt: 5,
+            began: 2,
         }
     }
 
@@ -532,7 +542,7 @@ mod tests {
         let messages = [
             Control::Hello(hello()),
             Control::Hello(Hello { secret: None, compression: vec![], ..hello() }),
-            Control::Hello(Hello { incarnation: None, resuming: false, ..hello() }),
+            Control::Hello(Hello { incarnation: None, resuming: false, attempt: 0, began: 0, ..hello() }),
             Control::Ping { token: 1, sent: HostTime(2) },
             Control::Pong { token: 1, received: HostTime(3) },
             Control::Snapshot(Bytes::from_static(b"snapshot")),
@@ -568,7 +578,7 @@ mod tests {
     /// Where the hello of a build ended that could not resume.
     fn before_resume(message: &Control) -> Option<usize> {
         let Control::Hello(hello) = message else { return None };
-        let fields = if hello.incarnation.is_some() { 1 + 32 + 1 } else { 2 };
+        let fields = if hello.incarnation.is_some() { 1 + 32 + 3 } else { 4 };
         Some(encode(message).len() - fields)
     }
 
@@ -576,7 +586,7 @@ mod tests {
     fn the_hello_of_a_build_that_cannot_resume_is_understood() {
         let message = Control::Hello(hello());
         let old = encode(&message).slice(..before_resume(&message).unwrap());
-        let hello = Hello { incarnation: None, resuming: false, ..hello() };
+        let hello = Hello { incarnation: None, resuming: false, attempt: 0, began: 0, ..hello() };
         assert_eq!(Control::decode(&old), Ok(Some(Control::Hello(hello))));
     }
 

@@ -29,8 +29,8 @@ pub struct Config {
     /// The secrets of which the peer must show one (app): a ticket's, or the [incarnations](Hello::incarnation) of displays
     /// that may come again. The first [`MAX_SECRETS`] count. Default none: any peer that the carrier lets in.
     pub accepted_secrets: Vec<Secret>,
-    /// Which run of the display side this is, random for each (display): the session can be resumed by whoever shows it.
-    /// Offers [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.
+    /// Names what begins here (display): random for each [`Session::new`](crate::Session::new), the same for each
+    /// [`Session::resuming`](crate::Session::resuming). The session can be resumed by whoever shows it. Offers [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.
     pub resume: Option<Secret>,
     /// What this side can decompress, and would use, preferred first. Default all, Zstandard first.
     pub compression: Vec<Compression>,
@@ -72,7 +72,8 @@ impl Config {
         self.capabilities.with(resume)
     }
 
-    pub(super) fn hello(&self, resuming: bool) -> Hello {
+    /// What it says first on the first carrier (attempt 0), or on a later one to go on with what began in an earlier one.
+    pub(super) fn hello(&self, attempt: u64, began: u64) -> Hello {
         Hello {
             versions: self.versions,
             side: self.side,
@@ -84,7 +85,9 @@ impl Config {
             clock: self.clock_origin + self.start.since_start(),
             software: self.software.clone(),
             incarnation: self.resume,
-            resuming,
+            resuming: attempt > 0,
+            attempt,
+            began,
         }
     }
 

@@ -77,6 +77,10 @@ pub struct Session {
     agreed: Option<Agreed>,
     state: State,
     resumption: Resumption,
+    /// How many carriers there were before (display).
+    attempt: u64,
+    /// In which attempt of the display it began.
+    began: u64,
     warnings: u32,
     refusals: u32,
     open_failed: bool,
@@ -119,7 +123,7 @@ pub struct RepairCounts {
 impl Session {
     /// Starts a session: the control stream and the hello are queued at once.
     pub fn new(config: Config) -> Self {
-        let hello = Control::Hello(config.hello(false));
+        let hello = Control::Hello(config.hello(0, 0));
         let mut session = Self::silent(config);
         session.outgoing.control(&hello);
         session
@@ -137,6 +141,8 @@ impl Session {
             agreed: None,
             state: State::Open,
             resumption: Resumption::No,
+            attempt: 0,
+            began: 0,
             warnings: 0,
             refusals: 0,
             open_failed: false,
@@ -149,7 +155,7 @@ impl Session {
         if self.state != State::Open {
             return;
         }
-        if !matches!(arrival, Arrival::OpenFailed { .. }) {
+        if !arrival.is_of_carrier() {
             self.timers.heard(now);
         }
         let taken = self.take(arrival);

@@ -6,7 +6,7 @@
 //! no lasting message passes on the new carrier.
 
 use super::{Event, Session, State};
-use crate::{Capabilities, CloseReason, ClosedBy, Config, Control, Error, Resume, Side, Time};
+use crate::{Capabilities, CloseReason, ClosedBy, Config, Control, Error, Hello, Resume, Side, Time};
 
 /// How far two sides are in going on with an earlier session.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,16 +25,17 @@ impl Session {
     /// Display: goes on with `old` over another carrier. It may have one still, of which nothing is to be told it any
     /// more. All handles stay as they are, and what happened and was not polled comes first. Then comes
     /// [`Event::Ready`], and [`Event::Resumed`] or [`Event::Declined`]; if the link is lost before, [`Event::Suspended`],
-    /// and it can be tried again with this session. If `old` is over, or could not be resumed,
-    /// this is a new session.
+    /// and it can be tried again with this session. If `old` [cannot be
+    /// resumed](Session::is_resumable), this is a new session.
     pub fn resuming(config: Config, old: Self) -> Self {
-        let lives = old.is_suspended() || (old.state == State::Open && old.is_resumable());
-        if !lives || config.side == Side::App {
+        if !old.is_resumable() || config.side == Side::App {
             return Self::new(config);
         }
-        let hello = Control::Hello(config.hello(true));
-        let mut session = Self::silent(config);
+        let attempt = old.attempt + 1;
+        let hello = Control::Hello(config.hello(attempt, old.began));
+        let mut session = Self { attempt, ..Self::silent(config) };
         session.outgoing.control(&hello);
+        session.timers.inherit(&old.timers);
         session.inherit(old);
         session.resumption = Resumption::Asking;
         session.tell_all();
@@ -47,13 +48,14 @@ impl Session {
     /// be dropped. What was opened or said here before is void. [`Event::Resumed`] follows.
     ///
     /// # Errors
-    /// `old` as it was: the peer does not want to resume, or this session or that one is over.
+    /// `old` as it was: the peer does not want to resume, [not this session](Session::is_of), or this session or that one is
+    /// over.
     pub fn succeed(&mut self, now: Time, old: Self) -> Result<(), Box<Self>> {
-        let Resumption::Asked(theirs) = &mut self.resumption else { return Err(Box::new(old)) };
-        if self.state != State::Open || old.is_closed() {
-            return Err(Box::new(old));
-        }
-        let theirs = theirs.take();
+        let fits = self.peer().is_some_and(|peer| old.is_of(peer)) && old.is_resumable();
+        let theirs = match &mut self.resumption {
+            Resumption::Asked(theirs) if fits && self.state == State::Open => theirs.take(),
+            _ => return Err(Box::new(old)),
+        };
         self.inherit(old);
         self.resumption = Resumption::Agreed;
         self.tell_all();
@@ -67,6 +69,25 @@ impl Session {
         Ok(())
     }
 
+    /// App: whether this is the session that a display wants to go on with, over a later carrier than that which this one has
+    /// or had.
+    pub fn is_of(&self, display: &Hello) -> bool {
+        let known = self.meets(display).is_some_and(|attempt| attempt < display.attempt);
+        known && display.resuming && display.began == self.began
+    }
+
+    /// App: whether a display's hello comes late, of an attempt that has been given up for that which this session has: it
+    /// is to be dropped without an answer.
+    pub fn is_late(&self, display: &Hello) -> bool {
+        self.meets(display).is_some_and(|attempt| attempt >= display.attempt)
+    }
+
+    /// In which attempt the same display came to this session.
+    fn meets(&self, display: &Hello) -> Option<u64> {
+        let peer = self.peer().filter(|peer| peer.incarnation.is_some())?;
+        (peer.incarnation == display.incarnation).then_some(peer.attempt)
+    }
+
     /// App: answers a peer that is [resuming](crate::Hello::resuming) that there is nothing to go on with. This is a new
     /// session then. Does nothing else.
     pub fn decline(&mut self, now: Time) {
@@ -74,6 +95,7 @@ impl Session {
             return;
         }
         self.outgoing.control(&Control::Declined);
+        self.began = self.peer().map_or(0, |peer| peer.attempt);
         if let Err(error) = self.go_on(now).and_then(|()| self.take_outputs(now)) {
             self.close((&error).into());
         }
@@ -91,6 +113,15 @@ impl Session {
     /// Whether the session waits for another carrier.
     pub fn is_suspended(&self) -> bool {
         self.state == State::Suspended
+    }
+
+    /// Whether the session lives on without its carrier: it is suspended, or will be when the link is lost.
+    pub fn is_resumable(&self) -> bool {
+        match (self.state, &self.resumption) {
+            (State::Closed, _) | (State::Open, Resumption::Asked(_)) => false,
+            (State::Open, Resumption::No) => self.is_numbered(),
+            (State::Suspended, _) | (State::Open, Resumption::Asking | Resumption::Agreed) => true,
+        }
     }
 
     /// Bytes that are kept because the peer may not have them: what waits to leave, and in a session that can be resumed
@@ -200,15 +231,6 @@ impl Session {
         self.capabilities().has(Capabilities::RESUME)
     }
 
-    /// Whether the session lives on without its carrier.
-    fn is_resumable(&self) -> bool {
-        match self.resumption {
-            Resumption::No => self.is_numbered(),
-            Resumption::Asking | Resumption::Agreed => true,
-            Resumption::Asked(_) => false,
-        }
-    }
-
     /// Leaves the carrier.
     fn park(&mut self) {
         self.state = State::Suspended;
@@ -227,7 +249,7 @@ impl Session {
         self.events.extend(events);
         self.outgoing.inherit(old.outgoing);
         self.incoming.inherit(old.incoming);
-        self.timers.inherit(&old.timers);
+        self.began = old.began;
         self.clock = old.clock;
         self.clock.renew();
         self.warnings += old.warnings;
@@ -244,6 +266,7 @@ impl Session {
     fn void(&mut self, now: Time) -> Result<(), Error> {
         self.outgoing.void();
         self.incoming.void();
+        self.began = self.attempt;
         self.events.push_back(Event::Declined);
         self.go_on(now)
     }

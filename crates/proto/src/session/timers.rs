@@ -90,7 +90,7 @@ impl Timers {
         }
     }
 
-    /// The same on another carrier: the peer was last heard on the one before.
+    /// The peer was last heard on the carrier before; on this one it has patience for a handshake.
     pub(super) fn inherit(&mut self, old: &Self) {
         self.heard = old.heard;
     }

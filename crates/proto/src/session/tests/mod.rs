@@ -182,7 +182,7 @@ impl Pair {
         if let Event::Ready { peer } = event
             && let Some(old) = end.waiting.take()
         {
-            assert!(peer.resuming && peer.incarnation == Some(INCARNATION.into()));
+            assert!(old.is_of(peer));
             end.session.succeed(self.now, old).expect("a candidate");
         }
     }
@@ -407,12 +407,12 @@ impl Alone {
         let [app, display] = resumable_configs();
         let (ours, theirs) = if side == Side::App { (app, display) } else { (display, app) };
         let mut alone = Self::new(ours.clone());
-        alone.data(0, 0, &hello_stream(&theirs.hello(resuming && side == Side::App)));
+        alone.data(0, 0, &hello_stream(&theirs.hello(u64::from(resuming && side == Side::App), 0)));
         if resuming && side == Side::Display {
             alone.session.suspend();
             let old = std::mem::replace(&mut alone.session, Session::new(ours.clone()));
             alone.session = Session::resuming(ours, old);
-            alone.data(0, 0, &hello_stream(&theirs.hello(false)));
+            alone.data(0, 0, &hello_stream(&theirs.hello(0, 0)));
         }
         alone.events();
         while alone.session.poll_transmit(Time::ZERO).is_some() {}
@@ -453,7 +453,7 @@ impl Alone {
 
 /// The hello that a session with defaults sends.
 pub(super) fn hello_of(side: Side) -> Hello {
-    Config::new(side).hello(false)
+    Config::new(side).hello(0, 0)
 }
 
 /// A control stream that begins with this hello.

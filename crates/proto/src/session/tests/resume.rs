@@ -63,7 +63,10 @@ fn a_suspended_session_is_silent_and_takes_everything() {
     let mut pair = Pair::resumable();
     let channel = pair.app().open(wayland(1));
     pair.app().send(channel, &[1]).unwrap();
+    let (heard, now) = (pair.now, pair.now + Duration::from_secs(9));
+    pair.now = now;
     pair.lose();
+    assert!(pair.app().contact_age(now) >= now - heard, "the end of a link is not heard of the peer");
     let reason = CloseReason::LinkLost("cable".into());
     assert_eq!(pair.ends[APP].events, [Event::Suspended { reason }]);
     pair.forget();
@@ -131,6 +134,27 @@ fn silence_suspends_and_eight_hours_later_it_goes_on() {
     assert_eq!(messages(&pair, DISPLAY, wayland(1)), [1], "in two round trips");
     let now = pair.now;
     assert!(pair.display().contact_age(now) < Duration::from_secs(1));
+}
+
+/// The hello and what follows it may come apart; what was heard on the old carrier is no measure for the new one.
+#[test]
+fn a_session_that_was_at_rest_for_long_is_not_silent_at_once() {
+    let mut pair = Pair::resumable();
+    pair.lose();
+    let (now, [app, display]) = (pair.now + Duration::from_secs(3600), resumable_configs());
+    let mut candidate = Session::new(Config { start: now, ..app });
+    let hello = hello_stream(&display.hello(1, 0));
+    let length = hello.len() as u64;
+    candidate.receive(now, Arrival::Data { stream: StreamId(0), offset: 0, bytes: hello.into() });
+    let old = std::mem::replace(pair.app(), Session::new(Config::new(Side::App)));
+    candidate.succeed(now, old).unwrap();
+    candidate.on_timeout(now + Duration::from_secs(59));
+    assert!(!candidate.is_suspended());
+    let resume = control_frame(&Control::Resume(crate::Resume::default()));
+    let now = now + Duration::from_secs(59);
+    candidate.receive(now, Arrival::Data { stream: StreamId(0), offset: length, bytes: resume.into() });
+    let events: Vec<Event> = std::iter::from_fn(|| candidate.poll_event()).collect();
+    assert_eq!(events.last(), Some(&Event::Resumed));
 }
 
 #[test]
@@ -371,6 +395,38 @@ fn a_display_that_nobody_knows_begins_anew() {
     pair.ends.iter().for_each(|end| assert_eq!(end.closed(), []));
 }
 
+/// What the display wants to go on with is not what the app side has begun with it meanwhile.
+#[test]
+fn a_refusal_that_got_lost_is_repeated() {
+    let mut pair = Pair::resumable();
+    let up = pair.display().open(events(1));
+    pair.display().send(up, &[1]).unwrap();
+    pair.run(LOST);
+    pair.lose();
+    pair.reconnect();
+    pair.ends[APP].waiting = None;
+    pair.run(Duration::from_millis(60));
+    let now = pair.now;
+    pair.app().decline(now);
+    let down = pair.app().open(wayland(1));
+    pair.app().send(down, &[5]).unwrap();
+    pair.lose();
+    pair.reconnect();
+    let old = pair.ends[APP].waiting.take().expect("what began");
+    pair.run(Duration::from_millis(60));
+    let hello = pair.app().peer().cloned().expect("a hello");
+    assert!(!old.is_of(&hello) && !old.is_late(&hello));
+    let now = pair.now;
+    pair.app().decline(now);
+    pair.run(LOST);
+    assert_eq!(pair.ends[DISPLAY].events.last(), Some(&Event::Declined));
+    // From here on both mean the same.
+    pair.lose();
+    pair.reconnect();
+    pair.run(LOST);
+    assert_eq!(pair.ends[DISPLAY].events.last(), Some(&Event::Resumed));
+}
+
 /// An app side that was started anew without resumption.
 #[test]
 fn an_app_side_that_cannot_resume_declines_by_its_hello() {
@@ -424,12 +480,33 @@ fn a_candidate_gives_back_what_it_cannot_go_on_with() {
     assert_eq!(fresh.transmits(), []);
     // An end before the decision is an end.
     let mut candidate = Alone::new(resumable_configs()[0].clone());
-    let hello = Hello { resuming: true, ..resumable_configs()[1].hello(true) };
+    let hello = resumable_configs()[1].hello(1, 0);
     candidate.data(0, 0, &hello_stream(&hello));
     let closed = Arrival::Closed { reason: CloseReason::LinkLost("cable".into()) };
     candidate.session.receive(Time::ZERO, closed);
     assert!(candidate.session.succeed(Time::ZERO, *old).is_err());
     assert!(candidate.session.is_closed());
+}
+
+/// Packets of an earlier attempt are late: what they say is of an earlier time, and nobody is there any more.
+#[test]
+fn a_display_that_comes_late_is_not_let_in() {
+    let mut pair = Pair::resumable();
+    pair.lose();
+    pair.reconnect();
+    pair.run(LOST);
+    let display = &resumable_configs()[1];
+    let app = pair.app();
+    assert_eq!([0, 1, 2, 9].map(|attempt| app.is_of(&display.hello(attempt, 0))), [false, false, true, true]);
+    let other = Config { resume: Some([8; 32].into()), ..display.clone() };
+    assert_eq!([0, 1, 2].map(|attempt| app.is_late(&display.hello(attempt, 0))), [true, true, false]);
+    assert!(!app.is_late(&other.hello(0, 0)) && !app.is_late(&Config::new(Side::Display).hello(0, 0)));
+    assert!(!app.is_of(&other.hello(2, 0)) && !app.is_of(&Config::new(Side::Display).hello(2, 0)));
+    let mut candidate = Alone::new(resumable_configs()[0].clone());
+    candidate.data(0, 0, &hello_stream(&display.hello(1, 0)));
+    let old = std::mem::replace(app, Session::new(resumable_configs()[0].clone()));
+    let old = candidate.session.succeed(Time::ZERO, old).expect_err("a carrier of the same number was there");
+    assert!(!old.is_suspended(), "it is as it was");
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Talk {
     fn new(side: Side) -> Self {
         let [app, display] = resumable_configs();
         let (ours, theirs) = if side == Side::App { (app, display) } else { (display, app) };
-        let mut talk = Self::with(Session::new(ours), &theirs.hello(false));
+        let mut talk = Self::with(Session::new(ours), &theirs.hello(0, 0));
         assert!(matches!(talk.alone.events()[..], [Event::Ready { .. }]));
         talk.alone.transmits();
         talk
@@ -31,7 +31,7 @@ impl Talk {
     /// An app's candidate for a display that says to resume.
     fn candidate() -> Self {
         let [app, display] = resumable_configs();
-        let mut talk = Self::with(Session::new(app), &display.hello(true));
+        let mut talk = Self::with(Session::new(app), &display.hello(1, 0));
         assert!(matches!(talk.alone.events()[..], [Event::Ready { .. }]));
         talk
     }
@@ -45,7 +45,7 @@ impl Talk {
         talk.lose();
         let [app, display] = resumable_configs();
         let old = std::mem::replace(&mut talk.alone.session, Session::new(display.clone()));
-        let mut talk = Self::with(Session::resuming(display, old), &app.hello(false));
+        let mut talk = Self::with(Session::resuming(display, old), &app.hello(0, 0));
         talk.say(&Control::Resume(Resume::default()));
         assert!(matches!(
             talk.alone.events()[..],
@@ -195,7 +195,7 @@ fn without_the_ability_there_is_none_of_it() {
         let CloseReason::ProtocolViolation(text) = alone.closed() else { panic!("another reason") };
         assert!(text.contains("cannot resume"), "{text}");
     }
-    let mut talk = Talk::with(Session::new(Config::new(Side::App)), &resumable_configs()[1].hello(true));
+    let mut talk = Talk::with(Session::new(Config::new(Side::App)), &resumable_configs()[1].hello(1, 0));
     talk.alone.events();
     talk.say(&resume(Receipt::default()));
     talk.violated("nobody asked for");
@@ -247,7 +247,7 @@ fn what_is_over_is_stopped_without_a_word() {
 fn a_peer_that_acknowledges_nothing_is_given_up() {
     let [app, display] = resumable_configs();
     let limits = Limits { unacknowledged: 100_000, ..Limits::default() };
-    let mut talk = Talk::with(Session::new(Config { limits, ..app }), &display.hello(false));
+    let mut talk = Talk::with(Session::new(Config { limits, ..app }), &display.hello(0, 0));
     talk.alone.events();
     let channel = talk.alone.session.open(wayland(1));
     for n in 0..30_u64 {
@@ -267,7 +267,7 @@ fn a_peer_that_acknowledges_nothing_is_given_up() {
 fn what_comes_before_the_decision_is_bounded() {
     let [app, display] = resumable_configs();
     let limits = Limits { buffered_before_hello: 10_000, ..Limits::default() };
-    let mut talk = Talk::with(Session::new(Config { limits, ..app }), &display.hello(true));
+    let mut talk = Talk::with(Session::new(Config { limits, ..app }), &display.hello(1, 0));
     talk.alone.events();
     talk.alone.data(1, 0, &labelled(events(1), 1, None, &[0; 9_000]));
     assert!(!talk.alone.session.is_closed() && talk.alone.events().is_empty());
@@ -304,7 +304,7 @@ fn too_many_open_channels_are_not_all_resumed() {
     let mut alone = Alone { session };
     let Some(Transmit::Data { bytes, .. }) = alone.transmits().pop() else { panic!("nothing") };
     assert!(bytes.len() < crate::MAX_CONTROL);
-    alone.data(0, 0, &hello_stream(&resumable_configs()[0].hello(false)));
+    alone.data(0, 0, &hello_stream(&resumable_configs()[0].hello(0, 0)));
     let resets = alone.events().into_iter().filter(|event| matches!(event, Event::Reset { .. }));
     assert_eq!(resets.count(), 2_100 - 2_048);
 }

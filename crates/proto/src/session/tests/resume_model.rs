@@ -321,7 +321,7 @@ fn talk(plan: LinkPlan, main_only: [Kinds; 2], seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn nothing_is_lost_and_nothing_comes_twice(seed: u64) {
