@@ -49,7 +49,12 @@ pub(crate) struct Quic {
 }
 
 impl Quic {
-    fn transport(self, meter: &Meter) -> Arc<TransportConfig> {
+    /// As in the product.
+    pub(crate) fn product() -> Self {
+        Self { controller: Controller::Copa, size: PacketSize::Discovered, windows: Windows::Product }
+    }
+
+    pub(crate) fn transport(self, meter: &Meter) -> Arc<TransportConfig> {
         transport(metered(factory(self.controller, meter.shared()), meter), self.size, self.windows)
     }
 }
@@ -215,7 +220,14 @@ impl Host {
 
 /// Connection ids that are counted.
 #[derive(Debug, Default)]
-struct Counted(u64);
+pub(crate) struct Counted(u64);
+
+impl Counted {
+    /// From the one after this number on.
+    pub(crate) fn from(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 impl ConnectionIdGenerator for Counted {
     fn generate_cid(&mut self) -> ConnectionId {

@@ -70,7 +70,7 @@ pub(crate) fn transport(
 }
 
 const STREAMS: u32 = 4096;
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 const STREAM_WINDOW: u32 = 16 << 20;

@@ -16,8 +16,9 @@ pub use app_side::AppSide;
 pub use display_side::DisplaySide;
 pub use log::{Log, Measures, Order};
 pub use plan::{Pace, Plan};
+pub(crate) use port::Port;
 
-use wayferry_proto::{Config, Kinds, Limits, Repair, Side};
+use wayferry_proto::{Capabilities, Config, Kinds, Limits, Repair, Side};
 
 use crate::transport::Windows;
 
@@ -111,7 +112,10 @@ impl Delivery {
     }
 
     fn config(self, side: Side) -> Config {
-        let config = Config { repair: Repair::Off, ..Config::new(side) };
+        // As in the product, whose sessions outlive their carriers.
+        let resume = (side == Side::Display).then(|| [0x5a; 32].into());
+        let capabilities = Capabilities::RESUME;
+        let config = Config { repair: Repair::Off, resume, capabilities, ..Config::new(side) };
         match self {
             Self::Total => Config {
                 main_only: Kinds::ALL,

@@ -16,8 +16,8 @@ use crate::meter::Meter;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Port {
-    pub(super) session: Session,
+pub(crate) struct Port {
+    pub(crate) session: Session,
     streams: BTreeMap<StreamId, Outgoing>,
     numbers: BTreeMap<QuicId, StreamId>,
     /// Streams that the peer does not let us open yet.
@@ -43,9 +43,15 @@ struct Outgoing {
 
 impl Port {
     pub(super) fn new(delivery: Delivery, side: Side) -> Self {
+        let port = Self::with(Session::new(delivery.config(side)));
+        Self { all_content: delivery == Delivery::Total, ..port }
+    }
+
+    /// With this session.
+    pub(crate) fn with(session: Session) -> Self {
         Self {
-            session: Session::new(delivery.config(side)),
-            all_content: delivery == Delivery::Total,
+            session,
+            all_content: false,
             streams: BTreeMap::new(),
             numbers: BTreeMap::new(),
             waiting: VecDeque::new(),
@@ -55,7 +61,7 @@ impl Port {
     }
 
     /// Tells the session what happened to a stream. `tap` sees every piece that came.
-    pub(super) fn on_stream(
+    pub(crate) fn on_stream(
         &mut self,
         now: Time,
         event: &StreamEvent,
@@ -86,7 +92,7 @@ impl Port {
     }
 
     /// Does what the session wants done.
-    pub(super) fn transmit(&mut self, now: Time, io: &mut Io<'_>) {
+    pub(crate) fn transmit(&mut self, now: Time, io: &mut Io<'_>) {
         self.session.set_link(now, &self.link(io.meter));
         while let Some(transmit) = self.session.poll_transmit(now) {
             match transmit {
@@ -106,6 +112,12 @@ impl Port {
                 Transmit::Close { .. } => {}
             }
         }
+    }
+
+    /// Streams that have something to write, or wait to be opened.
+    pub(crate) fn waiting(&self) -> usize {
+        let busy = self.streams.values().filter(|stream| stream.id.is_none() || !stream.queue.is_empty());
+        busy.count()
     }
 
     /// What the session's scheduler is told of the link.
