@@ -6,7 +6,7 @@
 use std::os::fd::OwnedFd;
 
 use serde_json::Value;
-use wayferry_proto::{CloseReason, ConnectionId, Header, Session, Side, Time};
+use wayferry_proto::{CloseReason, ConnectionId, Header, Side, Time};
 use wayferry_wayland::blob::Sent;
 
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
@@ -53,7 +53,11 @@ impl AppSide<'_> {
 
     /// A display was let in. The one that is here goes on with it if it is the same; any other has to go.
     fn take_display(&mut self, now: Time, mut link: Link) {
-        if is_same(&self.link.session, &link.session) {
+        let session = &self.link.session;
+        if link.session.peer().is_some_and(|peer| session.is_late(peer)) {
+            return; // the display has given this carrier up for the one that is here
+        }
+        if link.session.peer().is_some_and(|peer| session.is_of(peer)) {
             let old = std::mem::replace(&mut self.link, Link::nobody(Side::App));
             if link.session.succeed(now, old.session).is_ok() {
                 self.link = link;
@@ -188,13 +192,6 @@ impl AppSide<'_> {
     pub(super) fn survives(&self) -> bool {
         self.lobby.is_some() && matches!(self.phase, Phase::Running)
     }
-}
-
-/// Whether the peer of `new` is that of `old`, and wants to go on with it.
-fn is_same(old: &Session, new: &Session) -> bool {
-    let incarnation = |session: &Session| session.peer().and_then(|peer| peer.incarnation);
-    let resuming = new.peer().is_some_and(|peer| peer.resuming);
-    resuming && !old.is_closed() && incarnation(old).is_some() && incarnation(old) == incarnation(new)
 }
 
 /// Bytes that are kept for a display that is away.
