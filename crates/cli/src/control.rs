@@ -14,6 +14,8 @@ pub(crate) enum Request {
     Info,
     /// To show it: the meeting of the two sides follows. Tells the address at which this machine was reached.
     Attach(Option<IpAddr>),
+    /// A ticket for a display that comes by itself.
+    Ticket,
     /// That its display leaves.
     Detach,
     /// Its end.
@@ -25,6 +27,8 @@ pub(crate) enum Request {
 pub(crate) enum Answer {
     /// It has been done, or will be as soon as can be.
     Done,
+    /// A ticket that works once.
+    Ticket(String),
     /// It cannot be done, and why.
     Not(String),
 }
@@ -64,6 +68,7 @@ impl Word for Request {
             Self::Info => "info".into(),
             Self::Attach(None) => "attach".into(),
             Self::Attach(Some(reached)) => format!("attach {reached}"),
+            Self::Ticket => "ticket".into(),
             Self::Detach => "detach".into(),
             Self::Stop => "stop".into(),
         }
@@ -76,6 +81,7 @@ impl Word for Request {
             None => match text {
                 "info" => Some(Self::Info),
                 "attach" => Some(Self::Attach(None)),
+                "ticket" => Some(Self::Ticket),
                 "detach" => Some(Self::Detach),
                 "stop" => Some(Self::Stop),
                 _ => None,
@@ -88,6 +94,7 @@ impl Word for Answer {
     fn encode(&self) -> String {
         match self {
             Self::Done => "done".into(),
+            Self::Ticket(ticket) => format!("ticket {ticket}"),
             Self::Not(why) => format!("not {}", why.replace('\n', " ")),
         }
     }
@@ -95,6 +102,7 @@ impl Word for Answer {
     fn decode(text: &str) -> Option<Self> {
         match text.split_once(' ') {
             None if text == "done" => Some(Self::Done),
+            Some(("ticket", ticket)) => Some(Self::Ticket(ticket.to_owned())),
             Some(("not", why)) => Some(Self::Not(why.to_owned())),
             _ => None,
         }
@@ -183,7 +191,7 @@ mod tests {
             Request::Detach,
             Request::Stop,
         ]);
-        survives(&[Answer::Done, Answer::Not("no display is there".into())]);
+        survives(&[Answer::Done, Answer::Ticket("wf1:x".into()), Answer::Not("no display is there".into())]);
         survives(&[Ended(0), Ended(255)]);
         survives(&[
             Told::Set("WAYLAND_DISPLAY".into(), "/tmp/a b".into()),

@@ -21,7 +21,7 @@ use crate::run::socket::random_bytes;
 pub(crate) struct Door {
     listener: Option<Listener>,
     /// Whose certificates the listener lets in, where it does not let in all.
-    admitted: Admitted,
+    admitted: Option<Admitted>,
     identity: Fingerprint,
     config: Config,
     secrets: Vec<Given>,
@@ -49,7 +49,7 @@ impl Door {
     pub(crate) fn new(listener: Option<Listener>, identity: Fingerprint, config: Config) -> Self {
         Self {
             listener,
-            admitted: Admitted::new(),
+            admitted: None,
             identity,
             config,
             secrets: Vec::new(),
@@ -61,7 +61,7 @@ impl Door {
     /// The listener lets in whose certificates are on this list.
     #[must_use]
     pub(crate) fn with_list(mut self, admitted: Admitted) -> Self {
-        self.admitted = admitted;
+        self.admitted = Some(admitted);
         self
     }
 
@@ -79,6 +79,11 @@ impl Door {
         Ticket { addresses, fingerprint: self.identity, secret, session: self.config.session }
     }
 
+    /// A ticket for whoever it may be; none where certificates must be known before.
+    pub(crate) fn open_ticket(&mut self, secret: Secret) -> Option<Ticket> {
+        (self.admitted.is_none() && self.listener.is_some()).then(|| self.ticket(secret, None))
+    }
+
     /// A ticket for the display with this certificate, which reached this machine at that address.
     pub(crate) fn invite(
         &mut self,
@@ -87,7 +92,9 @@ impl Door {
         reached: Option<IpAddr>,
         now: Time,
     ) -> Ticket {
-        self.admitted.admit(fingerprint);
+        if let Some(admitted) = &self.admitted {
+            admitted.admit(fingerprint);
+        }
         let mut ticket = self.ticket(secret, Some(now + INVITED));
         let port = ticket.addresses.first().map_or(0, SocketAddr::port);
         if let Some(ip) = reached

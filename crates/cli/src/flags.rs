@@ -136,6 +136,8 @@ pub(crate) enum Command {
     Attach(AttachFlags),
     /// List the sessions that run here, or on another machine.
     List(ListFlags),
+    /// Print a ticket with which one more display can attach to a session that `host --listen` began.
+    Ticket(WhichFlags),
     /// Let a session's display leave; its programs go on, and `attach` shows them again.
     Detach(WhichFlags),
     /// End a session with its programs.
@@ -332,6 +334,8 @@ pub(crate) struct TraceFlags {
 pub(crate) enum BenchCommand {
     /// Window mode on the stage: frame rates, bytes, latencies.
     Windows(BenchFlags),
+    /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
+    Resume(BenchFlags),
     /// Updates over lossy links in virtual time: blocking, response, overhead, for each delivery and controller.
     Updates(UpdatesFlags),
     /// Congestion controllers in virtual time: queues, start-up, changes of the link, company.

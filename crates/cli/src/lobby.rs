@@ -198,6 +198,13 @@ impl Lobby {
         match &visitor.step {
             Step::Request => match Request::decode(text) {
                 Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(reached))),
+                Some(Request::Ticket) => {
+                    let secret = Secret::from(random_bytes::<32>());
+                    let ticket =
+                        self.door.open_ticket(secret).ok_or("only displays that ssh brings are let in")?;
+                    answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
+                    Ok(None)
+                }
                 Some(Request::Info | Request::Detach | Request::Stop) => Ok(None),
                 None => Err(format!("`{text}` is nothing that this session knows")),
             },
@@ -237,7 +244,7 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
             Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
             Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
             Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
-            Some(Request::Attach(_)) | None => Fate::Leaves,
+            Some(Request::Attach(_) | Request::Ticket) | None => Fate::Leaves,
         },
         Step::Choice => match Line::decode(text) {
             Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket),

@@ -1,4 +1,4 @@
-//! `wayferry list`, `detach` and `stop`: sessions of this machine over their control sockets, those of another through ssh.
+//! `wayferry list`, `ticket`, `detach` and `stop`: sessions of this machine over their control sockets, those of another through ssh.
 //!
 //! Invariant: whatever a session does, each of these ends after [`PATIENCE`] on this machine.
 
@@ -49,6 +49,11 @@ pub(crate) fn detach(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> 
     order(own, which, &Request::Detach)
 }
 
+/// Prints a ticket that lets one more display in; gives the exit code.
+pub(crate) fn ticket(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
+    order(own, which, &Request::Ticket)
+}
+
 /// Ends a session; gives the exit code.
 pub(crate) fn stop(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
     order(own, which, &Request::Stop)
@@ -71,6 +76,10 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
     loop {
         match control::take::<Answer>(&mut heard) {
             Ok(Some(Answer::Done)) => return Ok(0),
+            Ok(Some(Answer::Ticket(ticket))) => {
+                println!("{}", sanitize(&ticket));
+                return Ok(0);
+            }
             Ok(Some(Answer::Not(why))) => return Err(Error::NoSession(format!("`{name}`: {why}"))),
             Ok(None) => {}
             Err(what) => return Err(Error::PeerViolation(what)),

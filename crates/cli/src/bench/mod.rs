@@ -8,6 +8,7 @@ pub(crate) mod compression;
 pub(crate) mod pixels;
 mod plot;
 mod progress;
+pub(crate) mod resume;
 pub(crate) mod rig;
 pub(crate) mod updates;
 pub(crate) mod windows;

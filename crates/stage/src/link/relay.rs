@@ -6,7 +6,7 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -39,6 +39,8 @@ pub struct LinkStats {
 struct Shared {
     lanes: Mutex<Lanes>,
     stop: AtomicBool,
+    /// How often clients have been moved.
+    moves: AtomicU64,
     wake: OwnedFd,
     start: Instant,
 }
@@ -78,10 +80,12 @@ impl Link {
         let shared = Arc::new(Shared {
             lanes: Mutex::new(Lanes { up: Lane::new(up), down: Lane::new(down) }),
             stop: AtomicBool::new(false),
+            moves: AtomicU64::new(0),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             start: Instant::now(),
         });
-        let relay = Relay { shared: shared.clone(), front, target, clients: Vec::new(), last: 0, used: 0 };
+        let relay =
+            Relay { shared: shared.clone(), front, target, clients: Vec::new(), last: 0, used: 0, moved: 0 };
         let thread = thread::Builder::new().name("link".to_owned()).spawn(move || relay.run())?;
         Ok(Link { shared, address, thread: Some(thread) })
     }
@@ -112,6 +116,13 @@ impl Link {
         let mut lanes = self.shared.lanes();
         lanes.up.set_down(now, down);
         lanes.down.set_down(now, down);
+    }
+
+    /// Clients come from other addresses from now on, as through a router that forgot them: what the target sends to the old
+    /// ones is lost, and it hears of the new ones when clients send.
+    pub fn move_clients(&self) {
+        self.shared.moves.fetch_add(1, Ordering::Release);
+        self.shared.ring();
     }
 
     /// What it has done so far.
@@ -153,6 +164,8 @@ struct Relay {
     last: u64,
     /// Counts uses, to find the client that was silent longest.
     used: u64,
+    /// How many moves of clients have been made.
+    moved: u64,
 }
 
 struct Client {
@@ -169,10 +182,23 @@ impl Relay {
         while !self.shared.stop.load(Ordering::Acquire) {
             let mut drained = [0u8; 8];
             let _ = rustix::io::read(&self.shared.wake, &mut drained);
+            self.move_clients();
             self.receive_front(&mut buffer);
             self.receive_back(&mut buffer);
             self.deliver();
             self.wait();
+        }
+    }
+
+    fn move_clients(&mut self) {
+        let moves = self.shared.moves.load(Ordering::Acquire);
+        if std::mem::replace(&mut self.moved, moves) == moves {
+            return;
+        }
+        for client in &mut self.clients {
+            if let Some(socket) = towards(self.target) {
+                client.socket = socket;
+            }
         }
     }
 
@@ -247,12 +273,7 @@ impl Relay {
             client.used = self.used;
             return Some(client.number);
         }
-        let socket = match self.target {
-            SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
-            SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
-        };
-        let socket = socket.and_then(|socket| socket.connect(self.target).map(|()| socket)).ok()?;
-        prepare(&socket).ok()?;
+        let socket = towards(self.target)?;
         if self.clients.len() == CLIENTS {
             let oldest = (0..CLIENTS).min_by_key(|index| self.clients[*index].used)?;
             self.clients.swap_remove(oldest);
@@ -261,6 +282,17 @@ impl Relay {
         self.clients.push(Client { number: self.last, address, socket, used: self.used });
         Some(self.last)
     }
+}
+
+/// A new socket connected to `target`, if the system has one.
+fn towards(target: SocketAddr) -> Option<UdpSocket> {
+    let socket = match target {
+        SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    let socket = socket.and_then(|socket| socket.connect(target).map(|()| socket)).ok()?;
+    prepare(&socket).ok()?;
+    Some(socket)
 }
 
 fn prepare(socket: &UdpSocket) -> io::Result<()> {
