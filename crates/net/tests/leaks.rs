@@ -75,7 +75,12 @@ fn a_hundred_connections_of_each_kind_leave_nothing_behind() {
     (0..100).for_each(|_| back_over_quic(&mut listener, &reconnect));
     drop(listener);
     assert_eq!(settled(threads), before);
-    // Nobody answers any more; nobody waits for that.
+    // Nobody answers any more; nobody waits for that, nor for what it leaves.
+    for _ in 0..10 {
+        let mut attempt = reconnect.attempt(Vec::new(), Duration::from_millis(1)).unwrap();
+        wait_readable(attempt.wake_fd());
+        assert!(attempt.poll().unwrap().is_err());
+    }
     (0..100).for_each(|_| drop(reconnect.persist(Vec::new()).unwrap()));
     assert_eq!(settled(threads), before);
 }

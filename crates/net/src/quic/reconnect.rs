@@ -218,13 +218,17 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The end of the attempt, once; `None` before and after that.
+    /// The end of the attempt, once; `None` before and after that. Never blocks.
     pub fn poll(&mut self) -> Option<Result<(Connected, Vec<Warning>), ConnectError>> {
         let result = match self.result.try_recv() {
             Ok(result) => result,
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Disconnected) => Err(lost()),
         };
+        if let (Err(_), Some(runtime)) = (&result, &self.runtime) {
+            // The sockets of a failure take up to half a second to close; a run loop must not wait for them.
+            runtime.leave();
+        }
         self.take(result)
     }
 
