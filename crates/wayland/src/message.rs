@@ -223,6 +223,12 @@ pub enum ToApp {
         /// The surface.
         surface: WireId,
     },
+    /// The events that follow were read from the compositor at this time, until another is told; sent where the link is
+    /// silent, and once when it is not any more.
+    Read {
+        /// Nanoseconds of the display side's monotonic clock.
+        time_ns: u64,
+    },
     /// The compositor ended this connection.
     Fatal {
         /// `wl_display.error` code, or 0.
@@ -249,6 +255,7 @@ const KEYS_HELD: u8 = 6;
 const FATAL: u8 = 7;
 const CONSUMED: u8 = 8;
 const REFRESH: u8 = 9;
+const READ: u8 = 10;
 
 impl ToDisplay {
     /// The message's bytes.
@@ -359,6 +366,10 @@ impl ToApp {
                 w.u8(REFRESH);
                 w.varint(surface.0);
             }
+            Self::Read { time_ns } => {
+                w.u8(READ);
+                w.u64(*time_ns);
+            }
             Self::Fatal { code, message } => {
                 w.u8(FATAL);
                 w.varint(u64::from(*code));
@@ -396,6 +407,7 @@ impl ToApp {
             KEYS_HELD => Self::KeysHeld { keyboard: WireId(r.varint("an object")?) },
             CONSUMED => Self::Consumed { bytes: r.varint("a count of bytes")? },
             REFRESH => Self::Refresh { surface: WireId(r.varint("an object")?) },
+            READ => Self::Read { time_ns: r.u64("a time")? },
             FATAL => Self::Fatal {
                 code: r.varint_u32("error code")?,
                 message: r.str(MAX_ARG_BYTES, "a text")?.to_owned(),
@@ -640,6 +652,7 @@ mod tests {
             (id(), any::<bool>()).prop_map(|(surface, visible)| ToApp::Visible { surface, visible }),
             id().prop_map(|keyboard| ToApp::KeysHeld { keyboard }),
             id().prop_map(|surface| ToApp::Refresh { surface }),
+            any::<u64>().prop_map(|time_ns| ToApp::Read { time_ns }),
             (0u64..1 << 60).prop_map(|bytes| ToApp::Consumed { bytes }),
             (any::<u32>(), ".{0,20}").prop_map(|(code, message)| ToApp::Fatal { code, message }),
         ]

@@ -116,7 +116,6 @@ pub(crate) struct AppSide<'a> {
     /// The session was asked to end, with this code.
     stopped: Option<u8>,
     last_end: Option<End>,
-    next_refresh: Time,
     trace: SideTrace,
     recordings: Option<PathBuf>,
 }
@@ -192,7 +191,6 @@ impl<'a> AppSide<'a> {
             orphaned: false,
             stopped: None,
             last_end: None,
-            next_refresh: Time::ZERO,
             trace: SideTrace::new(Half::App, None),
             recordings: None,
         }
@@ -569,10 +567,7 @@ impl<'a> AppSide<'a> {
         if self.pipes.next_timeout().is_some_and(|at| at <= now) {
             self.pipes.on_timeout(&mut self.link.session, now);
         }
-        if now >= self.next_refresh {
-            self.next_refresh = now + CLOCK_REFRESH;
-            self.refresh_clock(now);
-        }
+        self.refresh_clock(now);
         let link = self.link.state();
         self.counters.repair = self.link.session.repair();
         let line = self
@@ -824,8 +819,6 @@ const MAX_CONNECTIONS: usize = 512;
 const EXIT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a display that is away may take to come and hear of the end.
 const AWAY_PATIENCE: Duration = Duration::from_secs(30);
-/// How often the clocks' offset is looked at.
-const CLOCK_REFRESH: Duration = Duration::from_secs(1);
 /// A smaller change of the offset is noise.
 const CLOCK_STEP_NS: u64 = 500_000;
 /// How long the X11 bridge may take before the program is started without it.

@@ -476,6 +476,7 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) -> Result<(), Error> {
+        let silent = self.link.session.contact_age(now) >= SILENT;
         for (token, flags) in ready {
             match token {
                 Token::Link | Token::Signal | Token::Handle | Token::Return => {}
@@ -483,6 +484,7 @@ impl<'a> DisplaySide<'a> {
                 Token::Watcher => self.turn_watcher(now)?,
                 Token::Connection(id) => {
                     if let Some(shown) = self.connections.get_mut(id) {
+                        shown.core.set_silent(now, silent);
                         shown.read(now);
                     }
                 }
@@ -735,6 +737,8 @@ fn watcher_error(end: &End) -> Error {
 /// How long to wait, when the compositor closed a program's connection without a word, whether it closes all: a compositor that
 /// ends should not end the programs.
 const LAST_BREATH: Duration = Duration::from_millis(500);
+/// A link of which nothing was heard for so long is silent: two pings are missing.
+const SILENT: Duration = Duration::from_millis(1500);
 /// Keymaps that are told again to a session that has forgotten.
 const MAX_TOLD: usize = 16;
 /// Reads of one socket in one turn: 64 KiB.

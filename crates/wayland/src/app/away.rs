@@ -61,6 +61,7 @@ impl Connection {
         }
         self.part_objects()?;
         self.focus.clear();
+        (self.late, self.read) = (Default::default(), None);
         (self.sent, self.consumed, self.debt, self.small_debt) = (0, 0, 0, 0);
         (self.broke, self.next_pipe) = (false, 2);
         Ok(())

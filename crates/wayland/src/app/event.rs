@@ -83,6 +83,10 @@ impl Connection {
                 }
                 Ok(())
             }
+            ToApp::Read { time_ns } => {
+                self.read = Some(time_ns);
+                Ok(())
+            }
             ToApp::Refresh { surface } => self.refresh(surface),
             ToApp::Consumed { bytes } => self.on_consumed(bytes),
             ToApp::Fatal { code, message } => self.on_fatal(code, &message),
@@ -127,10 +131,11 @@ impl Connection {
         if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
         }
-        if !self.before_event(id, interface, desc, &event) {
+        let name = (interface.name, desc.name);
+        let age = self.event_age();
+        if !self.late.passes(id, name, &event.args, age) || !self.before_event(id, interface, desc, &event) {
             return Ok(());
         }
-        let name = (interface.name, desc.name);
         self.focus.on_event(id, name, &event.args);
         let serial = rule.serial.and_then(|index| event.args.get(usize::from(index)).cloned());
         let opcode = event.opcode;
@@ -150,6 +155,13 @@ impl Connection {
             _ => {}
         }
         Ok(())
+    }
+
+    /// How long ago the display side read the events that come now, as far as it says.
+    fn event_age(&self) -> Duration {
+        let now = (self.config.clock_start + self.now.since_start()).0;
+        let read = self.read.map(|time_ns| self.desk.clock.ours_from_nanos(time_ns));
+        Duration::from_nanos(read.map_or(0, |read| now.saturating_sub(read)))
     }
 
     /// Whether an event names an object that is not here, where no null may stand: libraries end a program over it.

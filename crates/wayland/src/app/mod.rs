@@ -19,6 +19,7 @@
 //! | `stub` | answers for what the attached compositor lacks |
 //! | `event` | events of the compositor on their way to the program |
 //! | `keyboard` | keys that must not stay down when the link falls silent |
+//! | `late` | input that comes too late to be meant |
 //! | `away` | a program without a display |
 //! | `birth`, `keep`, `committed` | what is kept for another display |
 //! | `told`, `clipboard` | what ends with a display, and what is offered again |
@@ -40,6 +41,7 @@ mod flush;
 mod focus;
 mod keep;
 mod keyboard;
+mod late;
 mod making;
 mod memory;
 mod object;
@@ -164,6 +166,9 @@ pub struct Connection {
     surfaces: HashMap<u32, Surface>,
     offers: Vec<Offer>,
     keyboards: HashMap<u32, Keyboard>,
+    late: late::Late,
+    /// When the display side read the events that come now, by its clock, where it says so.
+    read: Option<u64>,
     focus: focus::Focus,
     encoder: Encoder,
     /// Who makes the frames of films.
@@ -230,6 +235,8 @@ impl Connection {
             making: None,
             offers,
             keyboards: HashMap::new(),
+            late: late::Late::default(),
+            read: None,
             focus: focus::Focus::default(),
             actions: VecDeque::new(),
             blobs: blob::Kept::default(),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_proto::{Time, UpdateHeader};
@@ -129,6 +130,8 @@ pub struct Connection {
     pub(super) actions: VecDeque<Action>,
     pub(super) end: Option<End>,
     pub(super) stage: Stage,
+    /// When the app side was last told when events are read, while the link is silent.
+    read_told: Option<Time>,
     /// Bytes of messages taken in, and how many of them the app side was told of.
     consumed: u64,
     acknowledged: u64,
@@ -158,6 +161,9 @@ pub struct Connection {
     pub(super) waiting_pipes: usize,
 }
 
+/// How often the app side is told when events are read, while the link is silent.
+const READ_EVERY: Duration = Duration::from_millis(100);
+
 impl Connection {
     /// A connection to a compositor that has just been reached.
     pub fn new(config: Config) -> Self {
@@ -181,6 +187,7 @@ impl Connection {
             actions: VecDeque::new(),
             end,
             stage: Stage::Registry,
+            read_told: None,
             consumed: 0,
             acknowledged: 0,
             backlog: VecDeque::new(),
@@ -216,6 +223,17 @@ impl Connection {
     /// What the run loop is to write to the compositor.
     pub fn output(&mut self) -> &mut OutBuffer {
         &mut self.output
+    }
+
+    /// Tells whether the link is silent, before what the compositor sent is handled: the app side drops presses that it gets
+    /// late.
+    pub fn set_silent(&mut self, now: Time, silent: bool) {
+        let due = self.read_told.is_none_or(|told| now.since(told) >= READ_EVERY);
+        if (silent && due) || (!silent && self.read_told.is_some()) {
+            let time_ns = self.clock_ns(now);
+            self.tell(&ToApp::Read { time_ns });
+            self.read_told = silent.then_some(now);
+        }
     }
 
     /// Handles the messages in the input buffer.

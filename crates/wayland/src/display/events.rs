@@ -294,7 +294,7 @@ impl Connection {
         Ok(())
     }
 
-    fn clock_ns(&self, now: Time) -> u64 {
+    pub(super) fn clock_ns(&self, now: Time) -> u64 {
         let elapsed = u64::try_from(now.since_start().as_nanos()).unwrap_or(u64::MAX);
         self.config.clock_start_ns.saturating_add(elapsed)
     }

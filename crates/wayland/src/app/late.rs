@@ -1,0 +1,130 @@
+//! Input that comes too late to be meant: what was pressed while the link was away.
+//!
+//! Somebody who pressed a key at a window that did not answer has looked away or tried again since. A press that is older than
+//! [`TOO_LATE`] does not reach the program, nor does its release; releases of earlier presses, modifiers and focus always do.
+//! Invariant: the program sees the end of whatever it saw begin, and no end of anything else.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::message::WireArg;
+
+/// Age at which a press is not meant any more.
+const TOO_LATE: Duration = Duration::from_secs(2);
+
+/// Presses whose ends are still to come, at once; of more, the ends reach the program, which knows to ignore them.
+const MAX_HELD: usize = 64;
+
+/// What was kept from the program and has not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Late(BTreeSet<(u32, u32)>);
+
+/// A part of a press, of a key, a button or a finger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Begin,
+    Middle,
+    End,
+}
+
+impl Late {
+    /// Whether the program gets an event of its object `id`, which was read so long ago.
+    pub(crate) fn passes(&mut self, id: u32, name: (&str, &str), args: &[WireArg], age: Duration) -> bool {
+        let Some((code, part)) = part(name, args) else {
+            if matches!(name.1, "enter" | "leave" | "cancel") {
+                self.0.retain(|(object, _)| *object != id);
+            }
+            return true;
+        };
+        match part {
+            Part::Begin if age >= TOO_LATE && self.0.len() < MAX_HELD => {
+                self.0.insert((id, code));
+                false
+            }
+            Part::Begin => {
+                self.0.remove(&(id, code));
+                true
+            }
+            Part::Middle => !self.0.contains(&(id, code)),
+            Part::End => !self.0.remove(&(id, code)),
+        }
+    }
+}
+
+/// Of which press an event is a part.
+fn part(name: (&str, &str), args: &[WireArg]) -> Option<(u32, Part)> {
+    let begin_or_end = |state: u32| if state == 0 { Part::End } else { Part::Begin };
+    Some(match (name, args) {
+        (
+            ("wl_keyboard", "key") | ("wl_pointer", "button"),
+            [_, _, WireArg::Uint(code), WireArg::Uint(state)],
+        ) => (*code, begin_or_end(*state)),
+        (("wl_touch", "down"), [_, _, _, WireArg::Int(finger), ..]) => (finger.cast_unsigned(), Part::Begin),
+        (("wl_touch", "up"), [_, _, WireArg::Int(finger)]) => (finger.cast_unsigned(), Part::End),
+        (("wl_touch", "motion"), [_, WireArg::Int(finger), ..])
+        | (("wl_touch", "shape" | "orientation"), [WireArg::Int(finger), ..]) => {
+            (finger.cast_unsigned(), Part::Middle)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: (&str, &str) = ("wl_keyboard", "key");
+
+    fn press(code: u32, state: u32) -> [WireArg; 4] {
+        [9, 0, code, state].map(WireArg::Uint)
+    }
+
+    fn passes(late: &mut Late, name: (&str, &str), args: &[WireArg], age_ms: u64) -> bool {
+        late.passes(7, name, args, Duration::from_millis(age_ms))
+    }
+
+    #[test]
+    fn an_old_press_is_dropped_with_its_release_and_a_new_one_is_not() {
+        let mut late = Late::default();
+        assert!(!passes(&mut late, KEY, &press(30, 1), 2_000));
+        assert!(passes(&mut late, KEY, &press(31, 1), 1_999));
+        assert!(!passes(&mut late, KEY, &press(30, 0), 0));
+        assert!(passes(&mut late, KEY, &press(31, 0), 0));
+        // Its second press is meant again.
+        assert!(passes(&mut late, KEY, &press(30, 1), 0));
+        assert!(passes(&mut late, KEY, &press(30, 0), 0));
+    }
+
+    #[test]
+    fn a_release_of_what_the_program_saw_is_never_dropped() {
+        let mut late = Late::default();
+        assert!(passes(&mut late, KEY, &press(30, 1), 0));
+        assert!(passes(&mut late, KEY, &press(30, 0), 60_000), "however old");
+        assert!(passes(&mut late, ("wl_keyboard", "modifiers"), &[0, 1, 0, 0, 0].map(WireArg::Uint), 60_000));
+    }
+
+    #[test]
+    fn a_late_finger_does_not_move_either() {
+        let mut late = Late::default();
+        let object = WireArg::Object(crate::message::WireId::NULL);
+        let (uint, fixed) = (|| WireArg::Uint(9), || WireArg::Fixed(0));
+        let down = [uint(), uint(), object, WireArg::Int(2), fixed(), fixed()];
+        assert!(!passes(&mut late, ("wl_touch", "down"), &down, 3_000));
+        let motion = |finger| [uint(), WireArg::Int(finger), fixed(), fixed()];
+        assert!(!passes(&mut late, ("wl_touch", "motion"), &motion(2), 0));
+        assert!(passes(&mut late, ("wl_touch", "motion"), &motion(3), 0));
+        let up = [uint(), uint(), WireArg::Int(2)];
+        assert!(!passes(&mut late, ("wl_touch", "up"), &up, 0));
+        assert!(passes(&mut late, ("wl_touch", "motion"), &motion(2), 0));
+    }
+
+    #[test]
+    fn the_focus_ends_what_was_held_and_the_list_is_bounded() {
+        let mut late = Late::default();
+        for code in 0..2 * MAX_HELD as u32 {
+            assert_eq!(passes(&mut late, KEY, &press(code, 1), 3_000), code >= MAX_HELD as u32);
+        }
+        assert!(passes(&mut late, ("wl_keyboard", "leave"), &[], 0));
+        assert!(late.0.is_empty());
+    }
+}
