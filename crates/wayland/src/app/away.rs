@@ -59,6 +59,10 @@ impl Connection {
             self.discard_feedback(feedback)?;
             unsent.map_or(Ok(()), |unsent| self.settle_unsent(id, unsent))?;
         }
+        // Of children whose parents' windows waited.
+        let roots: Vec<u32> =
+            self.surfaces.iter().filter(|(_, surface)| surface.parent.is_none()).map(|(id, _)| *id).collect();
+        roots.into_iter().try_for_each(|id| self.release_cached(id))?;
         self.part_objects()?;
         self.focus.clear();
         (self.late, self.read) = (Default::default(), None);

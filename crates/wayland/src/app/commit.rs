@@ -31,7 +31,14 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let was_mapped = surface.mapped();
         let pending = std::mem::take(&mut surface.pending);
-        let unsent = self.absorb_pending(id, pending)?;
+        let mut unsent = self.absorb_pending(id, pending)?;
+        if self.is_below_waiting(id) {
+            // Its parent's commits cannot leave, so it waits as if it were synchronised; but for its frames.
+            if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| !synchronised) {
+                surface.frames.append(&mut unsent.frames);
+            }
+            return self.cache(id, unsent);
+        }
         if synchronised {
             return self.cache(id, unsent);
         }
@@ -60,6 +67,15 @@ impl Connection {
         }
         self.join(id, unsent)?;
         if barrier { self.leave(id) } else { Ok(()) }
+    }
+
+    /// Whether a window above a surface waits for another display.
+    fn is_below_waiting(&self, id: u32) -> bool {
+        let waits = |id: u32| {
+            let stage = self.surfaces.get(&id).map(|surface| surface.stage);
+            matches!(stage, Some(Stage::Awaited | Stage::Decided))
+        };
+        self.ancestors(id).skip(1).any(waits)
     }
 
     /// Whether commits of a surface go nowhere: what they bring is kept for another display.
@@ -258,8 +274,8 @@ impl Connection {
 
     /// Sends what was cached at a surface and at those below it, as far as they are not synchronised any more: their next
     /// commits will not wait for a parent, and must not overtake what did.
-    fn release_cached(&mut self, id: u32) -> Result<(), Fault> {
-        if self.effectively_synchronised(id) {
+    pub(super) fn release_cached(&mut self, id: u32) -> Result<(), Fault> {
+        if self.effectively_synchronised(id) || self.is_below_waiting(id) {
             return Ok(());
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };

@@ -373,7 +373,8 @@ impl Connection {
         };
         if !state.mapped() {
             state.stage = Stage::Shown;
-            return Ok(());
+            // What children have committed meanwhile.
+            return self.release_cached(surface);
         }
         if self.decides(surface) {
             self.set_stage(surface, Stage::Decided);
@@ -428,14 +429,14 @@ impl Connection {
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let change = if surface.mapped() { Change::New } else { Change::Keep };
-        let newer = surface.unsent.take();
-        let whole = self.with_children(id, Unsent { state, change, ..Unsent::default() });
+        let mut whole = Unsent { state, change, ..Unsent::default() };
+        let newer = surface.unsent.take().unwrap_or_default();
+        let mut discarded = whole.merge(newer).map_err(Fault::TooMuch)?;
+        let newest = self.with_children(id, Unsent::default());
+        discarded.extend(whole.merge(newest).map_err(Fault::TooMuch)?);
+        self.discard_feedback(discarded)?;
         self.join(id, whole)?;
-        if let (Some(newer), Some(surface)) = (newer, self.surfaces.get_mut(&id)) {
-            let unsent = surface.unsent.get_or_insert_default();
-            let discarded = unsent.merge(newer).map_err(Fault::TooMuch)?;
-            self.discard_feedback(discarded)?;
-        }
+        self.release_cached(id)?;
         self.adopt_dialogs(id)
     }
 
