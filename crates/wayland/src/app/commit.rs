@@ -326,7 +326,12 @@ impl Connection {
         let mut feedback: Vec<u32> = surface.feedback.into_iter().map(|(_, id)| id).collect();
         frames.extend(surface.pending.frames);
         feedback.extend(surface.pending.feedback);
-        for unsent in surface.unsent.into_iter().chain(surface.cached) {
+        let mut pruned: Vec<Unsent> = surface.unsent.into_iter().chain(surface.cached).collect();
+        for other in self.surfaces.values_mut() {
+            let waiting = other.unsent.iter_mut().chain(&mut other.cached);
+            waiting.for_each(|unsent| unsent.prune(id, &mut pruned));
+        }
+        for unsent in pruned {
             unsent.into_callbacks(&mut frames, &mut feedback);
         }
         // Their ids must become free; the program knows that the surface is gone.

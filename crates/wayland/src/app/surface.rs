@@ -186,6 +186,18 @@ impl Unsent {
         self.children.iter().any(|(id, unsent)| *id == child || unsent.mentions(child))
     }
 
+    /// A surface is destroyed, whose id may be another's soon: its commits are taken out. Those of its children stay.
+    pub(crate) fn prune(&mut self, id: u32, pruned: &mut Vec<Unsent>) {
+        let (gone, mut kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.children).into_iter().partition(|(child, _)| *child == id);
+        for (_, mut unsent) in gone {
+            kept.append(&mut unsent.children);
+            pruned.push(unsent);
+        }
+        kept.iter_mut().for_each(|(_, child)| child.prune(id, pruned));
+        self.children = kept;
+    }
+
     /// Gives up: the frame callbacks and the presentation feedback that nobody will answer, children's included.
     pub(crate) fn into_callbacks(self, frames: &mut Vec<u32>, feedback: &mut Vec<u32>) {
         frames.extend(self.frames);
@@ -515,6 +527,17 @@ mod tests {
         let discarded = old.merge(newer).unwrap();
         assert_eq!((old.offset, old.frames.as_slice()), ((4, -3), [7, 8].as_slice()));
         assert_eq!((discarded, old.feedback, old.change), (vec![9], vec![10], Change::New));
+    }
+
+    #[test]
+    fn commits_of_a_destroyed_surface_are_taken_out_and_those_below_it_stay() {
+        let leaf = Unsent { frames: vec![3], ..Unsent::default() };
+        let child = Unsent { frames: vec![2], children: vec![(7, leaf)], ..Unsent::default() };
+        let mut root = Unsent { children: vec![(6, child)], ..Unsent::default() };
+        let mut pruned = Vec::new();
+        root.prune(6, &mut pruned);
+        assert!(!root.mentions(6) && root.mentions(7));
+        assert_eq!(pruned.iter().map(|unsent| unsent.frames.clone()).collect::<Vec<_>>(), [[2]]);
     }
 
     #[test]
