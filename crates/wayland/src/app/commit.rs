@@ -165,6 +165,10 @@ impl Connection {
     pub(super) fn with_children(&mut self, id: u32, mut unsent: Unsent) -> Unsent {
         let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
         for child in children {
+            // Others wait for nothing but another display, and then by themselves.
+            if !self.effectively_synchronised(child) {
+                continue;
+            }
             if let Some(cached) = self.surfaces.get_mut(&child).and_then(|surface| surface.cached.take()) {
                 unsent.children.push((child, cached));
             }

@@ -270,7 +270,10 @@ impl Connection {
             return Ok(());
         }
         surface.stage = Stage::Awaited;
-        let (surface, number) = (surface.wire, surface.next_unit(now));
+        let number = surface.next_unit(now);
+        // Its content need not keep its distance from that.
+        surface.last_sent = None;
+        let surface = surface.wire;
         let (content, offset, feedback) = (UnitContent::Keep, (0, 0), false);
         let (state, children) = (early.into_requests(), Vec::new());
         self.send(&ToDisplay::Unit(Unit { surface, number, state, content, offset, feedback, children }));
@@ -302,25 +305,42 @@ impl Connection {
         let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
         let now = self.now;
         for child in children {
-            let Some(mut whole) = self.whole(child)? else { continue };
+            let Some(whole) = self.whole(child)? else { continue };
+            let Some(whole) = self.lay_below(child, whole)? else { continue };
             let synchronised = self.effectively_synchronised(child);
             let Some(surface) = self.surfaces.get_mut(&child) else { continue };
-            let place = if synchronised { &mut surface.cached } else { &mut surface.unsent };
-            let newer = place.take().map_or(Ok(Vec::new()), |newer| whole.merge(newer));
-            *place = Some(whole);
+            *(if synchronised { &mut surface.cached } else { &mut surface.unsent }) = Some(whole);
             surface.waiting_since = now;
-            self.discard_feedback(newer.map_err(Fault::TooMuch)?)?;
         }
         Ok(())
+    }
+
+    /// Puts what a display must hear first of a surface below the oldest commit of it that waits, by itself or in that of a
+    /// surface above. Gives it back if none does.
+    fn lay_below(&mut self, id: u32, mut first: Unsent) -> Result<Option<Unsent>, Fault> {
+        let above: Vec<u32> = self.ancestors(id).collect();
+        for above in above.into_iter().rev() {
+            let Some(surface) = self.surfaces.get_mut(&above) else { continue };
+            let mut waiting = surface.unsent.iter_mut().chain(&mut surface.cached);
+            let of_it = |waiting| if above == id { Some(waiting) } else { Unsent::find(waiting, id) };
+            let Some(found) = waiting.find_map(of_it) else { continue };
+            let discarded = first.merge(std::mem::take(found)).map_err(Fault::TooMuch)?;
+            *found = first;
+            return self.discard_feedback(discarded).map(|()| None);
+        }
+        Ok(Some(first))
     }
 
     /// A commit that brings all of a surface, with its synchronised children; `None` if there is nothing to show: its own
     /// next commit brings the rest.
     fn whole(&mut self, id: u32) -> Result<Option<Unsent>, Fault> {
         let (state, _) = self.state_of(id, false);
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
+        let Some(surface) = self.surfaces.get(&id) else { return Ok(None) };
         if !surface.mapped() {
-            surface.again = state;
+            let first = self.lay_below(id, Unsent { state, ..Unsent::default() })?;
+            if let (Some(first), Some(surface)) = (first, self.surfaces.get_mut(&id)) {
+                surface.again = first.state;
+            }
             return self.stow_children(id).map(|()| None);
         }
         let children = surface.children.clone();

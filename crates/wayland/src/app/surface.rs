@@ -186,6 +186,14 @@ impl Unsent {
         self.children.iter().any(|(id, unsent)| *id == child || unsent.mentions(child))
     }
 
+    /// The commit of a child that it includes.
+    pub(crate) fn find(&mut self, id: u32) -> Option<&mut Self> {
+        self.children.iter_mut().find_map(|(child, unsent)| match *child == id {
+            true => Some(unsent),
+            false => unsent.find(id),
+        })
+    }
+
     /// A surface is destroyed, whose id may be another's soon: its commits are taken out. Those of its children stay.
     pub(crate) fn prune(&mut self, id: u32, pruned: &mut Vec<Unsent>) {
         let (gone, mut kept): (Vec<_>, Vec<_>) =

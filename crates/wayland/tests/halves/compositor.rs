@@ -74,6 +74,31 @@ struct Surface {
     /// `xdg_surface` and the object of its role.
     role: Option<(u32, u32)>,
     configured: bool,
+    /// How it is to look with the next commit, and how it looks.
+    pending: Look,
+    look: Look,
+    position: (i32, i32),
+    /// Itself and its children, the lowest first.
+    stack: Vec<u32>,
+    title: Option<Vec<u8>>,
+}
+
+/// State of a surface that is double-buffered.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Look {
+    scale: Option<i32>,
+    transform: i32,
+    destination: Option<(i32, i32)>,
+}
+
+/// All there is to see of a surface; others by their place among those that live.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Seen {
+    picture: Option<u128>,
+    look: Look,
+    position: (i32, i32),
+    stack: Vec<usize>,
+    title: Option<Vec<u8>>,
 }
 
 struct Shown {
@@ -158,6 +183,24 @@ impl Compositor {
         while let Some(raw) = self.input.next_message().expect("message borders") {
             self.request(&raw);
         }
+    }
+
+    /// What the program's surfaces look like, the oldest first.
+    pub(crate) fn scene(&self) -> Vec<Seen> {
+        let mut living: Vec<_> = self.surfaces.iter().filter_map(|(id, s)| Some((s.index?, *id))).collect();
+        living.sort_unstable();
+        let place = |id: &u32| living.iter().position(|(_, other)| other == id);
+        let see = |(_, id): &(usize, u32)| {
+            let surface = &self.surfaces[id];
+            Seen {
+                picture: surface.shown.as_ref().map(|shown| picture(shown.size, &shown.pixels)),
+                look: surface.look.clone(),
+                position: surface.position,
+                stack: surface.stack.iter().filter_map(place).collect(),
+                title: surface.title.clone(),
+            }
+        };
+        living.iter().map(see).collect()
     }
 
     /// Answers the frame callbacks and presentation feedback so far.
@@ -319,7 +362,40 @@ impl Compositor {
                 if index.is_some() {
                     self.logs.push(Vec::new());
                 }
-                self.surfaces.insert(*new, Surface { index, ..Surface::default() });
+                self.surfaces.insert(*new, Surface { index, stack: vec![*new], ..Surface::default() });
+            }
+            ("wl_subcompositor", "get_subsurface", [_, Arg::Object(child), Arg::Object(parent)]) => {
+                if let Some(parent) = self.surfaces.get_mut(parent) {
+                    parent.stack.push(*child);
+                }
+            }
+            ("wl_subsurface", "destroy", _) => self.unstack(object.of),
+            ("wl_subsurface", "set_position", &mut [Arg::Int(x), Arg::Int(y)]) => {
+                if let Some(child) = self.surfaces.get_mut(&object.of) {
+                    child.position = (x, y);
+                }
+            }
+            ("wl_subsurface", "place_above" | "place_below", [Arg::Object(sibling)]) => {
+                let (child, sibling, above) = (object.of, *sibling, request == "place_above");
+                let is_parent = |(id, surface): &(&u32, &mut Surface)| {
+                    **id != child && surface.stack.contains(&child) && surface.stack.contains(&sibling)
+                };
+                if let Some((_, parent)) = self.surfaces.iter_mut().find(is_parent) {
+                    parent.stack.retain(|id| *id != child);
+                    let at = parent.stack.iter().position(|id| *id == sibling).expect("a sibling");
+                    parent.stack.insert(at + usize::from(above), child);
+                }
+            }
+            ("wp_viewport", "set_destination", &mut [Arg::Int(width), Arg::Int(height)]) => {
+                if let Some(surface) = self.surfaces.get_mut(&object.of) {
+                    surface.pending.destination = (width > 0).then_some((width, height));
+                }
+            }
+            ("xdg_toplevel", "set_title", [Arg::Str(title)]) => {
+                let of = self.surfaces.values_mut().find(|s| s.role.is_some_and(|(_, role)| role == id));
+                if let Some(surface) = of {
+                    surface.title = title.clone();
+                }
             }
             ("xdg_surface", "get_toplevel" | "get_popup", [Arg::NewId(role), ..]) => {
                 if let Some(surface) = self.surfaces.get_mut(&object.of) {
@@ -372,13 +448,26 @@ impl Compositor {
             }
             ("frame", [Arg::NewId(callback)]) => self.callbacks.push_back(*callback),
             ("commit", _) => self.commit(id),
-            ("destroy", _) => drop(self.surfaces.remove(&id)),
+            ("set_buffer_scale", [Arg::Int(scale)]) => surface.pending.scale = Some(*scale),
+            ("set_buffer_transform", [Arg::Int(transform)]) => surface.pending.transform = *transform,
+            ("destroy", _) => {
+                self.surfaces.remove(&id);
+                self.unstack(id);
+            }
             _ => {}
+        }
+    }
+
+    /// A surface is no child any more.
+    fn unstack(&mut self, child: u32) {
+        for (id, surface) in &mut self.surfaces {
+            surface.stack.retain(|other| *other != child || id == other);
         }
     }
 
     fn commit(&mut self, id: u32) {
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
+        surface.look = surface.pending.clone();
         let damage = std::mem::take(&mut surface.damage);
         match surface.attach.take() {
             None => {}

@@ -63,6 +63,20 @@ pub(crate) enum Deed {
         surface: usize,
         sync: bool,
     },
+    /// Places a child above or below its parent or a sibling.
+    Place {
+        surface: usize,
+        sibling: usize,
+        above: bool,
+    },
+    Move {
+        surface: usize,
+        to: (u8, u8),
+    },
+    Title {
+        surface: usize,
+        title: u8,
+    },
     /// Destroys a surface, its role first, and makes a new one of the same kind.
     Renew {
         surface: usize,
@@ -194,9 +208,35 @@ impl Program {
                     self.request(role, if sync { "set_sync" } else { "set_desync" }, vec![]);
                 }
             }
+            Deed::Place { surface, sibling, above } => {
+                self.place(surface % SURFACES, sibling % SURFACES, above)
+            }
+            Deed::Move { surface, to: (x, y) } => {
+                let surface = surface % SURFACES;
+                if let (Kind::Child(_), [role]) = (KINDS[surface], &self.surfaces[surface].role[..]) {
+                    let role = *role;
+                    self.request(role, "set_position", [x, y].map(|at| Arg::Int(i32::from(at))).into());
+                }
+            }
+            Deed::Title { surface, title } => {
+                let surface = surface % SURFACES;
+                if let (Kind::Toplevel, [role, _]) = (KINDS[surface], &self.surfaces[surface].role[..]) {
+                    let role = *role;
+                    self.request(role, "set_title", vec![Arg::Str(Some(vec![b'a' + title % 26]))]);
+                }
+            }
             Deed::Renew { surface } => self.renew(surface % SURFACES),
         }
         self.send(rig);
+    }
+
+    fn place(&mut self, surface: usize, sibling: usize, above: bool) {
+        let Kind::Child(parent) = KINDS[surface] else { return };
+        let related = sibling == parent || sibling != surface && KINDS[sibling] == Kind::Child(parent);
+        if let ([role], true) = (&self.surfaces[surface].role[..], related) {
+            let (role, sibling) = (*role, self.surfaces[sibling].id);
+            self.request(role, if above { "place_above" } else { "place_below" }, vec![Arg::Object(sibling)]);
+        }
     }
 
     fn resize(&mut self, surface: usize, size: (i32, i32)) {
