@@ -24,7 +24,7 @@
 //! | `birth`, `keep`, `committed` | what is kept for another display |
 //! | `told`, `clipboard` | what ends with a display, and what is offered again |
 //! | `slots` | outputs and seats as the program knows them |
-//! | `replay` | a new display |
+//! | `replay`, `restage` | a new display |
 //!
 //! Invariant: nothing that the program sends can end more than this connection.
 
@@ -48,6 +48,7 @@ mod object;
 mod registry;
 mod replay;
 mod request;
+mod restage;
 mod serial;
 mod shm;
 mod slots;

@@ -1,0 +1,288 @@
+//! Surfaces at a new display: windows begin again, and show what the program showed last.
+//!
+//! A window begins as its program would begin it, by a commit without content; once the display has configured it, its last
+//! pixels come. Children that are synchronised come with their parents, others by themselves; what has no role waits for
+//! one. Invariant: no content is attached to a window before its first configure of this display is acknowledged.
+
+use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg};
+use crate::tables;
+use crate::wire::Arg;
+
+use super::object::{Data, Wanted};
+use super::replay::Roles;
+use super::surface::{Change, Kind, Stage, State, Unsent};
+use super::{Connection, Fault};
+
+/// Windows above a window that are counted; more are a joke.
+const MAX_FAMILY: usize = 64;
+
+impl Connection {
+    /// Brings every surface to where this display can have it.
+    pub(super) fn restage(&mut self, roles: &Roles) -> Result<(), Fault> {
+        let roots = self.surfaces.iter().filter(|(_, surface)| surface.parent.is_none());
+        let mut roots: Vec<_> =
+            roots.map(|(id, surface)| (self.generation(roles, *id), surface.wire, *id)).collect();
+        // Parents before their dialogs.
+        roots.sort_unstable();
+        for (.., id) in roots {
+            let window = roles.windows.get(&id).copied();
+            let there = window.is_some_and(|window| self.wire(window).is_some());
+            match window {
+                _ if there => self.begin_again(roles, id)?,
+                None if !roles.popups.contains(&id) => self.idle(roles, id)?,
+                _ => {
+                    self.set_stage(id, Stage::Over);
+                    // Of a layer whose shell this display lacks.
+                    window.map_or(Ok(()), |window| self.emit(window, "closed", Vec::new()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many windows are above a window.
+    fn generation(&self, roles: &Roles, surface: u32) -> usize {
+        let above = |window: &u32| {
+            let past = &self.objects.alive(*window)?.past;
+            match past.last("parent")?.args.first()? {
+                WireArg::Object(parent) => self.objects.by_name(*parent),
+                _ => None,
+            }
+        };
+        std::iter::successors(roles.windows.get(&surface).copied(), above).take(MAX_FAMILY).count()
+    }
+
+    fn set_stage(&mut self, id: u32, stage: Stage) {
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.stage = stage;
+        }
+    }
+
+    /// A window: its initial commit, if the program has made that.
+    fn begin_again(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
+        self.stow_children(roles, id)?;
+        let Some(surface) = self.surfaces.get(&id) else { return Ok(()) };
+        let (mapped, begun) = (surface.mapped(), surface.initial || surface.mapped());
+        let (early, _) = self.state_of(roles, id, mapped);
+        let now = self.now;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        if !begun {
+            // Its own first commit will bring it.
+            surface.again = early;
+            return Ok(());
+        }
+        surface.stage = Stage::Awaited;
+        let number = surface.next_unit(now);
+        // Its content need not keep its distance from that.
+        surface.last_sent = None;
+        let surface = surface.wire;
+        let (content, offset, feedback) = (UnitContent::Keep, (0, 0), false);
+        let (state, children) = (early.into_requests(), Vec::new());
+        self.send(&ToDisplay::Unit(Unit { surface, number, state, content, offset, feedback, children }));
+        Ok(())
+    }
+
+    /// A surface without a role: its content waits for one.
+    fn idle(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
+        let whole = self.whole(roles, id)?;
+        let now = self.now;
+        if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| whole.is_some()) {
+            (surface.stage, surface.unsent, surface.waiting_since) = (Stage::Idle, whole, now);
+        }
+        Ok(())
+    }
+
+    /// A popup's surface is a surface like others once the popup is destroyed.
+    pub(super) fn revive(&mut self, id: u32) -> Result<(), Fault> {
+        let over = self.surfaces.get(&id).is_some_and(|surface| surface.stage == Stage::Over);
+        if !over {
+            return Ok(());
+        }
+        self.set_stage(id, Stage::Shown);
+        if self.attached { self.idle(&self.roles(), id) } else { Ok(()) }
+    }
+
+    /// Children bring their content with the parent's next commit if they are synchronised, else by themselves.
+    fn stow_children(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
+        let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
+        let now = self.now;
+        for child in children {
+            let Some(whole) = self.whole(roles, child)? else { continue };
+            let Some(whole) = self.lay_below(child, whole)? else { continue };
+            let synchronised = self.effectively_synchronised(child);
+            let Some(surface) = self.surfaces.get_mut(&child) else { continue };
+            *(if synchronised { &mut surface.cached } else { &mut surface.unsent }) = Some(whole);
+            surface.waiting_since = now;
+        }
+        Ok(())
+    }
+
+    /// Puts what a display must hear first of a surface below the oldest commit of it that waits, by itself or in that of a
+    /// surface above. Gives it back if none does.
+    fn lay_below(&mut self, id: u32, mut first: Unsent) -> Result<Option<Unsent>, Fault> {
+        let above: Vec<u32> = self.ancestors(id).collect();
+        for above in above.into_iter().rev() {
+            let Some(surface) = self.surfaces.get_mut(&above) else { continue };
+            let mut waiting = surface.unsent.iter_mut().chain(&mut surface.cached);
+            let of_it = |waiting| if above == id { Some(waiting) } else { Unsent::find(waiting, id) };
+            let Some(found) = waiting.find_map(of_it) else { continue };
+            let discarded = first.merge(std::mem::take(found)).map_err(Fault::TooMuch)?;
+            *found = first;
+            return self.discard_feedback(discarded).map(|()| None);
+        }
+        Ok(Some(first))
+    }
+
+    /// A commit that brings all of a surface, with its synchronised children; `None` if there is nothing to show: its own
+    /// next commit brings the rest.
+    fn whole(&mut self, roles: &Roles, id: u32) -> Result<Option<Unsent>, Fault> {
+        let (state, _) = self.state_of(roles, id, false);
+        let Some(surface) = self.surfaces.get(&id) else { return Ok(None) };
+        if !surface.mapped() {
+            let first = self.lay_below(id, Unsent { state, ..Unsent::default() })?;
+            if let (Some(first), Some(surface)) = (first, self.surfaces.get_mut(&id)) {
+                surface.again = first.state;
+            }
+            return self.stow_children(roles, id).map(|()| None);
+        }
+        let children = surface.children.clone();
+        let mut whole = Unsent { state, change: Change::New, ..Unsent::default() };
+        for child in children {
+            let Some(content) = self.whole(roles, child)? else { continue };
+            if self.effectively_synchronised(child) {
+                whole.children.push((child, content));
+            } else if let Some(surface) = self.surfaces.get_mut(&child) {
+                (surface.unsent, surface.waiting_since) = (Some(content), self.now);
+            }
+        }
+        Ok(Some(whole))
+    }
+
+    /// The committed state of a surface: what comes first, and what comes with the content of a window.
+    fn state_of(&self, roles: &Roles, id: u32, split: bool) -> (State, State) {
+        let (mut early, mut late) = (State::default(), State::default());
+        let Some(surface) = self.surfaces.get(&id) else { return (early, late) };
+        let stacking =
+            surface.committed.order(id).into_iter().filter_map(|place| self.stacking(roles, place));
+        let stacking = stacking.map(|request| (request, Kind::Composes));
+        let committed = surface.committed.requests().map(|request| (request, Kind::Replaces));
+        for (count, (request, kind)) in stacking.chain(committed).enumerate() {
+            let Some(request) = self.addressed(request) else { continue };
+            let interface = self.interface_there(request.object).map(|interface| interface.name);
+            let is_late = split && (interface == Some("xdg_surface") || count >= MAX_UNIT_STATE);
+            // What exceeds a unit even so is decoration: the order of hundreds of children.
+            let _ = if is_late { &mut late } else { &mut early }.add(request, kind);
+        }
+        (early, late)
+    }
+
+    fn stacking(&self, roles: &Roles, (child, sibling, above): (u32, u32, bool)) -> Option<Request> {
+        let subsurface = *roles.children.get(&child)?;
+        let interface = self.objects.of(subsurface)?.interface;
+        let opcode = tables::request_opcode(interface, if above { "place_above" } else { "place_below" })?;
+        let args = vec![WireArg::Object(self.name(sibling)?)];
+        Some(Request { object: self.name(subsurface)?, opcode, args })
+    }
+
+    /// The display has configured a window or layer: if it waits for that, it is shown.
+    pub(super) fn on_configure(&mut self, id: u32, serial: u32) -> Result<(), Fault> {
+        let Some(surface) = self.association(id) else { return Ok(()) };
+        let Some(state) = self.surfaces.get_mut(&surface).filter(|state| state.stage == Stage::Awaited)
+        else {
+            return Ok(());
+        };
+        if !state.mapped() {
+            state.stage = Stage::Shown;
+            // What children have committed meanwhile.
+            return self.release_cached(surface);
+        }
+        let window = self.roles().windows.get(&surface).copied();
+        if window.is_some_and(|window| self.decides(window, surface)) {
+            self.set_stage(surface, Stage::Decided);
+            return Ok(());
+        }
+        let Some((object, interface)) = self.objects.of(id).map(|object| (object.name, object.interface))
+        else {
+            return Ok(());
+        };
+        let (Some(object), Some(opcode)) = (object, tables::request_opcode(interface, "ack_configure"))
+        else {
+            return Ok(());
+        };
+        if let Some(state) = self.surfaces.get_mut(&surface) {
+            state.acknowledged = Some(self.serials.for_app(serial));
+        }
+        self.show_window(surface, Some(Request { object, opcode, args: vec![WireArg::Uint(serial)] }))
+    }
+
+    /// Whether the display insists on a size that the kept content does not have: some end a program over that.
+    pub(super) fn decides(&self, window: u32, surface: u32) -> bool {
+        let window = self.objects.of(window).map(|object| &object.data);
+        let Some(Data::Toplevel(Wanted { size, maximized, fullscreen })) = window else { return false };
+        (*maximized || *fullscreen) && *size != (0, 0) && self.geometry(surface) != Some(*size)
+    }
+
+    /// Size of a window as the program says, or as it is.
+    fn geometry(&self, surface: u32) -> Option<(i32, i32)> {
+        let surface = self.surfaces.get(&surface)?;
+        let told = surface.committed.requests().find_map(|request| {
+            let interface = self.interface_there(request.object)?;
+            let desc = interface.requests.get(usize::from(request.opcode))?;
+            match request.args[..] {
+                [_, _, WireArg::Int(width), WireArg::Int(height)] if desc.name == "set_window_geometry" => {
+                    Some((width, height))
+                }
+                _ => None,
+            }
+        });
+        told.or_else(|| surface.size())
+    }
+
+    /// A window is shown: all of it, then what the program has committed since.
+    pub(super) fn show_window(&mut self, id: u32, acknowledge: Option<Request>) -> Result<(), Fault> {
+        self.set_stage(id, Stage::Shown);
+        let roles = self.roles();
+        let (_, mut state) = self.state_of(&roles, id, true);
+        if let Some(request) = acknowledge {
+            state.add(request, Kind::Once).map_err(Fault::TooMuch)?;
+        }
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let change = if surface.mapped() { Change::New } else { Change::Keep };
+        let mut whole = Unsent { state, change, ..Unsent::default() };
+        let newer = surface.unsent.take().unwrap_or_default();
+        let mut discarded = whole.merge(newer).map_err(Fault::TooMuch)?;
+        let newest = self.with_children(id, Unsent::default());
+        discarded.extend(whole.merge(newest).map_err(Fault::TooMuch)?);
+        self.discard_feedback(discarded)?;
+        self.join(id, whole)?;
+        self.release_cached(id)?;
+        self.adopt_dialogs(&roles, id)
+    }
+
+    /// A parent that was not shown counted as none.
+    fn adopt_dialogs(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
+        let Some(parent) = roles.windows.get(&id).and_then(|window| self.name(*window)) else {
+            return Ok(());
+        };
+        let dialogs = roles.windows.values().filter_map(|window| {
+            let request = self.objects.alive(*window)?.past.last("parent")?;
+            (request.args.first() == Some(&WireArg::Object(parent))).then_some(request)
+        });
+        let mut dialogs: Vec<Request> = dialogs.filter_map(|request| self.addressed(request)).collect();
+        dialogs.sort_unstable_by_key(|request| request.object);
+        if !dialogs.is_empty() {
+            self.flush_tree(id)?;
+        }
+        dialogs.into_iter().for_each(|request| self.send(&ToDisplay::Request(request)));
+        Ok(())
+    }
+
+    /// Whether the program acknowledges a configure that was not acknowledged here for it.
+    pub(super) fn acknowledge(&self, surface: u32, args: &[Arg]) -> bool {
+        let done = self.surfaces.get(&surface).and_then(|surface| surface.acknowledged);
+        match (done, args) {
+            (Some(done), [Arg::Uint(serial)]) => super::serial::before(done, *serial),
+            _ => true,
+        }
+    }
+}
