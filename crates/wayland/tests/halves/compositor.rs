@@ -145,7 +145,7 @@ pub(crate) fn snapshot() -> Snapshot {
         }],
         seats: vec![Seat {
             global: named("wl_seat"),
-            capabilities: 3,
+            capabilities: 7,
             name: "seat0".to_owned(),
             keymap: Some(keymap),
             repeat: Some((25, 600)),
@@ -183,6 +183,15 @@ impl Compositor {
         while let Some(raw) = self.input.next_message().expect("message borders") {
             self.request(&raw);
         }
+    }
+
+    /// How many objects there are of each interface.
+    pub(crate) fn census(&self) -> BTreeMap<&'static str, usize> {
+        let mut census = BTreeMap::new();
+        for object in self.objects.values() {
+            *census.entry(object.interface.name).or_default() += 1;
+        }
+        census
     }
 
     /// What the program's surfaces look like, the oldest first.
@@ -424,7 +433,7 @@ impl Compositor {
         match global.name() {
             "wl_compositor" if self.own.is_none() => self.own = Some(id),
             "wl_shm" => FORMATS.iter().for_each(|format| self.event(id, "format", vec![Arg::Uint(*format)])),
-            "wl_seat" => self.event(id, "capabilities", vec![Arg::Uint(3)]),
+            "wl_seat" => self.event(id, "capabilities", vec![Arg::Uint(7)]),
             "wp_presentation" => self.event(id, "clock_id", vec![Arg::Uint(1)]),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Random programs through both halves, whatever the order of arrival: no commit is ever torn.
 
 mod compositor;
+mod everything;
 mod program;
 mod rig;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use compositor::Seen;
+use everything::Everything;
 use program::{Deed, Program, SURFACES};
 use rig::Rig;
 
@@ -184,6 +186,36 @@ proptest! {
         let stays = |step: &&Step| !matches!(step, Step::Detach | Step::Attach);
         let undisturbed: Vec<Step> = steps.iter().filter(stays).cloned().collect();
         prop_assert_eq!(play(&steps).1, play(&undisturbed).1);
+    }
+}
+
+/// Neither half accuses the other of anything, and the compositor gets nothing unsound, whatever objects there are.
+#[test]
+fn an_object_of_every_kind_is_at_the_next_display_too() {
+    for alone in [false, true] {
+        let mut rig = Rig::new();
+        let mut program = Everything::new(&mut rig);
+        if alone {
+            program.destroy_globals(&mut rig);
+        }
+        rig.finish();
+        let census = |rig: &Rig| {
+            let mut census = rig.compositor.census();
+            census.retain(|interface, _| everything::lasts(interface));
+            census
+        };
+        let before = census(&rig);
+        assert!(before.len() >= if alone { 30 } else { 60 }, "{before:?}");
+        for _ in 0..2 {
+            rig.detach();
+            rig.attach();
+            rig.finish();
+            assert_eq!((rig.app.end(), rig.display.end()), (None, None));
+            assert_eq!(census(&rig), before);
+        }
+        program.destroy_all(&mut rig);
+        rig.finish();
+        assert_eq!((rig.app.end(), rig.display.end()), (None, None));
     }
 }
 
