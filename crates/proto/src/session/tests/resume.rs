@@ -572,11 +572,17 @@ fn clocks_and_losses_are_remembered() {
     let display = Config { clock_origin: HostTime(900_000_000_000), ..display };
     let mut pair = Pair::new(app, display, LinkPlan::CLEAN, 4);
     pair.run(LOST);
-    let known = pair.app().clock().offset_nanos();
+    let link = LinkState { lost_packets: 300, lost_runs: 300, acked_packets: 9_700, ..LinkState::default() };
+    let now = pair.now;
+    pair.app().set_link(now, &link);
+    let (clock, loss) = (pair.app().clock().offset_nanos(), pair.app().loss());
+    assert!(loss.is_some_and(|(share, _)| share > 0.02), "{loss:?}");
     pair.lose();
     pair.reconnect();
     pair.run(Duration::from_millis(120));
-    assert_eq!(pair.app().clock().offset_nanos(), known, "until a ping is answered");
+    assert_eq!(pair.app().clock().offset_nanos(), clock, "until a ping is answered");
+    let after = pair.app().loss();
+    assert!(after.is_some_and(|(share, _)| share > 0.015), "{after:?}");
     pair.run(LOST);
     assert!(pair.app().clock().uncertainty().is_some());
 }
