@@ -3,7 +3,7 @@
 //! It exchanges the transport parameters in the same flights as TLS 1.3 does, and its "keys" change nothing but the
 //! length: every packet carries 16 bytes where AES-GCM has its tag, so that what goes over the link has the size that
 //! it has in the product. Nothing is random, nothing is signed, and a result cannot depend on a key. It protects
-//! nothing; only this crate can name it.
+//! nothing but against a packet number that was guessed wrong; only this crate can name it.
 
 use std::any::Any;
 
@@ -179,11 +179,21 @@ impl ServerConfig for Plain {
 }
 
 impl PacketKey for Plain {
-    /// The tag's room stays as it is: zeros.
-    fn encrypt(&self, _: PathId, _: u64, _: &mut [u8], _: usize) {}
+    /// The tag holds the packet's number, the rest of its room stays as it is: zeros.
+    fn encrypt(&self, _: PathId, number: u64, packet: &mut [u8], _: usize) {
+        let tag = packet.len().saturating_sub(TAG);
+        if let Some(place) = packet.get_mut(tag..tag + size_of::<u64>()) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+    }
 
-    fn decrypt(&self, _: PathId, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+    /// A packet that comes so late that its number is taken for another one must not count as that, as with a real cipher:
+    /// what the other one carried would be acknowledged and lost.
+    fn decrypt(&self, _: PathId, number: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
+        if !payload[length..].starts_with(&number.to_be_bytes()) {
+            return Err(CryptoError);
+        }
         payload.truncate(length);
         Ok(())
     }
@@ -244,3 +254,20 @@ impl HandshakeTokenKey for Plain {
 
 /// Length of the tag of AES-GCM, and of the sample of its header protection.
 const TAG: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_counts_under_its_own_number_only() {
+        let mut packet = [b"header and payload".as_slice(), &[0; TAG]].concat();
+        PacketKey::encrypt(&Plain, PathId::ZERO, 7, &mut packet, 6);
+        let open = |number| {
+            let mut payload = BytesMut::from(&packet[..]);
+            PacketKey::decrypt(&Plain, PathId::ZERO, number, &[], &mut payload).map(|()| payload)
+        };
+        assert_eq!(&open(7).unwrap()[..], b"header and payload");
+        assert!(open(7 + 256).is_err());
+    }
+}
