@@ -69,7 +69,7 @@ impl Schedule {
             over = over.max(at + trouble.lasts());
         }
         let end = over + Duration::from_millis(random.range(500..3_000));
-        let pause = Duration::from_millis(random.range(6..120));
+        let pause = Duration::from_millis(random.range(10..120));
         Self { seed, link, troubles, end, pause }
     }
 
@@ -127,12 +127,12 @@ fn trouble(random: &mut Random) -> Trouble {
     match random.range(0..16) {
         0..=4 => Trouble::Outage(Duration::from_millis(random.range(50..9_000))),
         // Beyond the patience of everybody.
-        5 => Trouble::Outage(Duration::from_secs(random.range(60..110))),
+        5 => Trouble::Outage(Duration::from_secs(random.range(60..72))),
         6..=7 => Trouble::Address,
         8 => Trouble::Rebinding,
         9..=11 => Trouble::Move,
         12..=13 => Trouble::Crash,
-        14 => Trouble::Sleep(Duration::from_millis(random.range(500..100_000))),
+        14 => Trouble::Sleep(Duration::from_millis(random.range(500..70_000))),
         _ => Trouble::Forget,
     }
 }
