@@ -23,7 +23,19 @@ use crate::run::socket::{Listener, RuntimeDir};
 pub(crate) struct Named {
     name: String,
     listener: Listener,
-    directory: PathBuf,
+    // After the socket in it.
+    directory: Directory,
+}
+
+/// The directory of all sessions; goes with the last.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Fails while something is in it.
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 impl Named {
@@ -32,6 +44,13 @@ impl Named {
     /// # Errors
     /// [`Error::SessionName`] when it is taken, [`Error::File`] when nothing can be made there.
     pub(crate) fn claim(name: &str, exactly: bool) -> Result<Self, Error> {
+        for _ in 1..ATTEMPTS {
+            match Self::claim_in(&made()?, name, exactly) {
+                // The last session that ended has just taken the directory away.
+                Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                claimed => return claimed,
+            }
+        }
         Self::claim_in(&made()?, name, exactly)
     }
 
@@ -44,7 +63,7 @@ impl Named {
             }
             let failed = |source| Error::File { path: directory.join(&name), source };
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
-            return Ok(Self { name, listener, directory: directory.to_owned() });
+            return Ok(Self { name, listener, directory: Directory(directory.to_owned()) });
         }
         Err(Error::SessionName(format!("the session `{name}` runs already")))
     }
@@ -61,7 +80,7 @@ impl Named {
 
     /// The next to it, for sockets that live as long as the session.
     pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
-        self.directory.join(format!("{HIDDEN}{}.{suffix}", self.name))
+        self.directory.0.join(format!("{HIDDEN}{}.{suffix}", self.name))
     }
 }
 
@@ -174,6 +193,8 @@ fn made() -> Result<PathBuf, Error> {
 const MAX_NAME: usize = 32;
 /// Room for what makes a name another.
 const SUFFIX: usize = 5;
+/// How often a directory that vanishes is made again.
+const ATTEMPTS: u32 = 5;
 /// Sessions of one user on one machine.
 const MAX_SESSIONS: usize = 999;
 /// What stands before names that are none of sessions.
@@ -194,6 +215,8 @@ mod tests {
         drop(first);
         assert_eq!(names_in(dir.path()), ["foot-2"]);
         assert_eq!(Named::claim_in(dir.path(), "foot", true).expect("free again").name(), "foot");
+        drop(second);
+        assert!(!dir.path().exists(), "it goes with the last");
     }
 
     #[test]

@@ -160,9 +160,9 @@ fn the_manual_and_the_completions_know_every_option() {
 }
 
 #[test]
-fn a_link_that_is_cut_ends_both_sides_with_29() {
+fn a_link_that_is_cut_ends_neither_side_and_both_say_so() {
     let (site, stage) = (Site::new(), stage(&Config::default()));
-    let mut host = site.host(&["--silence", "1", "--"], &["sh", "-c", "echo started; exec sleep 1000"]);
+    let mut host = site.host(&["--silence", "1", "--"], &["sh", "-c", "echo started; read word; exit 5"]);
     let ticket = host.first_line();
     let address = ticket.parse::<Ticket>().expect("a ticket").addresses[0];
     let link = Link::start(LinkConfig::default(), address).expect("a link");
@@ -170,8 +170,13 @@ fn a_link_that_is_cut_ends_both_sides_with_29() {
     let mut attach = site.attach(&stage, &["--silence", "1", "--via", &via], &ticket);
     assert_eq!(host.next_line(), "started");
     link.set_down(true);
-    attach.fails(29, "connection lost");
-    host.fails(29, "connection lost");
+    attach.says("note: the connection was lost");
+    host.says("note: the display is away");
+    link.set_down(false);
+    attach.says("note: back again");
+    host.terminate();
+    assert_eq!(host.code(), 143);
+    assert_eq!(attach.code(), 0);
     nothing_left(&site);
 }
 
@@ -250,7 +255,7 @@ fn a_keymap_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_compositor_that_ends_is_named_and_ends_the_session() {
+fn a_compositor_that_ends_is_named_and_the_session_waits() {
     let (site, on_stage) = (Site::new(), stage(&Config::default()));
     let mut session = site.session(&on_stage, &[]);
     let mut client = Client::connect(&session.socket).expect("the session's socket");
@@ -259,7 +264,9 @@ fn a_compositor_that_ends_is_named_and_ends_the_session() {
     on_stage.stage.watch().commit(|commit| commit.attached).expect("shown");
     drop(on_stage);
     session.attach.fails(71, "the compositor ended the connection");
-    assert_eq!(session.host.code(), 0);
+    client.draw(window, &picture(64, 64)).expect("drawn while nobody looks");
+    session.host.terminate();
+    assert_eq!(session.host.code(), 143);
     drop(client);
     nothing_left(&site);
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -38,8 +39,9 @@ pub(crate) struct Session {
 pub(crate) struct Process {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
-    stderr: Option<JoinHandle<String>>,
-    said: String,
+    stderr: Option<JoinHandle<()>>,
+    /// What it has said on stderr, and a word when that is more.
+    said: Arc<(Mutex<String>, Condvar)>,
 }
 
 /// A `wayferry` that only prints.
@@ -92,7 +94,8 @@ impl Site {
     /// The same with one variable of the environment set.
     pub(crate) fn host_with(&self, name: &str, value: &str, options: &[&str], program: &[&str]) -> Process {
         let mut command = wayferry(["host", "--listen", "127.0.0.1:0"]);
-        command.args(options).args(program).env("XDG_RUNTIME_DIR", &self.runtime).env(name, value);
+        command.args(options).args(program).env("XDG_RUNTIME_DIR", &self.runtime);
+        command.env("TMPDIR", &self.runtime).env(name, value);
         Process::start(command)
     }
 
@@ -160,12 +163,19 @@ impl Process {
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut stderr = child.stderr.take().expect("piped");
         // Read all the time, so that the program never waits for somebody to read its messages.
+        let said = Arc::new((Mutex::new(String::new()), Condvar::new()));
+        let theirs = Arc::clone(&said);
         let stderr = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = stderr.read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
+            let (text, more) = &*theirs;
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut piece) {
+                text.lock()
+                    .expect("nobody panics with it")
+                    .push_str(&String::from_utf8_lossy(&piece[..count]));
+                more.notify_all();
+            }
         });
-        Self { child, stdout, stderr: Some(stderr), said: String::new() }
+        Self { child, stdout, stderr: Some(stderr), said }
     }
 
     /// The ticket.
@@ -201,9 +211,19 @@ impl Process {
     /// What it said, once it has ended.
     pub(crate) fn stderr(&mut self) -> String {
         if let Some(reader) = self.stderr.take() {
-            self.said = reader.join().expect("a reader");
+            reader.join().expect("a reader");
         }
-        self.said.clone()
+        self.said.0.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Waits until it says this on stderr.
+    pub(crate) fn says(&self, words: &str) {
+        let (text, more) = &*self.said;
+        let text = text.lock().expect("nobody panics with it");
+        let (text, waited) = more
+            .wait_timeout_while(text, PATIENCE, |text| !text.contains(words))
+            .expect("nobody panics with it");
+        assert!(!waited.timed_out(), "`{words}` is not said: {text}");
     }
 
     /// It must end with this code and say why in two lines.
