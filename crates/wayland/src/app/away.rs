@@ -12,6 +12,7 @@ use crate::policy;
 use crate::tables;
 use crate::wire::Arg;
 
+use super::making::Making;
 use super::object::{Data, Wanted};
 use super::surface::{MAX_FRAMES, Unsent};
 use super::told::Open;
@@ -40,7 +41,9 @@ impl Connection {
 
     fn part(&mut self) -> Result<(), Fault> {
         self.forget_what_was_not_followed();
-        self.making = None;
+        if let Some(Making { id, unsent, .. }) = self.making.take() {
+            self.settle_unsent(id, unsent)?;
+        }
         self.waiting_events.clear();
         // Requests may have waited for the display.
         self.more |= !self.input.is_empty();

@@ -32,7 +32,7 @@ const FRAME_LOOK: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Making {
     pub(super) id: u32,
-    unsent: Unsent,
+    pub(super) unsent: Unsent,
     pub(super) began: Time,
     payer: Payer,
     /// Surfaces whose contents are still to be made, in the order in which the unit names them.

@@ -173,19 +173,31 @@ proptest! {
     }
 }
 
-/// As [`step`], with displays that come and go.
-fn wandering_step() -> impl Strategy<Value = Step> {
-    prop_oneof![20 => step(), 1 => Just(Step::Detach), 1 => Just(Step::Attach)]
+/// With displays that come and go.
+fn wandering(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Step> {
+    prop_oneof![20 => step, 1 => Just(Step::Detach), 1 => Just(Step::Attach)]
 }
 
 proptest! {
     #[test]
     fn no_commit_is_torn_or_lost_when_displays_come_and_go(
-        steps in proptest::collection::vec(wandering_step(), 1..160)
+        steps in proptest::collection::vec(wandering(step()), 1..160)
     ) {
         let stays = |step: &&Step| !matches!(step, Step::Detach | Step::Attach);
         let undisturbed: Vec<Step> = steps.iter().filter(stays).cloned().collect();
         prop_assert_eq!(play(&steps).1, play(&undisturbed).1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Displays go while a commit is being encoded.
+    #[test]
+    fn no_large_commit_is_lost_with_its_display(
+        steps in proptest::collection::vec(wandering(large_step()), 1..80)
+    ) {
+        run(&steps);
     }
 }
 
