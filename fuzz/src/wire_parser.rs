@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use wayferry_proto::wire::{Reader, Writer};
 use wayferry_proto::{
-    Arrival, Capabilities, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK, MAX_CONTROL, MAX_MESSAGE,
-    Session, Side, StreamId, Time, Transmit,
+    Arrival, Capabilities, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK, MAX_CONTROL,
+    MAX_MESSAGE, Session, Side, StreamId, Time, Transmit,
 };
 
 use crate::Input;
@@ -52,6 +52,7 @@ pub fn run(data: &[u8]) {
         peer: config_of_peer(&config, resumable),
         config,
         now: Time::ZERO,
+        resumed: 0,
         heads: HashMap::new(),
     };
     if flags & GREETED != 0 {
@@ -115,6 +116,8 @@ struct Link {
     config: Config,
     peer: Config,
     now: Time,
+    /// How often a display came to go on.
+    resumed: u32,
     /// How far each of the peer's streams was written in order.
     heads: HashMap<StreamId, u64>,
 }
@@ -138,7 +141,13 @@ impl Link {
             self.session = Session::resuming(self.config.clone(), old);
             return self.greet(Session::new(self.peer.clone()));
         }
-        let peer = Session::resuming(self.peer.clone(), suspended(self.peer.clone(), &self.config));
+        // Each attempt of the display has a higher number than the one before.
+        self.resumed += 1;
+        let mut peer = suspended(self.peer.clone(), &self.config);
+        for _ in 0..self.resumed {
+            peer.suspend();
+            peer = Session::resuming(self.peer.clone(), peer);
+        }
         self.greet(peer);
         if self.session.succeed(self.now, old).is_err() {
             assert!(self.session.is_closed(), "a candidate for what was suspended");
@@ -187,8 +196,7 @@ fn suspended(display: Config, app: &Config) -> Session {
             head += length;
         }
     }
-    session.suspend();
-    assert!(session.is_suspended(), "both sides can resume");
+    assert!(session.is_resumable(), "both sides can resume");
     session
 }
 
