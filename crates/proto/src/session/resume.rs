@@ -130,9 +130,10 @@ impl Session {
         self.outgoing.retained()
     }
 
-    /// The link is lost: suspends the session, if it can be resumed.
+    /// The link is lost: suspends the session, if it can be resumed. A peer that refuses this side's certificate will not take it
+    /// the next time either.
     pub(super) fn outlives(&mut self, reason: &CloseReason) -> bool {
-        let outlives = self.is_resumable();
+        let outlives = self.is_resumable() && !matches!(reason, CloseReason::TlsRefused(_));
         if outlives {
             self.park();
             self.events.push_back(Event::Suspended { reason: reason.clone() });
