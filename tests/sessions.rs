@@ -5,7 +5,7 @@ use std::fs;
 use wayferry_stage::LinkConfig;
 
 use crate::programs::{FOOT, direct, pose};
-use crate::rig::{Compositor, Launch, Program, Session, Sshd, Sway, Weston, until};
+use crate::rig::{Compositor, Home, Launch, Network, Program, Session, Sshd, Sway, Weston, until};
 
 #[test]
 fn a_killed_viewer_is_followed_by_another_and_nothing_is_lost() {
@@ -37,7 +37,8 @@ fn what_was_typed_before_and_after_arrives() {
     let mut other = attach_here(&session, &second).start();
     second.window("foot elsewhere", |window| window.app_id == "foot" && window.focused);
     // Who was there before is told so and leaves.
-    assert_eq!(session.attach.ended().code(), Some(28), "{}", session.attach.stderr());
+    assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
+    assert!(session.attach.stderr().contains("another display"), "{}", session.attach.stderr());
     first.empty();
     second.type_text("there");
     second.keys(&["-k", "Return"]);
@@ -72,6 +73,55 @@ fn a_lost_connection_is_found_again_and_every_key_arrives_once() {
     session.home().read_when("heard", |text| text == b"before\nafter\nand again\nend\n");
     let after = sway.window("foot", |window| window.app_id == "foot");
     assert_eq!((before.id, sway.windows().len()), (after.id, 1), "it is the same window");
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
+fn regression_a_program_that_starts_while_the_display_is_away_is_shown() {
+    let sway = Sway::start();
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    until("the host to notice", || session.host.stderr().contains("the display is away").then_some(()));
+    let mut foot = session.launch("foot").args(["-a", "meanwhile", "cat"]).start();
+    until("the display to search", || session.attach.stderr().contains("trying to get back").then_some(()));
+    link.set_down(false);
+    sway.window("what started meanwhile", |window| window.app_id == "meanwhile");
+    foot.must_run();
+    session.must_run();
+}
+
+/// The first ten are for what is made once.
+#[test]
+fn a_hundred_displays_leave_nothing_behind() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").arg("cat").start();
+    sway.window("foot", |_| true);
+    let pid = session.host.pid().as_raw_nonzero();
+    let cost = || {
+        let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).expect("of our own").count();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("of our own");
+        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("memory");
+        let kilobytes: usize = rss.trim().trim_end_matches(" kB").parse().expect("a number");
+        (count("fd"), count("task"), kilobytes)
+    };
+    let mut early = (0, 0, 0);
+    for round in 0..100 {
+        session.attach.kill();
+        sway.empty();
+        session.attach = attach_here(&session, &sway).start();
+        sway.window("foot", |_| true);
+        if round == 10 {
+            early = cost();
+        }
+    }
+    let late = until("descriptors and threads as they were", || {
+        let now = cost();
+        ((now.0, now.1) <= (early.0, early.1)).then_some(now)
+    });
+    assert!(late.2 < early.2 + 8_192, "memory grew from {} kB to {} kB", early.2, late.2);
     foot.must_run();
     session.must_run();
 }
@@ -141,9 +191,40 @@ fn a_session_survives_its_ssh_and_is_shown_again_through_another() {
 }
 
 #[test]
+fn a_lost_ssh_is_replaced_by_another_where_udp_is_blocked() {
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::NoUdp, ""));
+    let binary = sshd.home().wayferry().words()[0].clone();
+    let words = ["foot", "sh", "-c", "'read one; read two; [ $one$two = beforeafter ] && exit 5'"];
+    let launch = sshd.wayferry(sway.home(), &["--remote-bin", &binary], &words);
+    let mut ferry = launch.env("WAYLAND_DISPLAY", sway.display()).start();
+    let before = sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    type_line(&sway, "before");
+    sway.settled();
+    for pid in children(ferry.pid()) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    until("the way back", || ferry.stderr().contains("back again").then_some(()));
+    let after = sway.window("foot", |window| window.app_id == "foot");
+    assert_eq!(before.id, after.id, "it is the same window");
+    type_line(&sway, "after");
+    assert_eq!(ferry.ended().code(), Some(5), "{}", ferry.stderr());
+}
+
+/// Processes that this one has started, or that a helper of the test has put between.
+fn children(parent: rustix::process::Pid) -> Vec<rustix::process::Pid> {
+    let is_child = |pid: &rustix::process::Pid| {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+        let line = format!("PPid:\t{}", parent.as_raw_nonzero());
+        status.lines().any(|other| other == line) && status.starts_with("Name:\tssh\n")
+    };
+    crate::rig::processes().into_iter().filter(is_child).collect()
+}
+
+#[test]
 fn any_command_that_carries_stdio_brings_a_program() {
     let sway = Sway::start();
-    let home = crate::rig::Home::new();
+    let home = Home::new();
     // As `docker exec -i NAME`: a command that runs the words behind it elsewhere.
     let place = home.write("place", "#!/bin/sh\ncd \"$(dirname \"$0\")\" && exec \"$@\"\n");
     let launch = sway.home().wayferry().env("WAYLAND_DISPLAY", sway.display());
@@ -173,10 +254,49 @@ fn type_line(sway: &Sway, text: &str) {
     sway.keys(&["-k", "Return"]);
 }
 
+/// Each line of the page, with a stand-in for the command that runs what is behind its own words here.
+#[test]
+fn docs_cluster_lines_run() {
+    let sway = Sway::start();
+    let page = include_str!("../docs/cluster/sessions.md");
+    let lines: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    wayferry ")).collect();
+    let lines = lines.into_iter().filter(|line| line.starts_with("through "));
+    let mut count = 0;
+    for line in lines {
+        let home = Home::new();
+        let bin = home.file("bin");
+        fs::create_dir_all(&bin).expect("a directory");
+        for (name, own) in [("kubectl", 4), ("docker", 3), ("srun", 0), ("machinectl", 3), ("ssh", 1)] {
+            // Options with `--` before them are the command's own, and so is a first `--`.
+            let script = format!(
+                "#!/bin/sh\nshift {own}\nwhile case $1 in --?*) true;; *) false;; esac; do shift; done\n\
+                 [ \"$1\" = -- ] && shift\nexec \"$@\"\n"
+            );
+            let path = home.write(&format!("bin/{name}"), script);
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+        }
+        let remote = home.wayferry().words()[0].clone();
+        let launch = home.wayferry().env("WAYLAND_DISPLAY", socket(&sway));
+        let launch = launch.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+        let mut ferry = launch.args(["--remote-bin", &remote]).args(line.split(' ')).start();
+        sway.window(line, |window| window.app_id == "foot" && window.focused);
+        sway.settled();
+        type_line(&sway, "exit 9");
+        assert_eq!(ferry.ended().code(), Some(9), "{line}: {}", ferry.stderr());
+        sway.empty();
+        count += 1;
+    }
+    assert_eq!(count, 5, "lines of the page");
+}
+
+fn socket(compositor: &impl Compositor) -> String {
+    let socket = compositor.home().runtime().join(compositor.display());
+    socket.to_str().expect("a path").to_owned()
+}
+
 /// A display for a session of this machine, on a compositor.
 pub(crate) fn attach_here(session: &Session, compositor: &impl Compositor) -> Launch {
-    let socket = compositor.home().runtime().join(compositor.display());
-    manage(session, &["attach"]).env("WAYLAND_DISPLAY", socket.to_str().expect("a path"))
+    manage(session, &["attach"]).env("WAYLAND_DISPLAY", socket(compositor))
 }
 
 fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch {

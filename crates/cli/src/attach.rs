@@ -45,7 +45,7 @@ fn here(own: &OwnFlags, name: Option<&str>) -> Result<u8, Error> {
     let viewer = Viewer::new(own, &signals)?;
     passing::send(&socket, &control::line(&Request::Attach(None)), &[])
         .map_err(|source| Error::System { doing: "speaking to the session", source })?;
-    code(&viewer.meet(socket, Prefer::Socket, no_more, |name| Some(Other::Here(name)))?)
+    code(&viewer.meet(socket, Prefer::Socket, false, no_more, |name| Some(Other::Here(name)))?)
 }
 
 /// A session of another machine.
@@ -57,7 +57,7 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>) -> Result<u8, Error>
     let command = [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote_line(own, &words)];
     let (mut ssh, socket) = start(&command)?;
     let again = |name: String| Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name)));
-    let result = viewer.meet(socket, Prefer::Quic, no_more, again);
+    let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
     finish(&mut ssh, result, &signals)
 }
 
@@ -77,7 +77,7 @@ fn code(outcome: &Outcome) -> Result<u8, Error> {
     match outcome {
         Outcome::Exit(code) => Ok(*code),
         Outcome::HostLeft => {
-            notice("the session let this display go; `wayferry attach` shows it again");
+            notice("the session let this display go, or has ended; `wayferry list` knows");
             Ok(0)
         }
         Outcome::Stopped | Outcome::ConnectionEnded(_) => Ok(0),

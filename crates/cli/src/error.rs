@@ -308,7 +308,7 @@ impl std::error::Error for Error {
 pub(crate) fn report(error: &Error) -> u8 {
     if !error.is_signal() {
         // One write, so that the lines of two processes on one terminal do not mix.
-        eprint!("{}", text(error));
+        let _ = io::Write::write_all(&mut io::stderr(), text(error).as_bytes());
     }
     error.code()
 }

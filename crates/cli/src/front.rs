@@ -120,10 +120,10 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         drop(copy(std::io::stdin(), File::from(stdin)));
     }
     let outputs = match stdio {
-        true => [copy(File::from(stdout), std::io::stdout()), copy(File::from(stderr), std::io::stderr())],
-        false => [copy(File::from(stdout), std::io::stderr()), copy(File::from(stderr), std::io::stderr())],
+        true => [output(stdout, std::io::stdout()), output(stderr, std::io::stderr())],
+        false => [output(stdout, std::io::stderr()), output(stderr, std::io::stderr())],
     };
-    let notes = copy(File::from(notes), std::io::stderr());
+    let notes = output(notes, std::io::stderr());
     let code = wait(&session.owner, session.heard, &relay, &signals)?;
     for over in outputs.iter().chain([&notes]) {
         signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
@@ -225,7 +225,7 @@ fn attend(
 ) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
-        drop(copy(File::from(notes), std::io::stderr()));
+        drop(output(notes, std::io::stderr()));
     }
     drop(ends);
     let mut program: Option<Program> = None;
@@ -291,7 +291,20 @@ impl Relay {
 }
 
 /// Copies on a thread of its own until one end is over; what is returned is readable then.
-fn copy(mut from: impl Read + Send + 'static, mut to: impl Write + Send + 'static) -> UnixStream {
+fn copy(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> UnixStream {
+    pass_on(from, to, false)
+}
+
+/// The same for what a program writes, which is read even when nobody takes it: the program must not wait for that.
+fn output(from: OwnedFd, to: impl Write + Send + 'static) -> UnixStream {
+    pass_on(File::from(from), to, true)
+}
+
+fn pass_on(
+    mut from: impl Read + Send + 'static,
+    mut to: impl Write + Send + 'static,
+    to_the_end: bool,
+) -> UnixStream {
     let (over, running) = match UnixStream::pair() {
         Ok(pair) => pair,
         Err(error) => panic!("no descriptors are left: {error}"),
@@ -299,7 +312,8 @@ fn copy(mut from: impl Read + Send + 'static, mut to: impl Write + Send + 'stati
     let work = move || {
         let mut piece = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut piece) {
-            if to.write_all(&piece[..count]).and_then(|()| to.flush()).is_err() {
+            let taken = to.write_all(&piece[..count]).and_then(|()| to.flush());
+            if taken.is_err() && !to_the_end {
                 break;
             }
         }

@@ -8,11 +8,11 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::OFlags;
 use wayferry_net::{Admitted, Peers};
-use wayferry_proto::{Config, Secret, SessionId, Side};
+use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::control::Told;
@@ -94,7 +94,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     // The terminal of whoever started this may go; its signals are not ours any more. Fails where that is so already.
     let _ = rustix::process::setsid();
     let system = |doing| move |source| Error::System { doing, source };
-    let owner = rustix::io::dup(std::io::stdin()).map_err(|error| system("dup")(error.into()))?;
+    let owner = std::io::stdin().as_fd().try_clone_to_owned().map_err(system("dup"))?;
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
@@ -103,7 +103,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let programs = match &own.display {
         Some(name) => Listener::new(&dir, Some(name))?,
         // XDG_RUNTIME_DIR goes when its user logs out.
-        None => Listener::unlocked(named.beside("wayland"))?,
+        None => Listener::unlocked(named.wayland())?,
     };
     let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
     let identity = quic::identity()?;
@@ -163,6 +163,7 @@ fn bare_desk() -> Snapshot {
 
 fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = session_config(Side::App, own, clock);
+    config.capabilities = config.capabilities.with(Capabilities::RESUME);
     config.session = SessionId(random_bytes());
     config
 }

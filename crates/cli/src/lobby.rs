@@ -107,7 +107,7 @@ impl Lobby {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         // Who takes not even a line is as good as gone; that is seen when it is read.
         if rustix::net::send(&owner.socket, &line, flags) != Ok(line.len()) {
-            self.owner = None;
+            let _ = rustix::net::shutdown(&owner.socket, rustix::net::Shutdown::Both);
         }
     }
 

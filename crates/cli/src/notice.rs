@@ -2,7 +2,7 @@
 //!
 //! Invariant: one write per message, so that the lines of two processes on one terminal do not mix.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use crate::error::Error;
 use crate::sanitize::sanitize;
@@ -21,5 +21,6 @@ pub(crate) fn trouble(error: &Error) {
 fn line(text: &str) {
     // ssh may have put the terminal into raw mode, where a line feed alone does not return to the first column.
     let end = if std::io::stderr().is_terminal() { "\r\n" } else { "\n" };
-    eprint!("{text}{end}");
+    // Nobody may be listening any more, or be slow: that is no trouble of this process.
+    let _ = std::io::stderr().write_all(format!("{text}{end}").as_bytes());
 }

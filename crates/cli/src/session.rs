@@ -16,7 +16,6 @@ pub(crate) fn session_config(side: Side, own: &OwnFlags, clock: &Clock) -> Confi
     config.start = clock.now();
     config.clock_origin = clock.origin();
     config.capabilities = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
-    config.capabilities = config.capabilities.with(Capabilities::RESUME);
     config.compression = match own.compress.unwrap_or_default() {
         Compress::None => vec![Compression::None],
         Compress::Lz4 => vec![Compression::Lz4, Compression::None],

@@ -2,7 +2,7 @@
 //!
 //! The directory is beside the other temporary ones, not in XDG_RUNTIME_DIR, which goes when its user logs out; a session
 //! does not. It has mode 0700, so nobody but its user can speak to a session. What a session that was killed left behind is
-//! removed by whoever meets it. It knows nothing of what is said on the sockets. Invariant: a name has one living owner.
+//! removed by the next of its name. It knows nothing of what is said on the sockets. Invariant: a name has one living owner.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -23,8 +24,43 @@ use crate::run::socket::{Listener, RuntimeDir};
 pub(crate) struct Named {
     name: String,
     listener: Listener,
-    // After the socket in it.
+    _lock: Lock,
+    // After what is in it.
     directory: Directory,
+}
+
+/// The right to a name, for as long as this process lives; goes with it even if that is killed.
+#[derive(Debug)]
+struct Lock {
+    _file: OwnedFd,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes it; `None` if somebody has it.
+    fn take(path: PathBuf) -> io::Result<Option<Self>> {
+        loop {
+            let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) => return Ok(None),
+                result => result?,
+            }
+            // The one before may have taken the file away between the two calls: then this is a lock of nothing.
+            let ours = rustix::fs::fstat(&file)?;
+            if rustix::fs::stat(&path)
+                .is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
+            {
+                return Ok(Some(Self { _file: file, path }));
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// The directory of all sessions; goes with the last.
@@ -58,12 +94,12 @@ impl Named {
         let most = if exactly { 1 } else { MAX_SESSIONS };
         for number in 1..=most {
             let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
-            if call_in(directory, &name).is_ok() {
-                continue;
-            }
             let failed = |source| Error::File { path: directory.join(&name), source };
+            let Some(lock) = Lock::take(beside(directory, &name, "lock")).map_err(failed)? else { continue };
+            // What a session left that was killed: nobody uses it any more.
+            let _ = fs::remove_file(beside(directory, &name, WAYLAND));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
-            return Ok(Self { name, listener, directory: Directory(directory.to_owned()) });
+            return Ok(Self { name, listener, _lock: lock, directory: Directory(directory.to_owned()) });
         }
         Err(Error::SessionName(format!("the session `{name}` runs already")))
     }
@@ -78,9 +114,9 @@ impl Named {
         &self.listener
     }
 
-    /// The next to it, for sockets that live as long as the session.
-    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
-        self.directory.0.join(format!("{HIDDEN}{}.{suffix}", self.name))
+    /// Where its programs connect.
+    pub(crate) fn wayland(&self) -> PathBuf {
+        beside(&self.directory.0, &self.name, WAYLAND)
     }
 }
 
@@ -122,20 +158,18 @@ pub(crate) fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
     }
 }
 
-/// Connects without waiting for a session that is stopped; removes what a dead one left.
+/// A file of a session beside its control socket.
+fn beside(directory: &Path, name: &str, suffix: &str) -> PathBuf {
+    directory.join(format!(".{name}.{suffix}"))
+}
+
+/// Connects without waiting for a session that is stopped.
 fn call_in(directory: &Path, name: &str) -> Result<OwnedFd, Errno> {
     let path = directory.join(name);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    match rustix::net::connect(&socket, &SocketAddrUnix::new(&path)?) {
-        Ok(()) => Ok(socket),
-        Err(error) => {
-            if error == Errno::CONNREFUSED {
-                let _ = fs::remove_file(path);
-            }
-            Err(error)
-        }
-    }
+    rustix::net::connect(&socket, &SocketAddrUnix::new(&path)?)?;
+    Ok(socket)
 }
 
 /// What a session is called whose user does not say: as its program.
@@ -197,8 +231,8 @@ const SUFFIX: usize = 5;
 const ATTEMPTS: u32 = 5;
 /// Sessions of one user on one machine.
 const MAX_SESSIONS: usize = 999;
-/// What stands before names that are none of sessions.
-const HIDDEN: char = '.';
+/// What the socket of a session's programs is called, beside its own.
+const WAYLAND: &str = "wayland";
 
 #[cfg(test)]
 mod tests {
@@ -220,12 +254,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_session_left_is_removed() {
+    fn what_a_killed_session_left_is_no_session_and_its_name_is_free() {
         let dir = RuntimeDir::private().expect("a directory");
-        drop(std::os::unix::net::UnixListener::bind(dir.path().join("dead")).expect("a stale socket"));
+        for name in ["dead", ".dead", ".dead.wayland"] {
+            drop(std::os::unix::net::UnixListener::bind(dir.path().join(name)).expect("a stale socket"));
+        }
+        fs::write(dir.path().join(".dead.lock"), "").expect("a file that nobody has locked");
         fs::write(dir.path().join("file"), "").expect("a file");
         assert!(names_in(dir.path()).is_empty());
-        assert!(!dir.path().join("dead").exists() && dir.path().join("file").exists());
+        let named = Named::claim_in(dir.path(), "dead", true).expect("free");
+        assert!(Listener::unlocked(named.wayland()).is_ok());
+        assert_eq!(names_in(dir.path()), ["dead"]);
+        drop(named);
+        let left: Vec<_> = fs::read_dir(dir.path()).expect("it is there").flatten().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
 
     #[test]

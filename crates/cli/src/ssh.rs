@@ -32,6 +32,9 @@ pub(crate) use quote::quote;
 pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let args = SshArgs::parse(words)?;
     let signals = Signals::new()?;
+    if own.detached && args.command.is_empty() {
+        return Err(Error::Usage("`--detached` needs a command: nobody is there to use a shell".into()));
+    }
     if own.detached {
         return detached(own, &args, &signals);
     }
@@ -45,7 +48,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
         Met::Socket(socket) => {
             let again =
                 |name: String| Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name)));
-            let outcome = viewer.meet(socket, Prefer::Quic, |port| addresses(own, &args, port), again);
+            let outcome = viewer.meet(socket, Prefer::Quic, false, |port| addresses(own, &args, port), again);
             finish(&mut ssh, outcome, &signals)
         }
         Met::SshEnded(status) => before_meeting(own, &args, status),
@@ -78,7 +81,7 @@ fn finish(ssh: &mut Program, outcome: Result<Outcome, Error>, signals: &Signals)
             _ => Ok(code),
         },
         Ok(Outcome::HostLeft) => {
-            notice("the session let this display go; `wayferry attach` shows it again");
+            notice("the session let this display go, or has ended; `wayferry list` knows");
             Ok(0)
         }
         Ok(Outcome::Stopped) => Ok(0),

@@ -41,7 +41,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
         ]);
         Some(Other::Command(words))
     };
-    let result = viewer.meet(socket, Prefer::Quic, no_more, again);
+    let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
     finish(&mut child, result, &signals)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn finish(
     match result {
         Ok(Outcome::Exit(code)) => Ok(code),
         Ok(Outcome::HostLeft) => {
-            notice("the session let this display go; `wayferry attach` shows it again");
+            notice("the session let this display go, or has ended; `wayferry list` knows");
             Ok(0)
         }
         Ok(Outcome::Stopped | Outcome::ConnectionEnded(_)) => Ok(0),

@@ -59,7 +59,8 @@ impl<'a> Viewer<'a> {
     }
 
     /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port may be
-    /// reached besides those that it names; `other` is a way back to the session of that name, should it be lost.
+    /// reached besides those that it names; `other` is a way back to the session of that name, should it be lost. Where a command
+    /// leads there, `login` says so: it may take as long as it likes, for a password or a place in a queue.
     ///
     /// # Errors
     /// The two do not meet, or whatever ends the session.
@@ -67,10 +68,11 @@ impl<'a> Viewer<'a> {
         self,
         socket: OwnedFd,
         prefer: Prefer,
+        login: bool,
         more: impl FnOnce(u16) -> Vec<SocketAddr>,
         other: impl FnOnce(String) -> Option<Other>,
     ) -> Result<Outcome, Error> {
-        let deadline = self.clock.now() + MEET_PATIENCE;
+        let deadline = self.clock.now() + if login { LOGIN_PATIENCE } else { MEET_PATIENCE };
         say(&socket, &Line::Greeting(self.identity.fingerprint().to_string()))?;
         let heard = hear_past(&socket, &self.clock, deadline, Some(self.signals))?;
         let Line::Ticket { ticket, name } = heard else {
@@ -164,5 +166,7 @@ impl<'a> Viewer<'a> {
 const QUIC_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the other side may take for its line, once it is there.
 const MEET_PATIENCE: Duration = Duration::from_secs(20);
+/// How long a command may take to get there; its end, or a signal, comes first.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(30 * 86_400);
 /// Addresses to race: the host's own and those of its name.
 const MAX_ADDRESSES: usize = 16;

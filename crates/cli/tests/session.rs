@@ -160,6 +160,29 @@ fn the_manual_and_the_completions_know_every_option() {
 }
 
 #[test]
+fn regression_words_that_nobody_reads_end_nothing() {
+    let (read, write) = std::io::pipe().expect("a pipe");
+    drop(read);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wayferry"));
+    let status = command.args(["attach", "wf1:AAAA"]).stderr(write).status().expect("wayferry");
+    assert_eq!(status.code(), Some(65), "the error keeps its code");
+}
+
+#[test]
+fn regression_a_session_that_nobody_came_for_ends_with_its_front() {
+    let site = Site::new();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wayferry"));
+    command.args(["host", "--stdio", "--", "sleep", "1000"]).stdin(std::process::Stdio::null());
+    command.env("TMPDIR", site.path()).env("XDG_RUNTIME_DIR", site.path());
+    assert!(command.status().expect("wayferry").success());
+    let start = std::time::Instant::now();
+    while std::fs::read_dir(site.path()).expect("the directory").next().is_some() {
+        assert!(start.elapsed() < Duration::from_secs(30), "the session does not end");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_link_that_is_cut_ends_neither_side_and_both_say_so() {
     let (site, stage) = (Site::new(), stage(&Config::default()));
     let mut host = site.host(&["--silence", "1", "--"], &["sh", "-c", "echo started; read word; exit 5"]);

@@ -356,7 +356,13 @@ impl<'a> AppSide<'a> {
     fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
         match event {
             Event::Ready { .. } => {}
-            Event::Control(Control::Snapshot(bytes)) => self.on_snapshot(now, &bytes)?,
+            Event::Control(Control::Snapshot(bytes)) => match self.on_snapshot(now, &bytes) {
+                Err(error @ Error::PeerViolation(_)) if self.survives() => {
+                    self.link.transmit(now);
+                    self.on_display_left(now, Err(error));
+                }
+                result => result?,
+            },
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 notice(&format!("the display ended a program's connection: {text}"));
             }
@@ -547,7 +553,7 @@ impl<'a> AppSide<'a> {
             core.on_blob(now, hash, blob);
         }
         let channel = self.link.session.open(Header::Wayland { connection: id });
-        if !self.link.is_up() {
+        if !self.link.is_up() && !self.link.session.is_suspended() {
             core.detach(now);
         }
         let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();

@@ -360,6 +360,10 @@ impl<'a> DisplaySide<'a> {
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
             Event::Resumed => notice("back again"),
             Event::Declined => self.begin_anew(),
+            Event::Closed { reason: CloseReason::Gone, .. } if self.link.session.peer().is_some() => {
+                notice("another display shows the session now");
+                return Ok(Some(Outcome::Stopped));
+            }
             Event::Closed { reason, by } => {
                 return match closed(reason, by)? {
                     CleanEnd::Us => Ok(Some(Outcome::Stopped)),

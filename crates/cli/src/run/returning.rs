@@ -7,7 +7,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use wayferry_net::quic::Attempt;
+use wayferry_net::quic::{Attempt, ConnectError};
 use wayferry_proto::{Config, Session, Side, Time, Transmit};
 
 use super::link::Link;
@@ -87,14 +87,16 @@ impl Return {
             Some(Err(error)) => {
                 search.attempt = None;
                 search.next = now + search.pause(now);
-                link.session.suspend();
-                if error.is_verdict() {
-                    // Somebody else is there: the session is not.
-                    self.ways.quic = None;
-                    if search.detour.is_none() {
-                        return Err(connect_error(&[], Duration::ZERO, error));
-                    }
+                if matches!(error, ConnectError::Rejected { .. }) && search.detour.is_none() {
+                    return Err(connect_error(&[], Duration::ZERO, error));
                 }
+                if error.is_verdict() {
+                    // Somebody else is there: in another network the same address may be another host's.
+                    search.next = now + SELDOM;
+                }
+                // Its event comes before anything else happens to the session.
+                link.session.suspend();
+                return Ok(());
             }
         }
         if let Some(result) = search.detour.as_ref().and_then(Detour::result) {
@@ -129,8 +131,7 @@ impl Return {
     /// The session as it begins on a new carrier.
     fn resume(&self, now: Time, link: &mut Link) {
         let config = Config { start: now, ..self.config.clone() };
-        let mut old = std::mem::replace(&mut link.session, Link::nobody(Side::Display).session);
-        old.suspend();
+        let old = std::mem::replace(&mut link.session, Link::nobody(Side::Display).session);
         link.session = Session::resuming(config, old);
     }
 }

@@ -68,7 +68,7 @@ impl Connection {
         roots.into_iter().try_for_each(|id| self.release_cached(id))?;
         self.part_objects()?;
         self.focus.clear();
-        (self.late, self.read) = (Default::default(), None);
+        (self.late, self.read_age) = Default::default();
         (self.sent, self.consumed, self.debt, self.small_debt) = (0, 0, 0, 0);
         (self.broke, self.next_pipe) = (false, 2);
         Ok(())

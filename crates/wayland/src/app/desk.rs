@@ -41,7 +41,8 @@ impl Connection {
 
     /// Tells the program what differs from what it knows.
     pub(super) fn update_desk(&mut self, known: &Known) -> Result<(), Fault> {
-        for interface in ["wl_output", "zxdg_output_v1"] {
+        // The `done` of the former ends what the latter tells.
+        for interface in ["zxdg_output_v1", "wl_output"] {
             for id in self.objects.living(interface) {
                 let Some(name) = self.output_name(id) else { continue };
                 if known.outputs.get(&name).is_some_and(|old| *old == self.output_in(name)) {

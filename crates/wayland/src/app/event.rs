@@ -84,7 +84,7 @@ impl Connection {
                 Ok(())
             }
             ToApp::Read { time_ns } => {
-                self.read = Some(time_ns);
+                self.read_age = self.age_of(time_ns);
                 Ok(())
             }
             ToApp::Refresh { surface } => self.refresh(surface),
@@ -132,7 +132,7 @@ impl Connection {
             return self.dispose(desc, event);
         }
         let name = (interface.name, desc.name);
-        let age = self.event_age();
+        let age = self.read_age;
         if !self.late.passes(id, name, &event.args, age) || !self.before_event(id, interface, desc, &event) {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Connection {
                 self.on_configure(id, serial)?;
             }
             (
-                ("wl_keyboard", "enter" | "key") | ("wl_pointer", "button") | ("wl_touch", "down"),
+                ("wl_keyboard", "key") | ("wl_pointer", "button") | ("wl_touch", "down"),
                 Some(WireArg::Uint(serial)),
             ) => self.select_again(serial),
             _ => {}
@@ -157,11 +157,10 @@ impl Connection {
         Ok(())
     }
 
-    /// How long ago the display side read the events that come now, as far as it says.
-    fn event_age(&self) -> Duration {
+    /// How long ago a time of the display side's clock was.
+    fn age_of(&self, time_ns: u64) -> Duration {
         let now = (self.config.clock_start + self.now.since_start()).0;
-        let read = self.read.map(|time_ns| self.desk.clock.ours_from_nanos(time_ns));
-        Duration::from_nanos(read.map_or(0, |read| now.saturating_sub(read)))
+        Duration::from_nanos(now.saturating_sub(self.desk.clock.ours_from_nanos(time_ns)))
     }
 
     /// Whether an event names an object that is not here, where no null may stand: libraries end a program over it.

@@ -198,6 +198,8 @@ impl Connection {
                     Data::TextInput { commits, before } => (commits, before),
                     _ => (0, 0),
                 };
+                // No display counts one that does not cross.
+                let before = before.wrapping_add(u32::from(!crossed));
                 object.data = Data::TextInput { commits: commits.wrapping_add(1), before };
             }
             ("xdg_activation_token_v1", "commit") if crossed => object.data = Data::Token,

@@ -64,6 +64,7 @@ pub use keep::Kept;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 use wayferry_pixels::{Compression, Encoder};
 use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
@@ -168,8 +169,8 @@ pub struct Connection {
     offers: Vec<Offer>,
     keyboards: HashMap<u32, Keyboard>,
     late: late::Late,
-    /// When the display side read the events that come now, by its clock, where it says so.
-    read: Option<u64>,
+    /// How long ago the display side had read the events that come now, when it last said so.
+    read_age: Duration,
     focus: focus::Focus,
     encoder: Encoder,
     /// Who makes the frames of films.
@@ -237,7 +238,7 @@ impl Connection {
             offers,
             keyboards: HashMap::new(),
             late: late::Late::default(),
-            read: None,
+            read_age: Duration::ZERO,
             focus: focus::Focus::default(),
             actions: VecDeque::new(),
             blobs: blob::Kept::default(),

@@ -33,7 +33,12 @@ impl Connection {
                 _ => {
                     self.set_stage(id, Stage::Over);
                     // Of a layer whose shell this display lacks.
-                    window.map_or(Ok(()), |window| self.emit(window, "closed", Vec::new()))?;
+                    let layer = window.filter(|window| {
+                        self.objects
+                            .of(*window)
+                            .is_some_and(|object| object.interface.name == "zwlr_layer_surface_v1")
+                    });
+                    layer.map_or(Ok(()), |layer| self.emit(layer, "closed", Vec::new()))?;
                 }
             }
         }
@@ -94,12 +99,17 @@ impl Connection {
 
     /// A popup's surface is a surface like others once the popup is destroyed.
     pub(super) fn revive(&mut self, id: u32) -> Result<(), Fault> {
-        let over = self.surfaces.get(&id).is_some_and(|surface| surface.stage == Stage::Over);
-        if !over {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        if !matches!(surface.stage, Stage::Over | Stage::Awaited | Stage::Decided) {
             return Ok(());
         }
+        // What waited for a window that was never shown at this display.
+        let waits = if surface.stage == Stage::Over { None } else { surface.unsent.take() };
         self.set_stage(id, Stage::Shown);
-        if self.attached { self.idle(&self.roles(), id) } else { Ok(()) }
+        if self.attached {
+            self.idle(&self.roles(), id)?;
+        }
+        waits.map_or(Ok(()), |unsent| self.join(id, unsent))
     }
 
     /// Children bring their content with the parent's next commit if they are synchronised, else by themselves.

@@ -25,7 +25,7 @@ impl AppSide<'_> {
                 Call::Display(link) => self.take_display(now, *link),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
-                    let word = if self.link.is_up() {
+                    let word = if self.link.is_up() || self.link.session.is_suspended() {
                         self.dismiss_display(now, CloseReason::Done);
                         Answer::Done
                     } else {
@@ -156,13 +156,15 @@ impl AppSide<'_> {
         }
         // Of a shell that hung up with its terminal, the programs are left; of a session without any, nothing.
         let bare = self.program.is_none() && self.start.is_none() && self.lobby.is_some();
-        let left = self.orphaned && bare && self.connections.is_empty() && self.early.is_empty();
-        left.then_some(0)
+        let left = bare && self.connections.is_empty() && self.early.is_empty();
+        // Whoever wanted it left before any display came.
+        let unwanted = self.desk.is_none() && self.program.is_none() && self.lobby.is_some();
+        (self.orphaned && (left || unwanted)).then_some(0)
     }
 
     /// When [`Self::is_over`] may say so.
     pub(super) fn over_at(&self) -> Option<Time> {
-        let waits = !self.link.is_up() && self.desk.is_some();
+        let waits = !self.link.is_up() && self.desk.is_some() && matches!(self.phase, Phase::Running);
         self.config.linger.filter(|_| waits).map(|linger| self.state_since + linger)
     }
 

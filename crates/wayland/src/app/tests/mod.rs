@@ -504,6 +504,31 @@ fn held_keys_are_released_after_silence() {
     assert!(rig.events().is_empty(), "the real release is swallowed");
 }
 
+/// The last word about the age of events must not make later ones older and older.
+#[test]
+fn regression_presses_long_after_a_silence_reach_the_program() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let wire = rig.connection.wire(keyboard).unwrap();
+    rig.events();
+    let key = |rig: &mut Rig, code: u32, state: u32| {
+        let args = [7, 0, code, state].map(WireArg::Uint).to_vec();
+        rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args }));
+        !rig.events().is_empty()
+    };
+    rig.now += Duration::from_secs(60);
+    let now_ns = u64::try_from(rig.now.since_start().as_nanos()).unwrap();
+    rig.tell(&ToApp::Read { time_ns: now_ns - 3_000_000_000 });
+    assert!(!key(&mut rig, 30, 1), "pressed three seconds ago");
+    rig.tell(&ToApp::Read { time_ns: now_ns });
+    assert!(!key(&mut rig, 30, 0), "the end of what was dropped");
+    rig.now += Duration::from_secs(600);
+    assert!(key(&mut rig, 31, 1), "ten minutes later");
+    assert!(key(&mut rig, 31, 0));
+}
+
 #[test]
 fn a_pipe_for_a_dead_object_sees_the_end_at_once() {
     let mut rig = Rig::new();

@@ -497,7 +497,9 @@ fn the_clipboard_is_offered_again_with_the_first_serial() {
     assert!(!story.iter().any(|words| words.contains("set_selection")));
     rig.sent.clear();
     let wire = WireArg::Object(rig.connection.wire(surface).unwrap());
-    rig.event(keyboard, "enter", vec![WireArg::Uint(5), wire, WireArg::Array(vec![])]);
+    rig.event(keyboard, "enter", vec![WireArg::Uint(4), wire, WireArg::Array(vec![])]);
+    assert!(rig.sent.is_empty(), "a window that appears takes nobody's clipboard");
+    rig.event(keyboard, "key", [5, 100, 29, 1].map(WireArg::Uint).to_vec());
     let [ToDisplay::Request(request)] = &rig.sent[..] else { panic!("{:?}", rig.story()) };
     assert_eq!(request.args[1], WireArg::Uint(5));
     rig.event(keyboard, "key", [6, 100, 30, 1].map(WireArg::Uint).to_vec());
