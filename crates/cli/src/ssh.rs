@@ -73,13 +73,14 @@ fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Err
     }
 }
 
-/// What the end of the session means; ssh passes on the program's status, if it lives to see it.
+/// What the end of the session means.
 fn finish(ssh: &mut Program, outcome: Result<Outcome, Error>, signals: &Signals) -> Result<u8, Error> {
     match outcome {
-        Ok(Outcome::Exit(code)) => match ended_soon(ssh, signals)? {
-            Some(status) if status != 255 => Ok(status),
-            _ => Ok(code),
-        },
+        Ok(Outcome::Exit(code)) => {
+            // What the program has written last may still be on its way through ssh.
+            ended_soon(ssh, signals)?;
+            Ok(code)
+        }
         Ok(Outcome::HostLeft) => {
             notice("the session let this display go, or has ended; `wayferry list` knows");
             Ok(0)
