@@ -10,6 +10,7 @@ mod info;
 mod input;
 mod programs;
 mod rig;
+mod roaming;
 mod rough_link;
 mod session;
 mod sessions;

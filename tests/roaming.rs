@@ -1,0 +1,105 @@
+//! A display that is carried about: its link is cut and its address changes while somebody types and a film plays.
+//!
+//! The two sides are in network namespaces of their own with a pair of virtual links between them, which needs root.
+
+use std::fs;
+
+use crate::programs::{keeps_changing, mpv};
+use crate::rig::{Compositor, Home, Launch, Program, Sway, until};
+
+#[test]
+fn a_cut_and_another_address_are_not_noticed_by_who_types_and_watches() {
+    let (sway, home) = (Sway::start(), Home::new());
+    let lan = Lan::start(&home);
+    // Before the programs: its clip is made once.
+    let film = mpv(&home).arg("--loop").words().join(" ");
+    let script = format!("{film} & exec foot -a foot sh -c 'head -n 4 > heard; exit 5'");
+    let listen = format!("{FAR}:4433");
+    let host = home.wayferry().args(["host", "--listen", &listen, "--", "sh", "-c", &script]);
+    let mut host = lan.far(host).start();
+    let ticket = host.first_line();
+    let attach = home.wayferry().env("WAYLAND_DISPLAY", socket(&sway)).args(["attach", &ticket]);
+    let mut attach = lan.near(attach).start();
+    sway.window("the film", |window| window.app_id == "mpv");
+    let before = sway.window("foot", |window| window.app_id == "foot");
+    sway.message(&["[app_id=foot]", "focus"]);
+    sway.window("foot with the focus", |window| window.app_id == "foot" && window.focused);
+    type_line(&sway, "one");
+    lan.ip("link set near down");
+    lan.ip("link set near up");
+    keeps_changing(&sway);
+    type_line(&sway, "two");
+    for (from, to, word) in [("10.9.0.2", "10.9.0.3", "three"), ("10.9.0.3", "10.9.0.2", "four")] {
+        lan.ip(&format!("address delete {from}/24 dev near"));
+        lan.ip(&format!("address add {to}/24 dev near"));
+        keeps_changing(&sway);
+        let now = sway.window("foot", |window| window.app_id == "foot");
+        assert_eq!(before.id, now.id, "it is the same window");
+        type_line(&sway, word);
+    }
+    home.read_when("heard", |text| text == b"one\ntwo\nthree\nfour\n");
+    assert_eq!(attach.ended().code(), Some(5), "{}", attach.stderr());
+    assert_eq!(host.ended().code(), Some(5), "{}", host.stderr());
+}
+
+fn type_line(sway: &Sway, text: &str) {
+    sway.type_text(text);
+    sway.keys(&["-k", "Return"]);
+}
+
+fn socket(sway: &Sway) -> String {
+    sway.home().runtime().join(sway.display()).to_str().expect("a path").to_owned()
+}
+
+/// Two namespaces and the link between them; gone with the processes that hold them.
+struct Lan {
+    near: Program,
+    far: Program,
+}
+
+/// The address of the side that does not move.
+const FAR: &str = "10.9.0.1";
+
+impl Lan {
+    fn start(home: &Home) -> Self {
+        let hold = || {
+            home.launch("tail").privileged().args(["-f", "/dev/null"]).under(&["unshare", "--net"]).start()
+        };
+        let lan = Self { near: hold(), far: hold() };
+        let own = fs::read_link("/proc/self/ns/net").expect("a namespace");
+        for side in [&lan.near, &lan.far] {
+            let path = format!("/proc/{}/ns/net", side.pid().as_raw_nonzero());
+            until("a namespace", || fs::read_link(&path).ok().filter(|other| *other != own).map(drop));
+        }
+        lan.ip(&format!("link add near type veth peer name far netns {}", lan.far.pid().as_raw_nonzero()));
+        lan.ip("address add 10.9.0.2/24 dev near");
+        lan.ip("link set near up");
+        run(lan.far(home.launch("ip").args(["address", "add", "10.9.0.1/24", "dev", "far"])));
+        run(lan.far(home.launch("ip").args(["link", "set", "far", "up"])));
+        lan
+    }
+
+    fn near(&self, launch: Launch) -> Launch {
+        enter(&self.near, launch)
+    }
+
+    fn far(&self, launch: Launch) -> Launch {
+        enter(&self.far, launch)
+    }
+
+    /// `ip` on the near side.
+    fn ip(&self, words: &str) {
+        let path = format!("--net=/proc/{}/ns/net", self.near.pid().as_raw_nonzero());
+        let status =
+            std::process::Command::new("nsenter").arg(path).arg("ip").args(words.split(' ')).status();
+        assert!(status.expect("`nsenter` of util-linux").success(), "ip {words}");
+    }
+}
+
+fn enter(side: &Program, launch: Launch) -> Launch {
+    launch.privileged().under(&["nsenter", &format!("--net=/proc/{}/ns/net", side.pid().as_raw_nonzero())])
+}
+
+fn run(launch: Launch) {
+    launch.run();
+}
