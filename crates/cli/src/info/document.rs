@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, Time};
-use wayferry_wayland::app::Fidelity;
+use wayferry_wayland::app::{Fidelity, Kept};
 
 use crate::run::link::Link;
 use crate::run::offer::role;
@@ -32,6 +32,8 @@ pub(crate) struct Figures {
     /// Of the app side; the display side does not know.
     surfaces: Option<Surfaces>,
     place: Option<Place>,
+    /// Of the app side: what is kept for other displays, and bytes that this one is owed.
+    kept: Option<(Kept, usize)>,
 }
 
 /// What a session is called, and whether somebody looks at it.
@@ -80,6 +82,7 @@ impl Figures {
             saved: link.saved().waiting(),
             surfaces: None,
             place: None,
+            kept: None,
         }
     }
 
@@ -87,6 +90,12 @@ impl Figures {
     #[must_use]
     pub(crate) fn with_place(self, name: Option<&str>, state: State, since: Duration) -> Self {
         Self { place: Some(Place { name: name.map(str::to_owned), state, since }), ..self }
+    }
+
+    /// With what is kept for other displays, and bytes that the one that is here, or away, may not have.
+    #[must_use]
+    pub(crate) fn with_kept(self, kept: Kept, owed: usize) -> Self {
+        Self { kept: Some((kept, owed)), ..self }
     }
 
     /// With the surfaces of all programs.
@@ -114,6 +123,9 @@ impl Figures {
             "name": self.place.as_ref().and_then(|place| place.name.as_deref()),
             "state": self.place.as_ref().map(|place| place.state.name()),
             "state_seconds": self.place.as_ref().map(|place| place.since.as_secs()),
+            "kept_pixel_bytes": self.kept.as_ref().map(|(kept, _)| kept.pixels),
+            "kept_state_bytes": self.kept.as_ref().map(|(kept, _)| kept.state),
+            "owed_bytes": self.kept.as_ref().map(|(_, owed)| owed),
             "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
             "peer_software": self.peer,
             "carrier": if packets { "quic" } else { "byte-stream" },
@@ -227,6 +239,7 @@ pub(super) mod tests {
             repair,
             saved: Duration::from_millis(309),
             place: None,
+            kept: None,
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -251,8 +264,14 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_known_is_told() {
-        let document =
-            sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900)).document();
+        let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
+        let mut document = document.with_kept(Kept { pixels: 1_228_800, state: 507 }, 32).document();
+        // One literal of the macro takes no more fields.
+        let object = document.as_object_mut().expect("an object");
+        for (name, value) in [("kept_pixel_bytes", 1_228_800), ("kept_state_bytes", 507), ("owed_bytes", 32)]
+        {
+            assert_eq!(object.remove(name), Some(json!(value)), "{name}");
+        }
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
             "name": "foot", "state": "attached", "state_seconds": 7,
@@ -288,6 +307,9 @@ pub(super) mod tests {
             "name",
             "state",
             "state_seconds",
+            "kept_pixel_bytes",
+            "kept_state_bytes",
+            "owed_bytes",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

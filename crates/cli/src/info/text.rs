@@ -11,7 +11,7 @@ use crate::sanitize::sanitize;
 pub(crate) fn paragraph(document: &Value) -> String {
     let of = Document(document);
     format!(
-        "{} side, process {}, session {}, {} over {}\n\
+        "{} side, process {}, session {}{}, {} over {}\n\
          \x20 link     round trip {} ({} without a queue, {} in it now), rate {}, window {}\n\
          \x20 traffic  {} sent, {} received, programs: {}\n\
          \x20 loss     {} of {} packets sent ({}), {} in a row\n\
@@ -21,6 +21,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
         of.text("role"),
         of.count("pid"),
         of.text("session"),
+        of.called(),
         of.peer(),
         of.text("carrier"),
         of.time("rtt_ms"),
@@ -55,6 +56,15 @@ struct Document<'a>(&'a Value);
 impl Document<'_> {
     fn text(&self, field: &str) -> String {
         self.0[field].as_str().map_or_else(unknown, sanitize)
+    }
+
+    /// Name and state of a session, where this side knows them.
+    fn called(&self) -> String {
+        let text = |field: &str| self.0[field].as_str().map(sanitize);
+        match (text("name"), text("state")) {
+            (Some(name), Some(state)) => format!(" (`{name}`, {state})"),
+            _ => String::new(),
+        }
     }
 
     fn peer(&self) -> String {

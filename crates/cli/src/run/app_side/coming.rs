@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 
 use serde_json::Value;
 use wayferry_proto::{CloseReason, ConnectionId, Header, Side, Time};
+use wayferry_wayland::app::Kept;
 use wayferry_wayland::blob::Sent;
 
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
@@ -179,6 +180,11 @@ impl AppSide<'_> {
         let programs = &self.connections;
         let surfaces =
             programs.iter().flat_map(|(id, served)| served.core.fidelity().map(|surface| (*id, surface)));
+        let kept = programs.values().map(|served| served.core.kept());
+        let kept = kept.fold(Kept::default(), |sum, one| Kept {
+            pixels: sum.pixels + one.pixels,
+            state: sum.state + one.state,
+        });
         let state = match self.link.is_up() {
             true => State::Attached,
             false if self.link.session.is_suspended() => State::Away,
@@ -186,6 +192,7 @@ impl AppSide<'_> {
         };
         Figures::new(Side::App, &self.link, programs.len(), now)
             .with_place(self.lobby.as_ref().map(Lobby::name), state, now.since(self.state_since))
+            .with_kept(kept, self.link.session.retained())
             .with_surfaces(surfaces)
             .document()
     }
