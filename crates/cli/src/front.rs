@@ -60,7 +60,7 @@ pub(crate) fn on_stdio(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
 pub(crate) fn meet(session: Option<&str>) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let relay = Relay::start(stdio()?, session)?;
-    signals.wait_readable(&[relay.over.as_fd()], None)?;
+    signals.wait_readable(&[relay.over.as_fd(), relay.closed.as_fd()], None)?;
     Ok(0)
 }
 
@@ -117,13 +117,13 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
     };
     if stdio {
         // Whoever waits in `read` there ends with the process.
-        drop(copy(std::io::stdin(), File::from(stdin)));
+        drop(copy(std::io::stdin(), File::from(stdin))?);
     }
     let outputs = match stdio {
-        true => [output(stdout, std::io::stdout()), output(stderr, std::io::stderr())],
-        false => [output(stdout, std::io::stderr()), output(stderr, std::io::stderr())],
+        true => [output(stdout, std::io::stdout())?, output(stderr, std::io::stderr())?],
+        false => [output(stdout, std::io::stderr())?, output(stderr, std::io::stderr())?],
     };
-    let notes = output(notes, std::io::stderr());
+    let notes = output(notes, std::io::stderr())?;
     let code = wait(&session.owner, session.heard, &relay, &signals)?;
     for over in outputs.iter().chain([&notes]) {
         signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
@@ -225,7 +225,7 @@ fn attend(
 ) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
-        drop(output(notes, std::io::stderr()));
+        drop(output(notes, std::io::stderr())?);
     }
     drop(ends);
     let mut program: Option<Program> = None;
@@ -269,8 +269,10 @@ fn attend(
 
 /// The bytes between a caller and a session's control socket.
 struct Relay {
-    /// Readable when the caller is gone, or the session.
+    /// Readable when the caller is gone.
     over: UnixStream,
+    /// Readable when the session has closed its end: it is over, or the display comes another way.
+    closed: UnixStream,
 }
 
 impl Relay {
@@ -284,19 +286,19 @@ impl Relay {
         passing::send(&socket, &request, &[]).map_err(system("speaking to the session"))?;
         let other = socket.try_clone().map_err(system("dup"))?;
         let Caller { from, to, .. } = caller;
-        let over = copy(File::from(from), UnixStream::from(socket));
-        drop(copy(UnixStream::from(other), File::from(to)));
-        Ok(Self { over })
+        let over = copy(File::from(from), UnixStream::from(socket))?;
+        let closed = copy(UnixStream::from(other), File::from(to))?;
+        Ok(Self { over, closed })
     }
 }
 
 /// Copies on a thread of its own until one end is over; what is returned is readable then.
-fn copy(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> UnixStream {
+fn copy(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Result<UnixStream, Error> {
     pass_on(from, to, false)
 }
 
 /// The same for what a program writes, which is read even when nobody takes it: the program must not wait for that.
-fn output(from: OwnedFd, to: impl Write + Send + 'static) -> UnixStream {
+fn output(from: OwnedFd, to: impl Write + Send + 'static) -> Result<UnixStream, Error> {
     pass_on(File::from(from), to, true)
 }
 
@@ -304,14 +306,17 @@ fn pass_on(
     mut from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
     to_the_end: bool,
-) -> UnixStream {
-    let (over, running) = match UnixStream::pair() {
-        Ok(pair) => pair,
-        Err(error) => panic!("no descriptors are left: {error}"),
-    };
+) -> Result<UnixStream, Error> {
+    let (over, running) = UnixStream::pair().map_err(system("making a socket"))?;
     let work = move || {
         let mut piece = vec![0; 64 << 10];
-        while let Ok(count @ 1..) = from.read(&mut piece) {
+        loop {
+            let count = match from.read(&mut piece) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
             let taken = to.write_all(&piece[..count]).and_then(|()| to.flush());
             if taken.is_err() && !to_the_end {
                 break;
@@ -319,8 +324,8 @@ fn pass_on(
         }
         drop((from, to, running));
     };
-    drop(std::thread::spawn(work));
-    over
+    std::thread::Builder::new().spawn(work).map_err(system("starting a thread"))?;
+    Ok(over)
 }
 
 fn system(doing: &'static str) -> impl Fn(std::io::Error) -> Error {
