@@ -78,6 +78,25 @@ fn a_lost_connection_is_found_again_and_every_key_arrives_once() {
 }
 
 #[test]
+fn a_display_that_comes_back_after_another_took_over_is_told_so() {
+    let (first, second) = (Sway::start(), Sway::start());
+    let mut session = Session::start_over(&first, LinkConfig::default(), &["--silence", "1"]);
+    let mut foot = session.launch("foot").arg("cat").start();
+    first.window("foot", |_| true);
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    until("the display to search", || session.attach.stderr().contains("trying to get back").then_some(()));
+    let mut other = attach_here(&session, &second).start();
+    second.window("foot elsewhere", |_| true);
+    link.set_down(false);
+    assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
+    assert!(session.attach.stderr().contains("another display"), "{}", session.attach.stderr());
+    foot.must_run();
+    other.must_run();
+    session.host.must_run();
+}
+
+#[test]
 fn regression_a_program_that_starts_while_the_display_is_away_is_shown() {
     let sway = Sway::start();
     let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);

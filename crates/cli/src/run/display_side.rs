@@ -70,6 +70,8 @@ pub(crate) struct DisplaySide<'a> {
     told_blobs: BTreeMap<u128, Vec<u8>>,
     /// How to get back to the session.
     back: Option<Return>,
+    /// The session has let this display in.
+    met: bool,
     connections: BTreeMap<ConnectionId, Shown>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -203,6 +205,7 @@ impl<'a> DisplaySide<'a> {
             snapshot: watched.first,
             told_blobs: watched.blobs.into_iter().collect(),
             back: None,
+            met: false,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
@@ -360,7 +363,9 @@ impl<'a> DisplaySide<'a> {
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
             Event::Resumed => notice("back again"),
             Event::Declined => self.begin_anew(),
-            Event::Closed { reason: CloseReason::Gone, .. } if self.link.session.peer().is_some() => {
+            Event::Ready { .. } => self.met = true,
+            // Whoever was let in before knows the secret; it has become another's.
+            Event::Closed { reason: CloseReason::Gone | CloseReason::BadSecret, .. } if self.met => {
                 notice("another display shows the session now");
                 return Ok(Some(Outcome::Stopped));
             }
