@@ -70,8 +70,8 @@ pub(crate) struct DisplaySide<'a> {
     told_blobs: BTreeMap<u128, Vec<u8>>,
     /// How to get back to the session.
     back: Option<Return>,
-    /// The session has let this display in.
-    met: bool,
+    /// The carrier was lost at least once.
+    returns: bool,
     connections: BTreeMap<ConnectionId, Shown>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -205,7 +205,7 @@ impl<'a> DisplaySide<'a> {
             snapshot: watched.first,
             told_blobs: watched.blobs.into_iter().collect(),
             back: None,
-            met: false,
+            returns: false,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
@@ -363,9 +363,7 @@ impl<'a> DisplaySide<'a> {
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
             Event::Resumed => notice("back again"),
             Event::Declined => self.begin_anew(),
-            Event::Ready { .. } => self.met = true,
-            // Whoever was let in before knows the secret; it has become another's.
-            Event::Closed { reason: CloseReason::Gone | CloseReason::BadSecret, .. } if self.met => {
+            Event::Closed { reason, .. } if self.is_replaced(&reason) => {
                 notice("another display shows the session now");
                 return Ok(Some(Outcome::Stopped));
             }
@@ -383,11 +381,21 @@ impl<'a> DisplaySide<'a> {
     /// The programs' windows stay while another carrier is looked for.
     fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
         self.link.lose_carrier();
+        self.returns = true;
         let lost = || Error::Lost(reason.to_string());
         if self.back.as_mut().ok_or_else(lost)?.begin(now)? {
             notice(&format!("the connection was lost ({reason}); trying to get back"));
         }
         Ok(())
+    }
+
+    /// Whether the session ends this because it has another display now: it says so, or does not know this one any more.
+    fn is_replaced(&self, reason: &CloseReason) -> bool {
+        match reason {
+            CloseReason::Gone => self.link.session.peer().is_some(),
+            CloseReason::BadSecret => self.returns,
+            _ => false,
+        }
     }
 
     /// The session knows nothing of what was shown here: it tells all again.
