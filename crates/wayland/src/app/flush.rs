@@ -269,7 +269,7 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        surface.unsent.as_ref().filter(|_| !surface.withholds())?;
+        surface.unsent.as_ref().filter(|_| !surface.withholds() && !surface.is_far_ahead())?;
         Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface)))
     }
 

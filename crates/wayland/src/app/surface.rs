@@ -37,7 +37,7 @@ pub(crate) type DamageRect = [i32; 4];
 /// Damage rectangles of one kind beyond which a commit counts as damaged everywhere.
 pub(crate) const MAX_DAMAGE: usize = 256;
 
-/// Units that are remembered until they are applied; of more, the oldest say enough.
+/// Units that may be on their way; later commits wait. The display side holds them all until their pixels come, and has a limit, too.
 const MAX_UNAPPLIED: usize = 64;
 
 /// Frame callbacks that may wait at one surface.
@@ -398,6 +398,11 @@ impl Surface {
         self.units += 1;
         self.last_better = Some(now);
         self.units
+    }
+
+    /// Whether as many units are on their way as may be.
+    pub(crate) fn is_far_ahead(&self) -> bool {
+        self.unapplied.len() >= MAX_UNAPPLIED
     }
 
     /// The display side has applied a unit, and so all before it.
