@@ -285,3 +285,25 @@ fn few_commits_leave_while_none_is_applied() {
     assert_eq!(rig.units().len(), 1, "the newest leaves at once");
     assert!(frames(&mut rig, 6).len() >= 5);
 }
+
+/// The display side holds what waits for pixels, and ends a program that makes it hold too much.
+#[test]
+fn regression_a_long_silence_leaves_few_commits_behind() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    let wire = rig.connection.wire(surface).unwrap();
+    let mut units = rig.unapplied_units();
+    for round in 0..1_500_u32 {
+        let buffer = rig.buffer(shm, 4, 4, round as u8);
+        rig.attach(surface, buffer);
+        rig.commit(surface);
+        rig.now += 3 * FRAME;
+        rig.flush(u64::MAX);
+        units.extend(rig.unapplied_units());
+    }
+    assert_eq!(units.len(), 64, "a minute and more without a word");
+    let unit = units.last().unwrap().number;
+    rig.tell(&ToApp::Applied { surface: wire, unit });
+    rig.flush(u64::MAX);
+    assert_eq!(rig.units().len(), 1, "and then the newest");
+}
