@@ -109,8 +109,10 @@ impl Door {
 
     /// A display comes on this carrier, with that secret.
     pub(crate) fn add(&mut self, carrier: Box<dyn Carrier>, now: Time) {
-        let candidate = Candidate::new(self.config_at(now), carrier);
-        self.candidates.push(candidate);
+        if self.candidates.len() < MAX_CANDIDATES {
+            let candidate = Candidate::new(self.config_at(now), carrier);
+            self.candidates.push(candidate);
+        }
     }
 
     /// For a candidate that comes now. The incarnation is the first secret.

@@ -63,6 +63,7 @@ impl AppSide<'_> {
             if link.session.succeed(now, old.session).is_ok() {
                 self.link = link;
                 self.state_since = now;
+                self.forget_backlog();
                 return;
             }
             // Its session was over at this very moment.
@@ -113,15 +114,20 @@ impl AppSide<'_> {
         self.link = Link::nobody(Side::App);
         self.pipes.clear();
         self.sent_blobs = Sent::default();
-        self.backlog = Backlog::default();
+        self.forget_backlog();
         for served in self.connections.values_mut() {
             served.core.detach(now);
-            served.handed = 0;
         }
         self.state_since = now;
         if let Some(lobby) = &mut self.lobby {
             lobby.tell(&Told::Detached);
         }
+    }
+
+    /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
+    fn forget_backlog(&mut self) {
+        self.backlog = Backlog::default();
+        self.connections.values_mut().for_each(|served| served.handed = 0);
     }
 
     /// Nobody reads any more what the program says, nor waits for its end.
