@@ -170,7 +170,7 @@ struct Rig<'a> {
     // In the order in which they end.
     _program: Program,
     display: Process,
-    _host: Process,
+    _host: Session,
     link: Link,
     stages: Vec<Stage>,
     /// Which of the stages is looked at.
@@ -198,7 +198,7 @@ impl<'a> Rig<'a> {
                 .spawn()
                 .map_err(system("starting a host"))?;
         let first = first_line(&mut host)?;
-        let host = Process(host);
+        let host = Session(host);
         let ticket: Ticket = first.parse().map_err(|error| Error::Ticket(format!("{error}")))?;
         let address = *ticket.addresses.first().ok_or_else(|| Error::Ticket("no address".into()))?;
         let link = Link::start(link_config(bench.rtt_ms), address).map_err(system("starting the link"))?;
@@ -265,6 +265,17 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// The host of a session, which is asked to end it: killed, it would leave its programs behind.
+struct Session(Child);
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.0.wait();
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A surface's commits leave at most once per frame period and only while the content budget lasts; meanwhile newer
 //! commits fold into the waiting one. Order beats pace: whatever later requests build on leaves first. Invariant: a
-//! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left, or
-//! that nobody would see.
+//! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left, that
+//! nobody would see, or that wait for a link which has been silent for long.
 //!
 //! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
 //! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
@@ -283,6 +283,13 @@ impl Connection {
 
     fn frame_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
+        let hidden = surface.last_frame.map_or(Time::ZERO, |last| last + HIDDEN_PERIOD);
+        // Nobody sees what it draws while the link is silent, either.
+        let stranded = surface.stranded().map(|since| hidden.max(since));
+        self.tick_due(surface, hidden).into_iter().chain(stranded).min()
+    }
+
+    fn tick_due(&self, surface: &Surface, hidden: Time) -> Option<Time> {
         if !surface.awaits_tick() {
             return None;
         }
@@ -291,8 +298,8 @@ impl Connection {
             return None;
         }
         let seen = self.attached && surface.visible && surface.stage != Stage::Over;
-        let period = if seen { self.period() } else { HIDDEN_PERIOD };
-        Some(surface.last_frame.map_or(Time::ZERO, |last| last + period))
+        let next = surface.last_frame.map_or(Time::ZERO, |last| last + self.period());
+        Some(if seen { next } else { hidden })
     }
 
     fn answer_frames(&mut self) -> Result<(), Fault> {
@@ -306,7 +313,7 @@ impl Connection {
         for id in due {
             let Some(surface) = self.surfaces.get_mut(&id) else { continue };
             surface.last_frame = Some(now);
-            let frames = surface.take_frames();
+            let frames = surface.take_frames(now);
             let buffers = std::mem::take(&mut surface.held_buffers);
             let time = self.clock_ms();
             for buffer in buffers {

@@ -40,6 +40,9 @@ pub(crate) const MAX_DAMAGE: usize = 256;
 /// Units that may be on their way; later commits wait. The display side holds them all until their pixels come, and has a limit, too.
 const MAX_UNAPPLIED: usize = 64;
 
+/// A commit that has not come through for so long is stranded: what is drawn after it is drawn for nobody.
+const STRANDED: Duration = Duration::from_secs(2);
+
 /// Frame callbacks that may wait at one surface.
 pub(crate) const MAX_FRAMES: usize = 1024;
 
@@ -467,10 +470,20 @@ impl Surface {
         self.committed.forget(object);
     }
 
-    /// Frame callbacks that the next tick answers: of what has left, and of what is withheld.
-    pub(crate) fn take_frames(&mut self) -> Vec<u32> {
+    /// From when on its frame callbacks are answered all the same: nothing of it has come through for long.
+    pub(crate) fn stranded(&self) -> Option<Time> {
+        let waiting = self.unsent.as_ref().filter(|unsent| !unsent.frames.is_empty());
+        let left = self.unapplied.front().filter(|_| waiting.is_some() || !self.frames.is_empty());
+        let since =
+            left.map(|(_, left)| *left).into_iter().chain(waiting.map(|_| self.waiting_since)).min()?;
+        Some(since + STRANDED)
+    }
+
+    /// Frame callbacks that a tick answers: of what has left, and of what is withheld or stranded.
+    pub(crate) fn take_frames(&mut self, now: Time) -> Vec<u32> {
         let mut frames = std::mem::take(&mut self.frames);
-        if self.withholds()
+        let stranded = self.stranded().is_some_and(|since| since <= now);
+        if (stranded || self.withholds())
             && let Some(unsent) = &mut self.unsent
         {
             frames.append(&mut unsent.frames);

@@ -307,3 +307,28 @@ fn regression_a_long_silence_leaves_few_commits_behind() {
     rig.flush(u64::MAX);
     assert_eq!(rig.units().len(), 1, "and then the newest");
 }
+
+/// A program that waits for its frame callback before it goes on must not wait for as long as the link is away.
+#[test]
+fn regression_a_program_draws_once_a_second_while_the_link_is_silent() {
+    let mut rig = Rig::new();
+    let ([window], shm) = windows::<1>(&mut rig, 128);
+    let mut drawn = 0_u32;
+    let mut answered = true;
+    let mut callback = 0;
+    for _ in 0..60 * 60 {
+        if answered {
+            drawn += 1;
+            callback = rig.frame(window);
+            paint(&mut rig, window, shm, 128, drawn as u8);
+        }
+        rig.now += FRAME;
+        // All that the link takes is the first picture.
+        let credit = Credit { content: u64::from(drawn == 1), ..Credit::default() };
+        rig.connection.flush(rig.now, Turn::Rest, &mut credit.clone(), &mut |_, _| None);
+        rig.unapplied_units();
+        rig.connection.on_timeout(rig.now);
+        answered = names(&rig.events()).contains(&(callback, "done"));
+    }
+    assert!((50..70).contains(&drawn), "{drawn} in a minute");
+}
