@@ -608,7 +608,7 @@ impl<'a> AppSide<'a> {
         }
         self.turn = (self.turn + 1) % count;
         let films = self.connections.values().map(|served| served.core.films()).sum();
-        let mut credit = Credit { films, ..self.link.credit() };
+        let mut credit = Credit { films, ..self.link.credit(now) };
         self.flush_turn(now, Turn::First, &mut credit);
         self.perform_actions();
         self.link.transmit(now);

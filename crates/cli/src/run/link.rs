@@ -127,7 +127,7 @@ impl Link {
     }
 
     /// What may be handed over now, if there are no films.
-    pub(crate) fn credit(&self) -> Credit {
+    pub(crate) fn credit(&self, now: Time) -> Credit {
         let Some(carrier) = &self.carrier else { return Credit::default() };
         let link = carrier.link();
         let (mut content, rate) = (self.session.content_budget(&link), link.expected_rate());
@@ -139,6 +139,7 @@ impl Link {
             content,
             refinement: self.session.refinement_budget(&link),
             rtt: link.rtt,
+            heard: Some(now - self.session.contact_age(now)),
             rate,
             films: 0,
             encoded: 0,

@@ -74,16 +74,17 @@ fn pause(waits: Duration, usual: Duration) -> Duration {
     if waits < late {
         late - waits
     } else if waits < EAGER {
-        OFTEN.max(usual)
+        OFTEN.max(usual / 4)
     } else {
-        SELDOM.max(usual)
+        SELDOM.max(usual / 4)
     }
 }
 
 /// An acknowledgement that takes so much longer than a round trip is late.
 const LATE: Duration = Duration::from_millis(100);
 
-/// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep.
+/// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep. On a slow link, four
+/// times in a round trip: whoever asks less often hears that much later that the link is back.
 const OFTEN: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_millis(250);
@@ -113,6 +114,7 @@ mod tests {
         assert_eq!(pause(ms(150), ms(50)), ms(50));
         assert_eq!(pause(ms(9_999), ms(20)), ms(50));
         assert_eq!(pause(ms(10_000), ms(20)), ms(250));
-        assert_eq!(pause(ms(20_000), ms(600)), ms(600), "no more often than answers can come");
+        assert_eq!(pause(ms(5_000), ms(600)), ms(150), "few questions are open at a time");
+        assert_eq!(pause(ms(20_000), ms(2_000)), ms(500));
     }
 }

@@ -29,8 +29,8 @@ const MAX_REPLACED: u32 = 32;
 pub(super) const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
-/// Then commits leave only so often; any less often, and it would take longer to notice that the link is back.
-const LATE_PERIOD: Duration = Duration::from_millis(50);
+/// Then commits leave only so often, until the display side is heard again.
+const LATE_PERIOD: Duration = Duration::from_millis(250);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
@@ -60,6 +60,8 @@ pub struct Credit {
     pub refinement: u64,
     /// Round-trip time; zero as long as it is not known.
     pub rtt: Duration,
+    /// When anything last came from the display side.
+    pub heard: Option<Time>,
     /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
     pub rate: Option<u64>,
     /// Films that share it, of all programs.
@@ -75,6 +77,7 @@ impl Credit {
         content: u64::MAX,
         refinement: u64::MAX,
         rtt: Duration::ZERO,
+        heard: None,
         rate: None,
         films: 0,
         encoded: 0,
@@ -273,10 +276,11 @@ impl Connection {
         Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface)))
     }
 
-    /// Time between a surface's units: that of frames, but a longer one while nothing that left is applied. When the link
-    /// is back, fewer old pictures are on their way then.
+    /// Time between a surface's units: that of frames, but a longer one while nothing that left is applied and nothing
+    /// else is heard. When the link is back, fewer old pictures are on their way then.
     pub(super) fn pace(&self, surface: &Surface) -> Duration {
-        let silence = surface.silence(self.now);
+        let heard = self.credit.heard.map_or(Duration::MAX, |heard| self.now.since(heard));
+        let silence = surface.silence(self.now).min(heard);
         let late = silence > self.credit.rtt + LATE;
         self.period().max(if late { (silence / 4).min(LATE_PERIOD) } else { Duration::ZERO })
     }

@@ -6,12 +6,20 @@ use super::*;
 
 const SIDE: i32 = 256;
 /// A link that takes little, so that a photograph of this size does not fit.
-pub(super) const SLOW: Credit =
-    Credit { content: 1000, refinement: 0, rtt: Duration::ZERO, rate: Some(25_000), films: 0, encoded: 0 };
+pub(super) const SLOW: Credit = Credit {
+    content: 1000,
+    refinement: 0,
+    rtt: Duration::ZERO,
+    heard: None,
+    rate: Some(25_000),
+    films: 0,
+    encoded: 0,
+};
 pub(super) const IDLE: Credit = Credit {
     content: 20_000,
     refinement: 4000,
     rtt: Duration::ZERO,
+    heard: None,
     rate: Some(25_000),
     films: 0,
     encoded: 0,
