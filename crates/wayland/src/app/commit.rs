@@ -176,8 +176,14 @@ impl Connection {
         unsent
     }
 
+    /// A commit of the program is applied: it is kept, and leaves.
     pub(super) fn join(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
         self.remember(id, &unsent)?;
+        self.line_up(id, unsent)
+    }
+
+    /// A commit that is kept already leaves: stacking adds up, so it must not be kept twice.
+    pub(super) fn line_up(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
         if self.is_away(id) {
             return self.settle_unsent(id, unsent);
         }

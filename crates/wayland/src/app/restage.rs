@@ -109,7 +109,7 @@ impl Connection {
         if self.attached {
             self.idle(&self.roles(), id)?;
         }
-        waits.map_or(Ok(()), |unsent| self.join(id, unsent))
+        waits.map_or(Ok(()), |unsent| self.line_up(id, unsent))
     }
 
     /// Children bring their content with the parent's next commit if they are synchronised, else by themselves.
@@ -262,9 +262,10 @@ impl Connection {
         let newer = surface.unsent.take().unwrap_or_default();
         let mut discarded = whole.merge(newer).map_err(Fault::TooMuch)?;
         let newest = self.with_children(id, Unsent::default());
+        self.remember(id, &newest)?;
         discarded.extend(whole.merge(newest).map_err(Fault::TooMuch)?);
         self.discard_feedback(discarded)?;
-        self.join(id, whole)?;
+        self.line_up(id, whole)?;
         self.release_cached(id)?;
         self.adopt_dialogs(&roles, id)
     }
