@@ -52,6 +52,11 @@ impl Transform {
         Self::ALL.get(value as usize).copied()
     }
 
+    /// The number of `wl_output.transform`.
+    pub fn to_wl(self) -> i32 {
+        Self::ALL.iter().zip(0..).find(|(one, _)| **one == self).map_or(0, |(_, number)| number)
+    }
+
     /// Whether width and height change places.
     pub fn swaps_sides(self) -> bool {
         matches!(self, Self::Rotated90 | Self::Rotated270 | Self::Flipped90 | Self::Flipped270)
