@@ -39,7 +39,7 @@ pub enum Action {
 }
 
 /// New pixels of one surface, on their way out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Update {
     /// The surface.
     pub surface: SurfaceId,

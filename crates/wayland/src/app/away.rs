@@ -54,6 +54,8 @@ impl Connection {
         self.take_input_back()?;
         self.say_farewell()?;
         self.serials.begin_epoch();
+        self.published.clear();
+        (self.epoch, self.stirred) = (self.epoch + 1, self.stirred + 1);
         let surfaces: Vec<u32> = self.surfaces.keys().copied().collect();
         for id in surfaces {
             let Some((feedback, unsent)) = self.surfaces.get_mut(&id).map(|surface| surface.part()) else {

@@ -9,7 +9,7 @@ use wayferry_pixels::map::SurfaceRect;
 use wayferry_pixels::{Allowance, Size, Wants};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
-use crate::action::{Action, Update};
+use crate::action::Update;
 use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::Connection;
@@ -157,14 +157,16 @@ impl Connection {
         surface.updates += 1;
         let seq = UpdateSeq(surface.updates);
         surface.owed = Some(seq);
-        self.actions.push_back(Action::Update(Update {
+        let films = draft.films() > 0;
+        let update = Update {
             surface: SurfaceId(surface.wire.0),
             seq,
             size: draft.content().size(),
             format: draft.content().format(),
             fresh: false,
             chunks,
-        }));
+        };
+        self.publish(update, films);
     }
 
     /// When what was made better is to be brought to the screen.
@@ -198,6 +200,7 @@ impl Connection {
             });
         }
         if let Some(unit) = shown {
+            self.publish_unit(&unit);
             self.send(&ToDisplay::Unit(unit));
         }
     }

@@ -118,11 +118,13 @@ impl Connection {
             Attach::Keep => Ok(Change::Keep),
             Attach::None => {
                 surface.draft = None;
+                surface.news.note_all();
                 Ok(Change::Unmap)
             }
             Attach::Taken(content) => {
                 let empty = || Draft::new(content.size(), content.format());
                 surface.draft.get_or_insert_with(empty).replace(*content);
+                surface.news.note_all();
                 Ok(Change::New)
             }
             Attach::Buffer { id: buffer_id, buffer } => {
@@ -444,6 +446,7 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
     let mut whole = damage.reshaped;
     if !surface.draft.as_ref().is_some_and(fits) {
         surface.draft = Some(Draft::new(buffer.size, buffer.format));
+        surface.news.note_all();
         whole = true;
     }
     let previous = buffer.last_surface.replace(Some(id));
@@ -461,7 +464,9 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
     };
     let Some(draft) = &mut surface.draft else { return Ok(0) };
     let changed = draft.absorb(&buffer.layout(), &region, |offset, into| buffer.read(offset, into))?;
-    Ok(changed.area() * buffer.format.bytes_per_pixel() as u64)
+    let area = changed.area();
+    surface.news.note(changed);
+    Ok(area * buffer.format.bytes_per_pixel() as u64)
 }
 
 /// All pixels of a buffer.

@@ -88,6 +88,11 @@ impl Committed {
         order
     }
 
+    /// The children and the surface itself, the lowest first; empty without children.
+    pub(crate) fn stack(&self) -> &[u32] {
+        &self.stack
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         let requests: usize = self.requests.iter().map(|(.., message)| message.bytes()).sum();
         requests + size_of_val(self.stack.as_slice())

@@ -22,6 +22,10 @@ use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
+/// The same of a surface that the active display does not get to see just now, while others look on.
+const BEHIND_PERIOD: Duration = Duration::from_millis(100);
+/// A commit that has not come through for so long is stranded: what is drawn after it is drawn for nobody.
+const STRANDED: Duration = Duration::from_secs(2);
 /// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
 /// it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
@@ -287,10 +291,16 @@ impl Connection {
 
     fn frame_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        let hidden = surface.last_frame.map_or(Time::ZERO, |last| last + HIDDEN_PERIOD);
-        // Nobody sees what it draws while the link is silent, either.
-        let stranded = surface.stranded().map(|since| hidden.max(since));
+        let period = if self.watched { BEHIND_PERIOD } else { HIDDEN_PERIOD };
+        let hidden = surface.last_frame.map_or(Time::ZERO, |last| last + period);
+        // Nobody sees what it draws while the link is silent, either; or only those who look on.
+        let stranded = surface.stranded(self.frame_patience()).map(|since| hidden.max(since));
         self.tick_due(surface, hidden).into_iter().chain(stranded).min()
+    }
+
+    /// How long frame callbacks wait for a commit that does not come through.
+    fn frame_patience(&self) -> Duration {
+        if self.watched { PATIENCE } else { STRANDED }
     }
 
     fn tick_due(&self, surface: &Surface, hidden: Time) -> Option<Time> {
@@ -298,16 +308,18 @@ impl Connection {
             return None;
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
-        if self.attached && self.broke && surface.last_bytes > SMALL && surface.visible {
+        let behind = self.attached && self.broke && surface.last_bytes > SMALL && surface.visible;
+        if behind && !self.watched {
             return None;
         }
         let seen = self.attached && surface.visible && surface.stage != Stage::Over;
+        // Others look on, whose links may be better.
         let next = surface.last_frame.map_or(Time::ZERO, |last| last + self.period());
-        Some(if seen { next } else { hidden })
+        Some(if (seen || self.watched) && !behind { next } else { hidden })
     }
 
     fn answer_frames(&mut self) -> Result<(), Fault> {
-        let now = self.now;
+        let (now, patience) = (self.now, self.frame_patience());
         let due: Vec<u32> = self
             .surfaces
             .keys()
@@ -317,7 +329,7 @@ impl Connection {
         for id in due {
             let Some(surface) = self.surfaces.get_mut(&id) else { continue };
             surface.last_frame = Some(now);
-            let frames = surface.take_frames(now);
+            let frames = surface.take_frames(now, patience);
             let buffers = std::mem::take(&mut surface.held_buffers);
             let time = self.clock_ms();
             for buffer in buffers {
@@ -357,6 +369,7 @@ impl Connection {
             draft.take_back();
         }
         let by = UpdateSeq(surface.updates + 1);
+        self.retract(SurfaceId(wire.0), last);
         self.send(&ToDisplay::Superseded { surface: wire, update: last, by });
         bytes
     }

@@ -223,6 +223,11 @@ impl Connection {
                 let (maximized, fullscreen) = (has(MAXIMIZED), has(FULLSCREEN));
                 self.note_wanted(id, Wanted { size: (*width, *height), maximized, fullscreen });
             }
+            (("xdg_popup", "configure"), [Arg::Int(x), Arg::Int(y), ..]) => {
+                if let Some(Data::Popup { at, .. }) = self.objects.of_mut(id).map(|object| &mut object.data) {
+                    *at = Some((*x, *y));
+                }
+            }
             (("zwp_text_input_v3", "done"), [Arg::Uint(count)]) => {
                 if let Some(Data::TextInput { before, .. }) = self.objects.of(id).map(|object| &object.data) {
                     *count = count.wrapping_add(*before);

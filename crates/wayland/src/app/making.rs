@@ -12,7 +12,7 @@ use wayferry_pixels::film::Films;
 use wayferry_pixels::{Allowance, Draft, Watch};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
-use crate::action::{Action, Update};
+use crate::action::Update;
 use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::films::Maker;
@@ -118,6 +118,7 @@ impl Connection {
         }
         let Making { id, unsent, began, mut made, .. } = making;
         if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
+            self.publish_unit(&unit);
             self.send(&ToDisplay::Unit(unit));
         }
         Ok(())
@@ -164,6 +165,7 @@ impl Connection {
             self.credit.encoded += changed.saturating_sub(draft.unmade());
         }
         making.current = Some(Current { fresh, chunks: Vec::new(), length: 0 });
+        self.encodings += 1;
         None
     }
 
@@ -193,14 +195,16 @@ impl Connection {
         let Current { fresh, chunks, length } = current;
         surface.updates += 1;
         let seq = UpdateSeq(surface.updates);
-        self.actions.push_back(Action::Update(Update {
+        let films = draft.films() > 0;
+        let update = Update {
             surface: SurfaceId(surface.wire.0),
             seq,
             size: draft.content().size(),
             format: draft.content().format(),
             fresh,
             chunks,
-        }));
+        };
+        self.publish(update, films);
         self.charge(making, length);
         if done {
             return Some(UnitContent::Update(seq));

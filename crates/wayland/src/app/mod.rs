@@ -25,6 +25,7 @@
 //! | `told`, `clipboard` | what ends with a display, and what is offered again |
 //! | `slots` | outputs and seats as the program knows them |
 //! | `replay`, `restage` | a new display |
+//! | `watch`, `view` | displays that only look on |
 //!
 //! Invariant: nothing that the program sends can end more than this connection.
 
@@ -57,10 +58,14 @@ mod surface;
 #[cfg(test)]
 mod tests;
 mod told;
+mod view;
+mod watch;
 
 pub use better::Fidelity;
 pub use flush::{Credit, TakeBack, Turn};
 pub use keep::Kept;
+pub use view::{Counts, Scene, View};
+pub use watch::{Published, Whole};
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
@@ -210,6 +215,16 @@ pub struct Connection {
     broke: bool,
     /// What is left of the credit that the last flush came with.
     credit: Credit,
+    /// Somebody looks on.
+    watched: bool,
+    /// What they have not been told of yet.
+    published: VecDeque<Published>,
+    /// Grows with everything that the program or its display says.
+    stirred: u64,
+    /// Displays that have gone.
+    epoch: u64,
+    /// Contents that were encoded.
+    encodings: u64,
     end: Option<End>,
 }
 
@@ -263,6 +278,11 @@ impl Connection {
             consumed: 0,
             broke: false,
             credit: Credit::default(),
+            watched: false,
+            published: VecDeque::new(),
+            stirred: 1,
+            epoch: 0,
+            encodings: 0,
             end: None,
         }
     }
@@ -288,7 +308,10 @@ impl Connection {
                 return;
             }
             let step = match self.input.next_message() {
-                Ok(Some(raw)) => self.on_request(&raw),
+                Ok(Some(raw)) => {
+                    self.stirred += 1;
+                    self.on_request(&raw)
+                }
                 Ok(None) => return,
                 Err(error) => Err(Fault::app(1, error_code::INVALID_METHOD, error.to_string())),
             };
@@ -314,6 +337,7 @@ impl Connection {
         if self.end.is_some() || !self.attached {
             return;
         }
+        self.stirred += 1;
         let step = match ToApp::decode(bytes) {
             Ok(message) => self.on_to_app(message),
             Err(error) => Err(Fault::Peer(error.to_string())),

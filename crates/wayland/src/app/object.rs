@@ -40,6 +40,11 @@ pub(crate) enum Data {
     },
     /// Of an `xdg_toplevel`: what the display wanted last.
     Toplevel(Wanted),
+    /// Of an `xdg_popup`: the surface that it belongs to, and where the display has put it in that one's window.
+    Popup {
+        parent: u32,
+        at: Option<(i32, i32)>,
+    },
     /// Of a `zwp_text_input_v3`: how often the program committed it, and how often before this display.
     TextInput {
         commits: u32,

@@ -426,6 +426,12 @@ impl Connection {
                     _ => self.association(call.id),
                 };
                 self.set_role(surface, Role::Configured);
+                if let (("xdg_surface", "get_popup"), [Plain::NewId(popup), Plain::Object(parent), _]) =
+                    (call.name(), args)
+                    && let Some(parent) = self.association(*parent)
+                {
+                    self.set_data(*popup, Data::Popup { parent, at: None });
+                }
                 self.begin_window(surface, call.desc.name == "get_popup" && !crossed);
             }
             (

@@ -16,6 +16,7 @@ use crate::message::{MAX_UNIT_STATE, Request, WireId};
 use super::committed::Committed;
 use super::films::Films;
 use super::shm::Buffer;
+use super::watch::News;
 
 /// What the pending state attaches.
 #[derive(Debug, Default)]
@@ -39,9 +40,6 @@ pub(crate) const MAX_DAMAGE: usize = 256;
 
 /// Units that may be on their way; later commits wait. The display side holds them all until their pixels come, and has a limit, too.
 const MAX_UNAPPLIED: usize = 64;
-
-/// A commit that has not come through for so long is stranded: what is drawn after it is drawn for nobody.
-const STRANDED: Duration = Duration::from_secs(2);
 
 /// Frame callbacks that may wait at one surface.
 pub(crate) const MAX_FRAMES: usize = 1024;
@@ -263,6 +261,8 @@ pub(crate) struct Surface {
     pub(crate) pending: Pending,
     /// Pixels; none when the newest commit has left the surface without.
     pub(crate) draft: Option<Draft>,
+    /// Where those changed lately.
+    pub(crate) news: News,
     pub(super) films: Films,
     /// How often the display side has lost the content while films were in it.
     pub(super) lost_films: u32,
@@ -316,6 +316,7 @@ impl Surface {
             again: State::default(),
             pending: Pending::default(),
             draft: None,
+            news: News::default(),
             films: Films::default(),
             lost_films: 0,
             scale: 1,
@@ -470,19 +471,19 @@ impl Surface {
         self.committed.forget(object);
     }
 
-    /// From when on its frame callbacks are answered all the same: nothing of it has come through for long.
-    pub(crate) fn stranded(&self) -> Option<Time> {
+    /// From when on its frame callbacks are answered all the same: nothing of it has come through for so long.
+    pub(crate) fn stranded(&self, patience: Duration) -> Option<Time> {
         let waiting = self.unsent.as_ref().filter(|unsent| !unsent.frames.is_empty());
         let left = self.unapplied.front().filter(|_| waiting.is_some() || !self.frames.is_empty());
         let since =
             left.map(|(_, left)| *left).into_iter().chain(waiting.map(|_| self.waiting_since)).min()?;
-        Some(since + STRANDED)
+        Some(since + patience)
     }
 
     /// Frame callbacks that a tick answers: of what has left, and of what is withheld or stranded.
-    pub(crate) fn take_frames(&mut self, now: Time) -> Vec<u32> {
+    pub(crate) fn take_frames(&mut self, now: Time, patience: Duration) -> Vec<u32> {
         let mut frames = std::mem::take(&mut self.frames);
-        let stranded = self.stranded().is_some_and(|since| since <= now);
+        let stranded = self.stranded(patience).is_some_and(|since| since <= now);
         if (stranded || self.withholds())
             && let Some(unsent) = &mut self.unsent
         {

@@ -40,7 +40,7 @@ fn photo(seed: u64) -> Vec<u8> {
     pixels.collect()
 }
 
-fn commit_photo(rig: &mut Rig, surface: u32, shm: u32, seed: u64) -> Vec<u8> {
+pub(super) fn commit_photo(rig: &mut Rig, surface: u32, shm: u32, seed: u64) -> Vec<u8> {
     let pixels = photo(seed);
     let buffer = rig.buffer_of(shm, SIDE, SIDE, &pixels);
     rig.attach(surface, buffer);

@@ -7,6 +7,7 @@ mod replay;
 mod subsurfaces;
 #[cfg(feature = "video")]
 mod video;
+mod view;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;

@@ -88,14 +88,21 @@ impl Rig {
         format!("{}.{name}({})", interface.name, texts.join(" "))
     }
 
-    fn event(&mut self, object: u32, name: &str, args: Vec<WireArg>) {
+    pub(super) fn event(&mut self, object: u32, name: &str, args: Vec<WireArg>) {
         let opcode =
             tables::event_opcode(tables::interface(self.interfaces[&object]).unwrap(), name).unwrap();
         let object = self.connection.wire(object).expect("the display has it");
         self.tell(&ToApp::Event(Request { object, opcode, args }));
     }
 
-    fn configure(&mut self, xdg: u32, toplevel: u32, size: (i32, i32), states: &[u32], serial: u32) {
+    pub(super) fn configure(
+        &mut self,
+        xdg: u32,
+        toplevel: u32,
+        size: (i32, i32),
+        states: &[u32],
+        serial: u32,
+    ) {
         let states = states.iter().flat_map(|state| state.to_ne_bytes()).collect();
         let args = vec![WireArg::Int(size.0), WireArg::Int(size.1), WireArg::Array(states)];
         self.event(toplevel, "configure", args);
@@ -103,7 +110,7 @@ impl Rig {
     }
 
     /// A window with content that the display has configured: surface, `xdg_surface`, `xdg_toplevel`, `wl_shm`.
-    fn mapped(&mut self) -> (u32, u32, u32, u32) {
+    pub(super) fn mapped(&mut self) -> (u32, u32, u32, u32) {
         let (compositor, shm) = (self.bind("wl_compositor"), self.bind("wl_shm"));
         let surface = self.surface(compositor);
         let (xdg, toplevel) = self.toplevel(surface);
@@ -119,14 +126,14 @@ impl Rig {
         (surface, xdg, toplevel, shm)
     }
 
-    fn paint(&mut self, surface: u32, shm: u32, value: u8) {
+    pub(super) fn paint(&mut self, surface: u32, shm: u32, value: u8) {
         let buffer = self.buffer(shm, 4, 4, value);
         self.attach(surface, buffer);
         self.commit(surface);
     }
 
     /// The pixels of an update, all alike.
-    fn shown(&self, update: &Update) -> u8 {
+    pub(super) fn shown(&self, update: &Update) -> u8 {
         let mut shown = wayferry_pixels::Content::new(update.size, update.format);
         wayferry_pixels::Decoder::new().apply(&mut shown, &update.chunks).unwrap();
         let pixels: BTreeSet<u8> = shown.pixels().iter().copied().collect();
@@ -134,7 +141,13 @@ impl Rig {
         pixels.into_iter().next().unwrap()
     }
 
-    fn make(&mut self, factory: u32, request: &str, interface: &'static str, args: Vec<Arg>) -> u32 {
+    pub(super) fn make(
+        &mut self,
+        factory: u32,
+        request: &str,
+        interface: &'static str,
+        args: Vec<Arg>,
+    ) -> u32 {
         let id = self.id(interface);
         self.request(factory, request, std::iter::once(Arg::NewId(id)).chain(args).collect());
         id

@@ -5,6 +5,7 @@ use std::ops::Range;
 use wayferry_pixels::film::{self, Frame};
 
 use super::better::{IDLE, SLOW, rest};
+use super::view::Eye;
 use super::*;
 
 /// A program, and a display that shows films or does not.
@@ -128,6 +129,34 @@ fn a_display_that_cannot_show_films_gets_no_more_of_them() {
     let pixels = play(&mut rig, window, 300..301, SLOW);
     rest(&mut rig);
     assert_eq!(shown(&rig, window.0), pixels);
+}
+
+/// Whether a display that looks on gets the frames of a film that it saw begin, and what was encoded for it alone.
+fn shared_film(video: bool) -> (bool, u64) {
+    let (mut rig, _) = rig();
+    let (surface, _, _, shm) = rig.mapped();
+    let mut eye = Eye::blind(video);
+    eye.settle(&mut rig);
+    let before = eye.view.counts();
+    assert_eq!((before.own, eye.view.kept()), (1, 0));
+    for time in 0..60 {
+        rig.now += FRAME * 2;
+        commit_scene(&mut rig, (surface, shm), time);
+        rig.flush_with(SLOW);
+        rig.units();
+        eye.turn(&mut rig);
+        eye.answer(&rig);
+    }
+    let films = rig.updates.iter().filter(|update| !frames(update).is_empty()).count();
+    assert!(films > 10, "{films} frames");
+    (eye.view.kept() == 0, eye.view.counts().own - before.own)
+}
+
+#[test]
+fn a_film_is_encoded_once_for_all_that_saw_it_begin_and_can_show_it() {
+    assert_eq!(shared_film(true), (true, 0));
+    let (shares, own) = shared_film(false);
+    assert!(!shares && own > 10, "{shares}: {own} pictures");
 }
 
 #[test]
