@@ -6,6 +6,7 @@
 //! `examples/seeds.rs` writes those seeds that are made by the code itself.
 
 pub mod chunk;
+#[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/compositor.rs"]
 mod compositor;
 pub mod erasure;

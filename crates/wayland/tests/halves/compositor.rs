@@ -74,6 +74,8 @@ struct Surface {
     /// `xdg_surface` and the object of its role.
     role: Option<(u32, u32)>,
     configured: bool,
+    /// Of a popup: the surface that it belongs to.
+    parent: Option<u32>,
     /// How it is to look with the next commit, and how it looks.
     pending: Look,
     look: Look,
@@ -99,6 +101,28 @@ pub(crate) struct Seen {
     position: (i32, i32),
     stack: Vec<usize>,
     title: Option<Vec<u8>>,
+}
+
+/// A window, or a surface in it: what is to be seen, and nothing else.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Tree {
+    picture: u128,
+    scale: i32,
+    transform: i32,
+    destination: Option<(i32, i32)>,
+    position: (i32, i32),
+    title: Option<Vec<u8>>,
+    /// What is inside, the lowest first; the surface itself is none.
+    inside: Vec<Option<Tree>>,
+}
+
+impl Tree {
+    /// Whose title begins with this, without that.
+    pub(crate) fn without_prefix(mut self, prefix: &[u8]) -> Self {
+        let title = self.title.take().unwrap_or_default();
+        self.title = title.strip_prefix(prefix).filter(|rest| !rest.is_empty()).map(<[u8]>::to_vec);
+        self
+    }
 }
 
 struct Shown {
@@ -210,6 +234,43 @@ impl Compositor {
             }
         };
         living.iter().map(see).collect()
+    }
+
+    /// The windows in the order of their creation, popups as the topmost of what is inside their parents.
+    pub(crate) fn windows(&self) -> Vec<Tree> {
+        let is_window = |surface: &Surface| {
+            let role = surface.role.and_then(|(_, role)| self.objects.get(&role));
+            role.is_some_and(|role| role.interface.name == "xdg_toplevel")
+        };
+        let mut windows: Vec<_> = self
+            .surfaces
+            .iter()
+            .filter(|(_, surface)| is_window(surface))
+            .map(|(id, s)| (s.index, *id))
+            .collect();
+        windows.sort_unstable();
+        windows.into_iter().filter_map(|(_, id)| self.tree(id)).collect()
+    }
+
+    fn tree(&self, id: u32) -> Option<Tree> {
+        let surface = self.surfaces.get(&id)?;
+        let shown = surface.shown.as_ref()?;
+        let lives = |popup: &Surface| popup.role.is_some_and(|(_, role)| self.objects.contains_key(&role));
+        let popups = self.surfaces.iter().filter(|(_, popup)| popup.parent == Some(id) && lives(popup));
+        let mut popups: Vec<_> = popups.map(|(id, popup)| (popup.index, *id)).collect();
+        popups.sort_unstable();
+        let inside = surface.stack.iter().copied().chain(popups.into_iter().map(|(_, id)| id));
+        let inside =
+            inside.filter_map(|child| if child == id { Some(None) } else { self.tree(child).map(Some) });
+        Some(Tree {
+            picture: picture(shown.size, &shown.pixels),
+            scale: surface.look.scale.unwrap_or(1),
+            transform: surface.look.transform,
+            destination: surface.look.destination,
+            position: surface.position,
+            title: surface.title.clone(),
+            inside: inside.collect(),
+        })
     }
 
     /// Answers the frame callbacks and presentation feedback so far.
@@ -406,14 +467,22 @@ impl Compositor {
                     surface.title = title.clone();
                 }
             }
-            ("xdg_surface", "get_toplevel" | "get_popup", [Arg::NewId(role), ..]) => {
-                if let Some(surface) = self.surfaces.get_mut(&object.of) {
-                    (surface.role, surface.configured) = (Some((id, *role)), false);
-                }
+            ("xdg_surface", "get_toplevel" | "get_popup", [Arg::NewId(role), more @ ..]) => {
+                self.begin_role((id, *role), object.of, more);
             }
             ("wp_presentation", "feedback", [_, Arg::NewId(id)]) => self.feedbacks.push_back(*id),
             ("wl_surface", _, args) => self.handle_surface(id, request, args),
             _ => {}
+        }
+    }
+
+    fn begin_role(&mut self, role: (u32, u32), surface: u32, more: &[Arg]) {
+        let parent = match more {
+            [Arg::Object(parent), ..] => self.objects.get(parent).map(|parent| parent.of),
+            _ => None,
+        };
+        if let Some(surface) = self.surfaces.get_mut(&surface) {
+            (surface.role, surface.configured, surface.parent) = (Some(role), false, parent);
         }
     }
 

@@ -2,15 +2,18 @@
 
 mod compositor;
 mod everything;
+mod onlooker;
 mod program;
 mod rig;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use compositor::Seen;
 use everything::Everything;
+use onlooker::Onlooker;
 use program::{Deed, Program, SURFACES};
 use rig::Rig;
 
@@ -34,6 +37,15 @@ enum Step {
     Detach,
     /// Another one is there.
     Attach,
+    /// Another display begins to look on, in the place of the one that did.
+    LookOn,
+    /// Its link takes so much at each turn.
+    Look(u64),
+    LookDown(usize),
+    LookUp(usize),
+    LookUpdate(usize),
+    LookSpoil(usize),
+    LookCompositor(u8, u32),
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -81,8 +93,20 @@ fn run(steps: &[Step]) -> usize {
 fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
     let mut rig = Rig::new();
     let mut program = Program::new(&mut rig);
+    let mut onlooker = None;
     for step in steps {
+        turn(&mut rig, &mut onlooker);
         match step {
+            Step::LookOn => {
+                onlooker = Some(Onlooker::new());
+                rig.app.set_watched(true);
+            }
+            Step::Look(_)
+            | Step::LookDown(_)
+            | Step::LookUp(_)
+            | Step::LookUpdate(_)
+            | Step::LookSpoil(_)
+            | Step::LookCompositor(..) => look(&rig, &mut onlooker, step),
             Step::Act(deed) => program.act(&mut rig, deed),
             Step::ToDisplay(count) => rig.deliver_down(*count),
             Step::ToApp(count) => rig.deliver_up(*count),
@@ -110,6 +134,9 @@ fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
     program.commit_all(&mut rig);
     rig.finish();
     program.read(&mut rig);
+    if let Some(onlooker) = onlooker {
+        check_onlooker(&mut rig, onlooker, &program);
+    }
     assert_eq!((rig.app.end(), rig.display.end()), (None, None));
     assert_eq!(program.waiting, Vec::<u32>::new(), "frame callbacks that nobody answered");
     for (surface, log) in rig.compositor.logs.iter().enumerate() {
@@ -126,6 +153,52 @@ fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
         );
     }
     (rig.folded.len(), rig.compositor.scene())
+}
+
+/// Regression: a commit that waited for a window's first configure counted twice in what is kept.
+#[test]
+fn children_keep_their_order_at_the_display_after_the_next() {
+    let place = |surface, sibling, above| Step::Act(Deed::Place { surface, sibling, above });
+    run(&[Step::Attach, place(4, 1, false), place(1, 0, false), paint(0), Step::LookOn]);
+}
+
+/// What left for the active display, and what there is to be seen, meets whoever looks on.
+fn turn(rig: &mut Rig, onlooker: &mut Option<Onlooker>) {
+    let published: Vec<_> = std::iter::from_fn(|| rig.app.poll_published()).collect();
+    onlooker.iter_mut().for_each(|onlooker| onlooker.turn(rig, &published));
+}
+
+fn look(rig: &Rig, onlooker: &mut Option<Onlooker>, step: &Step) {
+    let Some(onlooker) = onlooker else { return };
+    match *step {
+        Step::Look(budget) => onlooker.budget = budget,
+        Step::LookDown(count) => onlooker.deliver_down(rig, count),
+        Step::LookUp(count) => onlooker.deliver_up(rig, count),
+        Step::LookUpdate(which) => onlooker.update(rig, which),
+        Step::LookSpoil(which) => onlooker.spoil(which),
+        Step::LookCompositor(kind, value) => onlooker.compositor(rig, (kind, value)),
+        _ => {}
+    }
+}
+
+/// In the end there is the same to be seen as at the active display, and on the way nothing that was never committed.
+fn check_onlooker(rig: &mut Rig, onlooker: Onlooker, program: &Program) {
+    let mut onlooker = Some(onlooker);
+    for _ in 0..40 {
+        rig.pass(Duration::from_millis(100));
+        turn(rig, &mut onlooker);
+        let Some(onlooker) = &mut onlooker else { return };
+        onlooker.budget = u64::MAX;
+        onlooker.settle(rig);
+    }
+    let Some(onlooker) = onlooker else { return };
+    let seen = onlooker.compositor.windows().into_iter().map(|window| window.without_prefix(b"view: "));
+    let expected = rig.compositor.windows().into_iter().map(|window| window.without_prefix(b""));
+    assert_eq!(seen.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    let committed: HashSet<u128> = program.commits.iter().flatten().flatten().copied().collect();
+    let shown = onlooker.compositor.logs.iter().flatten().flatten();
+    let strange = shown.filter(|picture| !committed.contains(picture)).count();
+    assert!(onlooker.spoiled || strange == 0, "{strange} pictures that were never committed");
 }
 
 fn attach(rig: &mut Rig, program: &mut Program) {
@@ -228,6 +301,44 @@ fn an_object_of_every_kind_is_at_the_next_display_too() {
         program.destroy_all(&mut rig);
         rig.finish();
         assert_eq!((rig.app.end(), rig.display.end()), (None, None));
+    }
+}
+
+/// With displays that look on.
+fn watched(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => step,
+        1 => Just(Step::LookOn),
+        2 => prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)].prop_map(Step::Look),
+        5 => (1usize..20).prop_map(Step::LookDown),
+        3 => (1usize..20).prop_map(Step::LookUp),
+        4 => (0usize..16).prop_map(Step::LookUpdate),
+        1 => (0usize..16).prop_map(Step::LookSpoil),
+        3 => any::<(u8, u32)>().prop_map(|(kind, value)| Step::LookCompositor(kind, value)),
+    ]
+}
+
+proptest! {
+    /// Whenever a display begins to look on, it comes to show what the active one shows; and whatever its user does, the
+    /// program's windows are as if nobody had looked on.
+    #[test]
+    fn a_view_that_joins_at_any_time_shows_what_the_active_display_shows(
+        steps in proptest::collection::vec(watched(wandering(step())), 1..200)
+    ) {
+        let looks = |step: &&Step| !matches!(step, Step::LookOn);
+        let undisturbed: Vec<Step> = steps.iter().filter(looks).cloned().collect();
+        prop_assert_eq!(play(&steps).1, play(&undisturbed).1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_view_of_large_windows_shows_what_the_active_display_shows(
+        steps in proptest::collection::vec(watched(wandering(large_step())), 1..100)
+    ) {
+        run(&steps);
     }
 }
 
