@@ -31,32 +31,40 @@ pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
         ));
     }
     match &attach.which {
-        None => here(own, None),
-        Some(Which::Here(name)) => here(own, name.as_deref()),
-        Some(Which::There { host, session }) => there(own, host, session.as_deref()),
+        None => here(own, None, attach.view),
+        Some(Which::Here(name)) => here(own, name.as_deref(), attach.view),
+        Some(Which::There { host, session }) => there(own, host, session.as_deref(), attach.view),
         Some(Which::Ticket(ticket)) => redeem(own, attach, ticket),
     }
 }
 
 /// A session of this machine.
-fn here(own: &OwnFlags, name: Option<&str>) -> Result<u8, Error> {
+fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let (_, socket) = sessions::call(name)?;
-    let viewer = Viewer::new(own, &signals)?;
-    passing::send(&socket, &control::line(&Request::Attach(None)), &[])
+    let viewer = Viewer::new(own, &signals)?.looking_on(view);
+    let request = if view { Request::View(None) } else { Request::Attach(None) };
+    passing::send(&socket, &control::line(&request), &[])
         .map_err(|source| Error::System { doing: "speaking to the session", source })?;
-    code(&viewer.meet(socket, Prefer::Socket, false, no_more, |name| Some(Other::Here(name)))?)
+    code(&viewer.meet(socket, Prefer::Socket, false, no_more, |name| Some(Other::Here(name, request)))?)
 }
 
 /// A session of another machine.
-fn there(own: &OwnFlags, host: &str, session: Option<&str>) -> Result<u8, Error> {
+fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let viewer = Viewer::new(own, &signals)?;
+    let viewer = Viewer::new(own, &signals)?.looking_on(view);
     let mut words = vec!["meet".to_owned()];
+    words.extend(view.then(|| "--view".to_owned()));
     words.extend(session.map(str::to_owned));
     let command = [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote_line(own, &words)];
     let (mut ssh, socket) = start(&command)?;
-    let again = |name: String| Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name)));
+    let again = |name: String| {
+        let mut words = ssh_again(own, &[], OsStr::new(host), &name);
+        if let Some(line) = words.last_mut().filter(|_| view) {
+            *line = remote_line(own, &["meet".to_owned(), "--view".to_owned(), name]);
+        }
+        Some(Other::Command(words))
+    };
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
     finish(&mut ssh, result, &signals)
 }
@@ -70,7 +78,8 @@ fn redeem(own: &OwnFlags, attach: &AttachFlags, ticket: &str) -> Result<u8, Erro
     };
     let trust = quic::trust(attach, ticket.fingerprint)?;
     let signals = Signals::new()?;
-    code(&Viewer::new(own, &signals)?.redeem(&ticket, trust, &addresses, attach.timeout)?)
+    let viewer = Viewer::new(own, &signals)?.looking_on(attach.view);
+    code(&viewer.redeem(&ticket, trust, &addresses, attach.timeout)?)
 }
 
 fn code(outcome: &Outcome) -> Result<u8, Error> {

@@ -1,7 +1,7 @@
 //! What is said on a session's control socket, line by line.
 //!
 //! Who comes says one [`Request`]; the session answers a question with a JSON document, anything else with an [`Answer`].
-//! After `attach`, the lines of [`crate::bootstrap`] follow. Whoever started the session keeps a connection of its own, the
+//! After `attach` or `view`, the lines of [`crate::bootstrap`] follow. Whoever started the session keeps a connection of its own, the
 //! *owner's*, on which the session tells what becomes of it ([`Told`]). Nothing here reads or writes. Invariant: a line has
 //! less than [`MAX_LINE`] bytes.
 
@@ -14,8 +14,12 @@ pub(crate) enum Request {
     Info,
     /// To show it: the meeting of the two sides follows. Tells the address at which this machine was reached.
     Attach(Option<IpAddr>),
+    /// To look on, as [`Self::Attach`].
+    View(Option<IpAddr>),
     /// A ticket for a display that comes by itself.
     Ticket,
+    /// A ticket for one that only looks on.
+    ViewTicket,
     /// That its display leaves.
     Detach,
     /// Its end.
@@ -68,7 +72,10 @@ impl Word for Request {
             Self::Info => "info".into(),
             Self::Attach(None) => "attach".into(),
             Self::Attach(Some(reached)) => format!("attach {reached}"),
+            Self::View(None) => "view".into(),
+            Self::View(Some(reached)) => format!("view {reached}"),
             Self::Ticket => "ticket".into(),
+            Self::ViewTicket => "ticket --view".into(),
             Self::Detach => "detach".into(),
             Self::Stop => "stop".into(),
         }
@@ -77,10 +84,13 @@ impl Word for Request {
     fn decode(text: &str) -> Option<Self> {
         match text.split_once(' ') {
             Some(("attach", reached)) => Some(Self::Attach(Some(reached.parse().ok()?))),
+            Some(("view", reached)) => Some(Self::View(Some(reached.parse().ok()?))),
+            Some(("ticket", "--view")) => Some(Self::ViewTicket),
             Some(_) => None,
             None => match text {
                 "info" => Some(Self::Info),
                 "attach" => Some(Self::Attach(None)),
+                "view" => Some(Self::View(None)),
                 "ticket" => Some(Self::Ticket),
                 "detach" => Some(Self::Detach),
                 "stop" => Some(Self::Stop),
@@ -188,6 +198,10 @@ mod tests {
             Request::Info,
             Request::Attach(None),
             Request::Attach(reached),
+            Request::View(None),
+            Request::View(reached),
+            Request::Ticket,
+            Request::ViewTicket,
             Request::Detach,
             Request::Stop,
         ]);

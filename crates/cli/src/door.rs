@@ -10,12 +10,21 @@ use std::time::Duration;
 
 use wayferry_net::quic::Listener;
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::{CloseReason, Config, Event, Secret, Session, Time};
+use wayferry_proto::{Capabilities, CloseReason, Config, Event, Secret, Session, Time};
 
 use crate::host::reachable;
 use crate::notice::notice;
 use crate::run::link::{Link, closed};
 use crate::run::socket::random_bytes;
+
+/// What a display may do that is let in. The secret that it shows decides, and none becomes more by what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It takes the place of the one that is there.
+    Active,
+    /// It looks on.
+    View,
+}
 
 /// A listening port with the displays that stand before it.
 pub(crate) struct Door {
@@ -27,6 +36,8 @@ pub(crate) struct Door {
     secrets: Vec<Given>,
     /// The display that is here may come again with this.
     incarnation: Option<Secret>,
+    /// Displays that look on may come again with these, as such.
+    viewers: Vec<Secret>,
     candidates: Vec<Candidate>,
 }
 
@@ -40,6 +51,7 @@ struct Candidate {
 /// A secret that was given out.
 struct Given {
     secret: Secret,
+    part: Part,
     /// Until when it is good.
     until: Option<Time>,
 }
@@ -54,6 +66,7 @@ impl Door {
             config,
             secrets: Vec::new(),
             incarnation: None,
+            viewers: Vec::new(),
             candidates: Vec::new(),
         }
     }
@@ -66,11 +79,11 @@ impl Door {
     }
 
     /// A ticket with this secret, for whoever it may be, until then.
-    pub(crate) fn ticket(&mut self, secret: Secret, until: Option<Time>) -> Ticket {
+    pub(crate) fn ticket(&mut self, part: Part, secret: Secret, until: Option<Time>) -> Ticket {
         if self.secrets.len() >= MAX_SECRETS {
             self.secrets.remove(0);
         }
-        self.secrets.push(Given { secret, until });
+        self.secrets.push(Given { secret, part, until });
         let addresses = match &self.listener {
             Some(listener) => reachable(listener.local_addr()),
             // Nobody answers at port 0: the display comes on the stream.
@@ -80,13 +93,14 @@ impl Door {
     }
 
     /// A ticket for whoever it may be; none where certificates must be known before.
-    pub(crate) fn open_ticket(&mut self, secret: Secret) -> Option<Ticket> {
-        (self.admitted.is_none() && self.listener.is_some()).then(|| self.ticket(secret, None))
+    pub(crate) fn open_ticket(&mut self, part: Part, secret: Secret) -> Option<Ticket> {
+        (self.admitted.is_none() && self.listener.is_some()).then(|| self.ticket(part, secret, None))
     }
 
     /// A ticket for the display with this certificate, which reached this machine at that address.
     pub(crate) fn invite(
         &mut self,
+        part: Part,
         fingerprint: Fingerprint,
         secret: Secret,
         reached: Option<IpAddr>,
@@ -95,7 +109,7 @@ impl Door {
         if let Some(admitted) = &self.admitted {
             admitted.admit(fingerprint);
         }
-        let mut ticket = self.ticket(secret, Some(now + INVITED));
+        let mut ticket = self.ticket(part, secret, Some(now + INVITED));
         let port = ticket.addresses.first().map_or(0, SocketAddr::port);
         if let Some(ip) = reached
             && port != 0
@@ -120,12 +134,13 @@ impl Door {
         let good = self.secrets.iter().filter(|given| given.until.is_none_or(|until| now < until));
         // Without an incarnation nobody has, none is right.
         let incarnation = self.incarnation.unwrap_or_else(|| Secret::from(random_bytes::<32>()));
-        let accepted_secrets = std::iter::once(incarnation).chain(good.map(|given| given.secret)).collect();
+        let given = good.map(|given| given.secret).chain(self.viewers.iter().copied());
+        let accepted_secrets = std::iter::once(incarnation).chain(given).collect();
         Config { start: now, accepted_secrets, ..self.config.clone() }
     }
 
-    /// Looks at the candidates; gives the one that is let in.
-    pub(crate) fn turn(&mut self, now: Time) -> Option<Link> {
+    /// Looks at the candidates; gives the one that is let in, and as what.
+    pub(crate) fn turn(&mut self, now: Time) -> Option<(Part, Link)> {
         let config = self.config_at(now);
         if let Some(listener) = &mut self.listener {
             listener.clear_wake();
@@ -141,8 +156,8 @@ impl Door {
                 Step::Waits => index += 1,
                 Step::Enters => {
                     let candidate = self.candidates.swap_remove(index);
-                    if let Some(link) = self.let_in(candidate, now) {
-                        return Some(link);
+                    if let Some(come) = self.let_in(candidate, now) {
+                        return Some(come);
                     }
                 }
                 Step::Leaves => drop(self.candidates.swap_remove(index)),
@@ -152,18 +167,37 @@ impl Door {
     }
 
     /// A secret works once, also for two who came with it at the same time. Whoever is let in may come again as what it is.
-    fn let_in(&mut self, candidate: Candidate, now: Time) -> Option<Link> {
+    fn let_in(&mut self, candidate: Candidate, now: Time) -> Option<(Part, Link)> {
         let Candidate { mut link, accepted } = candidate;
         let shown = link.session.matched_secret().and_then(|index| accepted.get(index).copied())?;
-        let before = self.secrets.len();
-        self.secrets.retain(|given| given.secret != shown);
-        if self.secrets.len() == before && self.incarnation != Some(shown) {
+        let Some(part) = self.redeem(shown) else {
             link.session.close(CloseReason::BadSecret);
             link.transmit(now);
             return None;
+        };
+        // A display may ask for less than its secret is good for.
+        let wish = link.session.capabilities().has(Capabilities::VIEW);
+        let part = if wish { Part::View } else { part };
+        let incarnation = link.session.peer().and_then(|peer| peer.incarnation);
+        match part {
+            Part::Active => self.incarnation = incarnation,
+            Part::View => self.viewers.extend(incarnation),
         }
-        self.incarnation = link.session.peer().and_then(|peer| peer.incarnation);
-        Some(link)
+        let excess = self.viewers.len().saturating_sub(MAX_VIEWERS);
+        self.viewers.drain(..excess);
+        Some((part, link))
+    }
+
+    /// What a secret is good for, which it is no more afterwards.
+    fn redeem(&mut self, shown: Secret) -> Option<Part> {
+        if let Some(index) = self.secrets.iter().position(|given| given.secret == shown) {
+            return Some(self.secrets.remove(index).part);
+        }
+        if let Some(index) = self.viewers.iter().position(|secret| *secret == shown) {
+            self.viewers.remove(index);
+            return Some(Part::View);
+        }
+        (self.incarnation == Some(shown)).then_some(Part::Active)
     }
 
     /// To be polled for input.
@@ -212,5 +246,42 @@ fn step(link: &mut Link, now: Time) -> Step {
 const MAX_CANDIDATES: usize = 16;
 /// Secrets that are good at once; the oldest is forgotten first.
 const MAX_SECRETS: usize = 16;
+/// Displays that looked on and may come again; the oldest is forgotten first.
+const MAX_VIEWERS: usize = 16;
 /// How long a display that was met may take to come.
 const INVITED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use wayferry_proto::Side;
+
+    use super::*;
+
+    fn door() -> Door {
+        Door::new(None, Fingerprint([7; 32]), Config::new(Side::App))
+    }
+
+    fn secret(byte: u8) -> Secret {
+        Secret::from([byte; 32])
+    }
+
+    #[test]
+    fn a_secret_for_looking_on_is_good_for_that_alone_and_once() {
+        let mut door = door();
+        door.ticket(Part::View, secret(1), None);
+        door.ticket(Part::Active, secret(2), None);
+        assert_eq!([1, 1].map(|byte| door.redeem(secret(byte))), [Some(Part::View), None]);
+        assert_eq!([2, 2].map(|byte| door.redeem(secret(byte))), [Some(Part::Active), None]);
+    }
+
+    #[test]
+    fn who_looked_on_comes_again_as_that_and_nothing_else() {
+        let mut door = door();
+        door.incarnation = Some(secret(3));
+        door.viewers.push(secret(4));
+        assert_eq!(door.redeem(secret(4)), Some(Part::View));
+        assert_eq!(door.redeem(secret(4)), None, "it has another one by now");
+        assert_eq!(door.redeem(secret(3)), Some(Part::Active));
+        assert_eq!(door.incarnation, Some(secret(3)));
+    }
+}

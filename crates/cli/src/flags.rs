@@ -137,7 +137,7 @@ pub(crate) enum Command {
     /// List the sessions that run here, or on another machine.
     List(ListFlags),
     /// Print a ticket with which one more display can attach to a session that `host --listen` began.
-    Ticket(WhichFlags),
+    Ticket(TicketFlags),
     /// Let a session's display leave; its programs go on, and `attach` shows them again.
     Detach(WhichFlags),
     /// End a session with its programs.
@@ -147,6 +147,9 @@ pub(crate) enum Command {
     Meet {
         /// Which.
         session: Option<String>,
+        /// The display only looks on.
+        #[arg(long)]
+        view: bool,
     },
     /// Both sides on this machine with an emulated link between them.
     Demo(DemoFlags),
@@ -232,6 +235,9 @@ pub(crate) struct AttachFlags {
     /// only one of this machine].
     #[arg(value_name = "WHICH")]
     pub(crate) which: Option<Which>,
+    /// Only look on, beside the display that is there: nothing that is typed or clicked here reaches the programs.
+    #[arg(long)]
+    pub(crate) view: bool,
     /// Connect to this address instead of the ticket's.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) via: Option<String>,
@@ -254,6 +260,15 @@ pub(crate) struct ListFlags {
     /// Print a JSON array with a document for each session.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TicketFlags {
+    #[command(flatten)]
+    pub(crate) which: WhichFlags,
+    /// It is good for looking on only.
+    #[arg(long)]
+    pub(crate) view: bool,
 }
 
 #[derive(Debug, Args)]

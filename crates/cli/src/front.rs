@@ -9,6 +9,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -57,9 +58,9 @@ pub(crate) fn on_stdio(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
 }
 
 /// The way for the display behind stdin and stdout to a session that runs already.
-pub(crate) fn meet(session: Option<&str>) -> Result<u8, Error> {
+pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let relay = Relay::start(stdio()?, session)?;
+    let relay = Relay::start(stdio()?, session, if view { Request::View } else { Request::Attach })?;
     signals.wait_readable(&[relay.over.as_fd(), relay.closed.as_fd()], None)?;
     Ok(0)
 }
@@ -107,7 +108,7 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         return Ok(0);
     }
     let stdio = caller.stdio;
-    let relay = Relay::start(caller, Some(&session.name))?;
+    let relay = Relay::start(caller, Some(&session.name), Request::Attach)?;
     if terminal {
         return attend(own, host, session, &relay, &signals);
     }
@@ -276,13 +277,17 @@ struct Relay {
 }
 
 impl Relay {
-    /// Asks a session to let the caller attach.
-    fn start(caller: Caller, session: Option<&str>) -> Result<Self, Error> {
+    /// Asks a session to let the caller attach, or look on.
+    fn start(
+        caller: Caller,
+        session: Option<&str>,
+        request: impl FnOnce(Option<IpAddr>) -> Request,
+    ) -> Result<Self, Error> {
         let (_, socket) = sessions::call(session)?;
         rustix::io::ioctl_fionbio(&socket, false).map_err(|error| system("fcntl")(error.into()))?;
         let address = ssh_server_address();
         let reached = (!address.is_unspecified()).then_some(address);
-        let request = control::line(&Request::Attach(reached));
+        let request = control::line(&request(reached));
         passing::send(&socket, &request, &[]).map_err(system("speaking to the session"))?;
         let other = socket.try_clone().map_err(system("dup"))?;
         let Caller { from, to, .. } = caller;

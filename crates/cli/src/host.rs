@@ -16,7 +16,7 @@ use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::control::Told;
-use crate::door::Door;
+use crate::door::{Door, Part};
 use crate::error::Error;
 use crate::flags::{HostFlags, OwnFlags};
 use crate::front;
@@ -77,7 +77,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
     let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
     let expires = host.expire.map(|patience| clock.now() + patience);
-    let ticket = door.ticket(Secret::from(random_bytes::<32>()), expires);
+    let ticket = door.ticket(Part::Active, Secret::from(random_bytes::<32>()), expires);
     print_line(&ticket.to_string())?;
     let side = app_side(own, clock, Link::nobody(Side::App))
         .with_trace(trace)
@@ -163,7 +163,7 @@ fn bare_desk() -> Snapshot {
 
 fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = session_config(Side::App, own, clock);
-    config.capabilities = config.capabilities.with(Capabilities::RESUME);
+    config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
     config.session = SessionId(random_bytes());
     config
 }

@@ -15,7 +15,7 @@ use wayferry_proto::{Secret, Time};
 
 use crate::bootstrap::{Choice, Line};
 use crate::control::{self, Answer, Ended, Request, Told, Word};
-use crate::door::Door;
+use crate::door::{Door, Part};
 use crate::error::Error;
 use crate::notice::notice;
 use crate::quic;
@@ -26,8 +26,8 @@ use crate::sessions::Named;
 
 /// What somebody wants of the session, or has for it.
 pub(crate) enum Call {
-    /// A display that may be let in.
-    Display(Box<Link>),
+    /// A display that was let in, as what its secret is good for.
+    Display(Part, Box<Link>),
     /// The figures are wanted here.
     Info(OwnedFd),
     /// The display is to leave.
@@ -48,6 +48,8 @@ pub(crate) struct Lobby {
     owner: Option<Owner>,
     /// No descriptors were left: nobody is let in until then.
     rests_until: Time,
+    /// No more displays can look on.
+    full: bool,
 }
 
 /// Somebody on the control socket.
@@ -62,7 +64,7 @@ struct Visitor {
 enum Step {
     Request,
     /// The display's fingerprint.
-    Greeting(Option<IpAddr>),
+    Greeting(Part, Option<IpAddr>),
     /// How it comes.
     Choice,
 }
@@ -85,7 +87,7 @@ enum Fate {
 impl Lobby {
     /// With nobody in it.
     pub(crate) fn new(named: Named, door: Door) -> Self {
-        Self { named, door, visitors: Vec::new(), owner: None, rests_until: Time::ZERO }
+        Self { named, door, visitors: Vec::new(), owner: None, rests_until: Time::ZERO, full: false }
     }
 
     /// With the connection of whoever started the session.
@@ -98,6 +100,11 @@ impl Lobby {
     /// What the session is called.
     pub(crate) fn name(&self) -> &str {
         self.named.name()
+    }
+
+    /// Whether as many displays look on as may: others are told so.
+    pub(crate) fn set_full(&mut self, full: bool) {
+        self.full = full;
     }
 
     /// Tells the owner, if there is one.
@@ -123,7 +130,7 @@ impl Lobby {
                 Fate::Leaves => {}
             }
         }
-        calls.extend(self.door.turn(now).map(|link| Call::Display(Box::new(link))));
+        calls.extend(self.door.turn(now).map(|(part, link)| Call::Display(part, Box::new(link))));
         calls
     }
 
@@ -197,25 +204,23 @@ impl Lobby {
     fn take(&mut self, visitor: &Visitor, text: &str, now: Time) -> Result<Option<Step>, String> {
         match &visitor.step {
             Step::Request => match Request::decode(text) {
-                Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(reached))),
-                Some(Request::Ticket) => {
-                    let secret = Secret::from(random_bytes::<32>());
-                    let ticket =
-                        self.door.open_ticket(secret).ok_or("only displays that ssh brings are let in")?;
-                    answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
-                    Ok(None)
-                }
+                Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Part::Active, reached))),
+                Some(Request::View(reached)) => Ok(Some(Step::Greeting(Part::View, reached))),
+                Some(Request::Ticket) => self.print_ticket(Part::Active, visitor),
+                Some(Request::ViewTicket) => self.print_ticket(Part::View, visitor),
                 Some(Request::Info | Request::Detach | Request::Stop) => Ok(None),
                 None => Err(format!("`{text}` is nothing that this session knows")),
             },
-            Step::Greeting(reached) => {
+            // Only now does the display listen.
+            Step::Greeting(Part::View, _) if self.full => Err(FULL.into()),
+            Step::Greeting(part, reached) => {
                 let told = |error: Error| error.to_string();
                 let Line::Greeting(fingerprint) = Line::decode(text).map_err(told)? else {
                     return Err(format!("unexpected line `{text}`"));
                 };
                 let fingerprint = fingerprint.parse().map_err(|error| format!("{error}"))?;
                 let secret = Secret::from(random_bytes::<32>());
-                let ticket = self.door.invite(fingerprint, secret, *reached, now);
+                let ticket = self.door.invite(*part, fingerprint, secret, *reached, now);
                 let name = self.named.name().to_owned();
                 let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -226,6 +231,13 @@ impl Lobby {
             }
             Step::Choice => Ok(None),
         }
+    }
+
+    fn print_ticket(&mut self, part: Part, visitor: &Visitor) -> Result<Option<Step>, String> {
+        let secret = Secret::from(random_bytes::<32>());
+        let ticket = self.door.open_ticket(part, secret).ok_or("only displays that ssh brings are let in")?;
+        answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
+        Ok(None)
     }
 
     /// A display comes on the socket on which it was met.
@@ -244,14 +256,16 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
             Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
             Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
             Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
-            Some(Request::Attach(_) | Request::Ticket) | None => Fate::Leaves,
+            Some(Request::Attach(_) | Request::View(_) | Request::Ticket | Request::ViewTicket) | None => {
+                Fate::Leaves
+            }
         },
         Step::Choice => match Line::decode(text) {
             Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket),
             // By QUIC it comes to the door by itself.
             _ => Fate::Leaves,
         },
-        Step::Greeting(_) => Fate::Leaves,
+        Step::Greeting(..) => Fate::Leaves,
     }
 }
 
@@ -285,6 +299,8 @@ fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
     }
 }
 
+/// Why nobody else may look on.
+pub(crate) const FULL: &str = "8 displays look on already";
 /// Who may be in the lobby at once.
 const MAX_VISITORS: usize = 32;
 /// How long each may take for a line; a display's attempt at QUIC is between two of them.

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::control::{self, Answer, Request};
 use crate::error::Error;
-use crate::flags::{ListFlags, OwnFlags, Which};
+use crate::flags::{ListFlags, OwnFlags, TicketFlags, Which};
+use crate::info::attention;
 use crate::notice::notice;
 use crate::passing;
 use crate::run::programs::exit_code;
@@ -50,8 +51,9 @@ pub(crate) fn detach(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> 
 }
 
 /// Prints a ticket that lets one more display in; gives the exit code.
-pub(crate) fn ticket(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
-    order(own, which, &Request::Ticket)
+pub(crate) fn ticket(own: &OwnFlags, flags: TicketFlags) -> Result<u8, Error> {
+    let request = if flags.view { Request::ViewTicket } else { Request::Ticket };
+    order(own, flags.which.which, &request)
 }
 
 /// Ends a session; gives the exit code.
@@ -63,7 +65,8 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
     let name = match which.unwrap_or(Which::Here(None)) {
         Which::Here(name) => name,
         Which::There { host, session } => {
-            let mut words = vec![control::Word::encode(request)];
+            let mut words: Vec<String> =
+                control::Word::encode(request).split(' ').map(str::to_owned).collect();
             words.extend(session.map(|name| format!(":{name}")));
             return over_ssh(own, &host, &words);
         }
@@ -153,7 +156,8 @@ fn table(documents: &[Value]) -> String {
 fn row(document: &Value) -> [String; 4] {
     let text = |field: &str| document[field].as_str().map(sanitize).unwrap_or_default();
     let since = document["state_seconds"].as_u64().map(span).unwrap_or_default();
-    [text("name"), document["programs"].as_u64().unwrap_or(0).to_string(), text("state"), since]
+    let programs = document["programs"].as_u64().unwrap_or(0).to_string();
+    [text("name"), programs, attention(document).unwrap_or_default(), since]
 }
 
 fn span(seconds: u64) -> String {
@@ -180,13 +184,13 @@ mod tests {
     fn sessions_stand_in_columns() {
         let documents = [
             json!({ "name": "foot", "programs": 1, "state": "attached", "state_seconds": 59 }),
-            json!({ "name": "a\u{1b}[2J", "programs": 12, "state": "detached", "state_seconds": 90_000 }),
+            json!({ "name": "a\u{1b}[2J", "programs": 12, "state": "detached", "state_seconds": 90_000, "views": 2 }),
         ];
         assert_eq!(
             table(&documents),
-            "SESSION  PROGRAMS  DISPLAY   SINCE\n\
-             foot     1         attached  59 s\n\
-             a\u{fffd}[2J    12        detached  1 d 1 h\n"
+            "SESSION  PROGRAMS  DISPLAY            SINCE\n\
+             foot     1         attached           59 s\n\
+             a\u{fffd}[2J    12        detached, 2 views  1 d 1 h\n"
         );
         assert_eq!(table(&[]), "no sessions\n");
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use wayferry_net::quic::Reconnect;
 use wayferry_net::{Carrier, Identity, Ticket, Trust};
-use wayferry_proto::{Secret, Session, Side};
+use wayferry_proto::{Capabilities, Secret, Session, Side};
 
 use crate::bootstrap::{Choice, Line, hear_past, say};
 use crate::error::Error;
@@ -36,6 +36,7 @@ pub(crate) struct Viewer<'a> {
     clock: Clock,
     watched: Watched,
     identity: Arc<Identity>,
+    looks_on: bool,
 }
 
 /// Which carriers are tried.
@@ -55,7 +56,13 @@ impl<'a> Viewer<'a> {
     pub(crate) fn new(own: &'a OwnFlags, signals: &'a Signals) -> Result<Self, Error> {
         let clock = Clock::start();
         let watched = Watched::new(Compositor::from_environment()?, clock, Some(signals))?;
-        Ok(Self { own, signals, clock, watched, identity: quic::identity()? })
+        Ok(Self { own, signals, clock, watched, identity: quic::identity()?, looks_on: false })
+    }
+
+    /// As a display that only looks on, or not.
+    #[must_use]
+    pub(crate) fn looking_on(self, looks_on: bool) -> Self {
+        Self { looks_on, ..self }
     }
 
     /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port may be
@@ -118,12 +125,16 @@ impl<'a> Viewer<'a> {
     fn show(self, ticket: &Ticket, carrier: Box<dyn Carrier>, ways: Ways) -> Result<Outcome, Error> {
         let trace = trace_file(self.own, Some(Half::Display))?;
         let mut config = session_config(Side::Display, self.own, &self.clock);
+        if self.looks_on {
+            config.capabilities = config.capabilities.with(Capabilities::VIEW);
+        }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
         config.resume = Some(Secret::from(random_bytes::<32>()));
         let again = config.clone();
         let link = Link::new(Session::new(config), carrier);
         DisplaySide::new(self.watched, self.clock, link, self.own.stats)
+            .with_looking_on(self.looks_on)
             .with_return(Return::new(again, ways))
             .with_allowed(self.own.allow.clone())
             .with_trace(trace)

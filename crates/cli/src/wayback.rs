@@ -36,8 +36,8 @@ pub(crate) struct Ways {
 pub(crate) enum Other {
     /// A command that meets the session, with its stdin and stdout.
     Command(Vec<OsString>),
-    /// It runs on this machine, under this name.
-    Here(String),
+    /// It runs on this machine, under this name; the display says this to its control socket.
+    Here(String, Request),
 }
 
 /// A new carrier.
@@ -121,9 +121,9 @@ impl Other {
 
     fn go(&self, identity: &Identity) -> Result<Back, Error> {
         match self {
-            Self::Here(name) => {
+            Self::Here(name, request) => {
                 let (_, socket) = sessions::call(Some(name))?;
-                passing::send(&socket, &control::line(&Request::Attach(None)), &[]).map_err(speaking)?;
+                passing::send(&socket, &control::line(request), &[]).map_err(speaking)?;
                 Ok(Back { carrier: meet(identity, socket)?, command: None })
             }
             Self::Command(words) => {

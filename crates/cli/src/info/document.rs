@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, Time};
-use wayferry_wayland::app::{Fidelity, Kept};
+use wayferry_wayland::app::{Counts, Fidelity, Kept};
 
 use crate::run::link::Link;
 use crate::run::offer::role;
@@ -34,6 +34,18 @@ pub(crate) struct Figures {
     place: Option<Place>,
     /// Of the app side: what is kept for other displays, and bytes that this one is owed.
     kept: Option<(Kept, usize)>,
+    /// Of the app side.
+    views: Option<Views>,
+}
+
+/// Displays that look on.
+#[derive(Debug, Clone, Copy)]
+struct Views {
+    count: usize,
+    /// How content came to them, those that have left included.
+    counts: Counts,
+    /// Bytes of pixels that are kept for them alone.
+    pixels: u64,
 }
 
 /// What a session is called, and whether somebody looks at it.
@@ -83,6 +95,7 @@ impl Figures {
             surfaces: None,
             place: None,
             kept: None,
+            views: None,
         }
     }
 
@@ -96,6 +109,12 @@ impl Figures {
     #[must_use]
     pub(crate) fn with_kept(self, kept: Kept, owed: usize) -> Self {
         Self { kept: Some((kept, owed)), ..self }
+    }
+
+    /// With so many displays that look on, how content came to them, and bytes of pixels that are kept for them alone.
+    #[must_use]
+    pub(crate) fn with_views(self, count: usize, (counts, pixels): (Counts, u64)) -> Self {
+        Self { views: Some(Views { count, counts, pixels }), ..self }
     }
 
     /// With the surfaces of all programs.
@@ -126,6 +145,10 @@ impl Figures {
             "kept_pixel_bytes": self.kept.as_ref().map(|(kept, _)| kept.pixels),
             "kept_state_bytes": self.kept.as_ref().map(|(kept, _)| kept.state),
             "owed_bytes": self.kept.as_ref().map(|(_, owed)| owed),
+            "views": self.views.map(|views| views.count),
+            "view_pixel_bytes": self.views.map(|views| views.pixels),
+            "view_updates_shared": self.views.map(|views| views.counts.shared),
+            "view_updates_own": self.views.map(|views| views.counts.own),
             "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
             "peer_software": self.peer,
             "carrier": if packets { "quic" } else { "byte-stream" },
@@ -240,6 +263,7 @@ pub(super) mod tests {
             saved: Duration::from_millis(309),
             place: None,
             kept: None,
+            views: None,
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -265,11 +289,14 @@ pub(super) mod tests {
     #[test]
     fn what_is_known_is_told() {
         let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
+        let document = document.with_views(2, (Counts { own: 3, shared: 400 }, 65_536));
         let mut document = document.with_kept(Kept { pixels: 1_228_800, state: 507 }, 32).document();
         // One literal of the macro takes no more fields.
         let object = document.as_object_mut().expect("an object");
-        for (name, value) in [("kept_pixel_bytes", 1_228_800), ("kept_state_bytes", 507), ("owed_bytes", 32)]
-        {
+        let kept = [("kept_pixel_bytes", 1_228_800), ("kept_state_bytes", 507), ("owed_bytes", 32)];
+        let views = [("views", 2), ("view_pixel_bytes", 65_536)];
+        let updates = [("view_updates_shared", 400), ("view_updates_own", 3)];
+        for (name, value) in kept.into_iter().chain(views).chain(updates) {
             assert_eq!(object.remove(name), Some(json!(value)), "{name}");
         }
         let expected = json!({
@@ -310,6 +337,10 @@ pub(super) mod tests {
             "kept_pixel_bytes",
             "kept_state_bytes",
             "owed_bytes",
+            "views",
+            "view_pixel_bytes",
+            "view_updates_shared",
+            "view_updates_own",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

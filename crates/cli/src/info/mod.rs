@@ -28,6 +28,7 @@ use crate::run::offer;
 use crate::run::wait::Interests;
 
 pub(crate) use document::{Figures, State};
+pub(crate) use text::attention;
 
 /// Prints what the sides tell; gives the exit code.
 pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {

@@ -47,6 +47,16 @@ pub(crate) fn paragraph(document: &Value) -> String {
     )
 }
 
+/// Whether somebody shows a session, and how many look on.
+pub(crate) fn attention(document: &Value) -> Option<String> {
+    let state = document["state"].as_str().map(sanitize)?;
+    Some(match document["views"].as_u64() {
+        None | Some(0) => state,
+        Some(1) => format!("{state}, 1 view"),
+        Some(views) => format!("{state}, {views} views"),
+    })
+}
+
 /// Surfaces that are named one by one.
 const MAX_NAMED: usize = 5;
 
@@ -60,8 +70,7 @@ impl Document<'_> {
 
     /// Name and state of a session, where this side knows them.
     fn called(&self) -> String {
-        let text = |field: &str| self.0[field].as_str().map(sanitize);
-        match (text("name"), text("state")) {
+        match (self.0["name"].as_str().map(sanitize), attention(self.0)) {
             (Some(name), Some(state)) => format!(" (`{name}`, {state})"),
             _ => String::new(),
         }

@@ -6,6 +6,7 @@
 //! about Wayland. Invariant: whatever one program does ends at most its own connection.
 
 mod coming;
+mod views;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,13 +17,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::PollFlags;
-use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Time};
+use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Side, Time};
 use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
 use wayferry_wayland::{Action, End};
 
+use self::views::Views;
 use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
 use super::offer::Offer;
@@ -92,6 +94,9 @@ pub(crate) struct AppSide<'a> {
     /// Until when the program waits for the bridge.
     start_by: Option<Time>,
     connections: BTreeMap<ConnectionId, Served>,
+    /// Programs so far.
+    programs: u32,
+    views: Views,
     /// Sockets that came before the display was known.
     early: Vec<OwnedFd>,
     next_connection: u32,
@@ -147,6 +152,7 @@ enum Token {
     Handle,
     Offer,
     Lobby,
+    View,
     Outlets,
     Listener,
     Program,
@@ -157,6 +163,7 @@ enum Token {
 impl<'a> AppSide<'a> {
     /// An app side over a link whose session has been started with [`wayferry_proto::Side::App`].
     pub(crate) fn new(config: AppSideConfig, clock: Clock, link: Link) -> Self {
+        let views = Views::new(&config.core, config.compress);
         Self {
             stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
             config,
@@ -175,6 +182,8 @@ impl<'a> AppSide<'a> {
             satellite: None,
             start_by: None,
             connections: BTreeMap::new(),
+            programs: 0,
+            views,
             early: Vec::new(),
             next_connection: 1,
             turn: 0,
@@ -295,6 +304,7 @@ impl<'a> AppSide<'a> {
             self.link.session.close(CloseReason::Done);
             self.link.transmit(self.clock.now());
         }
+        self.views.dismiss(self.clock.now());
         match (result, self.program.is_some()) {
             (Err(error), true) => Err(Error::AfterStart(Box::new(error))),
             (result, _) => result,
@@ -314,6 +324,7 @@ impl<'a> AppSide<'a> {
                     return Ok(outcome);
                 }
             }
+            self.views.receive(now);
             self.turn_lobby(now);
             self.check_expiry(now)?;
             self.limit_owed(now);
@@ -322,6 +333,7 @@ impl<'a> AppSide<'a> {
             self.flush_sockets();
             self.work(now, &ready);
             self.link.transmit(now);
+            self.views.show(now, self.connections.values_mut());
             self.flush_sockets();
             self.remove_ended(now);
             self.link.transmit(now);
@@ -397,6 +409,11 @@ impl<'a> AppSide<'a> {
                 let end = closed(reason, by);
                 if self.survives() {
                     self.on_display_left(now, end);
+                    return Ok(None);
+                }
+                if self.views.count() > 0 && matches!(self.phase, Phase::Exiting { .. }) {
+                    // They hear of it, too.
+                    self.link = Link::nobody(Side::App);
                     return Ok(None);
                 }
                 return match (&self.phase, end) {
@@ -490,7 +507,8 @@ impl<'a> AppSide<'a> {
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
         for (token, flags) in ready {
             match token {
-                Token::Link | Token::Signal | Token::Handle | Token::Lobby | Token::Program => {}
+                Token::Link | Token::Signal | Token::Handle | Token::Lobby | Token::View => {}
+                Token::Program => {}
                 Token::Outlets => self.outlets.iter_mut().for_each(Outlets::turn),
                 Token::Offer => self.tell_figures(now),
                 Token::Listener => self.accept(now),
@@ -561,7 +579,9 @@ impl<'a> AppSide<'a> {
             notice(&format!("cannot record a program: {error}"));
             None
         });
-        self.connections.insert(id, Served { socket, core, channel, handed: 0, recorder });
+        self.programs += 1;
+        let number = self.programs;
+        self.connections.insert(id, Served { number, socket, core, channel, handed: 0, recorder });
     }
 
     fn on_timeouts(&mut self, now: Time) {
@@ -693,7 +713,7 @@ impl<'a> AppSide<'a> {
     /// Whether the session is over from this side, and how.
     fn outcome(&mut self, now: Time) -> Option<Outcome> {
         match self.phase {
-            Phase::Exiting { code, deadline } if now >= deadline => {
+            Phase::Exiting { code, deadline } if now >= deadline || self.is_alone() => {
                 self.link.session.close(CloseReason::Done);
                 self.link.transmit(now);
                 Some(self.exit_outcome(code))
@@ -708,7 +728,8 @@ impl<'a> AppSide<'a> {
                 // Cannot fail: the message is small and ours to send.
                 let _ = self.link.session.control(&Control::Exit { code: code.into() });
                 self.link.transmit(now);
-                let patience = if self.link.is_up() {
+                self.views.say_exit(now, code);
+                let patience = if self.link.is_up() || self.views.count() > 0 {
                     EXIT_PATIENCE
                 } else if self.link.session.is_suspended() {
                     AWAY_PATIENCE
@@ -719,6 +740,11 @@ impl<'a> AppSide<'a> {
                 None
             }
         }
+    }
+
+    /// Whether nobody is left who could hear of the end.
+    fn is_alone(&self) -> bool {
+        !self.link.is_up() && !self.link.session.is_suspended() && self.views.count() == 0
     }
 
     /// The exit code, once what the session was started for is over.
@@ -767,6 +793,8 @@ impl<'a> AppSide<'a> {
             lobby.fds(now).for_each(|fd| interests.add(fd, PollFlags::IN, Token::Lobby));
             deadline = earlier(deadline, lobby.next_timeout(now));
         }
+        self.views.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::View));
+        deadline = earlier(deadline, self.views.next_timeout(now));
         if let Some(outlets) = &self.outlets {
             outlets.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Outlets));
         }

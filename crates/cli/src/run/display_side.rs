@@ -15,7 +15,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::event::PollFlags;
 use wayferry_proto::{
-    ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Side, Time, UpdateHeader,
+    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Side, Time,
+    UpdateHeader,
 };
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::display::{Config, Connection, Room, Watcher};
@@ -70,6 +71,8 @@ pub(crate) struct DisplaySide<'a> {
     told_blobs: BTreeMap<u128, Vec<u8>>,
     /// How to get back to the session.
     back: Option<Return>,
+    /// It only looks on, and takes no other display's place.
+    looks_on: bool,
     /// The carrier was lost at least once.
     returns: bool,
     connections: BTreeMap<ConnectionId, Shown>,
@@ -205,6 +208,7 @@ impl<'a> DisplaySide<'a> {
             snapshot: watched.first,
             told_blobs: watched.blobs.into_iter().collect(),
             back: None,
+            looks_on: false,
             returns: false,
             connections: BTreeMap::new(),
             turn: 0,
@@ -234,6 +238,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub(crate) fn with_return(mut self, back: Return) -> Self {
         self.back = Some(back);
+        self
+    }
+
+    /// Only looks on, or not.
+    #[must_use]
+    pub(crate) fn with_looking_on(mut self, looks_on: bool) -> Self {
+        self.looks_on = looks_on;
         self
     }
 
@@ -331,6 +342,11 @@ impl<'a> DisplaySide<'a> {
 
     fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
         match event {
+            Event::Ready { .. }
+                if self.looks_on && !self.link.session.capabilities().has(Capabilities::VIEW) =>
+            {
+                return Err(Error::Incompatible("the other side lets no display look on".into()));
+            }
             Event::Control(Control::Exit { code }) => {
                 return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
             }

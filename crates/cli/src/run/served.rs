@@ -18,6 +18,8 @@ use crate::trace::SideTrace;
 
 /// One program's connection.
 pub(super) struct Served {
+    /// Its number among the programs of the session, whatever display is there.
+    pub(super) number: u32,
     pub(super) socket: Socket,
     pub(super) core: Connection,
     pub(super) channel: ChannelId,

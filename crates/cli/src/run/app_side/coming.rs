@@ -1,7 +1,8 @@
 //! Displays come and go; the session stays.
 //!
 //! What a display knew of the programs goes with it, and the next one is told everything anew, by each program's core. Orders
-//! from the control socket are carried out here, too. Invariant: at most one display is there; whoever leaves is freed once.
+//! from the control socket are carried out here, too. Displays that look on have a room of their own, `views`. Invariant: at most
+//! one other display is there; whoever leaves is freed once.
 
 use std::os::fd::OwnedFd;
 
@@ -12,6 +13,7 @@ use wayferry_wayland::blob::Sent;
 
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
 use crate::control::{Answer, Told};
+use crate::door::Part;
 use crate::error::Error;
 use crate::info::{Figures, State};
 use crate::lobby::{Call, Lobby, answer};
@@ -21,9 +23,11 @@ impl AppSide<'_> {
     /// Hears who comes to the session.
     pub(super) fn turn_lobby(&mut self, now: Time) {
         let Some(lobby) = &mut self.lobby else { return };
+        lobby.set_full(self.views.is_full());
         for call in lobby.turn(now) {
             match call {
-                Call::Display(link) => self.take_display(now, *link),
+                Call::Display(Part::Active, link) => self.take_display(now, *link),
+                Call::Display(Part::View, link) => self.views.take(now, *link),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
                     let word = if self.link.is_up() || self.link.session.is_suspended() {
@@ -200,6 +204,7 @@ impl AppSide<'_> {
             .with_place(self.lobby.as_ref().map(Lobby::name), state, now.since(self.state_since))
             .with_kept(kept, self.link.session.retained())
             .with_surfaces(surfaces)
+            .with_views(self.views.count(), self.views.figures())
             .document()
     }
 

@@ -1,0 +1,352 @@
+//! Displays that look on beside the active one.
+//!
+//! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and never
+//! writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may look. Invariants:
+//! nothing is queued for a view beyond what its link takes, so nobody waits for it; and when it leaves, all that was its own
+//! goes with it.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+
+use wayferry_pixels::Encoder;
+use wayferry_proto::{
+    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, SurfaceId, Time, UpdateHeader,
+};
+use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
+use wayferry_wayland::snapshot::Snapshot;
+use wayferry_wayland::{Action, End, Update};
+
+use super::{Link, STOP_UNKNOWN, Served, closed, pixel_compression};
+use crate::flags::Compress;
+use crate::lobby::FULL;
+use crate::notice::notice;
+use crate::run::earlier;
+
+/// All displays that look on.
+pub(super) struct Views {
+    compress: Compress,
+    lossy: Option<u8>,
+    threads: usize,
+    viewers: Vec<Viewer>,
+    /// Whose content is encoded first, so that none is always last.
+    turn: usize,
+    /// Of those that have left.
+    past: Counts,
+}
+
+/// A display that looks on.
+struct Viewer {
+    link: Link,
+    /// What it has told of its compositor.
+    desk: Option<Rc<Desk>>,
+    encoder: Encoder,
+    /// By the program's number.
+    programs: BTreeMap<u32, Looking>,
+    next: u32,
+}
+
+/// A program as all of them see it in one turn.
+struct Seen<'a> {
+    served: &'a Served,
+    /// What has left for the active display.
+    published: Vec<Published>,
+    scene: OnceCell<Scene>,
+}
+
+/// One program at one of them.
+struct Looking {
+    view: View,
+    connection: ConnectionId,
+    channel: ChannelId,
+    over: bool,
+}
+
+impl Views {
+    /// Nobody looks on.
+    pub(super) fn new(core: &Config, compress: Compress) -> Self {
+        let (lossy, threads) = (core.lossy, core.threads);
+        Self { compress, lossy, threads, viewers: Vec::new(), turn: 0, past: Counts::default() }
+    }
+
+    /// How many look on.
+    pub(super) fn count(&self) -> usize {
+        self.viewers.len()
+    }
+
+    /// Whether no more may.
+    pub(super) fn is_full(&self) -> bool {
+        self.viewers.len() >= MAX_VIEWS
+    }
+
+    /// A display was let in that looks on; one that comes again is told everything anew.
+    pub(super) fn take(&mut self, now: Time, mut link: Link) {
+        if let Some(peer) = link.session.peer() {
+            if self.viewers.iter().any(|viewer| viewer.link.session.is_late(peer)) {
+                return;
+            }
+            let it = peer.incarnation;
+            let same = |viewer: &Viewer| viewer.link.session.peer().and_then(|peer| peer.incarnation) == it;
+            self.drop_those(|viewer| it.is_some() && same(viewer));
+        }
+        if link.session.peer().is_some_and(|peer| peer.resuming) {
+            link.session.decline(now);
+        }
+        if self.is_full() {
+            link.session.close(CloseReason::TooMuch(FULL.into()));
+            return link.transmit(now);
+        }
+        let compression = pixel_compression(self.compress, &link.session);
+        let encoder = Encoder::new(compression).with_threads(self.threads);
+        self.viewers.push(Viewer { link, desk: None, encoder, programs: BTreeMap::new(), next: 1 });
+    }
+
+    /// Hears all of them.
+    pub(super) fn receive(&mut self, now: Time) {
+        for viewer in &mut self.viewers {
+            viewer.receive(now);
+        }
+        self.drop_those(Viewer::is_over);
+    }
+
+    fn drop_those(&mut self, leaves: impl Fn(&Viewer) -> bool) {
+        let past = &mut self.past;
+        self.viewers.retain(|viewer| {
+            let leaves = leaves(viewer);
+            if leaves {
+                viewer.programs.values().for_each(|looking| add(past, looking.view.counts()));
+            }
+            !leaves
+        });
+    }
+
+    /// Tells all of them what there is to be seen.
+    pub(super) fn show<'a>(&mut self, now: Time, programs: impl Iterator<Item = &'a mut Served>) {
+        let watched = !self.viewers.is_empty();
+        let mut seen: Vec<Seen<'_>> = Vec::new();
+        for served in programs {
+            served.core.set_watched(watched);
+            if watched {
+                let published = std::iter::from_fn(|| served.core.poll_published()).collect();
+                seen.push(Seen { served, published, scene: OnceCell::new() });
+            }
+        }
+        let count = self.viewers.len().max(1);
+        self.turn = (self.turn + 1) % count;
+        let mut encoded = 0;
+        for index in 0..self.viewers.len() {
+            let viewer = &mut self.viewers[(index + self.turn) % count];
+            viewer.show(now, &seen, self.compress, self.lossy, &mut encoded);
+            viewer.link.transmit(now);
+        }
+    }
+
+    /// The session is over, with this code.
+    pub(super) fn say_exit(&mut self, now: Time, code: u8) {
+        for viewer in &mut self.viewers {
+            // Cannot fail: the message is small and ours to send.
+            let _ = viewer.link.session.control(&Control::Exit { code: code.into() });
+            viewer.link.transmit(now);
+        }
+    }
+
+    /// All have to go.
+    pub(super) fn dismiss(&mut self, now: Time) {
+        for viewer in &mut self.viewers {
+            viewer.link.session.close(CloseReason::Done);
+            viewer.link.transmit(now);
+        }
+        self.drop_those(|_| true);
+    }
+
+    /// To be polled for input.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.viewers.iter().filter_map(|viewer| viewer.link.wake_fd())
+    }
+
+    /// When there is something to do although nothing comes.
+    pub(super) fn next_timeout(&self, now: Time) -> Option<Time> {
+        let mut deadline = None;
+        for viewer in &self.viewers {
+            let more = viewer.link.has_more().then_some(now);
+            deadline = earlier(deadline, earlier(viewer.link.next_timeout(), more));
+            for looking in viewer.programs.values() {
+                deadline = earlier(deadline, looking.view.next_timeout());
+            }
+        }
+        deadline
+    }
+
+    /// How content came to them so far, and bytes of pixels that are kept for them alone.
+    pub(super) fn figures(&self) -> (Counts, u64) {
+        let (mut counts, mut kept) = (self.past, 0);
+        for looking in self.viewers.iter().flat_map(|viewer| viewer.programs.values()) {
+            add(&mut counts, looking.view.counts());
+            kept += looking.view.kept();
+        }
+        (counts, kept)
+    }
+}
+
+impl Viewer {
+    fn is_over(&self) -> bool {
+        self.link.session.is_closed() || !self.link.is_up()
+    }
+
+    fn receive(&mut self, now: Time) {
+        self.link.receive(now);
+        while let Some(event) = self.link.poll_event() {
+            self.on_event(now, event);
+        }
+        self.link.transmit(now);
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Control(Control::Snapshot(bytes)) => match Snapshot::decode(&bytes) {
+                Ok(snapshot) => {
+                    let clock = self.link.session.clock().clone();
+                    let video = self.link.session.capabilities().has(Capabilities::VIDEO);
+                    self.desk = Some(Rc::new(Desk { snapshot, clock, video }));
+                }
+                Err(error) => self.turn_away(&error.to_string()),
+            },
+            Event::Opened { channel, header: Header::Events { connection } }
+                if self.of(connection).is_some() =>
+            {
+                let _ = channel;
+            }
+            // Clipboards and the like: nothing of that is a view's.
+            Event::Opened { channel, header: Header::Pipe { .. } | Header::Events { .. } } => {
+                self.link.session.stop(channel, STOP_UNKNOWN);
+            }
+            Event::Message { header: Header::Events { connection }, bytes, .. } => {
+                if let Some(looking) = self.of(connection) {
+                    looking.view.on_message(now, &bytes);
+                    let violation = match looking.view.end() {
+                        Some(End::PeerViolation(what)) => Some(what.clone()),
+                        _ => None,
+                    };
+                    violation.into_iter().for_each(|what| self.turn_away(&what));
+                }
+            }
+            // The program's windows cannot be shown there any more.
+            Event::Finished { header: Header::Events { connection }, .. }
+            | Event::Reset { header: Header::Events { connection }, .. }
+            | Event::Stopped { header: Header::Wayland { connection }, .. } => self.give_up(connection),
+            // It may come again, and is told everything then.
+            Event::Suspended { reason } => {
+                notice(&format!("a display that looked on is away: {reason}"));
+                self.link.lose_carrier();
+            }
+            Event::Closed { reason, by } => {
+                if let Err(error) = closed(reason, by) {
+                    notice(&format!("a display that looked on was lost: {error}"));
+                }
+                self.link.lose_carrier();
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, connection: ConnectionId) -> Option<&mut Looking> {
+        self.programs.values_mut().find(|looking| looking.connection == connection)
+    }
+
+    fn turn_away(&mut self, what: &str) {
+        notice(&format!("a display that looked on broke the rules: {what}"));
+        self.link.session.close(CloseReason::ProtocolViolation(what.to_owned()));
+    }
+
+    fn give_up(&mut self, connection: ConnectionId) {
+        let Some(looking) = self.of(connection).filter(|looking| !looking.over) else { return };
+        looking.over = true;
+        let channel = looking.channel;
+        self.link.session.finish(channel);
+    }
+
+    fn show(
+        &mut self,
+        now: Time,
+        programs: &[Seen<'_>],
+        compress: Compress,
+        lossy: Option<u8>,
+        encoded: &mut u64,
+    ) {
+        let Some(desk) = self.desk.clone() else { return };
+        let session = &mut self.link.session;
+        self.programs.retain(|number, looking| {
+            let stays = programs.iter().any(|seen| seen.served.number == *number);
+            if !stays && !looking.over {
+                session.finish(looking.channel);
+            }
+            stays
+        });
+        let mut credit = Credit { encoded: *encoded, ..self.link.credit(now) };
+        for Seen { served, published, scene } in programs {
+            let looking = self.programs.entry(served.number).or_insert_with(|| {
+                let connection = ConnectionId(self.next);
+                self.next += 1;
+                let channel = self.link.session.open(Header::Wayland { connection });
+                let compression = pixel_compression(compress, &self.link.session);
+                Looking { view: View::new(&desk, compression, lossy), connection, channel, over: false }
+            });
+            if looking.over {
+                continue;
+            }
+            for published in published {
+                looking.view.hand_on(now, &served.core, published, &mut self.encoder, &mut credit);
+            }
+            if looking.view.is_due(now, &served.core, &credit) {
+                let scene = scene.get_or_init(|| Scene::of(&served.core));
+                looking.view.look(now, &served.core, scene, &mut self.encoder, &mut credit);
+            }
+            looking.perform(&mut self.link);
+        }
+        *encoded = credit.encoded;
+    }
+}
+
+impl Looking {
+    fn perform(&mut self, link: &mut Link) {
+        while let Some(action) = self.view.poll_action() {
+            let sent = match action {
+                Action::Message(bytes) => link.session.send(self.channel, &bytes),
+                Action::Update(update) => self.send_update(link, update),
+                // A view has no others.
+                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Blob { .. } => Ok(()),
+            };
+            if let Err(error) = sent {
+                notice(&format!("a display that looks on was not told something: {error}"));
+                self.over = true;
+                break;
+            }
+        }
+        self.over |= self.view.end().is_some();
+        if self.over {
+            link.session.finish(self.channel);
+        }
+    }
+
+    fn send_update(&self, link: &mut Link, update: Update) -> Result<(), wayferry_proto::Error> {
+        let Update { surface, seq, size, format, fresh, chunks } = update;
+        let header = UpdateHeader {
+            connection: self.connection,
+            surface: SurfaceId(surface.0),
+            seq,
+            size: (size.width(), size.height()),
+            format: format.code(),
+            fresh,
+        };
+        link.session.send_update(header, chunks).map(|_| ())
+    }
+}
+
+fn add(sum: &mut Counts, counts: Counts) {
+    sum.own += counts.own;
+    sum.shared += counts.shared;
+}
+
+/// How many may look on at once.
+const MAX_VIEWS: usize = 8;
