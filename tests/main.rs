@@ -16,3 +16,4 @@ mod session;
 mod sessions;
 mod slow_link;
 mod ssh;
+mod views;

@@ -318,7 +318,7 @@ pub(crate) fn attach_here(session: &Session, compositor: &impl Compositor) -> La
     manage(session, &["attach"]).env("WAYLAND_DISPLAY", socket(compositor))
 }
 
-fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch {
+pub(crate) fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch {
     let config = sshd.arguments();
     // Plain `ssh HOST` does not know this server: the user's configuration would.
     let script = format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", config[1]);
@@ -330,7 +330,7 @@ fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch {
 }
 
 /// A command about sessions, where those of this session are.
-fn manage(session: &Session, words: &[&str]) -> Launch {
+pub(crate) fn manage(session: &Session, words: &[&str]) -> Launch {
     session.home().wayferry().args(words.iter().copied())
 }
 

@@ -45,6 +45,18 @@ impl Picture {
         [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
     }
 
+    /// Width and height.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        (self.width as u32, self.height as u32)
+    }
+
+    /// What is inside a rectangle.
+    pub(crate) fn part(&self, (x, y): (u32, u32), (width, height): (u32, u32)) -> Self {
+        let [x, y, width, height] = [x, y, width, height].map(|value| value as usize);
+        let row = |row: usize| &self.pixels[((y + row) * self.width + x) * 3..][..width * 3];
+        Self { width, height, pixels: (0..height).flat_map(row).copied().collect() }
+    }
+
     /// How many different colours it has.
     pub(crate) fn colours(&self) -> usize {
         self.pixels.chunks_exact(3).collect::<HashSet<_>>().len()

@@ -23,6 +23,7 @@ pub(crate) struct Window {
     pub(crate) id: i64,
     pub(crate) app_id: String,
     pub(crate) title: String,
+    pub(crate) place: (i64, i64),
     pub(crate) width: i64,
     pub(crate) height: i64,
     pub(crate) focused: bool,
@@ -169,14 +170,19 @@ impl Compositor for Sway {
     }
 }
 
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
 fn collect(node: &Value, found: &mut Vec<Window>) {
     if node["pid"].is_i64() && node["type"] != "output" {
         found.push(Window {
             id: node["id"].as_i64().unwrap_or_default(),
             app_id: node["app_id"].as_str().unwrap_or_default().to_owned(),
             title: node["name"].as_str().unwrap_or_default().to_owned(),
-            width: node["rect"]["width"].as_i64().unwrap_or_default(),
-            height: node["rect"]["height"].as_i64().unwrap_or_default(),
+            place: (number(&node["rect"]["x"]), number(&node["rect"]["y"])),
+            width: number(&node["rect"]["width"]),
+            height: number(&node["rect"]["height"]),
             focused: node["focused"].as_bool().unwrap_or_default(),
         });
     }
