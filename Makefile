@@ -33,9 +33,18 @@ test: ## Run all tests but the heavy ones
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(TEST_SECONDS) cargo test --workspace --locked
 
+.PHONY: static
+static: ## Build target/static/wayferry, which needs nothing but a kernel (for --install-remote)
+	scripts/setup --demo
+	host=$$(rustc -vV | sed -n 's/^host: //p') && \
+	RUSTFLAGS='-C target-feature=+crt-static' CARGO_PROFILE_RELEASE_STRIP=symbols \
+	    cargo build --release --locked --package wayferry --target "$$host" && \
+	mkdir -p target/static && cp "target/$$host/release/wayferry" target/static/wayferry
+
 .PHONY: test-full
 test-full: ## Run all tests, with slow and heavy programs too
 	scripts/setup --full
+	$(LIMIT) $(BUILD_SECONDS) $(MAKE) --no-print-directory static
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked

@@ -1,5 +1,9 @@
 //! `wayferry ssh` against a real ssh server on the loopback device.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
 use crate::rig::{Compositor, Home, Launch, Network, Sshd, Sway};
 
 #[test]
@@ -46,6 +50,87 @@ fn a_missing_remote_binary_is_named() {
     let mut wayferry = on(&sway, launch).start();
     assert_eq!(wayferry.ended().code(), Some(72), "{}", wayferry.stderr());
     assert!(wayferry.stderr().contains("error: ") && wayferry.stderr().contains("/no/such/wayferry"));
+}
+
+#[test]
+fn install_remote_brings_what_is_missing_and_only_once() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let bare = |options: &[&str], command: &[&str]| on(&sway, sshd.wayferry(sway.home(), options, command));
+    let mut missing = bare(&[], &["true"]).start();
+    assert_eq!(missing.ended().code(), Some(72), "{}", missing.stderr());
+    assert!(missing.stderr().contains("--install-remote"), "{}", missing.stderr());
+    stand_in(sway.home(), &remote_binary(sshd.home()));
+    let installed = sshd.home().file(".local/bin/wayferry");
+    let mut inode = None;
+    for copies in [1, 0] {
+        let mut wayferry = bare(&["--install-remote"], &["foot", "sh", "-c", "'read line; exit 7'"]).start();
+        sway.window("foot", |window| window.app_id == "foot" && window.focused);
+        sway.settled();
+        sway.keys(&["-k", "Return"]);
+        assert_eq!(wayferry.ended().code(), Some(7), "{}", wayferry.stderr());
+        assert_eq!(wayferry.stderr().matches("copying").count(), copies, "{}", wayferry.stderr());
+        let now = fs::metadata(&installed).expect("the copy");
+        assert_eq!(now.mode() & 0o7777, 0o755);
+        assert_eq!(*inode.get_or_insert(now.ino()), now.ino(), "it was replaced");
+    }
+    let others = fs::read_dir(sshd.home().file(".local/bin")).expect("the directory").count();
+    assert_eq!(others, 1, "something else was left there");
+    let mut session = bare(&["--detached"], &["tail", "-f", "/dev/null"]).start();
+    assert_eq!(session.ended().code(), Some(0), "{}", session.stderr());
+}
+
+#[test]
+fn install_remote_sends_nothing_that_cannot_run_there() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let fails = |words: &[&str]| {
+        let mut wayferry = on(&sway, sshd.wayferry(sway.home(), &["--install-remote"], &["true"])).start();
+        assert_eq!(wayferry.ended().code(), Some(84), "{}", wayferry.stderr());
+        let said = wayferry.stderr();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(!sshd.home().file(".local/bin/wayferry").exists(), "{said}");
+    };
+    // The tests' own build is not static, and nothing lies beside it.
+    fails(&["static", "make static"]);
+    stand_in(sway.home(), "/no/such/program");
+    fails(&["does not run"]);
+    fs::create_dir_all(sshd.home().file("bin")).expect("a directory");
+    let uname = sshd.home().write("bin/uname", "#!/bin/sh\necho Linux pdp11\n");
+    fs::set_permissions(uname, Permissions::from_mode(0o755)).expect("its permissions");
+    fails(&["`Linux pdp11`", "hint: "]);
+}
+
+/// As a user of another machine would: nothing of this one but its kernel.
+#[test]
+#[ignore = "heavy: `make test-full` builds the static program that it copies"]
+fn install_remote_copies_the_static_build() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/static/wayferry");
+    fs::copy(&built, sway.home().file("wayferry")).expect("`make static` makes it");
+    let empty = Home::new();
+    fs::copy(&built, empty.file("wayferry")).expect("a copy");
+    let root = empty.path().display().to_string();
+    empty.launch("chroot").privileged().args([root.as_str(), "/wayferry", "--version"]).run();
+    let launch =
+        sshd.wayferry(sway.home(), &["--install-remote"], &["foot", "sh", "-c", "'read line; exit 7'"]);
+    let mut wayferry = on(&sway, launch).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(wayferry.ended().code(), Some(7), "{}", wayferry.stderr());
+    assert_eq!(fs::read(sshd.home().file(".local/bin/wayferry")).ok(), fs::read(built).ok());
+    sway.empty();
+}
+
+/// Puts a static program beside `home`'s wayferry that is as good as the one at `path`: a real static build takes minutes.
+fn stand_in(home: &Home, path: &str) {
+    let source = home.write(
+        "stand-in.c",
+        format!(
+            "#include <unistd.h>\nint main(int count, char **words) {{ (void)count; execv(\"{path}\", words); return 126; }}\n"
+        ),
+    );
+    let (output, source) = (home.file("wayferry-static").display().to_string(), source.display().to_string());
+    home.launch("cc").privileged().args(["-static", "-o", &output, &source]).run();
 }
 
 #[test]

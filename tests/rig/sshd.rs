@@ -8,9 +8,11 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use super::home::MARK;
+use super::program::SYSTEM_PATH;
 use super::{Home, Launch, Program, until};
 
-/// See the module. The server and its callers have the tests' own user: only root may become somebody else.
+/// See the module. The server and its callers have the tests' own user: only root may become somebody else. Whoever logs in has
+/// the server's home, and may find programs of a test's own in `bin` there.
 pub(crate) struct Sshd {
     // Dropped in this order: the server, then the directory with its keys.
     process: Program,
@@ -106,7 +108,7 @@ fn server_config(home: &Path, port: u16, extra: &str) -> String {
     format!(
         "ListenAddress 127.0.0.1\nPort {port}\nHostKey {home}/host-key\nAuthorizedKeysFile {home}/authorized_keys\n\
          PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\nLogLevel INFO\n\
-         SetEnv {MARK}={home} TMPDIR={home}\n{extra}\n"
+         SetEnv {MARK}={home} TMPDIR={home} HOME={home} PATH={home}/bin:{SYSTEM_PATH}\n{extra}\n"
     )
 }
 

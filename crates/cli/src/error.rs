@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::sanitize::sanitize;
+use crate::ssh::Failure;
 
 /// Why `wayferry` cannot go on.
 #[derive(Debug)]
@@ -69,6 +70,8 @@ pub(crate) enum Error {
     NoSession(String),
     /// A session of that name runs already.
     SessionName(String),
+    /// `wayferry` cannot be copied to the other machine.
+    Install(Failure),
     /// A benchmark's own check of its results failed.
     Inexact(String),
     /// A file or directory cannot be used.
@@ -112,6 +115,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (81, "a benchmark got other pixels out of a codec than it had put in"),
     (82, "no such session runs, or several do and none was named"),
     (83, "a session of that name runs already"),
+    (84, "`wayferry` cannot be copied to the other machine"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -145,6 +149,7 @@ impl Error {
             Self::Inexact(_) => 81,
             Self::NoSession(_) => 82,
             Self::SessionName(_) => 83,
+            Self::Install(_) => 84,
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Program { .. } => 126,
             Self::Signal(2) => 130,
@@ -207,13 +212,14 @@ impl Error {
             Self::NoSession(_) => {
                 "`wayferry list` shows the sessions of this machine, `wayferry list HOST` those of another"
             }
+            Self::Install(failure) => failure.hint(),
             Self::SessionName(_) => "choose another `--name`, or end that one with `wayferry stop`",
             Self::Inexact(_) => "this is a bug of wayferry; the same command and seed show it again",
             Self::Program { .. } => {
                 "check the name and the PATH of the machine on which the program should run"
             }
             Self::RemoteMissing { .. } => {
-                "install wayferry there, or say where it is with `--remote-bin PATH` before the word ssh"
+                "install wayferry there, let `--install-remote` do it, or say where it is with `--remote-bin PATH`, before the word ssh"
             }
             Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",
             Self::Bootstrap(_) => {
@@ -274,6 +280,9 @@ impl fmt::Display for Error {
                 write!(f, "the program broke the Wayland protocol: {}", sanitize(what))
             }
             Self::NoSession(what) | Self::SessionName(what) => f.write_str(&sanitize(what)),
+            Self::Install(failure) => {
+                write!(f, "cannot install wayferry there: {}", sanitize(&failure.to_string()))
+            }
             Self::Inexact(what) => write!(f, "a codec is not exact: {}", sanitize(what)),
             Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
             Self::RemoteMissing { binary, destination } => {
@@ -348,6 +357,7 @@ mod tests {
             Error::Inexact(text()),
             Error::NoSession(text()),
             Error::SessionName(text()),
+            Error::Install(Failure::OtherMachine { here: text(), there: text() }),
             Error::Program { program: "foot".into(), source: io() },
             Error::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
             Error::RemoteMissing { binary: text(), destination: text() },

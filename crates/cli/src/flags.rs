@@ -70,6 +70,10 @@ pub(crate) struct OwnFlags {
     /// The wayferry binary on the other machine [default: the one in its PATH].
     #[arg(long, value_name = "PATH", global = true)]
     pub(crate) remote_bin: Option<String>,
+    /// `ssh` copies this program to ~/.local/bin of the other machine when it is missing there; needs a static build
+    /// (`make static`).
+    #[arg(long, global = true, conflicts_with = "remote_bin")]
+    pub(crate) install_remote: bool,
     /// The ssh program to run.
     #[arg(long, value_name = "PATH", global = true, default_value = "ssh")]
     pub(crate) ssh_bin: OsString,

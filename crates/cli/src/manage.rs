@@ -132,8 +132,10 @@ fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
 
 /// What ssh has the shell there run.
 pub(crate) fn remote_line(own: &OwnFlags, words: &[String]) -> OsString {
+    const SCRIPT: &str =
+        "b=$1; shift; command -v \"$b\" >/dev/null 2>&1 || b=$HOME/.local/bin/$b; exec \"$b\" \"$@\"";
     let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
-    let all = std::iter::once(binary).chain(words.iter().map(String::as_str));
+    let all = ["sh", "-c", SCRIPT, "wayferry", binary].into_iter().chain(words.iter().map(String::as_str));
     all.map(crate::ssh::quote).collect::<Vec<_>>().join(" ").into()
 }
 

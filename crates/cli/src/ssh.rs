@@ -6,6 +6,7 @@
 //! is left, before this returns.
 
 mod args;
+mod install;
 mod quote;
 
 use std::ffi::{OsStr, OsString};
@@ -26,6 +27,7 @@ use crate::viewer::{Prefer, Viewer};
 use crate::wayback::Other;
 
 use args::SshArgs;
+pub(crate) use install::Failure;
 pub(crate) use quote::quote;
 
 /// Runs `wayferry ssh` with the words after `ssh`; gives the exit code.
@@ -42,9 +44,8 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let viewer = Viewer::new(own, &signals)?;
     let dir = RuntimeDir::private()?;
     let door = Listener::unlocked(dir.path().join("ssh"))?;
-    let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
-    let mut ssh = start_ssh(own, &args, &door, &remote_socket)?;
-    let result = meet(&mut ssh, &door, &signals).and_then(|met| match met {
+    let (mut ssh, met) = reach(own, &args, &door, &signals)?;
+    let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
             let again =
                 |name: String| Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name)));
@@ -59,18 +60,44 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     result
 }
 
+/// Starts ssh, a second time if this program has to be copied first, and waits for the other side.
+fn reach(
+    own: &OwnFlags,
+    args: &SshArgs,
+    door: &Listener,
+    signals: &Signals,
+) -> Result<(Program, Result<Met, Error>), Error> {
+    let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
+    let attempt = || {
+        let mut ssh = start_ssh(own, args, door, &remote_socket)?;
+        let met = meet(&mut ssh, door, signals);
+        Ok((ssh, met))
+    };
+    let first: (Program, Result<Met, Error>) = attempt()?;
+    if !own.install_remote || !matches!(first.1, Ok(Met::SshEnded(MISSING))) {
+        return Ok(first);
+    }
+    install::install(own, &args.options, &args.destination)?;
+    attempt()
+}
+
 /// Starts a session that nobody looks at yet; ssh prints its name.
 fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Error> {
-    let mut command = Command::new(&own.ssh_bin);
-    command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(own, args, None));
-    let program = own.ssh_bin.to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|source| Error::Program { program, source })?;
-    let mut ssh = Program::watch(child, Place::Foreground)?;
-    signals.wait_readable(&[ssh.as_fd()], None)?;
-    match ssh.status().map(exit_code) {
-        Some(0) => Ok(0),
-        status => before_meeting(own, args, status.unwrap_or(255)),
+    let attempt = || {
+        let mut command = Command::new(&own.ssh_bin);
+        command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(own, args, None));
+        let program = own.ssh_bin.to_string_lossy().into_owned();
+        let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+        let mut ssh = Program::watch(child, Place::Foreground)?;
+        signals.wait_readable(&[ssh.as_fd()], None)?;
+        Ok(ssh.status().map_or(255, exit_code))
+    };
+    let mut status: u8 = attempt()?;
+    if own.install_remote && status == MISSING {
+        install::install(own, &args.options, &args.destination)?;
+        status = attempt()?;
     }
+    if status == 0 { Ok(0) } else { before_meeting(own, args, status) }
 }
 
 /// What the end of the session means.
@@ -123,8 +150,9 @@ fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &st
 /// What ssh runs on the other machine. It is read by the user's shell there, whichever that is, so all of it is quoted
 /// for `sh`, which looks for wayferry and tidies the socket up if it is not there.
 fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: Option<&str>) -> String {
-    const SCRIPT: &str = "b=$1; s=$2; shift 2; if command -v \"$b\" >/dev/null 2>&1; then \
-                          if [ -n \"$s\" ]; then exec \"$b\" host --bootstrap \"$s\" \"$@\"; \
+    const SCRIPT: &str = "b=$1; s=$2; shift 2; \
+                          command -v \"$b\" >/dev/null 2>&1 || b=$HOME/.local/bin/$b; \
+                          if command -v \"$b\" >/dev/null 2>&1; then if [ -n \"$s\" ]; then exec \"$b\" host --bootstrap \"$s\" \"$@\"; \
                           else exec \"$b\" host --stdio \"$@\"; fi; fi; \
                           if [ -n \"$s\" ]; then rm -f \"$s\"; fi; exit 127";
     let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
@@ -212,7 +240,7 @@ fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Er
 /// ssh ended before the two sides met.
 fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<u8, Error> {
     match status {
-        127 => Err(Error::RemoteMissing {
+        MISSING => Err(Error::RemoteMissing {
             binary: own.remote_bin.clone().unwrap_or_else(|| "wayferry".into()),
             destination: args.destination.to_string_lossy().into_owned(),
         }),
@@ -266,6 +294,8 @@ fn ended_soon(ssh: &mut Program, signals: &Signals) -> Result<Option<u8>, Error>
     Ok(ssh.status().map(exit_code))
 }
 
+/// What a shell says of a program that is not there.
+const MISSING: u8 = 127;
 /// How long ssh may take to end when it has no more to do.
 const SSH_PATIENCE: Duration = Duration::from_secs(2);
 
