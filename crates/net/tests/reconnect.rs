@@ -100,6 +100,28 @@ fn a_first_flight_that_is_sent_again_is_heard_once() {
     assert!(!app.early && listener.poll_accept().is_none());
 }
 
+/// The peer has heard who comes where early data went; of two ways to the same host, that one is to win.
+#[test]
+fn regression_the_way_that_early_data_took_wins_among_equals() {
+    let (host, identity) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
+    let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+    let mut listener = listen(any, &host, Peers::Pinned(identity.fingerprint()));
+    let port = listener.local_addr().port();
+    let at = |last| SocketAddr::from(([127, 0, 0, last], port));
+    let reconnect = reconnect(&[at(1)], &identity, host.fingerprint());
+    drop(meet(&reconnect, &mut listener, "first"));
+    reconnect.add_addresses(&[at(2), at(3)]);
+    for round in 0..20 {
+        let (mut display, _) = reconnect.connect(word("here"), PATIENCE).unwrap();
+        assert!(display.early, "round {round}");
+        // The others may have come in, too, and gone.
+        let mut app = std::iter::from_fn(|| listener.accept(PATIENCE)).find(|app| app.early).unwrap();
+        assert_eq!(Streams::receive(&mut *app.carrier, 1).whole[&0], b"here");
+        send_all(&mut *app.carrier, 0, Class::Control, &b"welcome"[..]);
+        assert_eq!(Streams::receive(&mut *display.carrier, 1).whole[&0], b"welcome");
+    }
+}
+
 #[test]
 fn early_data_that_was_not_taken_is_sent_again() {
     let (host, identity) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());

@@ -2,7 +2,8 @@
 //!
 //! What TLS says is final: a wrong certificate on one address ends the race at once, because a peer that is not the
 //! expected one is an error to tell, not one to route around. Only the first address gets a ticket: what leaves as early
-//! data should not arrive twice. Invariant: at most one attempt survives.
+//! data should not arrive twice. As the peer may have taken what was said there for what it is, another one wins only where
+//! that stays without an answer. Invariant: at most one attempt survives.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use noq::{
     TokioRuntime, ZeroRttAccepted,
 };
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use wayferry_proto::Transmit;
 
 use super::config::Options;
@@ -42,6 +43,8 @@ pub(super) struct Race<'a> {
     patience: Duration,
     warnings: Vec<Warning>,
     attempts: JoinSet<Tried>,
+    /// Where early data has gone, while there is no answer.
+    spoken: Option<SocketAddr>,
     failure: ConnectError,
 }
 
@@ -75,6 +78,7 @@ impl<'a> Race<'a> {
             patience,
             warnings: Vec::new(),
             attempts: JoinSet::new(),
+            spoken: None,
             failure: ConnectError::NoAddress,
         }
     }
@@ -113,8 +117,12 @@ impl<'a> Race<'a> {
                 plan: self.plan.clone(),
             };
             let early = !self.plan.early.is_empty() && self.plan.addresses.first() == Some(&address);
+            let speaks = early && !self.plan.tickets.is_empty();
             match contender.start(early)? {
-                Ok(connecting) => drop(self.attempts.spawn(contender.run(connecting))),
+                Ok(connecting) => {
+                    self.spoken = speaks.then_some(address).or(self.spoken);
+                    drop(self.attempts.spawn(contender.run(connecting)));
+                }
                 Err(error) => self.failure = unusable(address, &error),
             }
         }
@@ -134,33 +142,51 @@ impl<'a> Race<'a> {
     }
 
     async fn first(&mut self) -> Result<Established, ConnectError> {
-        while let Some(attempt) = self.attempts.join_next().await {
-            let Ok(Tried { address, endpoint, shared, result }) = attempt else { continue };
-            match result {
-                Ok(begun) => {
-                    self.attempts.abort_all();
-                    return Ok(self.settle(address, endpoint, shared, begun));
-                }
-                Err(error) => {
-                    let error = connect_error(address, &error, self.patience);
-                    if error.is_verdict() {
-                        return Err(error);
+        let mut faster: Option<(Tried, Instant)> = None;
+        loop {
+            let tried = match &faster {
+                Some((_, until)) => timeout_at(*until, self.attempts.join_next()).await.unwrap_or(None),
+                None => self.attempts.join_next().await,
+            };
+            match tried {
+                Some(Ok(tried)) => {
+                    let waits = self.spoken.is_some_and(|address| address != tried.address);
+                    match &tried.result {
+                        Ok(_) if waits => drop(faster.get_or_insert((tried, Instant::now() + GRACE))),
+                        Ok(_) => return self.settle(tried),
+                        Err(error) => self.fail(tried.address, error)?,
                     }
-                    self.failure = error;
                 }
+                Some(Err(_)) => {}
+                None => break,
+            }
+            if self.spoken.is_none() && faster.is_some() {
+                break;
             }
         }
-        Err(std::mem::replace(&mut self.failure, ConnectError::NoAddress))
+        match faster {
+            Some((tried, _)) => self.settle(tried),
+            None => Err(std::mem::replace(&mut self.failure, ConnectError::NoAddress)),
+        }
     }
 
-    fn settle(
-        &self,
-        address: SocketAddr,
-        endpoint: Endpoint,
-        shared: Arc<Shared>,
-        begun: Begun,
-    ) -> Established {
-        let Begun { connection, said } = begun;
+    /// An attempt failed; gives what ends the race.
+    fn fail(&mut self, address: SocketAddr, error: &ConnectionError) -> Result<(), ConnectError> {
+        self.spoken = self.spoken.filter(|spoken| *spoken != address);
+        let error = connect_error(address, error, self.patience);
+        if error.is_verdict() {
+            return Err(error);
+        }
+        self.failure = error;
+        Ok(())
+    }
+
+    /// Takes one, and gives the others up.
+    fn settle(&mut self, tried: Tried) -> Result<Established, ConnectError> {
+        let Tried { address, endpoint, shared, result } = tried;
+        let Begun { connection, said } =
+            result.map_err(|error| connect_error(address, &error, self.patience))?;
+        self.attempts.abort_all();
         let Plan { options, early, .. } = self.plan;
         tokio::spawn(roam::run(connection.clone(), endpoint, address, options.udp_buffer));
         let (sending, taken) = said.unwrap_or_else(|| {
@@ -168,7 +194,7 @@ impl<'a> Race<'a> {
             sending.say(early);
             (sending, false)
         });
-        Established::new(connection, shared, sending, address, taken, self.guests)
+        Ok(Established::new(connection, shared, sending, address, taken, self.guests))
     }
 }
 
@@ -240,3 +266,7 @@ fn local_address(addresses: &[SocketAddr]) -> SocketAddr {
 fn unusable(address: SocketAddr, error: &NoqConnectError) -> ConnectError {
     ConnectError::Unreachable { address, reason: error.to_string() }
 }
+
+/// How much later than another address the one may answer to which early data has gone. Where it never does, coming back takes so
+/// much longer.
+const GRACE: Duration = Duration::from_millis(200);
