@@ -6,6 +6,7 @@ mod direct;
 mod docs;
 mod elsewhere;
 mod halves;
+mod idle;
 mod info;
 mod input;
 mod programs;

@@ -11,6 +11,7 @@
 //! threads. Those of steps do the same in their sequence.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -51,8 +52,35 @@ pub struct Encoder {
     compression: Compression,
     /// What it costs to make lossy pixels exact, in thousandths of a byte for each.
     rest_rate: u64,
-    /// One per thread, the caller's first; never empty.
-    workers: Vec<Worker>,
+    /// At least 1.
+    threads: usize,
+    workspace: Workspace,
+}
+
+/// The memory that encoders work in: about half a megabyte for each thread. Clones are the same memory, which encoders that take
+/// turns may share; one that is at work makes the others wait.
+#[derive(Clone, Default)]
+pub struct Workspace {
+    /// One per thread, the caller's first.
+    workers: Arc<Mutex<Vec<Worker>>>,
+}
+
+impl Workspace {
+    /// At least so many, which compress this way.
+    fn workers(&self, threads: usize, compression: Compression) -> MutexGuard<'_, Vec<Worker>> {
+        // After a panic the memory is as good as any: nothing depends on what is in it.
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = workers.len().max(threads);
+        workers.resize_with(count, || Worker::new(compression));
+        workers.iter_mut().for_each(|worker| worker.squeezer.compression = compression);
+        workers
+    }
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").finish_non_exhaustive()
+    }
 }
 
 /// Looks on while chunks are made, for timelines. The encoder has no clock: it is given the time.
@@ -67,15 +95,20 @@ pub trait Watch: Sync {
 impl Encoder {
     /// An encoder that compresses this way where it pays, on the caller's thread.
     pub fn new(compression: Compression) -> Self {
-        Self { compression, rest_rate: REST_RATE, workers: vec![Worker::new(compression)] }
+        Self { compression, rest_rate: REST_RATE, threads: 1, workspace: Workspace::default() }
+    }
+
+    /// Works in this memory instead of its own.
+    #[must_use]
+    pub fn with_workspace(self, workspace: Workspace) -> Self {
+        Self { workspace, ..self }
     }
 
     /// Lets up to `threads` threads (1 to 64; others are brought into this range), the caller's among
     /// them, share the work of an update of many pixels. The chunks are the same whatever the number.
     #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.workers.resize_with(threads.clamp(1, MAX_THREADS), || Worker::new(self.compression));
-        self
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
     /// What has changed since the last update, as chunks of at most [`MAX_CHUNK`] bytes, in no order that
@@ -121,7 +154,8 @@ impl Encoder {
     pub fn begin_within(&mut self, draft: &mut Draft, allowance: &Allowance, films: Option<&mut dyn Films>) {
         draft.give_up();
         let plan = draft.plan();
-        let Some(worker) = self.workers.first_mut() else { return };
+        let mut workers = self.workspace.workers(1, self.compression);
+        let Some(worker) = workers.first_mut() else { return };
         let frames = frames(draft, &plan, &mut worker.classifier, allowance, films);
         let spent: usize = frames.iter().map(Begun::expected).sum();
         // What is beside a film does not become a preview because of it.
@@ -151,7 +185,7 @@ impl Encoder {
 
     /// How many pixels [`Self::step`] takes at once: a few milliseconds' work.
     pub fn slice(&self) -> u64 {
-        self.section() * self.workers.len() as u64
+        self.section() * self.threads as u64
     }
 
     /// More about what the display side has previews of, about as much as is allowed: text and plain colours exactly,
@@ -163,10 +197,15 @@ impl Encoder {
         allowance: &Allowance,
         near: Option<(u32, u32)>,
     ) -> Vec<Vec<u8>> {
-        let Some(worker) = self.workers.first_mut().filter(|_| draft.is_settled()) else { return Vec::new() };
+        if !draft.is_settled() {
+            return Vec::new();
+        }
+        let mut workers = self.workspace.workers(1, self.compression);
+        let Some(worker) = workers.first_mut() else { return Vec::new() };
         let mut fidelity = std::mem::take(&mut draft.fidelity);
         let parts = Parts::better(draft.content(), &mut fidelity, &mut worker.classifier, allowance, near);
         draft.fidelity = fidelity;
+        drop(workers);
         self.add(draft, parts, allowance.now)
     }
 
@@ -257,8 +296,9 @@ impl Encoder {
     }
 
     fn share(&mut self, job: &Job<'_>) -> Vec<Vec<u8>> {
-        let threads = self.workers.len().min(job.work.len());
-        let Some((first, others)) = self.workers.split_first_mut() else { return Vec::new() };
+        let threads = self.threads.min(job.work.len());
+        let mut workers = self.workspace.workers(threads, self.compression);
+        let Some((first, others)) = workers.split_first_mut() else { return Vec::new() };
         let mut done = if threads < 2 {
             first.work(job, 0)
         } else {
@@ -560,7 +600,7 @@ impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Encoder")
             .field("compression", &self.compression)
-            .field("threads", &self.workers.len())
+            .field("threads", &self.threads)
             .finish_non_exhaustive()
     }
 }

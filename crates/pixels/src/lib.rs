@@ -47,7 +47,7 @@ pub use chunk::{MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIES, MAX_CHUNK_RECTS};
 pub use content::{Content, Layout};
 pub use decode::{Decoder, Opened};
 pub use draft::{Draft, Wants};
-pub use encode::{Compression, Encoder, Watch};
+pub use encode::{Compression, Encoder, Watch, Workspace};
 pub use error::Error;
 pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};

@@ -71,7 +71,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use wayferry_pixels::{Compression, Encoder};
+use wayferry_pixels::{Compression, Encoder, Workspace};
 use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 
 use crate::action::{Action, End};
@@ -117,10 +117,18 @@ pub struct Config {
     /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1. With more than one, films have
     /// one of their own.
     pub threads: usize,
+    /// Where all that is encoded; of connections that take turns, one is enough.
+    pub workspace: Workspace,
     /// This host's monotonic clock at the session's start.
     pub clock_start: HostTime,
     /// Who wants to know what takes how long.
     pub probe: Probe,
+}
+
+impl Config {
+    fn encoder(&self) -> Encoder {
+        Encoder::new(self.compression).with_threads(self.threads).with_workspace(self.workspace.clone())
+    }
 }
 
 /// What the app side knows of the display that is attached.
@@ -239,7 +247,7 @@ impl Connection {
         let slots = slots::Slots::new(&desk.snapshot);
         let offers = registry::offers(&config, &desk.snapshot, &slots);
         Self {
-            encoder: Encoder::new(config.compression).with_threads(config.threads),
+            encoder: config.encoder(),
             codec: codec::Maker::new(config.threads > 1),
             config,
             desk: Rc::clone(desk),

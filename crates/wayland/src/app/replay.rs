@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use wayferry_pixels::{Compression, Encoder};
+use wayferry_pixels::Compression;
 use wayferry_proto::Time;
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};
@@ -35,7 +35,7 @@ impl Connection {
         let known = self.known();
         self.desk = Rc::clone(desk);
         self.config.compression = compression;
-        self.encoder = Encoder::new(compression).with_threads(self.config.threads);
+        self.encoder = self.config.encoder();
         self.attached = true;
         if self.end.is_none() {
             let step = self.replay(&known);
