@@ -17,4 +17,5 @@ mod session;
 mod sessions;
 mod slow_link;
 mod ssh;
+mod suspended;
 mod views;

@@ -231,7 +231,7 @@ fn a_lost_ssh_is_replaced_by_another_where_udp_is_blocked() {
 }
 
 /// Processes that this one has started, or that a helper of the test has put between.
-fn children(parent: rustix::process::Pid) -> Vec<rustix::process::Pid> {
+pub(crate) fn children(parent: rustix::process::Pid) -> Vec<rustix::process::Pid> {
     let is_child = |pid: &rustix::process::Pid| {
         let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
         let line = format!("PPid:\t{}", parent.as_raw_nonzero());
