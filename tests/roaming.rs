@@ -42,6 +42,76 @@ fn a_cut_and_another_address_are_not_noticed_by_who_types_and_watches() {
     assert_eq!(host.ended().code(), Some(5), "{}", host.stderr());
 }
 
+/// Both ways, each in the middle of what is copied; the link is slow enough for there to be a middle.
+#[test]
+fn what_is_being_copied_arrives_whole_over_a_cut_and_another_address() {
+    let (sway, home) = (Sway::start(), Home::new());
+    let lan = Lan::start(&home);
+    lan.slow(&home, "20mbit");
+    let (listen, control) = (format!("{FAR}:4433"), ["--allow", "zwlr_data_control_manager_v1"]);
+    let words = ["host", "--listen", &listen, "--", "sh", "-c", TELL];
+    let mut host = lan.far(home.wayferry().args(control).args(words)).start();
+    let ticket = host.first_line();
+    let attach = home.wayferry().env("WAYLAND_DISPLAY", socket(&sway)).args(control);
+    let mut attach = lan.near(attach.args(["attach", &ticket])).start();
+    let display = home.read_when("display", |name| name.ends_with(b"\n"));
+    let display = String::from_utf8(display).expect("a name").trim().to_owned();
+    let there = |program: &str| lan.far(home.launch(program)).env("WAYLAND_DISPLAY", &display);
+    let here = |program: &str| lan.near(home.launch(program)).env("WAYLAND_DISPLAY", socket(&sway));
+    for (copy, paste, seed) in
+        [(&there as &dyn Fn(&str) -> Launch, &here as &dyn Fn(&str) -> Launch, 1), (&here, &there, 2)]
+    {
+        let content = noise(seed);
+        let file = home.write("content", &content);
+        let mut owner = copy("wl-copy").args(["-f", "-t", KIND]).stdin(file).start();
+        until("the offer", || {
+            owner.must_run();
+            paste("wl-paste").arg("-l").text().filter(|kinds| kinds.starts_with(KIND.as_bytes()))
+        });
+        let mut reader = paste("wl-paste").args(["-n", "-t", KIND]).start();
+        let middle = |enough: usize, what: &dyn Fn()| {
+            let got = || fs::metadata(reader.output()).expect("its output").len() as usize;
+            until("some of it", || (got() > enough).then_some(()));
+            what();
+            assert!(got() < SIZE, "it was over before");
+        };
+        middle(SIZE / 8, &|| lan.ip("link set near down"));
+        let mut rest = Vec::new();
+        until("nothing to come any more", || {
+            rest.push(fs::metadata(reader.output()).expect("its output").len());
+            rest.ends_with(&[*rest.last()?; 10]).then_some(())
+        });
+        lan.ip("link set near up");
+        middle(SIZE / 3, &|| lan.ip("address delete 10.9.0.2/24 dev near"));
+        lan.ip("address add 10.9.0.3/24 dev near");
+        middle(SIZE / 2, &|| lan.ip("address delete 10.9.0.3/24 dev near"));
+        lan.ip("address add 10.9.0.2/24 dev near");
+        assert!(reader.ended().success(), "{}", reader.stderr());
+        assert!(fs::read(reader.output()).expect("its output") == content, "something else arrived");
+    }
+    host.must_run();
+    attach.must_run();
+}
+
+/// Bytes that no compression makes fewer.
+fn noise(seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        // The constants are those of Knuth's MMIX generator.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(SIZE).collect()
+}
+
+const SIZE: usize = 6 << 20;
+
+/// No text, so that nobody converts it.
+const KIND: &str = "application/x-noise";
+
+/// A session's program that only tells where others connect to.
+const TELL: &str = "echo $XDG_RUNTIME_DIR/$WAYLAND_DISPLAY > display; exec tail -f /dev/null";
+
 fn type_line(sway: &Sway, text: &str) {
     sway.type_text(text);
     sway.keys(&["-k", "Return"]);
@@ -85,6 +155,14 @@ impl Lan {
 
     fn far(&self, launch: Launch) -> Launch {
         enter(&self.far, launch)
+    }
+
+    /// Lets no more than this pass, either way.
+    fn slow(&self, home: &Home, rate: &str) {
+        for (side, device) in [(&self.near, "near"), (&self.far, "far")] {
+            let words = ["qdisc", "add", "dev", device, "root", "tbf", "rate", rate];
+            run(enter(side, home.launch("tc").args(words).args(["burst", "32kb", "limit", "100kb"])));
+        }
     }
 
     /// `ip` on the near side.

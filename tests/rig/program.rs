@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -162,6 +162,11 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// The file that its stdout is.
+    pub(crate) fn output(&self) -> &Path {
+        &self.stdout
     }
 
     /// What it wrote on stdout so far.
