@@ -59,6 +59,7 @@ check: ## Format, lints, documentation, layers, licences
 checks:
 	cargo fmt --check
 	scripts/check-tree
+	scripts/check-units
 	scripts/check-layers
 	scripts/check-licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings

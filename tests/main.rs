@@ -18,4 +18,5 @@ mod sessions;
 mod slow_link;
 mod ssh;
 mod suspended;
+mod units;
 mod views;
