@@ -16,6 +16,7 @@ mod rough_link;
 mod session;
 mod sessions;
 mod slow_link;
+mod slurm;
 mod ssh;
 mod suspended;
 mod units;
