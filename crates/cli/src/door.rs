@@ -179,12 +179,18 @@ impl Door {
         let wish = link.session.capabilities().has(Capabilities::VIEW);
         let part = if wish { Part::View } else { part };
         let incarnation = link.session.peer().and_then(|peer| peer.incarnation);
-        match part {
-            Part::Active => self.incarnation = incarnation,
-            Part::View => self.viewers.extend(incarnation),
+        if part == Part::View {
+            self.viewers.extend(incarnation);
+            let excess = self.viewers.len().saturating_sub(MAX_VIEWERS);
+            self.viewers.drain(..excess);
         }
-        let excess = self.viewers.len().saturating_sub(MAX_VIEWERS);
-        self.viewers.drain(..excess);
+        // Given up before anybody looked: a display that tries several ways at once. Whoever is here stays.
+        if link.session.is_closed() {
+            return None;
+        }
+        if part == Part::Active {
+            self.incarnation = incarnation;
+        }
         Some((part, link))
     }
 
@@ -253,7 +259,10 @@ const INVITED: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
-    use wayferry_proto::Side;
+    use std::collections::{HashMap, VecDeque};
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use wayferry_proto::{Arrival, LinkState, Side, Transmit};
 
     use super::*;
 
@@ -283,5 +292,64 @@ mod tests {
         assert_eq!(door.redeem(secret(4)), None, "it has another one by now");
         assert_eq!(door.redeem(secret(3)), Some(Part::Active));
         assert_eq!(door.incarnation, Some(secret(3)));
+    }
+
+    /// A carrier on which everything has come already.
+    struct Come {
+        arrivals: VecDeque<Arrival>,
+        never: OwnedFd,
+    }
+
+    impl Carrier for Come {
+        fn transmit(&mut self, _: Transmit) {}
+
+        fn poll_arrival(&mut self) -> Option<Arrival> {
+            self.arrivals.pop_front()
+        }
+
+        fn link(&self) -> LinkState {
+            LinkState::default()
+        }
+
+        fn wake_fd(&self) -> BorrowedFd<'_> {
+            self.never.as_fd()
+        }
+
+        fn clear_wake(&self) {}
+    }
+
+    /// What a display says first, as it arrives.
+    fn hello(secret: Secret) -> VecDeque<Arrival> {
+        let mut display = Session::new(Config { secret: Some(secret), ..Config::new(Side::Display) });
+        let mut lengths = HashMap::new();
+        let mut arrivals = VecDeque::new();
+        while let Some(transmit) = display.poll_transmit(Time::ZERO) {
+            if let Transmit::Data { stream, bytes, .. } = transmit {
+                let length = lengths.entry(stream).or_insert(0);
+                let offset = *length;
+                *length += bytes.len() as u64;
+                arrivals.push_back(Arrival::Data { stream, offset, bytes });
+            }
+        }
+        arrivals
+    }
+
+    #[test]
+    fn regression_who_has_left_again_is_not_let_in() {
+        let identity = wayferry_net::Identity::ephemeral().expect("an identity").fingerprint();
+        for left in [true, false] {
+            let mut door = Door::new(None, identity, Config::new(Side::App));
+            let secret = Secret::from([7; 32]);
+            door.ticket(Part::Active, secret, None);
+            let mut arrivals = hello(secret);
+            if left {
+                let reason = CloseReason::LinkLost("given up".into());
+                arrivals.push_back(Arrival::Closed { reason });
+            }
+            let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
+            door.add(Box::new(Come { arrivals, never: never.into() }), Time::ZERO);
+            assert_eq!(door.turn(Time::ZERO).is_none(), left);
+            assert!(door.candidates.is_empty() && door.secrets.is_empty());
+        }
     }
 }
