@@ -48,8 +48,7 @@ fn what_is_being_copied_arrives_whole_over_a_cut_and_another_address() {
     let (sway, home) = (Sway::start(), Home::new());
     let lan = Lan::start(&home);
     lan.slow(&home, "20mbit");
-    // Whether the connection survives the cut or another one goes on where it was is not the matter here.
-    let options = ["--allow", "zwlr_data_control_manager_v1", "--silence", "2"];
+    let options = ["--allow", "zwlr_data_control_manager_v1"];
     let listen = format!("{FAR}:4433");
     let words = ["host", "--listen", &listen, "--", "sh", "-c", TELL];
     let mut host = lan.far(home.wayferry().args(options).args(words)).start();

@@ -39,7 +39,7 @@ fn a_film_in_mpv_is_exact_when_it_stops() {
     // It plays to its end, and stays there; of its last second all frames are alike, for mpv may leave some out.
     let prepare = |home: &Home| {
         let clip = home.file("film.mkv").display().to_string();
-        let source = "mandelbrot=size=1280x720:rate=30,noise=alls=6:allf=t:all_seed=1,trim=end=3,\
+        let source = "mandelbrot=size=1280x720:rate=30,noise=alls=6:allf=t:all_seed=1,trim=end=6,\
                       tpad=stop_mode=clone:stop_duration=1";
         let make = ["-loglevel", "error", "-f", "lavfi", "-i", source];
         home.launch("ffmpeg").args(make).args(["-c:v", "mpeg4", "-q:v", "3", &clip]).run();

@@ -66,6 +66,8 @@ struct Shared {
     stops: Stops,
     /// The inbox holds a [`intake::STEP`] more or less: for the one who widens and narrows the window.
     level: Arc<Notify>,
+    /// Another socket is worth a try: for the side that may move.
+    stuck: Notify,
     /// The inbox has room again: for the readers.
     room: Arc<Notify>,
     /// Why this side closed the connection.
@@ -91,6 +93,7 @@ impl Shared {
             wake,
             stops: Stops::default(),
             level,
+            stuck: Notify::new(),
             room,
             ours: Mutex::default(),
         }))
@@ -157,7 +160,7 @@ impl Established {
         guests: &Guests,
     ) -> Self {
         tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
-        tokio::spawn(insist::run(connection.clone(), guests.clone(), Arc::clone(&shared.meter)));
+        tokio::spawn(insist::run(connection.clone(), guests.clone(), Arc::clone(&shared)));
         // Both sides demand a certificate, so there is one.
         let peer = peer_of(&connection).unwrap_or(Fingerprint([0; 32]));
         Self { connection, shared, sending, peer, address, early }

@@ -3,7 +3,8 @@
 //! QUIC asks half as often each time, down to every two seconds (RFC 9002 §6.2.1), so a link that was away for three
 //! would seem away for one and a half more. Here a connection that waits for an acknowledgement longer than usual is
 //! told that the network changed, which takes those pauses back and asks once more: a few small packets a second, for a
-//! while. It does not judge whether the peer is gone.
+//! while. It does not judge whether the peer is gone; after some seconds it says that another socket is worth a try, which
+//! is for [`super::roam`] to make.
 //!
 //! noq tells all connections of an endpoint at once. Where there are others beside the one that waits, its peer is only
 //! pinged, as long as pings leave; behind a full window they do not.
@@ -18,13 +19,14 @@ use std::time::Duration;
 use noq::{Connection, PathId};
 use tokio::time::sleep;
 
-use super::meter::Meter;
+use super::Shared;
 use super::runtime::Guests;
 
 /// Runs until the connection is over.
-pub(super) async fn run(connection: Connection, guests: Guests, meter: Arc<Meter>) {
+pub(super) async fn run(connection: Connection, guests: Guests, shared: Arc<Shared>) {
+    let meter = &shared.meter;
     let mut closed = pin!(connection.closed());
-    let mut question = Question::default();
+    let (mut question, mut patience) = (Question::default(), Patience::default());
     loop {
         let pause = async {
             match meter.waits() {
@@ -36,7 +38,11 @@ pub(super) async fn run(connection: Connection, guests: Guests, meter: Arc<Meter
             () = pause => {}
             _ = closed.as_mut() => return,
         }
-        if meter.waits().is_some_and(|(waits, usual)| waits >= usual + LATE) {
+        let waits = meter.waits().filter(|(waits, usual)| *waits >= *usual + LATE);
+        if waits.is_some_and(|(waits, _)| patience.is_over(waits)) {
+            shared.stuck.notify_one();
+        }
+        if waits.is_some() {
             let path = connection.path(PathId::ZERO);
             let sent = connection.stats().udp_tx.datagrams;
             match path {
@@ -68,6 +74,31 @@ impl Question {
     }
 }
 
+/// How long a socket is given before another one is tried: twice as long each time.
+struct Patience {
+    next: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { next: STUCK }
+    }
+}
+
+impl Patience {
+    /// Whether an acknowledgement has now been waited for too long on this socket.
+    fn is_over(&mut self, waits: Duration) -> bool {
+        if waits < STUCK {
+            self.next = STUCK;
+        }
+        let over = waits >= self.next;
+        if over {
+            self.next *= 2;
+        }
+        over
+    }
+}
+
 /// How long to leave a connection alone that has waited for so long, when a round trip is as long as is `usual`.
 fn pause(waits: Duration, usual: Duration) -> Duration {
     let late = usual + LATE;
@@ -89,6 +120,10 @@ const OFTEN: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_millis(250);
 
+/// A peer that does not answer for so long may hear this side and have nowhere to send to: noq gives the check of a new address
+/// up after three short timeouts, and then sends nothing there until it comes from another one (`PathValidationFailed`).
+const STUCK: Duration = Duration::from_secs(4);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +140,14 @@ mod tests {
         assert!(among.ping_will_do(7, true) && among.ping_will_do(8, true));
         // The last one is still there: the window is full, and stays so.
         assert!(!among.ping_will_do(8, true) && !among.ping_will_do(9, true));
+    }
+
+    #[test]
+    fn another_socket_is_tried_after_four_seconds_and_then_half_as_often() {
+        let mut patience = Patience::default();
+        let mut moves = |until: u64| (0..until).step_by(50).filter(|at| patience.is_over(ms(*at))).collect();
+        let (first, second): (Vec<u64>, Vec<u64>) = (moves(40_000), moves(5_000));
+        assert_eq!((first, second), (vec![4_000, 8_000, 16_000, 32_000], vec![4_000]));
     }
 
     #[test]

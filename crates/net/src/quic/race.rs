@@ -188,7 +188,8 @@ impl<'a> Race<'a> {
             result.map_err(|error| connect_error(address, &error, self.patience))?;
         self.attempts.abort_all();
         let Plan { options, early, .. } = self.plan;
-        tokio::spawn(roam::run(connection.clone(), endpoint, address, options.udp_buffer));
+        let roamer = Arc::clone(&shared);
+        tokio::spawn(roam::run(connection.clone(), endpoint, address, options.udp_buffer, roamer));
         let (sending, taken) = said.unwrap_or_else(|| {
             let mut sending = Sending::start(&connection, &shared, self.guests, options);
             sending.say(early);

@@ -4,7 +4,7 @@
 //! another one, the connection goes on from a new socket, which also asks the peer at once, so that it learns where to
 //! send. The socket is a new one even where the old one would do: a router or firewall that remembers its port may go on
 //! sending what comes from it the old way. What is lost until then QUIC sends again; whether the peer answers is
-//! [`super::insist`]'s to watch.
+//! [`super::insist`]'s to watch, and when it has not for long, a new socket is tried, too.
 //!
 //! Invariant: at most one move in each [`PAUSE`], however restless the network is.
 
@@ -12,6 +12,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use noq::{Connection, Endpoint};
@@ -21,15 +22,22 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socke
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
-use super::socket;
+use super::{Shared, socket};
 
 /// Runs until the connection is over, or for no time at all where the kernel tells nothing.
-pub(super) async fn run(connection: Connection, endpoint: Endpoint, peer: SocketAddr, buffer: usize) {
+pub(super) async fn run(
+    connection: Connection,
+    endpoint: Endpoint,
+    peer: SocketAddr,
+    buffer: usize,
+    shared: Arc<Shared>,
+) {
     let Ok(mut ways) = Ways::open(&[peer]) else { return };
     let mut closed = pin!(connection.closed());
     loop {
         tokio::select! {
             changed = ways.changed() => if changed.is_err() { return },
+            () = shared.stuck.notified() => {}
             _ = closed.as_mut() => return,
         }
         if ways.are_there() {
