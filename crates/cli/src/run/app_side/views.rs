@@ -45,6 +45,8 @@ struct Viewer {
     /// By the program's number.
     programs: BTreeMap<u32, Looking>,
     next: u32,
+    /// Of views that are over.
+    past: Counts,
 }
 
 /// A program as all of them see it in one turn.
@@ -57,10 +59,10 @@ struct Seen<'a> {
 
 /// One program at one of them.
 struct Looking {
-    view: View,
+    /// `None` once it is over.
+    view: Option<View>,
     connection: ConnectionId,
     channel: ChannelId,
-    over: bool,
 }
 
 impl Views {
@@ -99,7 +101,8 @@ impl Views {
         }
         let compression = pixel_compression(self.compress, &link.session);
         let encoder = Encoder::new(compression).with_threads(self.threads);
-        self.viewers.push(Viewer { link, desk: None, encoder, programs: BTreeMap::new(), next: 1 });
+        let (programs, past) = (BTreeMap::new(), Counts::default());
+        self.viewers.push(Viewer { link, desk: None, encoder, programs, next: 1, past });
     }
 
     /// Hears all of them.
@@ -115,7 +118,7 @@ impl Views {
         self.viewers.retain(|viewer| {
             let leaves = leaves(viewer);
             if leaves {
-                viewer.programs.values().for_each(|looking| add(past, looking.view.counts()));
+                add(past, viewer.counts());
             }
             !leaves
         });
@@ -171,8 +174,8 @@ impl Views {
         for viewer in &self.viewers {
             let more = viewer.link.has_more().then_some(now);
             deadline = earlier(deadline, earlier(viewer.link.next_timeout(), more));
-            for looking in viewer.programs.values() {
-                deadline = earlier(deadline, looking.view.next_timeout());
+            for view in viewer.views() {
+                deadline = earlier(deadline, view.next_timeout());
             }
         }
         deadline
@@ -181,9 +184,9 @@ impl Views {
     /// How content came to them so far, and bytes of pixels that are kept for them alone.
     pub(super) fn figures(&self) -> (Counts, u64) {
         let (mut counts, mut kept) = (self.past, 0);
-        for looking in self.viewers.iter().flat_map(|viewer| viewer.programs.values()) {
-            add(&mut counts, looking.view.counts());
-            kept += looking.view.kept();
+        for viewer in &self.viewers {
+            add(&mut counts, viewer.counts());
+            kept += viewer.views().map(View::kept).sum::<u64>();
         }
         (counts, kept)
     }
@@ -192,6 +195,16 @@ impl Views {
 impl Viewer {
     fn is_over(&self) -> bool {
         self.link.session.is_closed() || !self.link.is_up()
+    }
+
+    fn views(&self) -> impl Iterator<Item = &View> {
+        self.programs.values().filter_map(|looking| looking.view.as_ref())
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = self.past;
+        self.views().for_each(|view| add(&mut counts, view.counts()));
+        counts
     }
 
     fn receive(&mut self, now: Time) {
@@ -212,23 +225,19 @@ impl Viewer {
                 }
                 Err(error) => self.turn_away(&error.to_string()),
             },
-            Event::Opened { channel, header: Header::Events { connection } }
-                if self.of(connection).is_some() =>
-            {
-                let _ = channel;
-            }
+            Event::Opened { header: Header::Events { connection }, .. } if self.of(connection).is_some() => {}
             // Clipboards and the like: nothing of that is a view's.
             Event::Opened { channel, header: Header::Pipe { .. } | Header::Events { .. } } => {
                 self.link.session.stop(channel, STOP_UNKNOWN);
             }
             Event::Message { header: Header::Events { connection }, bytes, .. } => {
-                if let Some(looking) = self.of(connection) {
-                    looking.view.on_message(now, &bytes);
-                    let violation = match looking.view.end() {
-                        Some(End::PeerViolation(what)) => Some(what.clone()),
-                        _ => None,
-                    };
-                    violation.into_iter().for_each(|what| self.turn_away(&what));
+                let Some(view) = self.of(connection).and_then(|looking| looking.view.as_mut()) else {
+                    return;
+                };
+                view.on_message(now, &bytes);
+                if let Some(End::PeerViolation(what)) = view.end() {
+                    let what = what.clone();
+                    self.turn_away(&what);
                 }
             }
             // The program's windows cannot be shown there any more.
@@ -260,10 +269,8 @@ impl Viewer {
     }
 
     fn give_up(&mut self, connection: ConnectionId) {
-        let Some(looking) = self.of(connection).filter(|looking| !looking.over) else { return };
-        looking.over = true;
-        let channel = looking.channel;
-        self.link.session.finish(channel);
+        let looking = self.programs.values_mut().find(|looking| looking.connection == connection);
+        looking.into_iter().for_each(|looking| looking.finish(&mut self.link, &mut self.past));
     }
 
     fn show(
@@ -275,11 +282,11 @@ impl Viewer {
         encoded: &mut u64,
     ) {
         let Some(desk) = self.desk.clone() else { return };
-        let session = &mut self.link.session;
+        let (link, past) = (&mut self.link, &mut self.past);
         self.programs.retain(|number, looking| {
             let stays = programs.iter().any(|seen| seen.served.number == *number);
-            if !stays && !looking.over {
-                session.finish(looking.channel);
+            if !stays {
+                looking.finish(link, past);
             }
             stays
         });
@@ -290,57 +297,68 @@ impl Viewer {
                 self.next += 1;
                 let channel = self.link.session.open(Header::Wayland { connection });
                 let compression = pixel_compression(compress, &self.link.session);
-                Looking { view: View::new(&desk, compression, lossy), connection, channel, over: false }
+                Looking { view: Some(View::new(&desk, compression, lossy)), connection, channel }
             });
-            if looking.over {
-                continue;
-            }
+            let Some(view) = &mut looking.view else { continue };
             for published in published {
-                looking.view.hand_on(now, &served.core, published, &mut self.encoder, &mut credit);
+                view.hand_on(now, &served.core, published, &mut self.encoder, &mut credit);
             }
-            if looking.view.is_due(now, &served.core, &credit) {
+            if view.is_due(now, &served.core, &credit) {
                 let scene = scene.get_or_init(|| Scene::of(&served.core));
-                looking.view.look(now, &served.core, scene, &mut self.encoder, &mut credit);
+                view.look(now, &served.core, scene, &mut self.encoder, &mut credit);
             }
-            looking.perform(&mut self.link);
+            looking.perform(&mut self.link, &mut self.past);
         }
         *encoded = credit.encoded;
     }
 }
 
 impl Looking {
-    fn perform(&mut self, link: &mut Link) {
-        while let Some(action) = self.view.poll_action() {
+    fn perform(&mut self, link: &mut Link, past: &mut Counts) {
+        let (connection, channel) = (self.connection, self.channel);
+        let Some(view) = &mut self.view else { return };
+        while let Some(action) = view.poll_action() {
             let sent = match action {
-                Action::Message(bytes) => link.session.send(self.channel, &bytes),
-                Action::Update(update) => self.send_update(link, update),
+                Action::Message(bytes) => link.session.send(channel, &bytes),
+                Action::Update(update) => send_update(link, connection, update),
                 // A view has no others.
                 Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Blob { .. } => Ok(()),
             };
             if let Err(error) = sent {
                 notice(&format!("a display that looks on was not told something: {error}"));
-                self.over = true;
-                break;
+                return self.finish(link, past);
             }
         }
-        self.over |= self.view.end().is_some();
-        if self.over {
-            link.session.finish(self.channel);
+        if let Some(end) = view.end() {
+            notice(&format!("a display that looks on cannot show a program: {end}"));
+            self.finish(link, past);
         }
     }
 
-    fn send_update(&self, link: &mut Link, update: Update) -> Result<(), wayferry_proto::Error> {
-        let Update { surface, seq, size, format, fresh, chunks } = update;
-        let header = UpdateHeader {
-            connection: self.connection,
-            surface: SurfaceId(surface.0),
-            seq,
-            size: (size.width(), size.height()),
-            format: format.code(),
-            fresh,
-        };
-        link.session.send_update(header, chunks).map(|_| ())
+    /// Frees what it held; nothing comes of it any more.
+    fn finish(&mut self, link: &mut Link, past: &mut Counts) {
+        if let Some(view) = self.view.take() {
+            add(past, view.counts());
+            link.session.finish(self.channel);
+        }
     }
+}
+
+fn send_update(
+    link: &mut Link,
+    connection: ConnectionId,
+    update: Update,
+) -> Result<(), wayferry_proto::Error> {
+    let Update { surface, seq, size, format, fresh, chunks } = update;
+    let header = UpdateHeader {
+        connection,
+        surface: SurfaceId(surface.0),
+        seq,
+        size: (size.width(), size.height()),
+        format: format.code(),
+        fresh,
+    };
+    link.session.send_update(header, chunks).map(|_| ())
 }
 
 fn add(sum: &mut Counts, counts: Counts) {
