@@ -200,7 +200,7 @@ impl Connection {
             });
         }
         if let Some(unit) = shown {
-            self.publish_unit(&unit);
+            self.publish_bare_unit(&unit);
             self.send(&ToDisplay::Unit(unit));
         }
     }

@@ -387,9 +387,7 @@ impl Connection {
             self.flush_tree(surface)?;
         }
         if let (("xdg_toplevel", "set_title"), [Arg::Str(Some(title))]) = (call.name(), args) {
-            let mut prefixed = self.config.title_prefix.clone().into_bytes();
-            prefixed.append(title);
-            *title = prefixed;
+            *title = prefixed(self.config.title_prefix.as_bytes(), title);
         }
         Ok(())
     }
@@ -603,5 +601,32 @@ fn set_positioner(positioner: &mut Positioner, name: &str, numbers: &[i32]) {
         ("set_parent_size", &[width, height]) => positioner.parent_size = Some((width, height)),
         ("set_parent_configure", &[serial]) => positioner.parent_configure = Some(serial.cast_unsigned()),
         _ => {}
+    }
+}
+/// A title with something before it, cut at the end of a character where it would not fit into a message.
+pub(super) fn prefixed(prefix: &[u8], title: &[u8]) -> Vec<u8> {
+    let mut whole = [prefix, title].concat();
+    if whole.len() > MAX_TITLE {
+        let start_of_character = |byte: u8| byte & 0xc0 != 0x80;
+        let end = (0..=MAX_TITLE).rev().find(|end| start_of_character(whole[*end])).unwrap_or(MAX_TITLE);
+        whole.truncate(end);
+    }
+    whole
+}
+
+/// Bytes of the longest title: a message of 4096 bytes has its head, the length and the NUL beside it.
+const MAX_TITLE: usize = 4096 - 8 - 4 - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regression_a_long_title_still_fits_with_what_is_put_before_it() {
+        assert_eq!(prefixed(b"view: ", b"foot"), b"view: foot");
+        assert_eq!(prefixed(b"", &[b'a'; MAX_TITLE]).len(), MAX_TITLE);
+        assert_eq!(prefixed(b"view: ", &[b'a'; MAX_TITLE]).len(), MAX_TITLE);
+        let cut = prefixed(b"view: ", "\u{e9}".repeat(MAX_TITLE / 2).as_bytes());
+        assert!(cut.len() >= MAX_TITLE - 1 && str::from_utf8(&cut).is_ok());
     }
 }

@@ -47,7 +47,8 @@ pub struct Whole {
     pub surface: SurfaceId,
     /// The last of its updates.
     pub update: UpdateSeq,
-    pub(super) shape: Shape,
+    /// `None` as before.
+    pub(super) shape: Option<Shape>,
 }
 
 /// How a surface's content is to be shown.
@@ -140,7 +141,7 @@ impl Connection {
         self.actions.push_back(Action::Update(update));
     }
 
-    /// A unit leaves.
+    /// A unit of a commit leaves.
     pub(super) fn publish_unit(&mut self, unit: &Unit) {
         if self.watched {
             let mut whole = Vec::new();
@@ -149,11 +150,21 @@ impl Connection {
         }
     }
 
+    /// A unit leaves that no commit asked for: the surfaces may have got another shape since, which is not of these pixels.
+    pub(super) fn publish_bare_unit(&mut self, unit: &Unit) {
+        if self.watched {
+            let mut whole = Vec::new();
+            self.list_whole(unit, &mut whole);
+            whole.iter_mut().for_each(|whole| whole.shape = None);
+            self.published.push_back(Published::Unit(whole));
+        }
+    }
+
     fn list_whole(&self, unit: &Unit, whole: &mut Vec<Whole>) {
         unit.children.iter().for_each(|child| self.list_whole(child, whole));
         let surface = self.objects.by_name(unit.surface).and_then(|id| self.surfaces.get(&id));
         if let (UnitContent::Update(update), Some(surface)) = (unit.content, surface) {
-            let (surface, shape) = (SurfaceId(unit.surface.0), Shape::of(surface));
+            let (surface, shape) = (SurfaceId(unit.surface.0), Some(Shape::of(surface)));
             whole.push(Whole { surface, update, shape });
         }
     }

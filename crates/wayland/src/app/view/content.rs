@@ -98,6 +98,17 @@ struct Coming {
     length: u64,
 }
 
+/// What of a surface's content a view has in full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Readiness {
+    /// The newest.
+    Settled,
+    /// An older one, which was on the surface at one time.
+    Older,
+    /// None that it was not told to show already.
+    Waits,
+}
+
 impl Pixels {
     pub(super) fn new(surface: WireId) -> Self {
         Self {
@@ -175,7 +186,7 @@ impl Pixels {
             return;
         };
         self.ready = Some(UpdateSeq(self.updates - since));
-        (self.shape, self.behind) = (Some(whole.shape), Some(now));
+        (self.shape, self.behind) = (whole.shape.or(self.shape), Some(now));
         self.latest = self.latest.filter(|latest| self.ready.is_some_and(|ready| *latest > ready));
     }
 
@@ -189,26 +200,32 @@ impl Pixels {
         means.actions.push_back(Action::Update(Update { surface: self.surface, seq, ..update }));
     }
 
-    /// Brings the view's content up to the surface's. Says whether it can be shown now; if not, it is to be asked again.
-    pub(super) fn prepare(&mut self, surface: &Surface, means: &mut Means<'_>) -> bool {
-        let Some(theirs) = &surface.draft else { return true };
+    /// Brings the view's content up to the surface's. Says how far it is; what waits is to be asked again.
+    pub(super) fn prepare(&mut self, surface: &Surface, means: &mut Means<'_>) -> Readiness {
+        let Some(theirs) = &surface.draft else { return Readiness::Settled };
         if let Way::Follows { epoch, update, .. } = self.way {
             let same = epoch == means.core.epoch && means.core.attached && surface.updates == update;
             if same && is_settled(theirs) {
                 self.behind = None;
-                self.get_ready(Shape::of(surface));
-                return true;
+                return Readiness::Settled;
             }
             let since = *self.behind.get_or_insert(means.now);
             if same && self.ready.is_some() {
-                return true;
+                return Readiness::Older;
             }
             if same && (theirs.is_making() || means.now.since(since) < flush::PATIENCE) {
-                return false;
+                return Readiness::Waits;
             }
             self.leave(means.now);
         }
         self.prepare_alone(surface, theirs, means)
+    }
+
+    /// All that is seen beside it is settled, too: the newest is shown.
+    pub(super) fn settle(&mut self, surface: &Surface) {
+        if self.follows() {
+            self.get_ready(Shape::of(surface));
+        }
     }
 
     fn get_ready(&mut self, shape: Shape) {
@@ -216,19 +233,25 @@ impl Pixels {
         self.shape = Some(shape);
     }
 
-    fn prepare_alone(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) -> bool {
-        let Way::Alone(alone) = &mut self.way else { return true };
+    fn prepare_alone(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) -> Readiness {
+        let Way::Alone(alone) = &mut self.way else { return Readiness::Settled };
         if alone.coming.is_none() {
             if !alone.take_in(surface, theirs) {
-                return self.rest(surface, theirs, means);
+                self.rest(surface, theirs, means);
+                return Readiness::Settled;
             }
             let early = alone.last.is_some_and(|last| means.now < last + FRAME);
             if means.credit.content == 0 || early {
-                return false;
+                return Readiness::Waits;
             }
             alone.begin(surface, means);
         }
-        self.go_on(means)
+        let version = alone.version;
+        if !self.go_on(means) {
+            return Readiness::Waits;
+        }
+        let is_newest = version == surface.news.version() && self.shape == Some(Shape::of(surface));
+        if is_newest { Readiness::Settled } else { Readiness::Older }
     }
 
     /// Encodes a slice of what has begun; says whether that was all.
@@ -266,11 +289,11 @@ impl Pixels {
     }
 
     /// Nothing is new: what was lossy becomes better, and what is the same as the active display's follows that.
-    fn rest(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) -> bool {
+    fn rest(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) {
         // The shape may be new with the same pixels.
         self.shape = Some(Shape::of(surface));
-        let Way::Alone(alone) = &mut self.way else { return true };
-        let Some(draft) = &mut alone.draft else { return true };
+        let Way::Alone(alone) = &mut self.way else { return };
+        let Some(draft) = &mut alone.draft else { return };
         let same = means.core.attached
             && means.understands
             && means.now >= self.alone_until
@@ -279,13 +302,13 @@ impl Pixels {
         if same && surface.updates > 0 {
             let (epoch, update) = (means.core.epoch, surface.updates);
             self.way = Way::Follows { epoch, from: update + 1, update };
-            return true;
+            return;
         }
         let now = means.now.since_start();
         let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
         let wants = draft.wants();
         if means.credit.refinement < LEAST_PIECE || means.credit.encoded >= means.encoder.slice() {
-            return true;
+            return;
         }
         let quality = means.lossy.unwrap_or(ANY_QUALITY);
         let bytes = means.credit.refinement.min(MOST_PIECE);
@@ -301,7 +324,6 @@ impl Pixels {
             self.emit(update, means);
             self.get_ready(Shape::of(surface));
         }
-        true
     }
 
     /// Bytes of pixels that are kept for it alone.

@@ -96,6 +96,8 @@ struct Window {
     visible: bool,
     /// Since when a part of the next commit is there.
     torn: Option<Time>,
+    /// Since when only older content of it is there.
+    behind: Option<Time>,
     unapplied: VecDeque<u64>,
 }
 

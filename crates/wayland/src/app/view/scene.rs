@@ -3,6 +3,8 @@
 //! Read from what is kept for another display. Popups are part of the surface that they belong to, at the place where the
 //! active display has put them. Invariant: whatever the program did, a scene is within the bounds of units.
 
+use std::collections::HashMap;
+
 use crate::message::{Request, WireArg, WireId};
 
 use super::super::Connection;
@@ -80,7 +82,7 @@ impl Node {
 
 fn windows(core: &Connection) -> Vec<Window> {
     let roles = core.roles();
-    let popups = popups(core);
+    let (popups, decorations) = (popups(core), decorations(core));
     let mut windows: Vec<Window> = roles
         .windows
         .iter()
@@ -91,7 +93,7 @@ fn windows(core: &Connection) -> Vec<Window> {
             Window {
                 title: text(core, window, "title"),
                 app_id: text(core, window, "app_id"),
-                decoration: decoration(core, id),
+                decoration: decorations.get(&id).copied().unwrap_or(Decoration::Unasked),
                 geometry: geometry(core, surface),
                 root,
             }
@@ -209,17 +211,19 @@ fn text(core: &Connection, window: u32, slot: &str) -> Option<Vec<u8>> {
     }
 }
 
-fn decoration(core: &Connection, surface: u32) -> Decoration {
-    let of_it = |object: &&super::super::object::Object| {
-        object.alive
-            && object.surface == Some(surface)
-            && object.interface.name == "zxdg_toplevel_decoration_v1"
-    };
-    let Some(object) = core.objects.iter().map(|(_, object)| object).find(of_it) else {
-        return Decoration::Unasked;
-    };
-    match object.past.last("mode").and_then(|request| request.args.first().cloned()) {
-        Some(WireArg::Uint(mode)) => Decoration::Mode(mode),
-        _ => Decoration::Any,
-    }
+/// Who draws the frames of windows, by their surfaces; of those that are not among them, the program did not ask.
+fn decorations(core: &Connection) -> HashMap<u32, Decoration> {
+    let objects = core.objects.iter().map(|(_, object)| object);
+    let asked =
+        objects.filter(|object| object.alive && object.interface.name == "zxdg_toplevel_decoration_v1");
+    asked
+        .filter_map(|object| {
+            let mode = object.past.last("mode").and_then(|request| request.args.first().cloned());
+            let decoration = match mode {
+                Some(WireArg::Uint(mode)) => Decoration::Mode(mode),
+                _ => Decoration::Any,
+            };
+            Some((object.surface?, decoration))
+        })
+        .collect()
 }

@@ -9,9 +9,10 @@ use crate::action::Action;
 use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use crate::tables;
 
+use super::super::request::prefixed;
 use super::super::watch::Shape;
 use super::super::{Connection, Credit, flush};
-use super::content::{Means, Pixels};
+use super::content::{Means, Pixels, Readiness};
 use super::scene::{self, Decoration, Node};
 use super::{Encoder, End, MAX_UNAPPLIED, Shown, Time, View, Window};
 
@@ -128,7 +129,7 @@ impl View {
         told.title.clone_from(&window.title);
         told.app_id.clone_from(&window.app_id);
         if let Some(title) = title {
-            let title = TITLE.iter().copied().chain(title.unwrap_or_default()).collect();
+            let title = prefixed(TITLE, &title.unwrap_or_default());
             self.ask(toplevel, ("xdg_toplevel", "set_title"), vec![WireArg::Str(Some(title))]);
         }
         if let Some(Some(app_id)) = app_id {
@@ -161,6 +162,7 @@ impl View {
             configure: None,
             visible: true,
             torn: None,
+            behind: None,
             unapplied: std::collections::VecDeque::new(),
         };
         self.windows.insert(window.root.name, told);
@@ -223,7 +225,7 @@ impl View {
             return;
         }
         let understands = self.understands(core);
-        let (mut ready, mut torn) = (true, false);
+        let (mut ready, mut torn) = (Readiness::Settled, false);
         window.root.each(&mut |node| {
             let Some(surface) = core.surfaces.get(&node.id) else { return };
             // What is cached is on its way into the parent's commit.
@@ -231,7 +233,7 @@ impl View {
             let Some(shown) = self.surfaces.get_mut(&node.name) else { return };
             let (actions, counts, lossy) = (&mut self.actions, &mut self.counts, self.lossy);
             let mut means = Means { now, core, encoder, credit, lossy, understands, actions, counts };
-            ready &= shown.pixels.prepare(surface, &mut means);
+            ready = ready.max(shown.pixels.prepare(surface, &mut means));
         });
         let Some(told) = self.windows.get_mut(&window.root.name) else { return };
         // A program may cache without end.
@@ -240,23 +242,53 @@ impl View {
         if !torn {
             told.torn = None;
         }
-        if !ready || torn {
+        if ready == Readiness::Waits || torn {
             return self.wait(now, now, credit);
         }
+        let placed = self.is_placed(now, window.root.name, ready);
+        if ready == Readiness::Settled {
+            self.settle(core, &window.root);
+        }
         let mut state = Vec::new();
-        self.tell_geometry(window, &mut state);
+        if placed {
+            self.tell_geometry(window, &mut state);
+        } else {
+            self.wait(now, now, credit);
+        }
         if let Some(told) = self.windows.get_mut(&window.root.name)
             && let Some(serial) = told.configure.take()
         {
             let name = ("xdg_surface", "ack_configure");
             state.extend(request(told.xdg_surface, name, vec![WireArg::Uint(serial)]));
         }
-        if let Some(unit) = self.unit(core, &window.root, state) {
+        if let Some(unit) = self.unit(core, &window.root, state, placed) {
             if let Some(told) = self.windows.get_mut(&window.root.name) {
                 told.unapplied.push_back(unit.number);
             }
             self.send(&ToDisplay::Unit(unit));
         }
+    }
+
+    /// Whether everything goes where it is now. Places are those of the newest commits, so older pixels stay where they were; but
+    /// with a window that never comes to rest, not for ever.
+    fn is_placed(&mut self, now: Time, window: WireId, ready: Readiness) -> bool {
+        let Some(told) = self.windows.get_mut(&window) else { return false };
+        let placed =
+            ready == Readiness::Settled || now.since(*told.behind.get_or_insert(now)) >= flush::PATIENCE;
+        if placed {
+            told.behind = None;
+        }
+        placed
+    }
+
+    /// All of a window is there as it is now.
+    fn settle(&mut self, core: &Connection, root: &Node) {
+        root.each(&mut |node| {
+            let (surface, shown) = (core.surfaces.get(&node.id), self.surfaces.get_mut(&node.name));
+            if let (Some(surface), Some(shown)) = (surface, shown) {
+                shown.pixels.settle(surface);
+            }
+        });
     }
 
     /// A view's window has the size that the program's has, and no other.
@@ -278,13 +310,21 @@ impl View {
         }
     }
 
-    /// What differs of a surface and of those inside it; `None` if nothing does.
-    fn unit(&mut self, core: &Connection, node: &Node, mut state: Vec<Request>) -> Option<Unit> {
+    /// What differs of a surface and of those inside it, their places too or not; `None` if nothing does.
+    fn unit(
+        &mut self,
+        core: &Connection,
+        node: &Node,
+        mut state: Vec<Request>,
+        placed: bool,
+    ) -> Option<Unit> {
+        self.place_inside(node, &mut state, placed);
         let children: Vec<Unit> =
-            node.children().filter_map(|child| self.unit(core, child, Vec::new())).collect();
+            node.children().filter_map(|child| self.unit(core, child, Vec::new(), placed)).collect();
         let surface = core.surfaces.get(&node.id)?;
-        self.place_inside(node, &mut state);
-        self.stack_inside(node, &mut state);
+        if placed {
+            self.stack_inside(node, &mut state);
+        }
         let shown = self.surfaces.get_mut(&node.name)?;
         let content = if surface.mapped() {
             let content = shown.pixels.take_ready().map_or(UnitContent::Keep, UnitContent::Update);
@@ -325,11 +365,11 @@ impl View {
         unit.into_iter().for_each(|unit| self.send(&ToDisplay::Unit(unit)));
     }
 
-    fn place_inside(&mut self, node: &Node, state: &mut Vec<Request>) {
+    /// What is not seen yet always gets its place.
+    fn place_inside(&mut self, node: &Node, state: &mut Vec<Request>, placed: bool) {
         for child in node.children() {
-            let Some(shown) = self.surfaces.get_mut(&child.name).filter(|shown| shown.at != child.at) else {
-                continue;
-            };
+            let moves = |shown: &&mut Shown| shown.at != child.at && (placed || !shown.mapped);
+            let Some(shown) = self.surfaces.get_mut(&child.name).filter(moves) else { continue };
             shown.at = child.at;
             let args = vec![WireArg::Int(child.at.0), WireArg::Int(child.at.1)];
             let subsurface = shown.subsurface;
