@@ -102,14 +102,16 @@ pub(super) fn install(own: &OwnFlags, options: &[OsString], destination: &OsStr)
 }
 
 /// Refuses a machine that is not `$1` and a place that is taken, then writes `$2` bytes of stdin beside the place, tries them
-/// and moves them there. A broken connection looks like the end of the file, therefore the count.
+/// and puts them there, unless somebody else has meanwhile. A broken connection looks like the end of the file, therefore the
+/// count.
 const SCRIPT: &str = "m=$(uname -sm); if [ \"$m\" = \"$1\" ]; then :; else echo \"$m\"; exit 91; fi; \
                       d=$HOME/.local/bin; p=$d/wayferry; t=$d/.wayferry.$$; \
                       if [ -e \"$p\" ] || [ -L \"$p\" ]; then exit 92; fi; \
                       trap 'rm -f \"$t\"' 0; trap 'exit 93' 1 2 15; \
                       mkdir -p \"$d\" && cat >\"$t\" && [ \"$(wc -c <\"$t\")\" -eq \"$2\" ] && chmod 755 \"$t\" || exit 93; \
                       \"$t\" --version </dev/null >/dev/null || exit 94; \
-                      mv \"$t\" \"$p\" || exit 93";
+                      ln \"$t\" \"$p\" 2>/dev/null && exit 0; \
+                      if [ -e \"$p\" ] || [ -L \"$p\" ]; then exit 92; fi; mv \"$t\" \"$p\" || exit 93";
 
 /// What the script ends with; see [`Failure`].
 const OTHER_MACHINE: u8 = 91;
