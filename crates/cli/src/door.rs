@@ -169,6 +169,10 @@ impl Door {
     /// A secret works once, also for two who came with it at the same time. Whoever is let in may come again as what it is.
     fn let_in(&mut self, candidate: Candidate, now: Time) -> Option<(Part, Link)> {
         let Candidate { mut link, accepted } = candidate;
+        // Given up before anybody looked: a display that tries several ways at once. Whoever is here stays.
+        if link.session.is_closed() {
+            return None;
+        }
         let shown = link.session.matched_secret().and_then(|index| accepted.get(index).copied())?;
         let Some(part) = self.redeem(shown) else {
             link.session.close(CloseReason::BadSecret);
@@ -179,18 +183,12 @@ impl Door {
         let wish = link.session.capabilities().has(Capabilities::VIEW);
         let part = if wish { Part::View } else { part };
         let incarnation = link.session.peer().and_then(|peer| peer.incarnation);
-        if part == Part::View {
-            self.viewers.extend(incarnation);
-            let excess = self.viewers.len().saturating_sub(MAX_VIEWERS);
-            self.viewers.drain(..excess);
+        match part {
+            Part::Active => self.incarnation = incarnation,
+            Part::View => self.viewers.extend(incarnation),
         }
-        // Given up before anybody looked: a display that tries several ways at once. Whoever is here stays.
-        if link.session.is_closed() {
-            return None;
-        }
-        if part == Part::Active {
-            self.incarnation = incarnation;
-        }
+        let excess = self.viewers.len().saturating_sub(MAX_VIEWERS);
+        self.viewers.drain(..excess);
         Some((part, link))
     }
 
@@ -349,7 +347,8 @@ mod tests {
             let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
             door.add(Box::new(Come { arrivals, never: never.into() }), Time::ZERO);
             assert_eq!(door.turn(Time::ZERO).is_none(), left);
-            assert!(door.candidates.is_empty() && door.secrets.is_empty());
+            assert!(door.candidates.is_empty());
+            assert_eq!(door.secrets.is_empty(), !left, "nobody has used the ticket");
         }
     }
 }
