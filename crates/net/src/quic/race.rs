@@ -45,6 +45,8 @@ pub(super) struct Race<'a> {
     attempts: JoinSet<Tried>,
     /// Where early data has gone, while there is no answer.
     spoken: Option<SocketAddr>,
+    /// One that answered before that, and until when it waits.
+    faster: Option<(Tried, Instant)>,
     failure: ConnectError,
 }
 
@@ -79,6 +81,7 @@ impl<'a> Race<'a> {
             warnings: Vec::new(),
             attempts: JoinSet::new(),
             spoken: None,
+            faster: None,
             failure: ConnectError::NoAddress,
         }
     }
@@ -93,7 +96,10 @@ impl<'a> Race<'a> {
         }
         let patience = self.patience;
         let first = timeout(patience, self.first()).await;
-        let established = first.unwrap_or(Err(ConnectError::TimedOut { after: patience }))?;
+        let established = first.unwrap_or_else(|_| match self.faster.take() {
+            Some((tried, _)) => self.settle(tried),
+            None => Err(ConnectError::TimedOut { after: patience }),
+        })?;
         Ok(Won { established, warnings: self.warnings })
     }
 
@@ -142,9 +148,8 @@ impl<'a> Race<'a> {
     }
 
     async fn first(&mut self) -> Result<Established, ConnectError> {
-        let mut faster: Option<(Tried, Instant)> = None;
         loop {
-            let tried = match &faster {
+            let tried = match &self.faster {
                 Some((_, until)) => timeout_at(*until, self.attempts.join_next()).await.unwrap_or(None),
                 None => self.attempts.join_next().await,
             };
@@ -152,7 +157,7 @@ impl<'a> Race<'a> {
                 Some(Ok(tried)) => {
                     let waits = self.spoken.is_some_and(|address| address != tried.address);
                     match &tried.result {
-                        Ok(_) if waits => drop(faster.get_or_insert((tried, Instant::now() + GRACE))),
+                        Ok(_) if waits => drop(self.faster.get_or_insert((tried, Instant::now() + GRACE))),
                         Ok(_) => return self.settle(tried),
                         Err(error) => self.fail(tried.address, error)?,
                     }
@@ -160,11 +165,11 @@ impl<'a> Race<'a> {
                 Some(Err(_)) => {}
                 None => break,
             }
-            if self.spoken.is_none() && faster.is_some() {
+            if self.spoken.is_none() && self.faster.is_some() {
                 break;
             }
         }
-        match faster {
+        match self.faster.take() {
             Some((tried, _)) => self.settle(tried),
             None => Err(std::mem::replace(&mut self.failure, ConnectError::NoAddress)),
         }
