@@ -33,8 +33,10 @@ const MAX_REPLACED: u32 = 32;
 pub(super) const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
-/// Then commits leave only so often, until the display side is heard again.
-const LATE_PERIOD: Duration = Duration::from_millis(250);
+/// Then commits leave only so often, until the display side is heard again; and after a second of silence, so often. A display that
+/// has just come is late, too, and should not wait.
+const LATE_PERIOD: Duration = Duration::from_millis(50);
+const SILENT_PERIOD: Duration = Duration::from_millis(250);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Bytes of content that count as small: about what the session sends before large content.
@@ -286,7 +288,8 @@ impl Connection {
         let heard = self.credit.heard.map_or(Duration::MAX, |heard| self.now.since(heard));
         let silence = surface.silence(self.now).min(heard);
         let late = silence > self.credit.rtt + LATE;
-        self.period().max(if late { (silence / 4).min(LATE_PERIOD) } else { Duration::ZERO })
+        let longest = if silence < Duration::from_secs(1) { LATE_PERIOD } else { SILENT_PERIOD };
+        self.period().max(if late { (silence / 4).min(longest) } else { Duration::ZERO })
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
