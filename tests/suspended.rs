@@ -131,7 +131,7 @@ fn suspend(ferry: &Program) -> Vec<Pid> {
     all
 }
 
-fn stop(process: Pid) {
+pub(crate) fn stop(process: Pid) {
     kill_process(process, Signal::STOP).expect("it runs");
     until("it to stand still", || {
         let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).ok()?;
@@ -139,7 +139,7 @@ fn stop(process: Pid) {
     });
 }
 
-fn go_on(process: Pid) {
+pub(crate) fn go_on(process: Pid) {
     kill_process(process, Signal::CONT).expect("it is there");
 }
 

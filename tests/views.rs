@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use wayferry_net::Ticket;
 use wayferry_stage::{Link, LinkConfig};
@@ -10,6 +9,7 @@ use wayferry_stage::{Link, LinkConfig};
 use crate::programs::{FOOT, keeps_changing, mpv};
 use crate::rig::{Compositor, Launch, PATIENCE, Picture, Program, Session, Sshd, Sway, Weston, poll, until};
 use crate::sessions::{attach_here, manage, remote_attach};
+use crate::suspended::{go_on, stop};
 
 #[test]
 fn a_view_shows_the_same_and_can_do_nothing() {
@@ -109,7 +109,7 @@ fn a_stalled_view_delays_nobody_and_catches_up() {
     let mut view = view_here(&session, &looking).start();
     looking.window("mpv at the view", |window| window.app_id == "mpv");
     keeps_changing(&looking);
-    let _ = kill_process(view.pid(), Signal::STOP);
+    stop(view.pid());
     keeps_changing(&active);
     let before = memory(&session.host);
     for _ in 0..10 {
@@ -122,7 +122,7 @@ fn a_stalled_view_delays_nobody_and_catches_up() {
     let mut foot = session.join((FOOT.prepare)(session.home())).start();
     active.window("foot", |_| true);
     let expected = active.settled();
-    let _ = kill_process(view.pid(), Signal::CONT);
+    go_on(view.pid());
     looking.window("foot at the view", |window| window.app_id == "foot");
     shows(&looking, &expected);
     foot.must_run();

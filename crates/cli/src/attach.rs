@@ -58,13 +58,7 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     words.extend(session.map(str::to_owned));
     let command = [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote_line(own, &words)];
     let (mut ssh, socket) = start(&command)?;
-    let again = |name: String| {
-        let mut words = ssh_again(own, &[], OsStr::new(host), &name);
-        if let Some(line) = words.last_mut().filter(|_| view) {
-            *line = remote_line(own, &["meet".to_owned(), "--view".to_owned(), name]);
-        }
-        Some(Other::Command(words))
-    };
+    let again = |name: String| Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name, view)));
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
     finish(&mut ssh, result, &signals)
 }

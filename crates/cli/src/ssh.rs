@@ -47,8 +47,9 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let (mut ssh, met) = reach(own, &args, &door, &signals)?;
     let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
-            let again =
-                |name: String| Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name)));
+            let again = |name: String| {
+                Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name, false)))
+            };
             let outcome = viewer.meet(socket, Prefer::Quic, false, |port| addresses(own, &args, port), again);
             finish(&mut ssh, outcome, &signals)
         }
@@ -251,10 +252,19 @@ fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<u8, Erro
 }
 
 /// The ssh that meets a session again: it must not ask anybody for anything.
-pub(crate) fn ssh_again(own: &OwnFlags, options: &[OsString], host: &OsStr, name: &str) -> Vec<OsString> {
+pub(crate) fn ssh_again(
+    own: &OwnFlags,
+    options: &[OsString],
+    host: &OsStr,
+    name: &str,
+    view: bool,
+) -> Vec<OsString> {
     let mut words = vec![own.ssh_bin.clone(), "-oBatchMode=yes".into()];
     words.extend(options.iter().cloned());
-    let line = remote_line(own, &["meet".to_owned(), name.to_owned()]);
+    let mut meet = vec!["meet".to_owned()];
+    meet.extend(view.then(|| "--view".to_owned()));
+    meet.push(name.to_owned());
+    let line = remote_line(own, &meet);
     words.extend(["-T".into(), "--".into(), host.to_owned(), line]);
     words
 }

@@ -164,14 +164,7 @@ impl Ferry {
             match action {
                 Action::Message(bytes) => self.post(now, Parcel::ToDisplay(bytes)),
                 Action::Update(update) => {
-                    let header = UpdateHeader {
-                        connection: ConnectionId(1),
-                        surface: update.surface,
-                        seq: update.seq,
-                        size: (update.size.width(), update.size.height()),
-                        format: update.format.code(),
-                        fresh: update.fresh,
-                    };
+                    let header = update.header(ConnectionId(1));
                     let chunks = update.chunks.into_iter().map(Bytes::from).collect();
                     self.post(now, Parcel::Update(header, chunks));
                 }

@@ -6,7 +6,7 @@
 use std::os::fd::OwnedFd;
 
 use wayferry_pixels::{Format, Size};
-use wayferry_proto::{SurfaceId, UpdateSeq};
+use wayferry_proto::{ConnectionId, SurfaceId, UpdateHeader, UpdateSeq};
 
 /// One thing that a half wants done.
 #[derive(Debug)]
@@ -53,6 +53,20 @@ pub struct Update {
     pub fresh: bool,
     /// Encoded chunks, each decodable by itself.
     pub chunks: Vec<Vec<u8>>,
+}
+
+impl Update {
+    /// What goes before its chunks, as an update of this connection.
+    pub fn header(&self, connection: ConnectionId) -> UpdateHeader {
+        UpdateHeader {
+            connection,
+            surface: self.surface,
+            seq: self.seq,
+            size: (self.size.width(), self.size.height()),
+            format: self.format.code(),
+            fresh: self.fresh,
+        }
+    }
 }
 
 /// Why a connection is over. The session and the other connections live on.

@@ -4,7 +4,7 @@
 //! the core wants reaches the session. Invariant: one call reads a bounded amount.
 
 use rustix::event::PollFlags;
-use wayferry_proto::{ChannelId, ConnectionId, Header, Session, SurfaceId, Time, UpdateHeader};
+use wayferry_proto::{ChannelId, ConnectionId, Header, Session, Time};
 use wayferry_wayland::Update;
 use wayferry_wayland::app::Connection;
 use wayferry_wayland::blob::Sent;
@@ -77,17 +77,8 @@ pub(super) fn send_update(
     served: &mut Served,
     update: Update,
 ) {
-    let Update { surface, seq, size, format, fresh, chunks } = update;
-    let surface = SurfaceId(surface.0);
-    let header = UpdateHeader {
-        connection: id,
-        surface,
-        seq,
-        size: (size.width(), size.height()),
-        format: format.code(),
-        fresh,
-    };
-    match session.send_update(header, chunks) {
+    let header = update.header(id);
+    match session.send_update(header, update.chunks) {
         Ok(bytes) => {
             counters.updates += 1;
             counters.content_bytes += bytes;

@@ -46,7 +46,7 @@ pub(super) struct Race<'a> {
     /// Where early data has gone, while there is no answer.
     spoken: Option<SocketAddr>,
     /// One that answered before that, and until when it waits.
-    faster: Option<(Tried, Instant)>,
+    faster: Option<(Answered, Instant)>,
     failure: ConnectError,
 }
 
@@ -58,11 +58,14 @@ pub(super) struct Won {
 }
 
 /// What became of an attempt.
-struct Tried {
+type Tried = (SocketAddr, Result<Answered, ConnectionError>);
+
+/// One that can win.
+struct Answered {
     address: SocketAddr,
     endpoint: Endpoint,
     shared: Arc<Shared>,
-    result: Result<Begun, ConnectionError>,
+    begun: Begun,
 }
 
 /// A connection whose handshake is complete.
@@ -97,7 +100,7 @@ impl<'a> Race<'a> {
         let patience = self.patience;
         let first = timeout(patience, self.first()).await;
         let established = first.unwrap_or_else(|_| match self.faster.take() {
-            Some((tried, _)) => self.settle(tried),
+            Some((answered, _)) => Ok(self.settle(answered)),
             None => Err(ConnectError::TimedOut { after: patience }),
         })?;
         Ok(Won { established, warnings: self.warnings })
@@ -154,13 +157,12 @@ impl<'a> Race<'a> {
                 None => self.attempts.join_next().await,
             };
             match tried {
-                Some(Ok(tried)) => {
-                    let waits = self.spoken.is_some_and(|address| address != tried.address);
-                    match &tried.result {
-                        Ok(_) if waits => drop(self.faster.get_or_insert((tried, Instant::now() + GRACE))),
-                        Ok(_) => return self.settle(tried),
-                        Err(error) => self.fail(tried.address, error)?,
+                Some(Ok((address, Err(error)))) => self.fail(address, &error)?,
+                Some(Ok((address, Ok(answered)))) => {
+                    if self.spoken.is_none_or(|spoken| spoken == address) {
+                        return Ok(self.settle(answered));
                     }
+                    self.faster.get_or_insert((answered, Instant::now() + GRACE));
                 }
                 Some(Err(_)) => {}
                 None => break,
@@ -170,7 +172,7 @@ impl<'a> Race<'a> {
             }
         }
         match self.faster.take() {
-            Some((tried, _)) => self.settle(tried),
+            Some((answered, _)) => Ok(self.settle(answered)),
             None => Err(std::mem::replace(&mut self.failure, ConnectError::NoAddress)),
         }
     }
@@ -187,10 +189,8 @@ impl<'a> Race<'a> {
     }
 
     /// Takes one, and gives the others up.
-    fn settle(&mut self, tried: Tried) -> Result<Established, ConnectError> {
-        let Tried { address, endpoint, shared, result } = tried;
-        let Begun { connection, said } =
-            result.map_err(|error| connect_error(address, &error, self.patience))?;
+    fn settle(&mut self, answered: Answered) -> Established {
+        let Answered { address, endpoint, shared, begun: Begun { connection, said } } = answered;
         self.attempts.abort_all();
         let Plan { options, early, .. } = self.plan;
         let roamer = Arc::clone(&shared);
@@ -200,7 +200,7 @@ impl<'a> Race<'a> {
             sending.say(early);
             (sending, false)
         });
-        Ok(Established::new(connection, shared, sending, address, taken, self.guests))
+        Established::new(connection, shared, sending, address, taken, self.guests)
     }
 }
 
@@ -231,7 +231,7 @@ impl Contender {
             Err(connecting) => connecting.await.map(|connection| Begun { connection, said: None }),
         };
         let Self { address, endpoint, shared, .. } = self;
-        Tried { address, endpoint, shared, result }
+        (address, result.map(|begun| Answered { address, endpoint, shared, begun }))
     }
 
     /// Says what is safe to replay at once; again, if the peer did not take it, once it has proved who it is.

@@ -33,9 +33,10 @@ const MAX_REPLACED: u32 = 32;
 pub(super) const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
-/// Then commits leave only so often, until the display side is heard again; and after a second of silence, so often. A display that
-/// has just come is late, too, and should not wait.
+/// Then commits leave only so often, until the display side is heard again.
 const LATE_PERIOD: Duration = Duration::from_millis(50);
+/// After so much silence they leave less often still. No earlier: a display that has just come is late, too, and should not wait.
+const SILENT: Duration = Duration::from_secs(1);
 const SILENT_PERIOD: Duration = Duration::from_millis(250);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
@@ -288,7 +289,7 @@ impl Connection {
         let heard = self.credit.heard.map_or(Duration::MAX, |heard| self.now.since(heard));
         let silence = surface.silence(self.now).min(heard);
         let late = silence > self.credit.rtt + LATE;
-        let longest = if silence < Duration::from_secs(1) { LATE_PERIOD } else { SILENT_PERIOD };
+        let longest = if silence < SILENT { LATE_PERIOD } else { SILENT_PERIOD };
         self.period().max(if late { (silence / 4).min(longest) } else { Duration::ZERO })
     }
 
@@ -372,7 +373,7 @@ impl Connection {
             draft.take_back();
         }
         let by = UpdateSeq(surface.updates + 1);
-        self.retract(SurfaceId(wire.0), last);
+        self.retract(SurfaceId(wire.0));
         self.send(&ToDisplay::Superseded { surface: wire, update: last, by });
         bytes
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use wayland_backend::protocol::{Interface, MessageDesc};
 
 use crate::action::Action;
-use crate::message::{MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
+use crate::message::{MAX_ARG_BYTES, MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
 use crate::policy::{self, Class, Fd, Keep, Rule, Subject};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
@@ -603,6 +603,7 @@ fn set_positioner(positioner: &mut Positioner, name: &str, numbers: &[i32]) {
         _ => {}
     }
 }
+
 /// A title with something before it, cut at the end of a character where it would not fit into a message.
 pub(super) fn prefixed(prefix: &[u8], title: &[u8]) -> Vec<u8> {
     let mut whole = [prefix, title].concat();
@@ -614,8 +615,8 @@ pub(super) fn prefixed(prefix: &[u8], title: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// Bytes of the longest title: a message of 4096 bytes has its head, the length and the NUL beside it.
-const MAX_TITLE: usize = 4096 - 8 - 4 - 1;
+/// Bytes of the longest title: a whole message has its head, the length and the NUL beside it.
+const MAX_TITLE: usize = MAX_ARG_BYTES - 8 - 4 - 1;
 
 #[cfg(test)]
 mod tests {

@@ -482,8 +482,8 @@ impl Surface {
 
     /// Frame callbacks that a tick answers: of what has left, and of what is withheld or stranded.
     pub(crate) fn take_frames(&mut self, now: Time, patience: Duration) -> Vec<u32> {
-        let mut frames = std::mem::take(&mut self.frames);
         let stranded = self.stranded(patience).is_some_and(|since| since <= now);
+        let mut frames = std::mem::take(&mut self.frames);
         if (stranded || self.withholds())
             && let Some(unsent) = &mut self.unsent
         {

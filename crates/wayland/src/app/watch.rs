@@ -31,13 +31,8 @@ pub enum Published {
     },
     /// A unit: these contents are whole, and are to be shown like this.
     Unit(Vec<Whole>),
-    /// An update was taken back: what comes next builds on the one before it.
-    TakenBack {
-        /// Of this surface.
-        surface: SurfaceId,
-        /// Which.
-        update: UpdateSeq,
-    },
+    /// The last update of this surface was taken back: what comes next builds on the one before it.
+    TakenBack(SurfaceId),
 }
 
 /// A surface's content that has left as a whole.
@@ -169,10 +164,10 @@ impl Connection {
         }
     }
 
-    /// An update does not leave after all.
-    pub(super) fn retract(&mut self, surface: SurfaceId, update: UpdateSeq) {
+    /// The last update of a surface does not leave after all.
+    pub(super) fn retract(&mut self, surface: SurfaceId) {
         if self.watched {
-            self.published.push_back(Published::TakenBack { surface, update });
+            self.published.push_back(Published::TakenBack(surface));
         }
     }
 }

@@ -57,14 +57,7 @@ impl Onlooker {
             match action {
                 Action::Message(bytes) => self.to_display.push_back(bytes),
                 Action::Update(update) => {
-                    let header = UpdateHeader {
-                        connection: ConnectionId(1),
-                        surface: update.surface,
-                        seq: update.seq,
-                        size: (update.size.width(), update.size.height()),
-                        format: update.format.code(),
-                        fresh: update.fresh,
-                    };
+                    let header = update.header(ConnectionId(1));
                     self.updates.push_back((header, update.chunks.into_iter().map(Bytes::from).collect()));
                 }
                 other => panic!("a view never does this: {other:?}"),

@@ -357,6 +357,7 @@ impl Rig {
     }
 
     fn take_update(&mut self, update: Update) {
+        let header = update.header(ConnectionId(1));
         let Update { surface, seq, size, format, fresh, chunks } = update;
         if let Some(content) = self.contents.get(&surface) {
             self.before.insert(surface, content.clone());
@@ -367,14 +368,6 @@ impl Rig {
         }
         let content = self.contents.get_mut(&surface).expect("the first update is fresh");
         self.decoder.apply(content, &chunks).expect("what a half encodes can be applied");
-        let header = UpdateHeader {
-            connection: ConnectionId(1),
-            surface,
-            seq,
-            size: (size.width(), size.height()),
-            format: format.code(),
-            fresh,
-        };
         self.updates.push_back((header, chunks.into_iter().map(Bytes::from).collect()));
     }
 

@@ -10,13 +10,11 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use wayferry_pixels::Encoder;
-use wayferry_proto::{
-    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, SurfaceId, Time, UpdateHeader,
-};
+use wayferry_pixels::{Encoder, Workspace};
+use wayferry_proto::{Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Time};
 use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
 use wayferry_wayland::snapshot::Snapshot;
-use wayferry_wayland::{Action, End, Update};
+use wayferry_wayland::{Action, End};
 
 use super::{Link, STOP_UNKNOWN, Served, closed, pixel_compression};
 use crate::flags::Compress;
@@ -29,6 +27,7 @@ pub(super) struct Views {
     compress: Compress,
     lossy: Option<u8>,
     threads: usize,
+    workspace: Workspace,
     viewers: Vec<Viewer>,
     /// Whose content is encoded first, so that none is always last.
     turn: usize,
@@ -68,8 +67,15 @@ struct Looking {
 impl Views {
     /// Nobody looks on.
     pub(super) fn new(core: &Config, compress: Compress) -> Self {
-        let (lossy, threads) = (core.lossy, core.threads);
-        Self { compress, lossy, threads, viewers: Vec::new(), turn: 0, past: Counts::default() }
+        Self {
+            compress,
+            lossy: core.lossy,
+            threads: core.threads,
+            workspace: core.workspace.clone(),
+            viewers: Vec::new(),
+            turn: 0,
+            past: Counts::default(),
+        }
     }
 
     /// How many look on.
@@ -101,6 +107,7 @@ impl Views {
         }
         let compression = pixel_compression(self.compress, &link.session);
         let encoder = Encoder::new(compression).with_threads(self.threads);
+        let encoder = encoder.with_workspace(self.workspace.clone());
         let (programs, past) = (BTreeMap::new(), Counts::default());
         self.viewers.push(Viewer { link, desk: None, encoder, programs, next: 1, past });
     }
@@ -320,7 +327,9 @@ impl Looking {
         while let Some(action) = view.poll_action() {
             let sent = match action {
                 Action::Message(bytes) => link.session.send(channel, &bytes),
-                Action::Update(update) => send_update(link, connection, update),
+                Action::Update(update) => {
+                    link.session.send_update(update.header(connection), update.chunks).map(|_| ())
+                }
                 // A view has no others.
                 Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Blob { .. } => Ok(()),
             };
@@ -342,23 +351,6 @@ impl Looking {
             link.session.finish(self.channel);
         }
     }
-}
-
-fn send_update(
-    link: &mut Link,
-    connection: ConnectionId,
-    update: Update,
-) -> Result<(), wayferry_proto::Error> {
-    let Update { surface, seq, size, format, fresh, chunks } = update;
-    let header = UpdateHeader {
-        connection,
-        surface: SurfaceId(surface.0),
-        seq,
-        size: (size.width(), size.height()),
-        format: format.code(),
-        fresh,
-    };
-    link.session.send_update(header, chunks).map(|_| ())
 }
 
 fn add(sum: &mut Counts, counts: Counts) {

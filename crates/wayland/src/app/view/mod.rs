@@ -166,7 +166,7 @@ impl View {
                 self.again = Some(now);
                 return;
             }
-            Published::TakenBack { surface, .. } => {
+            Published::TakenBack(surface) => {
                 if let Some(shown) =
                     self.surfaces.get_mut(&WireId(surface.0)).filter(|shown| shown.pixels.follows())
                 {
