@@ -73,8 +73,8 @@ pub(crate) struct DisplaySide<'a> {
     back: Option<Return>,
     /// It only looks on, and takes no other display's place.
     looks_on: bool,
-    /// The carrier was lost at least once.
-    returns: bool,
+    /// The carrier was lost that the session had answered on: it knew this display.
+    known: bool,
     connections: BTreeMap<ConnectionId, Shown>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -209,7 +209,7 @@ impl<'a> DisplaySide<'a> {
             told_blobs: watched.blobs.into_iter().collect(),
             back: None,
             looks_on: false,
-            returns: false,
+            known: false,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
@@ -378,7 +378,10 @@ impl<'a> DisplaySide<'a> {
             Event::Warning(text) => notice(&text),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
             Event::Resumed => notice("back again"),
-            Event::Declined => self.begin_anew(),
+            Event::Declined => {
+                self.begin_anew();
+                notice("back again");
+            }
             Event::Closed { reason, .. } if self.is_replaced(&reason) => {
                 notice("another display shows the session now");
                 return Ok(Some(Outcome::Stopped));
@@ -396,8 +399,8 @@ impl<'a> DisplaySide<'a> {
 
     /// The programs' windows stay while another carrier is looked for.
     fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
+        self.known |= self.link.session.peer().is_some();
         self.link.lose_carrier();
-        self.returns = true;
         let lost = || Error::Lost(reason.to_string());
         if self.back.as_mut().ok_or_else(lost)?.begin(now)? {
             notice(&format!("the connection was lost ({reason}); trying to get back"));
@@ -409,7 +412,7 @@ impl<'a> DisplaySide<'a> {
     fn is_replaced(&self, reason: &CloseReason) -> bool {
         match reason {
             CloseReason::Gone => self.link.session.peer().is_some(),
-            CloseReason::BadSecret => self.returns,
+            CloseReason::BadSecret => self.known,
             _ => false,
         }
     }

@@ -37,8 +37,6 @@ struct Search {
 impl Return {
     /// For a session that began with this, and can be reached so.
     pub(crate) fn new(config: Config, ways: Ways) -> Self {
-        // The ticket's secret has been used; the incarnation is what is known of this display now.
-        let config = Config { secret: config.resume, ..config };
         Self { config, ways, search: None, command: None }
     }
 

@@ -539,7 +539,8 @@ impl Session {
             let got = format!("two {:?} sides", peer.side);
             return Err(Error::Violation { expected: "an app side and a display side", got });
         }
-        let secret = config.accepted(peer.secret.as_ref());
+        let known = config.accepted(peer.incarnation.as_ref());
+        let secret = known.or(config.accepted(peer.secret.as_ref()));
         if secret.is_none() && !config.accepted_secrets.is_empty() {
             self.close(CloseReason::BadSecret);
             return Ok(());

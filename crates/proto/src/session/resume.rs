@@ -115,11 +115,12 @@ impl Session {
         self.state == State::Suspended
     }
 
-    /// Whether the session lives on without its carrier: it is suspended, or will be when the link is lost.
+    /// Whether the session lives on without its carrier: it is suspended, or will be when the link is lost. So is a display's
+    /// that waits for its first answer.
     pub fn is_resumable(&self) -> bool {
         match (self.state, &self.resumption) {
             (State::Closed, _) | (State::Open, Resumption::Asked(_)) => false,
-            (State::Open, Resumption::No) => self.is_numbered(),
+            (State::Open, Resumption::No) => self.is_numbered() || self.may_be_known(),
             (State::Suspended, _) | (State::Open, Resumption::Asking | Resumption::Agreed) => true,
         }
     }
@@ -226,6 +227,11 @@ impl Session {
             return Err(Error::TooMuch { limit: "bytes that are not acknowledged", max: max as u64 });
         }
         Ok(())
+    }
+
+    /// Display: the answer to its hello has not come. The app side may have taken it, and have begun.
+    fn may_be_known(&self) -> bool {
+        self.config.side == Side::Display && self.config.resume.is_some() && self.peer().is_none()
     }
 
     fn is_numbered(&self) -> bool {

@@ -158,6 +158,48 @@ fn a_session_that_was_at_rest_for_long_is_not_silent_at_once() {
 }
 
 #[test]
+fn regression_a_link_lost_before_the_answer_is_not_the_end() {
+    let [app, display] = resumable_configs();
+    let mut pair = Pair::new(app, display, LinkPlan::CLEAN, 0);
+    pair.display().control(&Control::Snapshot(Bytes::from_static(b"screen"))).unwrap();
+    pair.settle();
+    pair.flying.retain(|_, (to, _)| *to == APP);
+    pair.run(Duration::from_millis(60));
+    assert_eq!(pair.ends[DISPLAY].events, []);
+    let down = pair.app().open(wayland(1));
+    pair.app().send(down, &[1]).unwrap();
+    pair.lose();
+    assert!(matches!(pair.ends[DISPLAY].events[..], [Event::Suspended { .. }]));
+    pair.reconnect();
+    pair.run(LOST);
+    assert_eq!(messages(&pair, DISPLAY, wayland(1)), [1]);
+    assert_eq!(count(&pair.ends[APP], |event| matches!(event, Event::Control(Control::Snapshot(_)))), 1);
+    assert_eq!(count(&pair.ends[DISPLAY], |event| *event == Event::Resumed), 1);
+    pair.ends.iter().for_each(|end| assert_eq!((end.closed(), end.session.retained()), (vec![], 0)));
+}
+
+/// Nobody has heard of the display when it comes again.
+#[test]
+fn regression_a_link_lost_before_the_hello_came_is_not_the_end() {
+    let [app, display] = resumable_configs();
+    let mut pair = Pair::new(app, display, LinkPlan::CLEAN, 0);
+    pair.run(Duration::from_millis(20));
+    pair.lose();
+    pair.reconnect();
+    pair.ends[APP].waiting = None;
+    pair.run(Duration::from_millis(60));
+    let now = pair.now;
+    pair.app().decline(now);
+    pair.run(LOST);
+    assert_eq!(pair.ends[DISPLAY].events.last(), Some(&Event::Declined));
+    let up = pair.display().open(events(1));
+    pair.display().send(up, &[4]).unwrap();
+    pair.run(LOST);
+    assert_eq!(messages(&pair, APP, events(1)), [4]);
+    assert_eq!(pair.ends[DISPLAY].closed(), []);
+}
+
+#[test]
 fn without_both_sides_a_lost_link_is_the_end() {
     let [app, display] = resumable_configs();
     for (app, display) in [(app, Config::new(Side::Display)), (Config::new(Side::App), display)] {
@@ -174,7 +216,8 @@ fn without_both_sides_a_lost_link_is_the_end() {
     let mut early =
         Pair::new(resumable_configs()[0].clone(), resumable_configs()[1].clone(), LinkPlan::CLEAN, 1);
     early.lose();
-    early.ends.iter().for_each(|end| assert_eq!(end.closed().len(), 1, "there was nothing yet"));
+    assert_eq!(early.ends[APP].closed().len(), 1, "there was nothing yet");
+    assert!(early.display().is_suspended(), "the app side may have begun");
 }
 
 #[test]
