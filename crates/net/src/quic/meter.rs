@@ -105,7 +105,7 @@ impl Meter {
         waits.map(|since| (since.elapsed(), state.figures.rtt))
     }
 
-    /// Comes back when an acknowledgement begins to be waited for.
+    /// Comes back when an acknowledgement begins to be waited for, and when the peer has acknowledged enough.
     pub(super) async fn begun(&self) {
         self.begun.notified().await;
     }
@@ -138,13 +138,22 @@ impl Meter {
     }
 
     fn on_acked(&self, rtt: &RttEstimator, knows_path: bool) {
+        self.count_acked();
         let figures = &mut self.lock().figures;
-        figures.acked_packets += 1;
         figures.rtt = rtt.get();
         // Our own controller knows better, and tells at the end of the acknowledgements.
         if !knows_path {
             figures.base_rtt = rtt.min();
             figures.queue_delay = rtt.get().saturating_sub(rtt.min());
+        }
+    }
+
+    /// One packet more is acknowledged. A connection that is never at rest is told of here: its waiting began before.
+    fn count_acked(&self) {
+        let mut state = self.lock();
+        state.figures.acked_packets += 1;
+        if state.figures.acked_packets == KNOWN {
+            self.begun.notify_one();
         }
     }
 
@@ -344,6 +353,9 @@ const LEAST_OVERHEAD: u16 = 28;
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+
     use super::*;
     use crate::wake::Wake;
 
@@ -389,6 +401,23 @@ mod tests {
         rig.send(&[1200; 50]);
         let left = rig.outbox.unsent();
         assert!((100_000 - 50 * 1200..=100_000 - 50 * 1150).contains(&left), "{left}");
+    }
+
+    #[test]
+    fn regression_a_connection_that_is_never_at_rest_is_watched_too() {
+        let mut rig = Rig::new();
+        let has_begun = |meter: &Meter| {
+            let begun = std::pin::pin!(meter.begun());
+            begun.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        };
+        rig.send(&[1200]);
+        assert!(has_begun(&rig.meter) && rig.meter.waits().is_none(), "it may be a stranger");
+        for acked in 1..=KNOWN {
+            assert!(!has_begun(&rig.meter), "after {acked}");
+            rig.meter.count_acked();
+            rig.controller.on_end_acks(rig.now, 1200, false, Some(acked));
+        }
+        assert!(has_begun(&rig.meter) && rig.meter.waits().is_some());
     }
 
     #[test]
