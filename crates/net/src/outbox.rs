@@ -38,6 +38,11 @@ impl Outbox {
         (std::mem::take(&mut *queue), self.waiting.load(Ordering::Acquire))
     }
 
+    /// Thread: wakes the run loop, for which something is new.
+    pub(crate) fn rouse(&self) {
+        self.wake.raise();
+    }
+
     /// Thread: `unsent` of what it took is still unsent. Wakes the run loop when that made room; it hands over up to
     /// `ahead`, see [`LinkState::ahead`](wayferry_proto::LinkState::ahead).
     pub(crate) fn publish(&self, level: &mut Level, counted: u64, unsent: u64, ahead: u64) {

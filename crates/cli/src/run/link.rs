@@ -22,6 +22,8 @@ pub(crate) struct Link {
     /// Arrivals may be left in the carrier although its descriptor was cleared.
     more: bool,
     contact: Contact,
+    /// How many packets the carrier's peer has acknowledged, and when that last changed.
+    acked: (u64, Time),
     saved: Saved,
 }
 
@@ -59,7 +61,14 @@ impl Link {
     }
 
     fn around(session: Session) -> Self {
-        Self { session, carrier: None, more: false, contact: Contact::Fine, saved: Saved::default() }
+        Self {
+            session,
+            carrier: None,
+            more: false,
+            contact: Contact::Fine,
+            acked: (0, Time::ZERO),
+            saved: Saved::default(),
+        }
     }
 
     /// Whether somebody is at the other end, or was a moment ago.
@@ -108,6 +117,9 @@ impl Link {
         let link = carrier.link();
         self.saved.rebuilt(self.session.repair().rebuilt, link.rtt);
         self.session.set_link(now, &link);
+        if link.acked_packets != self.acked.0 {
+            self.acked = (link.acked_packets, now);
+        }
         if self.session.next_timeout().is_some_and(|at| at <= now) {
             self.session.on_timeout(now);
         }
@@ -139,7 +151,7 @@ impl Link {
             content,
             refinement: self.session.refinement_budget(&link),
             rtt: link.rtt,
-            heard: Some(now - self.session.contact_age(now)),
+            heard: Some(self.acked.1.max(now - self.session.contact_age(now))),
             rate,
             films: 0,
             encoded: 0,

@@ -112,7 +112,7 @@ fn pause(waits: Duration, usual: Duration) -> Duration {
 }
 
 /// An acknowledgement that takes so much longer than a round trip is late.
-const LATE: Duration = Duration::from_millis(100);
+pub(super) const LATE: Duration = Duration::from_millis(100);
 
 /// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep. On a slow link, four
 /// times in a round trip: whoever asks less often hears that much later that the link is back.

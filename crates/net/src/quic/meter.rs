@@ -19,6 +19,7 @@ use wayferry_congestion::{CopaFactory, Shared};
 use wayferry_proto::LinkState;
 
 use super::config::Congestion;
+use super::insist::LATE;
 use crate::carrier::Backlog;
 use crate::outbox::{Level, Outbox};
 
@@ -168,6 +169,10 @@ impl Meter {
     fn on_acks(&self, now: Instant, in_flight: u64, ran_dry: bool, controller: &dyn Controller) {
         let mut state = self.lock();
         let metrics = controller.metrics();
+        if state.is_late(now) {
+            // What it held back while nobody answered may leave.
+            self.outbox.rouse();
+        }
         state.waits = (in_flight > 0).then_some(now);
         state.figures.window = metrics.congestion_window;
         state.figures.rate = metrics.bandwidth_estimate.map(|bits| bits / 8);
@@ -192,6 +197,11 @@ impl Meter {
 }
 
 impl State {
+    /// Whether an acknowledgement takes longer than it should.
+    fn is_late(&self, now: Instant) -> bool {
+        self.waits.is_some_and(|since| now.duration_since(since) >= self.figures.rtt + LATE)
+    }
+
     fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu.into();
         self.figures.payload = mtu.saturating_sub(LEAST_OVERHEAD);
@@ -356,12 +366,15 @@ mod tests {
     use std::future::Future;
     use std::task::{Context, Waker};
 
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
     use crate::wake::Wake;
 
     struct Rig {
         meter: Arc<Meter>,
         outbox: Arc<Outbox>,
+        wake: Arc<Wake>,
         controller: Box<dyn Controller>,
         now: Instant,
         packets: u64,
@@ -369,12 +382,13 @@ mod tests {
 
     impl Rig {
         fn new() -> Self {
-            let outbox = Arc::new(Outbox::new(Arc::new(Wake::new().unwrap())));
+            let wake = Arc::new(Wake::new().unwrap());
+            let outbox = Arc::new(Outbox::new(Arc::clone(&wake)));
             let meter = Meter::new(Arc::clone(&outbox));
             let now = Instant::now();
             let controller =
                 Arc::new(MeteredFactory::new(Congestion::Bbr3, Arc::clone(&meter))).build(now, 1200);
-            Self { meter, outbox, controller, now, packets: 0 }
+            Self { meter, outbox, wake, controller, now, packets: 0 }
         }
 
         /// noq looks for data and sends packets of this size.
@@ -385,6 +399,12 @@ mod tests {
                 self.packets += 1;
             }
             let _ = self.controller.metrics();
+        }
+
+        /// Whether the run loop is to look.
+        fn is_roused(&self) -> bool {
+            let mut fds = [PollFd::new(&self.wake, PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec::default())).unwrap() == 1
         }
 
         fn write(&self, bytes: usize, content: bool) {
@@ -418,6 +438,18 @@ mod tests {
             rig.controller.on_end_acks(rig.now, 1200, false, Some(acked));
         }
         assert!(has_begun(&rig.meter) && rig.meter.waits().is_some());
+    }
+
+    #[test]
+    fn the_run_loop_is_told_when_a_late_answer_comes_and_only_then() {
+        let mut rig = Rig::new();
+        rig.send(&[1200]);
+        rig.now += LATE - Duration::from_millis(1);
+        rig.controller.on_end_acks(rig.now, 1200, false, Some(0));
+        assert!(!rig.is_roused());
+        rig.now += LATE;
+        rig.controller.on_end_acks(rig.now, 0, false, Some(1));
+        assert!(rig.is_roused());
     }
 
     #[test]

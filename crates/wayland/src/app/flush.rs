@@ -67,7 +67,7 @@ pub struct Credit {
     pub refinement: u64,
     /// Round-trip time; zero as long as it is not known.
     pub rtt: Duration,
-    /// When anything last came from the display side.
+    /// When anything last came from the display side, or was known to have arrived there.
     pub heard: Option<Time>,
     /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
     pub rate: Option<u64>,
