@@ -1,14 +1,12 @@
 //! Displays that look on beside the active one: they show the same and can do nothing.
 
-use std::fs;
-
 use serde_json::Value;
 use wayferry_net::Ticket;
 use wayferry_stage::{Link, LinkConfig};
 
 use crate::programs::{FOOT, keeps_changing, mpv};
 use crate::rig::{Compositor, Launch, PATIENCE, Picture, Program, Session, Sshd, Sway, Weston, poll, until};
-use crate::sessions::{attach_here, manage, remote_attach};
+use crate::sessions::{attach_here, manage, memory, remote_attach};
 use crate::suspended::{go_on, stop};
 
 #[test]
@@ -298,13 +296,6 @@ fn figure(session: &Session, field: &str) -> i64 {
 
 fn listed(session: &Session) -> String {
     String::from_utf8(manage(session, &["list"]).run()).expect("text")
-}
-
-fn memory(program: &Program) -> usize {
-    let status = fs::read_to_string(format!("/proc/{}/status", program.pid().as_raw_nonzero()));
-    let status = status.expect("of our own");
-    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("memory");
-    rss.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 /// A shell that shows what is written to a file, as soon as it is.
