@@ -151,7 +151,7 @@ impl Link {
             content,
             refinement: self.session.refinement_budget(&link),
             rtt: link.rtt,
-            heard: Some(self.acked.1.max(now - self.session.contact_age(now))),
+            heard: Some(now - self.contact_age(now)),
             rate,
             films: 0,
             encoded: 0,
@@ -168,9 +168,14 @@ impl Link {
         self.saved
     }
 
+    /// How long ago the peer was last heard, or acknowledged anything.
+    fn contact_age(&self, now: Time) -> Duration {
+        now.since(self.acked.1).min(self.session.contact_age(now))
+    }
+
     /// One line to the user when the peer falls silent, every so often while it stays so, and when it is back.
     pub(crate) fn contact_notice(&mut self, now: Time) -> Option<String> {
-        let age = self.session.contact_age(now);
+        let age = self.contact_age(now);
         match self.contact {
             _ if self.session.is_closed() || self.session.peer().is_none() => None,
             Contact::Fine if age >= SILENCE => {
