@@ -252,7 +252,7 @@ impl Driver {
             lost_packets: 0,
             lost_runs: 0,
             sent_packets: self.writes,
-            acked_packets: self.writes,
+            acked_packets: self.mux.acks(),
         }
     }
 

@@ -148,7 +148,8 @@ pub struct LinkState {
     pub lost_runs: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Packets acknowledged. With those lost, all whose fate is known.
+    /// Packets acknowledged; with those lost, all whose fate is known. On a byte stream, acknowledgements: each tells that the
+    /// peer is there.
     pub acked_packets: u64,
 }
 

@@ -25,6 +25,7 @@ pub(crate) struct Mux {
     incoming: HashMap<u64, Incoming>,
     next_incoming: u64,
     discarded: u64,
+    acks: u64,
 }
 
 /// A stream of the peer that has not ended.
@@ -51,6 +52,7 @@ impl Mux {
             incoming: HashMap::new(),
             next_incoming: 0,
             discarded: 0,
+            acks: 0,
         }
     }
 
@@ -107,6 +109,7 @@ impl Mux {
                 }
                 Frame::Ack { total } => {
                     self.sender.window.on_ack(now, total).ok_or(MuxError::WrongAck { total })?;
+                    self.acks += 1;
                 }
                 Frame::Close { code, reason } => {
                     give(Output::Close { code, reason });
@@ -115,6 +118,11 @@ impl Mux {
             }
         }
         Ok(())
+    }
+
+    /// How often the peer has said what it consumed.
+    pub(crate) fn acks(&self) -> u64 {
+        self.acks
     }
 
     /// Whether the peer's bytes so far end between two frames.
@@ -544,8 +552,9 @@ mod tests {
         receiver.transmit(Transmit::Stop { stream: StreamId(0), code: 0 });
         assert_eq!(input(&mut receiver, &second).unwrap(), []);
         receiver.acknowledge(1000);
+        assert_eq!(sender.acks(), 0, "to write is not to be heard");
         input(&mut sender, &output(&mut receiver)).unwrap();
-        assert_eq!(sender.window().unacked(), 0);
+        assert_eq!((sender.window().unacked(), sender.acks()), (0, 1));
     }
 
     #[test]

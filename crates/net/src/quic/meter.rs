@@ -139,8 +139,9 @@ impl Meter {
     }
 
     fn on_acked(&self, rtt: &RttEstimator, knows_path: bool) {
-        self.count_acked();
-        let figures = &mut self.lock().figures;
+        let mut state = self.lock();
+        self.count_acked(&mut state);
+        let figures = &mut state.figures;
         figures.rtt = rtt.get();
         // Our own controller knows better, and tells at the end of the acknowledgements.
         if !knows_path {
@@ -150,8 +151,7 @@ impl Meter {
     }
 
     /// One packet more is acknowledged. A connection that is never at rest is told of here: its waiting began before.
-    fn count_acked(&self) {
-        let mut state = self.lock();
+    fn count_acked(&self, state: &mut State) {
         state.figures.acked_packets += 1;
         if state.figures.acked_packets == KNOWN {
             self.begun.notify_one();
@@ -166,33 +166,44 @@ impl Meter {
         state.unsent += bytes.saturating_sub(PACKET_OVERHEAD);
     }
 
-    fn on_acks(&self, now: Instant, in_flight: u64, ran_dry: bool, controller: &dyn Controller) {
+    /// All acknowledgements of a packet have been told. Wakes the run loop after a silence: what it held back may leave.
+    fn on_acks(
+        &self,
+        now: Instant,
+        in_flight: u64,
+        ran_dry: bool,
+        inner: &dyn Controller,
+        copa: Option<&Shared>,
+    ) {
         let mut state = self.lock();
-        let metrics = controller.metrics();
-        if state.is_late(now) {
-            // What it held back while nobody answered may leave.
-            self.outbox.rouse();
-        }
+        let metrics = inner.metrics();
+        let late = state.is_late(now);
         state.waits = (in_flight > 0).then_some(now);
         state.figures.window = metrics.congestion_window;
         state.figures.rate = metrics.bandwidth_estimate.map(|bits| bits / 8);
+        if let Some(copa) = copa {
+            state.figures.know_path(copa);
+        }
         if ran_dry {
             state.unsent = state.unseen;
             state.quiet = in_flight == 0 && state.unsent == 0;
         }
         self.publish(&mut state, 0);
-    }
-
-    /// What our own controller knows better than the transport.
-    fn on_path(&self, copa: &Shared) {
-        let known = copa.state();
-        let figures = &mut self.lock().figures;
-        (figures.rate, figures.queue_delay, figures.base_rtt) =
-            (known.rate, known.queue_delay, known.base_rtt);
+        if late {
+            self.outbox.rouse();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Figures {
+    /// Takes what our own controller knows better than the transport.
+    fn know_path(&mut self, copa: &Shared) {
+        let known = copa.state();
+        (self.rate, self.queue_delay, self.base_rtt) = (known.rate, known.queue_delay, known.base_rtt);
     }
 }
 
@@ -284,10 +295,7 @@ impl Controller for Metered {
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest_acked: Option<u64>) {
         self.inner.on_end_acks(now, in_flight, app_limited, largest_acked);
-        self.meter.on_acks(now, in_flight, app_limited, &*self.inner);
-        if let Some(copa) = &self.copa {
-            self.meter.on_path(copa);
-        }
+        self.meter.on_acks(now, in_flight, app_limited, &*self.inner, self.copa.as_ref());
     }
 
     fn on_congestion_event(
@@ -434,7 +442,7 @@ mod tests {
         assert!(has_begun(&rig.meter) && rig.meter.waits().is_none(), "it may be a stranger");
         for acked in 1..=KNOWN {
             assert!(!has_begun(&rig.meter), "after {acked}");
-            rig.meter.count_acked();
+            rig.meter.count_acked(&mut rig.meter.lock());
             rig.controller.on_end_acks(rig.now, 1200, false, Some(acked));
         }
         assert!(has_begun(&rig.meter) && rig.meter.waits().is_some());
