@@ -93,18 +93,6 @@ impl Far {
         self.nothing_stays();
     }
 
-    /// Both sides must end by themselves with this code, each saying why in one line and what to do in another.
-    pub(crate) fn fails(mut self, code: i32, words: &str) {
-        for side in [&mut self.host, &mut self.attach] {
-            let (status, messages) = (side.ended(), side.messages());
-            assert_eq!(status.code(), Some(code), "{}: {messages}", side.name);
-            let errors: Vec<_> = messages.lines().filter(|line| line.starts_with("error: ")).collect();
-            assert!(matches!(errors[..], [error] if error.contains(words)), "{}: {messages}", side.name);
-            assert!(messages.contains("\nhint: "), "{}: {messages}", side.name);
-        }
-        self.nothing_stays();
-    }
-
     fn nothing_stays(&self) {
         let left: Vec<_> =
             fs::read_dir(self.directory.0.join("host")).expect("it is there").flatten().collect();

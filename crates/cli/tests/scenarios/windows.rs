@@ -148,15 +148,6 @@ fn no_commit_shows_a_torn_combination() {
     far.end();
 }
 
-#[test]
-#[ignore = "slow: a dead link is given up after a minute of silence; `make test-full` runs it"]
-fn a_link_cut_for_good_ends_both_sides_with_a_reason() {
-    let far = Far::start(11);
-    let _shown = far.window("cut off");
-    far.link.set_down(true);
-    far.fails(29, "connection lost");
-}
-
 /// A menu near the top of its parent.
 fn menu(size: (i32, i32), grab: Option<u32>) -> Menu {
     Menu { anchor: Rect::new(10, 10, 40, 20), size, grab }
