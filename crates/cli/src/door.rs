@@ -109,6 +109,8 @@ impl Door {
         if let Some(admitted) = &self.admitted {
             admitted.admit(fingerprint);
         }
+        // A display that comes again leaves one that it does not need: the good ones must not make room for it.
+        self.secrets.retain(|given| given.until.is_none_or(|until| now < until));
         let mut ticket = self.ticket(part, secret, Some(now + INVITED));
         let port = ticket.addresses.first().map_or(0, SocketAddr::port);
         if let Some(ip) = reached
@@ -174,7 +176,10 @@ impl Door {
             return None;
         }
         let shown = link.session.matched_secret().and_then(|index| accepted.get(index).copied())?;
-        let Some(part) = self.redeem(shown) else {
+        let incarnation = link.session.peer().and_then(|peer| peer.incarnation);
+        // Of two ways that a display takes at the same time, the other may have used the secret.
+        let part = self.redeem(shown).or_else(|| self.redeem(incarnation?));
+        let Some(part) = part else {
             link.session.close(CloseReason::BadSecret);
             link.transmit(now);
             return None;
@@ -182,7 +187,6 @@ impl Door {
         // A display may ask for less than its secret is good for.
         let wish = link.session.capabilities().has(Capabilities::VIEW);
         let part = if wish { Part::View } else { part };
-        let incarnation = link.session.peer().and_then(|peer| peer.incarnation);
         match part {
             Part::Active => self.incarnation = incarnation,
             Part::View => self.viewers.extend(incarnation),
@@ -318,7 +322,8 @@ mod tests {
 
     /// What a display says first, as it arrives.
     fn hello(secret: Secret) -> VecDeque<Arrival> {
-        let mut display = Session::new(Config { secret: Some(secret), ..Config::new(Side::Display) });
+        let resume = Some(Secret::from([9; 32]));
+        let mut display = Session::new(Config { secret: Some(secret), resume, ..Config::new(Side::Display) });
         let mut lengths = HashMap::new();
         let mut arrivals = VecDeque::new();
         while let Some(transmit) = display.poll_transmit(Time::ZERO) {
@@ -330,6 +335,38 @@ mod tests {
             }
         }
         arrivals
+    }
+
+    fn come(arrivals: VecDeque<Arrival>) -> Box<Come> {
+        let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
+        Box::new(Come { arrivals, never: never.into() })
+    }
+
+    /// Another display with the same secret has another incarnation, and stays outside.
+    #[test]
+    fn regression_both_ways_of_one_display_are_let_in() {
+        let mut door = door();
+        door.ticket(Part::Active, secret(7), None);
+        door.add(come(hello(secret(7))), Time::ZERO);
+        door.add(come(hello(secret(7))), Time::ZERO);
+        assert!(door.turn(Time::ZERO).is_some_and(|(part, _)| part == Part::Active));
+        assert!(door.secrets.is_empty());
+        let (_, link) = door.turn(Time::ZERO).expect("the other way of the same");
+        assert!(!link.session.is_closed());
+        door.add(come(hello(secret(7))), Time::ZERO);
+        door.incarnation = Some(secret(8));
+        assert!(door.turn(Time::ZERO).is_none());
+    }
+
+    #[test]
+    fn regression_who_comes_again_and_again_uses_no_place_of_a_ticket() {
+        let mut door = door();
+        door.ticket(Part::View, secret(1), None);
+        for round in 0..40 {
+            let now = Time::from_millis(round * 61_000);
+            door.invite(Part::Active, Fingerprint([2; 32]), secret(100 + round as u8), None, now);
+        }
+        assert_eq!(door.redeem(secret(1)), Some(Part::View));
     }
 
     #[test]
@@ -344,8 +381,7 @@ mod tests {
                 let reason = CloseReason::LinkLost("given up".into());
                 arrivals.push_back(Arrival::Closed { reason });
             }
-            let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
-            door.add(Box::new(Come { arrivals, never: never.into() }), Time::ZERO);
+            door.add(come(arrivals), Time::ZERO);
             assert_eq!(door.turn(Time::ZERO).is_none(), left);
             assert!(door.candidates.is_empty());
             assert_eq!(door.secrets.is_empty(), !left, "nobody has used the ticket");

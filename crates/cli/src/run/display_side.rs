@@ -73,8 +73,6 @@ pub(crate) struct DisplaySide<'a> {
     back: Option<Return>,
     /// It only looks on, and takes no other display's place.
     looks_on: bool,
-    /// The carrier was lost that the session had answered on: it knew this display.
-    known: bool,
     connections: BTreeMap<ConnectionId, Shown>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -209,7 +207,6 @@ impl<'a> DisplaySide<'a> {
             told_blobs: watched.blobs.into_iter().collect(),
             back: None,
             looks_on: false,
-            known: false,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
@@ -399,10 +396,13 @@ impl<'a> DisplaySide<'a> {
 
     /// The programs' windows stay while another carrier is looked for.
     fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
-        self.known |= self.link.session.peer().is_some();
         self.link.lose_carrier();
         let lost = || Error::Lost(reason.to_string());
-        if self.back.as_mut().ok_or_else(lost)?.begin(now)? {
+        let back = self.back.as_mut().ok_or_else(lost)?;
+        if self.link.session.is_welcome() {
+            back.welcome();
+        }
+        if back.begin(now)? {
             notice(&format!("the connection was lost ({reason}); trying to get back"));
         }
         Ok(())
@@ -412,7 +412,7 @@ impl<'a> DisplaySide<'a> {
     fn is_replaced(&self, reason: &CloseReason) -> bool {
         match reason {
             CloseReason::Gone => self.link.session.peer().is_some(),
-            CloseReason::BadSecret => self.known,
+            CloseReason::BadSecret => self.back.as_ref().is_some_and(Return::is_welcome),
             _ => false,
         }
     }

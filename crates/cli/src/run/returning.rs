@@ -10,6 +10,7 @@ use std::time::Duration;
 use wayferry_net::quic::{Attempt, ConnectError};
 use wayferry_proto::{Config, Session, Side, Time, Transmit};
 
+use super::earlier;
 use super::link::Link;
 use super::programs::Program;
 use crate::error::Error;
@@ -23,6 +24,16 @@ pub(crate) struct Return {
     search: Option<Search>,
     /// The command that the carrier goes through; ends with it.
     command: Option<Program>,
+    standing: Standing,
+}
+
+/// What the session is known to think of this display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Nothing: it has not answered, and was first sought then.
+    Unknown(Option<Time>),
+    /// It has let it in.
+    Welcome,
 }
 
 /// A search that is under way.
@@ -37,7 +48,18 @@ struct Search {
 impl Return {
     /// For a session that began with this, and can be reached so.
     pub(crate) fn new(config: Config, ways: Ways) -> Self {
-        Self { config, ways, search: None, command: None }
+        Self { config, ways, search: None, command: None, standing: Standing::Unknown(None) }
+    }
+
+    /// The session has let this display in: it knows its incarnation from now on, and needs no secret.
+    pub(super) fn welcome(&mut self) {
+        self.standing = Standing::Welcome;
+        self.config.secret = self.config.resume;
+    }
+
+    /// Whether it ever has.
+    pub(super) fn is_welcome(&self) -> bool {
+        self.standing == Standing::Welcome
     }
 
     /// The session has no carrier: searches, or goes on searching. Says whether this is new.
@@ -45,6 +67,9 @@ impl Return {
     /// # Errors
     /// The system has nothing left to search with.
     pub(super) fn begin(&mut self, now: Time) -> Result<bool, Error> {
+        if let Standing::Unknown(since) = &mut self.standing {
+            since.get_or_insert(now);
+        }
         if self.search.is_some() {
             return Ok(false);
         }
@@ -66,15 +91,28 @@ impl Return {
     /// When [`Return::turn`] is to be called at the latest.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         let search = self.search.as_ref()?;
-        (search.attempt.is_none() && self.ways.quic.is_some()).then_some(search.next)
+        let next = (search.attempt.is_none() && self.ways.quic.is_some()).then_some(search.next);
+        earlier(next, self.end())
+    }
+
+    /// When a session that never answered is given up.
+    fn end(&self) -> Option<Time> {
+        match self.standing {
+            Standing::Unknown(since) => since.map(|since| since + UNKNOWN_PATIENCE),
+            Standing::Welcome => None,
+        }
     }
 
     /// Goes on with the search; puts the session onto a carrier that was found.
     ///
     /// # Errors
-    /// There will never be one.
+    /// There will never be one, or not from a session that has not answered yet.
     pub(super) fn turn(&mut self, now: Time, link: &mut Link) -> Result<(), Error> {
+        let end = self.end();
         let Some(search) = &mut self.search else { return Ok(()) };
+        if end.is_some_and(|end| end <= now) {
+            return Err(Error::Lost("the session never answered".into()));
+        }
         match search.attempt.as_mut().and_then(Attempt::poll) {
             None => {}
             Some(Ok((connected, _))) => {
@@ -141,8 +179,36 @@ impl Search {
     }
 }
 
+/// How long a session is sought that has never answered: it may not be there.
+const UNKNOWN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long one attempt lasts.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// For how long attempts follow each other, and the pause between later ones.
 const EAGER: Duration = Duration::from_secs(300);
 const SELDOM: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn regression_a_session_that_never_answered_is_given_up() {
+        let at = Time::from_millis;
+        for welcome in [false, true] {
+            let identity = Arc::new(wayferry_net::Identity::ephemeral().expect("an identity"));
+            let ways = Ways { identity, quic: None, other: None };
+            let mut back = Return::new(Config::new(Side::Display), ways);
+            let mut link = Link::nobody(Side::Display);
+            if welcome {
+                back.welcome();
+            }
+            assert!(back.begin(at(1_000)).expect("a search"));
+            assert!(!back.begin(at(20_000)).expect("a search"), "it goes on");
+            assert_eq!(back.next_timeout(), (!welcome).then(|| at(31_000)));
+            assert!(back.turn(at(30_999), &mut link).is_ok());
+            assert_eq!(back.turn(at(31_000), &mut link).is_err(), !welcome);
+        }
+    }
+}

@@ -84,6 +84,8 @@ pub struct Session {
     warnings: u32,
     refusals: u32,
     open_failed: bool,
+    /// The peer has said something after its hello.
+    welcome: bool,
 }
 
 /// Whether a session lives.
@@ -146,6 +148,7 @@ impl Session {
             warnings: 0,
             refusals: 0,
             open_failed: false,
+            welcome: false,
             config,
         }
     }
@@ -416,6 +419,12 @@ impl Session {
         self.state == State::Closed
     }
 
+    /// Whether the peer has taken this side's hello, as everything tells that it says after its own: an app side says
+    /// hello to whoever comes, and may refuse it still.
+    pub fn is_welcome(&self) -> bool {
+        self.welcome
+    }
+
     /// Which of [`Config::accepted_secrets`] the peer showed.
     pub fn matched_secret(&self) -> Option<usize> {
         self.agreed.as_ref().and_then(|agreed| agreed.secret)
@@ -485,6 +494,7 @@ impl Session {
             return Err(Error::Violation { expected: "one hello, first", got: got.into() });
         }
         self.check_turn(&message)?;
+        self.welcome |= !matches!(message, Control::Hello(_));
         match message {
             Control::Hello(peer) => self.take_hello(now, peer)?,
             Control::Ping { token, .. } => {

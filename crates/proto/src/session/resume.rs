@@ -172,12 +172,15 @@ impl Session {
 
     /// The peer says what it has.
     pub(super) fn take_resume(&mut self, now: Time, theirs: Resume) -> Result<(), Error> {
+        // It was said in one flight with the hello, by a display that did not know yet what this side can do.
+        let in_vain = !self.is_numbered() && self.peer().is_some_and(|peer| peer.resuming);
         match &mut self.resumption {
             Resumption::Asked(known @ None) => {
                 *known = Some(theirs);
                 return Ok(());
             }
             Resumption::Asking | Resumption::Agreed => {}
+            Resumption::No if in_vain => return Ok(()),
             Resumption::Asked(Some(_)) => return Err(unasked("a second one")),
             Resumption::No => return Err(unasked("one that nobody asked for")),
         }

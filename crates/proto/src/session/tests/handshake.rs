@@ -64,7 +64,24 @@ fn a_wrong_or_missing_secret_is_refused() {
             [Event::Closed { reason: CloseReason::BadSecret, by: ClosedBy::Us }]
         );
         assert_eq!(pair.ends[DISPLAY].closed(), [(CloseReason::BadSecret, ClosedBy::Peer)]);
+        let display = &pair.ends[DISPLAY].session;
+        assert!(display.peer().is_some() && !display.is_welcome(), "a hello promises nothing");
     }
+}
+
+#[test]
+fn an_incarnation_that_is_accepted_is_as_good_as_a_secret() {
+    let [known, other, ticket] = [1, 2, 3].map(|byte| Secret::from([byte; 32]));
+    let app = Config { accepted_secrets: vec![known, ticket], ..app() };
+    let matched = |resume, secret| {
+        let display = Config { resume: Some(resume), secret, ..display() };
+        pair(app.clone(), display).ends[APP].session.matched_secret()
+    };
+    assert_eq!(matched(known, Some(other)), Some(0), "the ticket was used");
+    assert_eq!(matched(known, Some(ticket)), Some(0), "no ticket is used up");
+    assert_eq!(matched(known, None), Some(0));
+    assert_eq!(matched(other, Some(ticket)), Some(1));
+    assert_eq!(matched(other, Some(other)), None);
 }
 
 #[test]

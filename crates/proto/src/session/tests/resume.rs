@@ -485,6 +485,26 @@ fn an_app_side_that_cannot_resume_declines_by_its_hello() {
     assert!(matches!(events[..], [Event::Ready { .. }, Event::Declined]));
 }
 
+/// The display has never heard what the app side can do.
+#[test]
+fn regression_an_app_side_that_cannot_resume_takes_a_display_that_wants_to() {
+    let mut pair = Pair::new(Config::new(Side::App), resumable_configs()[1].clone(), LinkPlan::CLEAN, 0);
+    pair.run(Duration::from_millis(20));
+    pair.lose();
+    pair.reconnect();
+    pair.ends[APP].waiting = None;
+    pair.forget();
+    let up = pair.display().open(events(1));
+    pair.run(LOST);
+    assert!(matches!(pair.ends[DISPLAY].events[..], [Event::Ready { .. }, Event::Declined]));
+    let again = pair.display().open(events(1));
+    pair.display().send(up, &[3]).unwrap();
+    pair.display().send(again, &[4]).unwrap();
+    pair.run(LOST);
+    assert_eq!(messages(&pair, APP, events(1)), [4]);
+    pair.ends.iter().for_each(|end| assert_eq!(end.closed(), []));
+}
+
 #[test]
 fn it_can_be_tried_again_and_again() {
     let mut pair = Pair::resumable();

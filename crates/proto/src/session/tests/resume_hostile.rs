@@ -195,10 +195,17 @@ fn without_the_ability_there_is_none_of_it() {
         let CloseReason::ProtocolViolation(text) = alone.closed() else { panic!("another reason") };
         assert!(text.contains("cannot resume"), "{text}");
     }
-    let mut talk = Talk::with(Session::new(Config::new(Side::App)), &resumable_configs()[1].hello(1, 0));
-    talk.alone.events();
-    talk.say(&resume(Receipt::default()));
-    talk.violated("nobody asked for");
+    for attempt in [0, 1] {
+        let hello = resumable_configs()[1].hello(attempt, 0);
+        let mut talk = Talk::with(Session::new(Config::new(Side::App)), &hello);
+        talk.alone.events();
+        talk.say(&resume(Receipt::default()));
+        if hello.resuming {
+            assert!(!talk.alone.session.is_closed(), "it may not have known");
+        } else {
+            talk.violated("nobody asked for");
+        }
+    }
 }
 
 #[test]
