@@ -33,6 +33,9 @@ pub trait Carrier: Send {
 
     /// Makes [`Carrier::wake_fd`] unreadable until the next reason to wake.
     fn clear_wake(&self);
+
+    /// Drops a carrier whose link is lost: nobody waits for its last packets to leave, as the end of a program does.
+    fn abandon(self: Box<Self>) {}
 }
 
 /// Whether bytes of this priority count as content: held back to about one window, never ahead of the rest.

@@ -168,7 +168,7 @@ impl Established {
 
     fn into_connected(self, runtime: Arc<Runtime>) -> Connected {
         let Self { connection, shared, sending, peer, address, early } = self;
-        let carrier = Quic { sending, shared, connection, _runtime: runtime };
+        let carrier = Quic { sending, shared, connection, runtime };
         Connected { carrier: Box::new(carrier), peer, address, early }
     }
 }
@@ -184,7 +184,7 @@ struct Quic {
     sending: Sending,
     shared: Arc<Shared>,
     connection: Connection,
-    _runtime: Arc<Runtime>,
+    runtime: Arc<Runtime>,
 }
 
 impl Carrier for Quic {
@@ -221,6 +221,13 @@ impl Carrier for Quic {
 
     fn clear_wake(&self) {
         self.shared.wake.lower();
+    }
+
+    fn abandon(self: Box<Self>) {
+        // A listener's is not this carrier's to leave.
+        if Arc::strong_count(&self.runtime) == 1 {
+            self.runtime.leave();
+        }
     }
 }
 

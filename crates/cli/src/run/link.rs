@@ -78,7 +78,9 @@ impl Link {
 
     /// The carrier is lost; the session waits for another.
     pub(crate) fn lose_carrier(&mut self) {
-        self.carrier = None;
+        if let Some(carrier) = self.carrier.take() {
+            carrier.abandon();
+        }
         self.more = false;
     }
 
