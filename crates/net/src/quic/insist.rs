@@ -38,7 +38,7 @@ pub(super) async fn run(connection: Connection, guests: Guests, shared: Arc<Shar
             () = pause => {}
             _ = closed.as_mut() => return,
         }
-        let waits = meter.waits().filter(|(waits, usual)| *waits >= *usual + LATE);
+        let waits = meter.waits().filter(|(waits, usual)| is_late(*waits, *usual));
         if waits.is_some_and(|(waits, _)| patience.is_over(waits)) {
             shared.stuck.notify_one();
         }
@@ -97,6 +97,11 @@ impl Patience {
         }
         over
     }
+}
+
+/// Whether an acknowledgement is late that has been waited for so long, when a round trip is as long as is `usual`.
+pub(super) fn is_late(waits: Duration, usual: Duration) -> bool {
+    waits >= usual + LATE
 }
 
 /// How long to leave a connection alone that has waited for so long, when a round trip is as long as is `usual`.

@@ -19,7 +19,7 @@ use wayferry_congestion::{CopaFactory, Shared};
 use wayferry_proto::LinkState;
 
 use super::config::Congestion;
-use super::insist::LATE;
+use super::insist::is_late;
 use crate::carrier::Backlog;
 use crate::outbox::{Level, Outbox};
 
@@ -210,7 +210,7 @@ impl Figures {
 impl State {
     /// Whether an acknowledgement takes longer than it should.
     fn is_late(&self, now: Instant) -> bool {
-        self.waits.is_some_and(|since| now.duration_since(since) >= self.figures.rtt + LATE)
+        self.waits.is_some_and(|since| is_late(now.duration_since(since), self.figures.rtt))
     }
 
     fn set_mtu(&mut self, mtu: u16) {
@@ -376,6 +376,7 @@ mod tests {
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+    use super::super::insist::LATE;
     use super::*;
     use crate::wake::Wake;
 

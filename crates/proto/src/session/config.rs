@@ -27,7 +27,8 @@ pub struct Config {
     /// The ticket's secret to show (display). Default none.
     pub secret: Option<Secret>,
     /// The secrets of which the peer must show one, as its secret or as its [incarnation](Hello::incarnation) (app): a
-    /// ticket's, or the incarnations of displays that may come again. The first [`MAX_SECRETS`] count. Default none: any peer that the carrier lets in.
+    /// ticket's, or the incarnations of displays that may come again. The first [`MAX_SECRETS`] count. Default none: any
+    /// peer that the carrier lets in.
     pub accepted_secrets: Vec<Secret>,
     /// Names what begins here (display): random for each [`Session::new`](crate::Session::new), the same for each
     /// [`Session::resuming`](crate::Session::resuming). The session can be resumed by whoever shows it. Offers [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.

@@ -21,6 +21,15 @@ fn opened(pair: &Pair, at: usize) -> RemoteChannelId {
     opened.expect("a channel")
 }
 
+/// The display comes back to an app side that knows nothing of it, and says so.
+fn come_to_a_stranger(pair: &mut Pair) {
+    pair.reconnect();
+    pair.ends[APP].waiting = None;
+    pair.run(Duration::from_millis(60));
+    let now = pair.now;
+    pair.app().decline(now);
+}
+
 #[test]
 fn channels_go_on_over_another_carrier() {
     let mut pair = Pair::resumable();
@@ -185,11 +194,7 @@ fn regression_a_link_lost_before_the_hello_came_is_not_the_end() {
     let mut pair = Pair::new(app, display, LinkPlan::CLEAN, 0);
     pair.run(Duration::from_millis(20));
     pair.lose();
-    pair.reconnect();
-    pair.ends[APP].waiting = None;
-    pair.run(Duration::from_millis(60));
-    let now = pair.now;
-    pair.app().decline(now);
+    come_to_a_stranger(&mut pair);
     pair.run(LOST);
     assert_eq!(pair.ends[DISPLAY].events.last(), Some(&Event::Declined));
     let up = pair.display().open(events(1));
@@ -446,11 +451,7 @@ fn a_refusal_that_got_lost_is_repeated() {
     pair.display().send(up, &[1]).unwrap();
     pair.run(LOST);
     pair.lose();
-    pair.reconnect();
-    pair.ends[APP].waiting = None;
-    pair.run(Duration::from_millis(60));
-    let now = pair.now;
-    pair.app().decline(now);
+    come_to_a_stranger(&mut pair);
     let down = pair.app().open(wayland(1));
     pair.app().send(down, &[5]).unwrap();
     pair.lose();
