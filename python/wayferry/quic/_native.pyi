@@ -1,0 +1,229 @@
+"""The compiled half of `wayferry.quic`: QUIC streams that are polled, never awaited.
+
+An operation that cannot be done at once returns None (or what its comment says) and keeps its place; its *token*
+appears in `Reactor.drain()` when it is worth another call. A token may also appear for nothing. Objects belong to the
+thread of one event loop. Not a public interface: it changes without notice.
+"""
+
+from typing import Literal, TypeAlias, final
+
+from typing_extensions import Buffer
+
+__version__: str
+
+_Address: TypeAlias = tuple[str, int]
+_Pem: TypeAlias = str | bytes  # a path, or the PEM text itself
+
+def mark_forked() -> None: ...  # from now on every call raises RuntimeError, and objects are leaked, not dropped
+def self_signed(names: list[str], days: int) -> tuple[bytes, bytes]: ...  # PEM chain, PEM key
+def fingerprint(cert: _Pem) -> str: ...  # SHA-256 of the first certificate, 64 hex digits
+
+@final
+class Reactor:
+    def __init__(self) -> None: ...
+    def fileno(self) -> int: ...  # readable while drain() would give something
+    def drain(self) -> list[int]: ...
+    def wait(self, timeout: float | None) -> bool: ...  # True: there is something to drain, or it was closed
+    def close(self) -> None: ...  # ends every wait(); drain() gives nothing any more; the fd lives until the last user
+
+@final
+class Config:
+    def __init__(
+        self,
+        *,
+        idle_timeout: float | None,
+        keep_alive: float | None,
+        handshake_timeout: float,
+        congestion: str,
+        datagrams: bool,
+        bi_streams: int,
+        uni_streams: int,
+        stream_window: int,
+        connection_window: int,
+        send_window: int,
+        datagram_buffer: int,
+        udp_buffer: int,
+        half_open: int,
+        keylog: str | None,
+        qlog_dir: str | None,
+    ) -> None: ...
+
+@final
+class TicketStore:
+    def __init__(self, limit: int) -> None: ...
+    def __len__(self) -> int: ...
+
+@final
+class ClientTls:
+    def __init__(
+        self,
+        *,
+        pins: list[str] | None,
+        roots: _Pem | None,  # "system", "webpki", a path, or PEM text as bytes
+        insecure: bool,
+        client_cert: tuple[_Pem, _Pem] | None,
+        alpn: list[bytes],
+        server_name: str | None,
+        tickets: TicketStore | None,
+    ) -> None: ...
+
+@final
+class ServerTls:
+    def __init__(
+        self,
+        *,
+        cert: _Pem,
+        key: _Pem,
+        client_pins: list[str] | None,
+        client_roots: _Pem | None,
+        alpn: list[bytes],
+        early_data: bool,
+    ) -> None: ...
+    @property
+    def fingerprint(self) -> str: ...
+
+def connect(
+    reactor: Reactor,
+    addresses: list[_Address],
+    server_name: str,
+    local: _Address | None,
+    tls: ClientTls,
+    config: Config,
+    early_data: bool,
+) -> Connecting: ...
+def web_connect(
+    reactor: Reactor,
+    addresses: list[_Address],
+    server_name: str,
+    local: _Address | None,
+    tls: ClientTls,
+    config: Config,
+    url: str,
+) -> Connecting: ...
+def listen(reactor: Reactor, address: _Address, tls: ServerTls, config: Config, retry: str) -> Listener: ...
+
+@final
+class Connecting:
+    @property
+    def token(self) -> int: ...
+    def poll(self) -> Connection | None: ...  # raises why it failed
+    def cancel(self) -> None: ...
+
+@final
+class Waiting:
+    @property
+    def token(self) -> int: ...
+    def poll(self) -> bool: ...  # True: over. Dropping it cancels
+
+@final
+class Listener:
+    @property
+    def token(self) -> int: ...
+    @property
+    def local_addr(self) -> _Address: ...
+    def poll_accept(self) -> Connection | WebRequest | None: ...  # raises ConnectionClosed once it is closed
+    def reload_tls(self, tls: ServerTls) -> None: ...  # for connections that come from now on
+    def stats(self) -> dict[str, int]: ...
+    def failures(self) -> list[str]: ...  # the last few handshakes that failed, for people
+    def close(self, code: int, reason: bytes) -> None: ...
+    def idle(self) -> Waiting: ...  # over when no connection is left
+
+@final
+class WebRequest:
+    @property
+    def path(self) -> str: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def remote_addr(self) -> _Address: ...
+    def accept(self) -> Connecting: ...
+    def reject(self, status: int) -> None: ...
+
+@final
+class Connection:
+    @property
+    def t_open_uni(self) -> int: ...
+    @property
+    def t_open_bi(self) -> int: ...
+    @property
+    def t_accept_uni(self) -> int: ...
+    @property
+    def t_accept_bi(self) -> int: ...
+    @property
+    def t_datagram(self) -> int: ...
+    @property
+    def t_send_datagram(self) -> int: ...
+    @property
+    def t_closed(self) -> int: ...
+    @property
+    def t_early(self) -> int: ...
+    def open_uni(self) -> SendStream | None: ...
+    def open_bi(self) -> tuple[SendStream, ReceiveStream] | None: ...
+    def accept_uni(self) -> ReceiveStream | None: ...
+    def accept_bi(self) -> tuple[SendStream, ReceiveStream] | None: ...
+    def datagram(self) -> bytes | None: ...
+    # False: pending; call again with the same data, or cancel_send_datagram(). True: taken.
+    def send_datagram(self, data: Buffer) -> bool: ...
+    def cancel_send_datagram(self) -> None: ...
+    def send_datagram_nowait(self, data: Buffer) -> bool: ...  # False: the buffer is full, nothing was taken
+    def closed(self) -> Exception | None: ...  # why it ended, a fresh ConnectionClosed or TlsError
+    def early_data_accepted(self) -> bool | None: ...
+    @property
+    def max_datagram_size(self) -> int | None: ...
+    @property
+    def remote_addr(self) -> _Address: ...
+    @property
+    def local_addr(self) -> _Address: ...
+    @property
+    def alpn(self) -> bytes | None: ...
+    @property
+    def peer_certificates(self) -> list[bytes]: ...  # DER, the end entity's first
+    @property
+    def server_name(self) -> str | None: ...
+    @property
+    def is_early(self) -> bool: ...  # made from a ticket; the handshake may not be over
+    @property
+    def url(self) -> str | None: ...  # of a WebTransport session
+    def stats(self) -> dict[str, int]: ...
+    def paths(self) -> list[dict[str, int | str]]: ...
+    def rebind(self, address: _Address) -> None: ...
+    def update_keys(self) -> None: ...
+    def export_keying_material(self, label: bytes, context: bytes, length: int) -> bytes: ...
+    def close(self, code: int, reason: bytes) -> None: ...
+    def drain(self) -> Waiting: ...  # over when every finished stream is acknowledged, or the connection ended
+
+@final
+class SendStream:
+    @property
+    def id(self) -> int: ...
+    @property
+    def t_write(self) -> int: ...
+    @property
+    def t_stopped(self) -> int: ...
+    @property
+    def buffered(self) -> int: ...  # bytes taken that QUIC has not got yet
+    @property
+    def priority(self) -> int: ...
+    # 0: no room, nothing taken, t_write becomes ready. 1: taken whole. 2: taken whole, and the caller owes a flush()
+    # at the end of this turn of the loop (told once until that flush).
+    def write(self, data: Buffer) -> Literal[0, 1, 2]: ...
+    def write_nowait(self, data: Buffer) -> int: ...  # how many bytes were taken; QUIC has them, or flush() is owed
+    def flush(self) -> bool: ...  # False: not all went; t_write becomes ready, call again
+    def room(self) -> bool: ...  # False: t_write becomes ready
+    def finish(self) -> None: ...  # after what is buffered: flush() until True
+    def reset(self, code: int) -> None: ...
+    def set_priority(self, priority: int) -> None: ...
+    def stopped(self) -> tuple[int] | tuple[()] | None: ...  # (code,): by the peer. (): everything is acknowledged
+
+@final
+class ReceiveStream:
+    @property
+    def id(self) -> int: ...
+    @property
+    def t_read(self) -> int: ...
+    @property
+    def is_early(self) -> bool: ...
+    def read(self, limit: int) -> bytes | None: ...  # b"" at the end of the stream
+    # (offset, data), in the order of arrival; () at the end. After the first of these read() raises ValueError.
+    def unordered(self, limit: int) -> tuple[int, bytes] | tuple[()] | None: ...
+    def stop(self, code: int) -> None: ...
