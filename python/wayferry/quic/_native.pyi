@@ -1,9 +1,8 @@
-"""The compiled half of `wayferry.quic`: QUIC streams that are polled, never awaited.
-
-An operation that cannot be done at once returns None (or what its comment says) and keeps its place; its *token*
-appears in `Reactor.drain()` when it is worth another call. A token may also appear for nothing. Objects belong to the
-thread of one event loop. Not a public interface: it changes without notice.
-"""
+# The compiled half of `wayferry.quic`: QUIC streams that are polled, never awaited.
+#
+# An operation that cannot be done at once returns None (or what its comment says) and keeps its place; its
+# *token* appears in `Reactor.drain()` when it is worth another call. A token may also appear for nothing.
+# Objects belong to the thread of one event loop. Not a public interface: it changes without notice.
 
 from typing import Literal, TypeAlias, final
 
@@ -14,7 +13,8 @@ __version__: str
 _Address: TypeAlias = tuple[str, int]
 _Pem: TypeAlias = str | bytes  # a path, or the PEM text itself
 
-def mark_forked() -> None: ...  # from now on every call raises RuntimeError, and objects are leaked, not dropped
+# from now on every call raises RuntimeError, and objects are leaked, not dropped
+def mark_forked() -> None: ...
 def self_signed(names: list[str], days: int) -> tuple[bytes, bytes]: ...  # PEM chain, PEM key
 def fingerprint(cert: _Pem) -> str: ...  # SHA-256 of the first certificate, 64 hex digits
 
@@ -23,8 +23,10 @@ class Reactor:
     def __init__(self) -> None: ...
     def fileno(self) -> int: ...  # readable while drain() would give something
     def drain(self) -> list[int]: ...
-    def wait(self, timeout: float | None) -> bool: ...  # True: there is something to drain, or it was closed
-    def close(self) -> None: ...  # ends every wait(); drain() gives nothing any more; the fd lives until the last user
+    # True: there is something to drain, or it was closed
+    def wait(self, timeout: float | None) -> bool: ...
+    # ends every wait(); drain() gives nothing any more; the fd lives until the last user
+    def close(self) -> None: ...
 
 @final
 class Config:
@@ -121,7 +123,8 @@ class Listener:
     def token(self) -> int: ...
     @property
     def local_addr(self) -> _Address: ...
-    def poll_accept(self) -> Connection | WebRequest | None: ...  # raises ConnectionClosed once it is closed
+    # raises ConnectionClosed once it is closed
+    def poll_accept(self) -> Connection | WebRequest | None: ...
     def reload_tls(self, tls: ServerTls) -> None: ...  # for connections that come from now on
     def stats(self) -> dict[str, int]: ...
     def failures(self) -> list[str]: ...  # the last few handshakes that failed, for people
@@ -165,7 +168,8 @@ class Connection:
     # False: pending; call again with the same data, or cancel_send_datagram(). True: taken.
     def send_datagram(self, data: Buffer) -> bool: ...
     def cancel_send_datagram(self) -> None: ...
-    def send_datagram_nowait(self, data: Buffer) -> bool: ...  # False: the buffer is full, nothing was taken
+    # False: the buffer is full, nothing was taken
+    def send_datagram_nowait(self, data: Buffer) -> bool: ...
     def closed(self) -> Exception | None: ...  # why it ended, a fresh ConnectionClosed or TlsError
     def early_data_accepted(self) -> bool | None: ...
     @property
@@ -190,7 +194,8 @@ class Connection:
     def update_keys(self) -> None: ...
     def export_keying_material(self, label: bytes, context: bytes, length: int) -> bytes: ...
     def close(self, code: int, reason: bytes) -> None: ...
-    def drain(self) -> Waiting: ...  # over when every finished stream is acknowledged, or the connection ended
+    # over when every finished stream is acknowledged, or the connection ended
+    def drain(self) -> Waiting: ...
 
 @final
 class SendStream:
@@ -204,16 +209,18 @@ class SendStream:
     def buffered(self) -> int: ...  # bytes taken that QUIC has not got yet
     @property
     def priority(self) -> int: ...
-    # 0: no room, nothing taken, t_write becomes ready. 1: taken whole. 2: taken whole, and the caller owes a flush()
-    # at the end of this turn of the loop (told once until that flush).
+    # 0: no room, nothing taken, t_write becomes ready. 1: taken whole. 2: taken whole, and the caller owes
+    # a flush() at the end of this turn of the loop (told once until that flush).
     def write(self, data: Buffer) -> Literal[0, 1, 2]: ...
-    def write_nowait(self, data: Buffer) -> int: ...  # how many bytes were taken; QUIC has them, or flush() is owed
+    # how many bytes were taken; QUIC has them, or flush() is owed
+    def write_nowait(self, data: Buffer) -> int: ...
     def flush(self) -> bool: ...  # False: not all went; t_write becomes ready, call again
     def room(self) -> bool: ...  # False: t_write becomes ready
     def finish(self) -> None: ...  # after what is buffered: flush() until True
     def reset(self, code: int) -> None: ...
     def set_priority(self, priority: int) -> None: ...
-    def stopped(self) -> tuple[int] | tuple[()] | None: ...  # (code,): by the peer. (): everything is acknowledged
+    # (code,): by the peer. (): everything is acknowledged
+    def stopped(self) -> tuple[int] | tuple[()] | None: ...
 
 @final
 class ReceiveStream:
@@ -224,6 +231,6 @@ class ReceiveStream:
     @property
     def is_early(self) -> bool: ...
     def read(self, limit: int) -> bytes | None: ...  # b"" at the end of the stream
-    # (offset, data), in the order of arrival; () at the end. After the first of these read() raises ValueError.
+    # (offset, data), in the order of arrival; () at the end. After the first of these read() raises.
     def unordered(self, limit: int) -> tuple[int, bytes] | tuple[()] | None: ...
     def stop(self, code: int) -> None: ...

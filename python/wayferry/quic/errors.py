@@ -1,8 +1,8 @@
 """What can go wrong on a QUIC connection, one class per kind.
 
-Every error of this package that a peer or the network can cause is a `QuicError`. Wrong arguments are `ValueError` or
-`TypeError`, and the operating system's refusals (no such address, port in use) are `OSError`, as everywhere in Python.
-Texts that came from the peer have lost their control characters.
+Every error of this package that a peer or the network can cause is a `QuicError`. Wrong arguments are
+`ValueError` or `TypeError`, and the operating system's refusals (no such address, port in use) are `OSError`,
+as everywhere in Python. Texts that came from the peer have lost their control characters.
 """
 
 from typing import Literal
@@ -32,13 +32,13 @@ class ConnectionClosed(QuicError):
     """The connection is over; every operation on it and on its streams raises this.
 
     Args:
-        code: the error code. For `by` local and peer it is the application's (0 to 2⁶² − 1), for transport it is one of
-            RFC 9000 §20.1; otherwise 0.
+        code: the error code. For `by` local and peer it is the application's (0 to 2⁶² − 1), for transport it is
+            one of RFC 9000 §20.1; otherwise 0.
         reason: the text that came with the code, without control characters.
-        by: who ended it. `local`: this side's `close()`. `peer`: the application on the other side. `transport`: either
-            side's QUIC, for an error in the protocol. `timeout`: nothing was heard for the idle timeout, or the
-            handshake took too long. `reset`: the peer does not know the connection any more (stateless reset).
-            `refused`: the server did not take the connection.
+        by: who ended it. `local`: this side's `close()`. `peer`: the application on the other side.
+            `transport`: either side's QUIC, for an error in the protocol. `timeout`: nothing was heard for the
+            idle timeout, or the handshake took too long. `reset`: the peer does not know the connection any
+            more (stateless reset). `refused`: the server did not take the connection.
     """
 
     code: int
@@ -110,7 +110,7 @@ class TlsError(QuicError):
 
 
 class TooLarge(QuicError):
-    """More than a limit allows: a datagram that does not fit into a packet, a stream longer than `read_to_end`'s limit.
+    """More than a limit allows: a datagram that no packet can hold, a stream beyond `read_to_end`'s limit.
 
     Args:
         size: the bytes that there were, as far as known.
