@@ -16,6 +16,7 @@ CHECK_SECONDS ?= 2400
 TEST_SECONDS ?= 900
 FULL_SECONDS ?= 3600
 FUZZ_SECONDS ?= 600
+PYTHON_SECONDS ?= 420
 
 .PHONY: help
 help: ## List these commands
@@ -32,6 +33,20 @@ test: ## Run all tests but the heavy ones
 	scripts/setup
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(TEST_SECONDS) cargo test --workspace --locked
+	$(MAKE) --no-print-directory test-python
+
+.PHONY: build-python
+build-python: ## Build the Python package's native module, in place
+	scripts/setup --python >/dev/null
+	$(LIMIT) $(BUILD_SECONDS) scripts/build-python
+
+.PHONY: test-python
+test-python: build-python ## Run the Python package's tests (PYTHON=… chooses the interpreter, ARGS=… the tests)
+	$(LIMIT) $(PYTHON_SECONDS) scripts/test-python $(ARGS)
+
+.PHONY: check-python
+check-python: build-python ## Format, lints, types of the Python package
+	$(LIMIT) $(CHECK_SECONDS) scripts/check-python
 
 .PHONY: static
 static: ## Build target/static/wayferry, which needs nothing but a kernel (for --install-remote)
@@ -54,6 +69,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 check: ## Format, lints, documentation, layers, licences
 	scripts/setup
 	$(LIMIT) $(CHECK_SECONDS) $(MAKE) --no-print-directory checks
+	$(MAKE) --no-print-directory check-python
 
 .PHONY: checks
 checks:
