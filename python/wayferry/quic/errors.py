@@ -32,13 +32,13 @@ class ConnectionClosed(QuicError):
     """The connection is over; every operation on it and on its streams raises this.
 
     Args:
-        code: the error code. For `by` local and peer it is the application's (0 to 2⁶² − 1), for transport it is
-            one of RFC 9000 §20.1; otherwise 0.
+        code: the error code. For `by` local and peer it is the application's (0 to 2⁶² − 1), for transport it
+            is one of RFC 9000 §20.1; otherwise 0.
         reason: the text that came with the code, without control characters.
         by: who ended it. `local`: this side's `close()`. `peer`: the application on the other side.
-            `transport`: either side's QUIC, for an error in the protocol. `timeout`: nothing was heard for the
-            idle timeout, or the handshake took too long. `reset`: the peer does not know the connection any
-            more (stateless reset). `refused`: the server did not take the connection.
+            `transport`: either side's QUIC, for an error in the protocol. `timeout`: nothing was heard for
+            the idle timeout, or the handshake took too long. `reset`: the peer does not know the connection
+            any more (stateless reset). `refused`: the server did not take the connection.
     """
 
     code: int
