@@ -1,0 +1,69 @@
+//! What a forked child may do: nothing.
+//!
+//! `fork` copies the memory of the engine and its locks, but not its thread, so in the child every lock may be held
+//! for ever. Each entry into this module asks [`check`] first, and each object of the engine lives in [`Kept`], which
+//! leaks it in the child instead of dropping it. A child of a process that never started the engine is free to go on.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// Says that there is something now which a child must not touch.
+pub(crate) fn mark_used() {
+    USED.store(true, Ordering::Relaxed);
+}
+
+/// Says that this process is a forked child.
+pub(crate) fn mark_forked() {
+    if USED.load(Ordering::Relaxed) {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// `RuntimeError` in a forked child.
+pub(crate) fn check() -> PyResult<()> {
+    if !FORKED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    Err(PyRuntimeError::new_err(
+        "wayferry.quic does not survive os.fork(); start children with the `spawn` method of multiprocessing, \
+         or fork before the first use",
+    ))
+}
+
+/// A value that is leaked, not dropped, in a forked child.
+pub(crate) struct Kept<T>(Option<T>);
+
+impl<T> Kept<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("only dropping empties it")
+    }
+}
+
+impl<T> DerefMut for Kept<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("only dropping empties it")
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let value = self.0.take();
+        if FORKED.load(Ordering::Relaxed) {
+            std::mem::forget(value);
+        }
+    }
+}
+
+static USED: AtomicBool = AtomicBool::new(false);
+static FORKED: AtomicBool = AtomicBool::new(false);
