@@ -22,7 +22,7 @@ use rustls::{
 };
 
 use crate::peers::Peers;
-use crate::pem_file::{self, PemContent, PemError};
+use crate::pem_file::{self, NotPem, PemContent, PemError};
 use crate::tickets::Tickets;
 use crate::trust::Trust;
 
@@ -105,6 +105,12 @@ impl Identity {
     pub fn load(chain: &Path, key: &Path) -> Result<Self, PemError> {
         let chain = pem_file::certificates(chain, PemContent::Chain)?;
         Ok(Self { chain, key: pem_file::key(key)? })
+    }
+
+    /// As [`Identity::load`], from memory.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, NotPem> {
+        let chain = pem_file::parse_certificates(chain, PemContent::Chain)?;
+        Ok(Self { chain, key: pem_file::parse_key(key)? })
     }
 
     /// What the peer has to pin.

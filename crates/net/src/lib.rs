@@ -7,6 +7,7 @@
 
 pub mod byte_stream;
 mod carrier;
+pub mod endpoint;
 pub mod identity;
 mod inbox;
 mod outbox;
@@ -23,7 +24,7 @@ pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};
 pub use self::identity::{Fingerprint, Identity};
 pub use self::peers::{ADMITTED_MAX, Admitted, Peers};
-pub use self::pem_file::{PemContent, PemError, PemFault};
+pub use self::pem_file::{NotPem, PemContent, PemError, PemFault};
 pub use self::roots::{Origin, Roots};
 pub use self::ticket::Ticket;
 pub use self::trust::{Named, NotAName, Trust};

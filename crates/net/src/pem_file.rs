@@ -1,7 +1,7 @@
-//! Certificates and keys that a user keeps in files.
+//! Certificates and keys in PEM (RFC 7468), in files or in memory.
 //!
-//! PEM only (RFC 7468), as all the tools that make them write. Nothing is judged here: who trusts what is decided by
-//! those who read. Invariant: an error names the file and what was expected in it.
+//! PEM only, as all the tools that make them write. Nothing is judged here: who trusts what is decided by those who
+//! read. Invariant: an error says what was expected, and names the file if there is one.
 
 use std::fmt;
 use std::io;
@@ -32,6 +32,30 @@ pub enum PemContent {
     Key,
 }
 
+impl PemContent {
+    fn expected(self) -> &'static str {
+        match self {
+            Self::Authorities | Self::Chain => "certificate",
+            Self::Key => "private key",
+        }
+    }
+}
+
+/// A text that is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotPem {
+    /// What it should hold.
+    pub content: PemContent,
+}
+
+impl fmt::Display for NotPem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected a {} in PEM", self.content.expected())
+    }
+}
+
+impl std::error::Error for NotPem {}
+
 /// Why a file cannot be used.
 #[derive(Debug)]
 pub enum PemFault {
@@ -43,11 +67,12 @@ pub enum PemFault {
 
 impl fmt::Display for PemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, expected) = match self.content {
-            PemContent::Authorities => ("CA certificate file", "certificate"),
-            PemContent::Chain => ("certificate file", "certificate"),
-            PemContent::Key => ("key file", "private key"),
+        let name = match self.content {
+            PemContent::Authorities => "CA certificate file",
+            PemContent::Chain => "certificate file",
+            PemContent::Key => "key file",
         };
+        let expected = self.content.expected();
         let path = self.path.display();
         match &self.fault {
             PemFault::Read(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -73,22 +98,28 @@ pub(crate) fn certificates(
     path: &Path,
     content: PemContent,
 ) -> Result<Vec<CertificateDer<'static>>, PemError> {
-    let text = read(path, content)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(PemError { content, path: path.into(), fault: PemFault::NothingThere }),
-    }
+    parse_certificates(&read(path, content)?, content)
+        .map_err(|NotPem { content }| PemError { content, path: path.into(), fault: PemFault::NothingThere })
 }
 
 /// The first private key of a file.
 pub(crate) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, PemError> {
-    let content = PemContent::Key;
-    PrivateKeyDer::from_pem_slice(&read(path, content)?).map_err(|_| PemError {
-        content,
-        path: path.into(),
-        fault: PemFault::NothingThere,
-    })
+    parse_key(&read(path, PemContent::Key)?)
+        .map_err(|NotPem { content }| PemError { content, path: path.into(), fault: PemFault::NothingThere })
+}
+
+/// All certificates of a text, at least one.
+pub(crate) fn parse_certificates(
+    text: &[u8],
+    content: PemContent,
+) -> Result<Vec<CertificateDer<'static>>, NotPem> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    found.ok().filter(|found| !found.is_empty()).ok_or(NotPem { content })
+}
+
+/// The first private key of a text.
+pub(crate) fn parse_key(text: &[u8]) -> Result<PrivateKeyDer<'static>, NotPem> {
+    PrivateKeyDer::from_pem_slice(text).map_err(|_| NotPem { content: PemContent::Key })
 }
 
 fn read(path: &Path, content: PemContent) -> Result<Vec<u8>, PemError> {

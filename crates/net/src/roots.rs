@@ -1,7 +1,7 @@
 //! The authorities that public certificates are verified against.
 //!
-//! From a file when one is named, else from the platform's store, else from the list built in; never from several.
-//! Invariant: it is known, and can be told, which of the three it was.
+//! From a file when one is named, else from the platform's store, else from the list built in; or from the program itself;
+//! never from several. Invariant: it is known, and can be told, which of them it was.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 
-use crate::pem_file::{PemContent, PemError, PemFault, certificates};
+use crate::pem_file::{NotPem, PemContent, PemError, PemFault, certificates, parse_certificates};
 
 /// Certificates of authorities. Clones share them.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub enum Origin {
     Platform,
     /// Mozilla's list as it was when this program was made, because the platform has none.
     BuiltIn,
+    /// What the program chose, whatever the platform has.
+    Program,
 }
 
 impl Roots {
@@ -40,6 +42,25 @@ impl Roots {
             Some(path) => Self::from_file(path),
             None => Ok(Self::from_platform(rustls_native_certs::load_native_certs().certs)),
         }
+    }
+
+    /// The authorities of a text in PEM.
+    ///
+    /// # Errors
+    /// There is no certificate in it.
+    pub fn from_pem(text: &[u8]) -> Result<Self, NotPem> {
+        let content = PemContent::Authorities;
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(parse_certificates(text, content)?);
+        if store.is_empty() {
+            return Err(NotPem { content });
+        }
+        Ok(Self { store: Arc::new(store), origin: Origin::Program })
+    }
+
+    /// Mozilla's list as it was when this program was made, whatever the platform has.
+    pub fn built_in() -> Self {
+        Self { origin: Origin::Program, ..Self::from_platform(Vec::new()) }
     }
 
     /// Where they come from.
@@ -85,6 +106,7 @@ impl fmt::Display for Roots {
             Origin::BuiltIn => {
                 write!(f, "{count} built-in certificate authorities, because this system has none")
             }
+            Origin::Program => write!(f, "{count} certificate authorities"),
         }
     }
 }

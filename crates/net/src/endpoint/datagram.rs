@@ -1,0 +1,1 @@
+//! Datagrams of a connection (RFC 9221).

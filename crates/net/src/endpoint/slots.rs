@@ -1,0 +1,1 @@
+//! What a poll leaves behind until the next one.

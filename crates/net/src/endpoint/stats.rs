@@ -1,0 +1,62 @@
+//! Figures of a connection.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What a connection has done so far, and how its path is now.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The smoothed round-trip time (RFC 9002 §5.3).
+    pub rtt: Duration,
+    /// Bytes that may be on the way before an acknowledgement.
+    pub congestion_window: u64,
+    /// Bytes that one UDP datagram may carry.
+    pub mtu: u16,
+    /// UDP datagrams sent.
+    pub sent_datagrams: u64,
+    /// Bytes of them.
+    pub sent_bytes: u64,
+    /// UDP datagrams received.
+    pub received_datagrams: u64,
+    /// Bytes of them.
+    pub received_bytes: u64,
+    /// QUIC packets sent.
+    pub sent_packets: u64,
+    /// QUIC packets that were lost on the way.
+    pub lost_packets: u64,
+    /// Bytes of them.
+    pub lost_bytes: u64,
+    /// Times that the congestion controller backed off.
+    pub congestion_events: u64,
+    /// STREAM frames sent.
+    pub sent_stream_frames: u64,
+    /// STREAM frames received.
+    pub received_stream_frames: u64,
+    /// DATAGRAM frames sent.
+    pub sent_datagram_frames: u64,
+    /// DATAGRAM frames received.
+    pub received_datagram_frames: u64,
+}
+
+/// One network path of a connection.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PathInfo {
+    /// QUIC's number for it; 0 is the one of the handshake.
+    pub id: u64,
+    /// Where the peer is.
+    pub remote: SocketAddr,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+    /// Bytes that may be on the way before an acknowledgement.
+    pub congestion_window: u64,
+    /// Bytes that one UDP datagram may carry.
+    pub mtu: u16,
+    /// Bytes sent on it.
+    pub sent_bytes: u64,
+    /// Bytes received on it.
+    pub received_bytes: u64,
+    /// QUIC packets that were lost on it.
+    pub lost_packets: u64,
+}
