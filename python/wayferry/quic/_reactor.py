@@ -1,0 +1,187 @@
+"""Where the native half's tokens meet one event loop's futures.
+
+One `Reactor` per running loop, shared by everything that was opened on it. The native half makes its file
+descriptor readable when tokens are ready; the loop then calls `drain`, which wakes who waits for them. It
+polls nothing itself and knows neither streams nor connections.
+
+The invariant: nobody waits for a token without a poll in the same turn of the loop that said "pending". So a
+token that nobody waits for may be dropped, and a wait that is cancelled only has to forget itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakValueDictionary
+
+from wayferry.quic import _native
+from wayferry.quic._thread import DrainThread
+
+if TYPE_CHECKING:
+    from wayferry.quic.send import SendStream
+
+T = TypeVar("T")
+
+BUDGET = 256
+"""Operations that may complete at once before one yields to the loop."""
+
+
+def current() -> Reactor:
+    """The reactor of the running loop, made when there is none yet."""
+    loop = asyncio.get_running_loop()
+    reactor = _reactors.get(id(loop))
+    if reactor is None or reactor.loop is not loop:
+        reactor = _reactors[id(loop)] = Reactor(loop)
+    return reactor
+
+
+def abandoned() -> bool:
+    """Whether objects must be left alone: the interpreter is ending, or this is a forked child."""
+    return sys is None or sys.is_finalizing() or _forked
+
+
+class Reactor:
+    """The tokens, waits and unfinished turns of one loop. It lives as long as what was opened on it."""
+
+    __slots__ = (
+        "__weakref__",
+        "_registered",
+        "_thread",
+        "_users",
+        "budget",
+        "dirty",
+        "loop",
+        "native",
+        "waiters",
+        "watchers",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.native = _native.Reactor()
+        self.waiters: dict[int, asyncio.Future[None]] = {}
+        """One operation's wait for its token; removed when it fires or is cancelled."""
+        self.watchers: dict[int, Callable[[], None]] = {}
+        """What is called when a token fires, before its waiter; removed by that."""
+        self.dirty: list[SendStream] = []
+        """Streams that owe a flush at the end of this turn."""
+        self.budget = BUDGET
+        self._users = 0
+        self._registered = False
+        self._thread: DrainThread | None = None
+
+    def attach(self) -> None:
+        """Counts one more connection or listener that needs the loop to listen."""
+        self._users += 1
+        if not self._registered:
+            self._register()
+
+    def release(self) -> None:
+        """Takes back one `attach`. With the last one, and no wait left, the loop is left alone."""
+        self._users -= 1
+        self._rest()
+
+    def drain(self) -> None:
+        """Wakes whoever waits for the tokens that are ready."""
+        self.budget = BUDGET
+        waiters, watchers = self.waiters, self.watchers
+        for token in self.native.drain():
+            if token in watchers:
+                self._call(watchers.pop(token))
+            waiter = waiters.pop(token, None)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+        self._rest()
+
+    def waiter(self, token: int) -> asyncio.Future[None]:
+        """A future for the next time that `token` is ready. Whoever is cancelled over it calls `forget`."""
+        future = self.loop.create_future()
+        self.waiters[token] = future
+        if not self._registered:
+            self._register()
+        return future
+
+    def forget(self, token: int, future: asyncio.Future[None]) -> None:
+        """Removes a wait that nobody needs any more."""
+        if self.waiters.get(token) is future:
+            del self.waiters[token]
+            self._rest()
+
+    def wake(self, token: int) -> None:
+        """Lets the one who waits for `token` poll again, as if it were ready."""
+        waiter = self.waiters.pop(token, None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def until(self, token: int, poll: Callable[[], T | None], *, pending: bool = False) -> T:
+        """What `poll` gives, once it gives something. `pending`: it was just asked, and had nothing."""
+        while True:
+            if not pending:
+                value = poll()
+                if value is not None:
+                    return value
+            pending = False
+            future = self.waiter(token)
+            try:
+                await future
+            except BaseException:
+                self.forget(token, future)
+                raise
+
+    async def breathe(self) -> None:
+        """Lets everything else that is ready run once. Called before an operation polls, never after."""
+        await asyncio.sleep(0)
+        self.budget = BUDGET
+
+    def owe(self, stream: SendStream) -> None:
+        """Has `stream` flushed at the end of this turn."""
+        self.dirty.append(stream)
+        if len(self.dirty) == 1:
+            self.loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Ends the turn: hands over what the streams collected."""
+        dirty, self.dirty = self.dirty, []
+        for stream in dirty:
+            stream._flush()
+
+    def _call(self, watcher: Callable[[], None]) -> None:
+        """A watcher that fails must not keep the other tokens from being seen."""
+        try:
+            watcher()
+        except Exception as error:
+            message = "wayferry.quic: a callback failed"
+            self.loop.call_exception_handler({"message": message, "exception": error})
+
+    def _register(self) -> None:
+        self._registered = True
+        if self._thread is not None:
+            return
+        try:
+            self.loop.add_reader(self.native.fileno(), self.drain)
+        except NotImplementedError:
+            self._thread = DrainThread(self)
+
+    def _rest(self) -> None:
+        """Takes the descriptor from the loop when nothing is left to wait for; a later wait puts it back."""
+        if self._users or self.waiters or self.watchers or not self._registered:
+            return
+        # A thread cannot be told to rest; it ends with the reactor.
+        if self._thread is None and not self.loop.is_closed():
+            self._registered = False
+            self.loop.remove_reader(self.native.fileno())
+
+
+def _mark_forked() -> None:
+    global _forked
+    _forked = True
+    _native.mark_forked()
+
+
+_reactors: WeakValueDictionary[int, Reactor] = WeakValueDictionary()
+_forked = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_forked)
