@@ -1,0 +1,212 @@
+"""The receiving half of a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from wayferry.quic._waiting import Line
+from wayferry.quic.errors import TooLarge
+
+if TYPE_CHECKING:
+    from wayferry.quic import _native
+    from wayferry.quic.connection import Connection
+
+__all__ = ["ReceiveStream", "Unordered"]
+
+CHUNK = 64 * 1024
+"""Bytes that are read at once when the caller does not say."""
+
+
+class ReceiveStream:
+    """A stream to read from. It comes from `Connection.accept_uni` and, as half of a `BiStream`, from
+    `accept_bi`.
+
+    Iterating gives the data in pieces as they come, in order. Not reading holds the peer back. A stream that
+    is dropped before its end is stopped with code 0.
+
+    Errors of every operation: `StreamReset` once the peer has reset the stream, `ConnectionClosed` once the
+        connection
+    is over (a WebTransport session's data that came before are still given), `EarlyDataRejected` when the
+    stream was made of early data that the server did not take, and `ValueError` after `stop()`.
+    """
+
+    __slots__ = ("_connection", "_held", "_line", "_native", "_read")
+
+    def __init__(self, native: _native.ReceiveStream, connection: Connection) -> None:
+        self._connection = connection
+        self._native = native
+        self._read: Callable[[int], bytes | None] = native.read
+        self._line = Line(connection._reactor, native.t_read)
+        self._held: bytearray | None = None
+        """What `read_exactly` or `read_to_end` collected and has not given."""
+
+    def __repr__(self) -> str:
+        return f"<ReceiveStream {self.id}>"
+
+    @property
+    def id(self) -> int:
+        """QUIC's number of the stream (RFC 9000 §2.1)."""
+        return self._native.id
+
+    @property
+    def is_early(self) -> bool:
+        """Whether the stream came in early data (0-RTT): an attacker may have sent the same before (RFC 8446
+        §8)."""
+        return self._native.is_early
+
+    async def read(self, n: int = CHUNK) -> bytes:
+        """Up to `n` bytes, as soon as there are any; `b""` at the end of the stream.
+
+        Args:
+            n: 1 or more, else ValueError.
+
+        Cancel-safe: a cancelled read has taken nothing.
+        """
+        line = self._line
+        reactor = line.reactor
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
+        pending = False
+        if not line.callers and not self._held:
+            data = self._read(n)
+            if data is not None:
+                return data
+            pending = True
+        return await line.queue(partial(self._take, n), pending=pending)
+
+    async def read_exactly(self, n: int) -> bytes:
+        """The next `n` bytes, no fewer. They are in memory twice for a moment.
+
+        Raises:
+            asyncio.IncompleteReadError: the stream ended before; `partial` has what there was.
+
+        Cancel-safe: what had come already is kept for the next read of any kind.
+        """
+        if n < 0:
+            raise ValueError("read_exactly takes 0 or more bytes")
+        await self._line.enter()
+        try:
+            held = self._collection()
+            while len(held) < n:
+                data = await self._next(n - len(held))
+                if not data:
+                    partial_data = bytes(held)
+                    held.clear()
+                    raise asyncio.IncompleteReadError(partial_data, n)
+                if len(data) == n and not held:
+                    return data
+                held += data
+            return self._cut(n)
+        finally:
+            self._line.leave()
+
+    async def read_to_end(self, limit: int) -> bytes:
+        """Everything up to the end of the stream, of at most `limit` bytes.
+
+        Raises:
+            TooLarge: there is more. Nothing is lost: the next reads give it.
+
+        Cancel-safe: what had come already is kept for the next read of any kind.
+        """
+        if limit < 0:
+            raise ValueError("limit is 0 or more")
+        await self._line.enter()
+        try:
+            held = self._collection()
+            while len(held) <= limit:
+                data = await self._next(min(limit + 1 - len(held), STEP))
+                if not data:
+                    return self._cut(len(held))
+                held += data
+            raise TooLarge(len(held), limit)
+        finally:
+            self._line.leave()
+
+    def unordered(self) -> Unordered:
+        """The data as they come, each piece with its offset, whatever is still missing before it. For once
+        and for all: afterwards the other reads raise ValueError.
+
+        Raises:
+            ValueError: a read that was cancelled or failed has kept data; `read()` them first.
+        """
+        if self._held:
+            raise ValueError("there are data that were collected in order; read them first")
+        return Unordered(self)
+
+    def stop(self, code: int = 0) -> None:
+        """Tells the peer that nobody reads on, and forgets what has come (STOP_SENDING, RFC 9000 §3.5).
+
+        Args:
+            code: the application's error code, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1), else ValueError.
+        """
+        self._native.stop(code)
+        self._held = None
+        self._line.wake()
+
+    def __aiter__(self) -> ReceiveStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        data = await self.read()
+        if not data:
+            raise StopAsyncIteration
+        return data
+
+    def _take(self, n: int) -> bytes | None:
+        """One poll of `read`."""
+        held = self._held
+        if not held:
+            return self._read(n)
+        if n < 1:
+            raise ValueError("read takes 1 byte or more")
+        return self._cut(min(n, len(held)))
+
+    async def _next(self, n: int) -> bytes:
+        """The next piece for the one whose turn it is."""
+        reactor = self._line.reactor
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
+        return await reactor.until(self._line.token, partial(self._read, n))
+
+    def _collection(self) -> bytearray:
+        if self._held is None:
+            self._held = bytearray()
+        return self._held
+
+    def _cut(self, n: int) -> bytes:
+        """The first `n` collected bytes, which are given now."""
+        held = self._collection()
+        data = bytes(held[:n] if n < len(held) else held)
+        del held[:n]
+        return data
+
+
+class Unordered:
+    """The pieces of a stream, `(offset, data)`, in the order in which they come.
+
+    Cancel-safe: a cancelled step has taken nothing; iterate on.
+    """
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: ReceiveStream) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> Unordered:
+        return self
+
+    async def __anext__(self) -> tuple[int, bytes]:
+        stream = self._stream
+        piece = await stream._line.run(partial(stream._native.unordered, CHUNK))
+        if len(piece) == 0:
+            raise StopAsyncIteration
+        return piece
+
+
+STEP = 1 << 20
+"""Bytes that `read_to_end` asks for at once."""
