@@ -1,0 +1,102 @@
+"""What the peer opened and sent, one at a time or as an iteration.
+
+Iterators are objects with `__anext__`, not asynchronous generators: those would end when one step is
+cancelled.
+
+When an iteration ends: without an error when this side closed the connection, or when the peer closed it with
+code 0; for every other end with the connection's error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from wayferry.quic.errors import ConnectionClosed
+from wayferry.quic.receive import ReceiveStream
+from wayferry.quic.streams import BiStream
+
+if TYPE_CHECKING:
+    from wayferry.quic.connection import Connection
+
+T = TypeVar("T")
+
+__all__ = ["Arrivals", "Streams"]
+
+
+class Arrivals(Generic[T]):
+    """Await it for the next one, or iterate over all that come.
+
+    An iteration ends when this side closed the connection or the peer closed it with code 0; when it ended
+    otherwise, ConnectionClosed is raised. Awaiting raises ConnectionClosed in every case.
+
+    Cancel-safe: a cancelled wait has taken nothing; the next one gets it.
+    """
+
+    __slots__ = ("_take",)
+
+    def __init__(self, take: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._take = take
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._take().__await__()
+
+    def __aiter__(self) -> Arrivals[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        try:
+            return await self._take()
+        except ConnectionClosed as error:
+            if clean(error):
+                raise StopAsyncIteration from None
+            raise
+
+
+class Streams:
+    """Takes the streams of both kinds in turn. It keeps others from accepting while it waits."""
+
+    __slots__ = ("_bi_first", "_connection")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._bi_first = False
+
+    async def take(self) -> ReceiveStream | BiStream:
+        """The next stream of either kind. Cancel-safe: a cancelled wait has taken nothing."""
+        connection = self._connection
+        reactor, uni, bi = connection._reactor, connection._accept_uni, connection._accept_bi
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
+        await uni.enter()
+        try:
+            await bi.enter()
+            try:
+                while (stream := self._poll()) is None:
+                    # One future under both tokens: whichever is ready first.
+                    future = reactor.waiter(uni.token)
+                    reactor.waiters[bi.token] = future
+                    try:
+                        await future
+                    finally:
+                        reactor.forget(uni.token, future)
+                        reactor.forget(bi.token, future)
+                return stream
+            finally:
+                bi.leave()
+        finally:
+            uni.leave()
+
+    def _poll(self) -> ReceiveStream | BiStream | None:
+        """Asks both, and the one first that was asked last before, so that neither kind starves the other."""
+        self._bi_first = not self._bi_first
+        connection = self._connection
+        if self._bi_first:
+            return connection._poll_bi() or connection._poll_uni()
+        return connection._poll_uni() or connection._poll_bi()
+
+
+def clean(error: ConnectionClosed) -> bool:
+    """Whether this is how a connection ends when nothing went wrong."""
+    return error.by == "local" or (error.by == "peer" and error.code == 0)

@@ -1,0 +1,421 @@
+"""A connection: its streams, its datagrams, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import warnings
+import weakref
+from typing import TYPE_CHECKING, cast
+
+from wayferry.quic import _reactor
+from wayferry.quic._accepting import Arrivals, Streams
+from wayferry.quic._waiting import Line
+from wayferry.quic.errors import ConnectionClosed, QuicError, TlsError
+from wayferry.quic.receive import ReceiveStream
+from wayferry.quic.send import SendStream
+from wayferry.quic.stats import Path, Stats, from_figures
+from wayferry.quic.streams import BiStream
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from typing_extensions import Buffer
+
+    from wayferry.quic import _native
+
+__all__ = ["Connection"]
+
+DRAIN = 2.0
+"""Seconds that `close()` waits for acknowledgements when it is not told."""
+
+
+class Connection:
+    """A QUIC connection, or one WebTransport session. Both ends have the same methods.
+
+    It comes from `connect()`, from a server's iteration, from `webtransport.connect()` or `Request.accept()`,
+    belongs to the event loop that it was made on, and is closed by `close()` or at the end of `async with`.
+    One that is dropped while open is closed with code 0, with a ResourceWarning.
+
+    Once it is over, every operation raises `ConnectionClosed`, also those that were waiting. What had arrived
+    before can still be accepted.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_accept_bi",
+        "_accept_uni",
+        "_all_flushed",
+        "_close_called",
+        "_datagram",
+        "_early",
+        "_ends",
+        "_native",
+        "_open_bi",
+        "_open_uni",
+        "_over",
+        "_reactor",
+        "_send_datagram",
+        "_unflushed",
+    )
+
+    def __init__(self, native: _native.Connection, reactor: _reactor.Reactor) -> None:
+        self._native = native
+        self._reactor = reactor
+        self._close_called = False
+        self._over = False
+        self._ends: set[asyncio.Future[None]] = set()
+        """The waits for the end."""
+        self._unflushed: set[SendStream] = set()
+        """Streams with data that there was no room for yet."""
+        self._all_flushed: asyncio.Event | None = None
+        self._open_uni = Line(reactor, native.t_open_uni)
+        self._open_bi = Line(reactor, native.t_open_bi)
+        self._accept_uni = Line(reactor, native.t_accept_uni)
+        self._accept_bi = Line(reactor, native.t_accept_bi)
+        self._datagram = Line(reactor, native.t_datagram)
+        self._send_datagram = Line(reactor, native.t_send_datagram)
+        self._early = Line(reactor, native.t_early)
+        _Watch(self)
+
+    def __repr__(self) -> str:
+        host, port = self.remote_addr
+        return f"<Connection {host} port {port}{', over' if self._over else ''}>"
+
+    # Streams
+
+    async def open_uni(self, priority: int = 0) -> SendStream:
+        """Opens a stream to send on. Waits while the peer permits no more streams. The peer sees it once
+        something was written to it.
+
+        Args:
+            priority: see `SendStream.set_priority`.
+
+        Cancel-safe: a cancelled call has opened nothing.
+        """
+        stream = SendStream(await self._open_uni.run(self._native.open_uni), self)
+        if priority:
+            stream.set_priority(priority)
+        return stream
+
+    async def open_bi(self, priority: int = 0) -> BiStream:
+        """Opens a stream both ways; otherwise as `open_uni`.
+
+        Cancel-safe: a cancelled call has opened nothing.
+        """
+        stream = self._both(await self._open_bi.run(self._native.open_bi))
+        if priority:
+            stream.set_priority(priority)
+        return stream
+
+    def accept_uni(self) -> Arrivals[ReceiveStream]:
+        """The unidirectional streams that the peer opens: `await` it for one, `async for` over all.
+
+        The iteration ends when this side closed the connection or the peer closed it with code 0; when the
+        connection ended otherwise it raises that ConnectionClosed.
+
+        Cancel-safe: a cancelled wait has taken no stream.
+        """
+        return Arrivals(self._take_uni)
+
+    def accept_bi(self) -> Arrivals[BiStream]:
+        """The bidirectional streams that the peer opens, as `accept_uni`.
+
+        Cancel-safe: a cancelled wait has taken no stream.
+        """
+        return Arrivals(self._take_bi)
+
+    def streams(self) -> Arrivals[ReceiveStream | BiStream]:
+        """The streams of both kinds, in turn when both wait; otherwise as `accept_uni`. Who calls
+        `accept_uni` or `accept_bi` meanwhile waits behind it.
+
+        Cancel-safe: a cancelled wait has taken no stream.
+        """
+        return Arrivals(Streams(self).take)
+
+    # Datagrams
+
+    @property
+    def max_datagram_size(self) -> int | None:
+        """Bytes that a datagram may have now; it changes with the path. None: the peer takes none (RFC 9221
+        §3)."""
+        return self._native.max_datagram_size
+
+    async def send_datagram(self, data: Buffer) -> None:
+        """Sends a datagram, once. Waits while `Config.datagram_buffer` is full. It may get lost.
+
+        Raises:
+            TooLarge: it has more than `max_datagram_size` bytes.
+            DatagramsUnsupported: the peer takes none.
+
+        Cancel-safe: a cancelled call has sent nothing.
+        """
+        line, native, reactor = self._send_datagram, self._native, self._reactor
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
+        pending = False
+        if not line.callers:
+            if native.send_datagram(data):
+                return
+            pending = True
+        await line.enter()
+        try:
+            await reactor.until(line.token, lambda: native.send_datagram(data) or None, pending=pending)
+        except BaseException:
+            native.cancel_send_datagram()
+            raise
+        finally:
+            line.leave()
+
+    def send_datagram_nowait(self, data: Buffer) -> bool:
+        """Sends a datagram if there is room for it now, and says whether there was. Errors as
+        `send_datagram`."""
+        return self._native.send_datagram_nowait(data)
+
+    async def receive_datagram(self) -> bytes:
+        """The next datagram. While nobody takes them, `Config.datagram_buffer` bytes are kept, the newest.
+
+        Cancel-safe: a cancelled call has taken none.
+        """
+        return await self._datagram.run(self._native.datagram)
+
+    def datagrams(self) -> Arrivals[bytes]:
+        """The datagrams that come: `async for` over all; it ends as `accept_uni` does.
+
+        Cancel-safe: a cancelled wait has taken none.
+        """
+        return Arrivals(self.receive_datagram)
+
+    # The connection itself
+
+    @property
+    def remote_addr(self) -> tuple[str, int]:
+        """Where the peer is, or was last: host and port."""
+        return self._native.remote_addr
+
+    @property
+    def local_addr(self) -> tuple[str, int]:
+        """Where this side is: host and port, as exactly as the system says."""
+        return self._native.local_addr
+
+    @property
+    def alpn(self) -> str | None:
+        """The application protocol that was agreed on (RFC 7301)."""
+        name = self._native.alpn
+        return None if name is None else name.decode(errors="backslashreplace")
+
+    @property
+    def server_name(self) -> str | None:
+        """On a server: the host name that the client asked for (RFC 6066 §3)."""
+        return self._native.server_name
+
+    @property
+    def peer_certificates(self) -> list[bytes]:
+        """The peer's certificates in DER, its own first. Empty when it has shown none."""
+        return self._native.peer_certificates
+
+    @property
+    def url(self) -> str | None:
+        """Of a WebTransport session, None for a plain connection."""
+        return self._native.url
+
+    @property
+    def is_early(self) -> bool:
+        """Whether it was made with early data, before the handshake was over."""
+        return self._native.is_early
+
+    async def early_data_accepted(self) -> bool:
+        """Waits for the end of the handshake: whether the server took the early data. False without early
+        data.
+
+        When it did not, streams opened before raise EarlyDataRejected, and have to be made again.
+
+        Cancel-safe: it only waits.
+        """
+        return await self._early.run(self._native.early_data_accepted)
+
+    def stats(self) -> Stats:
+        """What the connection has done so far."""
+        return from_figures(Stats, self._native.stats())
+
+    def paths(self) -> list[Path]:
+        """The network paths of the connection."""
+        return [from_figures(Path, figures) for figures in self._native.paths()]
+
+    def rebind(self, local_addr: tuple[str, int]) -> None:
+        """Goes on from another local address (RFC 9000 §9); only on the side that connected.
+
+        Args:
+            local_addr: an IP address of this machine, and a port or 0. The old socket is not used any more.
+
+        Raises:
+            ValueError: on a server.
+            OSError: the address cannot be had.
+        """
+        self._native.rebind(local_addr)
+
+    def update_keys(self) -> None:
+        """Changes the keys of what is sent (RFC 9001 §6). Nothing happens while an earlier change is under
+        way."""
+        self._native.update_keys()
+
+    def export_keying_material(self, label: bytes, context: bytes, length: int) -> bytes:
+        """Bytes that both sides, and nobody else, derive from the handshake (RFC 8446 §7.5).
+
+        Raises:
+            ValueError: before the end of the handshake, or for more bytes than there are.
+        """
+        return self._native.export_keying_material(label, context, length)
+
+    # Its end
+
+    async def closed(self) -> ConnectionClosed | TlsError:
+        """Waits until the connection is over and gives the reason: a value, not raised. It is a TlsError when
+        the peer refused the handshake after this side had completed it, as servers refuse client
+        certificates.
+
+        Cancel-safe: it only waits.
+        """
+        while not self._over:
+            future = self._reactor.loop.create_future()
+            self._ends.add(future)
+            try:
+                await future
+            finally:
+                self._ends.discard(future)
+        return cast("ConnectionClosed | TlsError", self._native.closed())
+
+    async def close(self, code: int = 0, reason: str = "", *, drain: float = DRAIN) -> None:
+        """Closes the connection, after the peer has acknowledged what was written to finished streams.
+
+        A second call changes nothing but that it may end the first one's wait. Peers learn of it at once, or,
+        when that packet is lost, at their idle timeout.
+
+        Args:
+            code: what the peer's `ConnectionClosed.code` will be, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1).
+            reason: the text with it; what does not fit into a packet is cut.
+            drain: seconds to wait for acknowledgements at most. 0: close now, and lose what has not arrived.
+
+        Raises:
+            ValueError: the code or `drain` is out of its range.
+
+        Cancel-safe: cancelling it closes at once, without waiting.
+        """
+        check_close(code, drain)
+        self._close_called = True
+        try:
+            if drain and not self._over:
+                await self._settle(drain)
+        finally:
+            self._native.close(code, reason.encode())
+        await self.closed()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(drain=DRAIN if kind is None else 0)
+
+    def __del__(self) -> None:
+        # The attribute is missing when __init__ was given something wrong.
+        if getattr(self, "_over", True) or self._close_called or _reactor.abandoned():
+            return
+        self._native.close(0, b"")
+        warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+
+    # For the other modules
+
+    def _poll_uni(self) -> ReceiveStream | None:
+        native = self._native.accept_uni()
+        return None if native is None else ReceiveStream(native, self)
+
+    def _poll_bi(self) -> BiStream | None:
+        natives = self._native.accept_bi()
+        return None if natives is None else self._both(natives)
+
+    async def _take_uni(self) -> ReceiveStream:
+        return await self._accept_uni.run(self._poll_uni)
+
+    async def _take_bi(self) -> BiStream:
+        return await self._accept_bi.run(self._poll_bi)
+
+    def _both(self, natives: tuple[_native.SendStream, _native.ReceiveStream]) -> BiStream:
+        return BiStream(SendStream(natives[0], self), ReceiveStream(natives[1], self))
+
+    def _flushed(self, stream: SendStream) -> None:
+        """`stream` has handed over everything, or never will."""
+        self._unflushed.discard(stream)
+        if self._all_flushed is not None and not self._unflushed:
+            self._all_flushed.set()
+
+    async def _settle(self, limit: float) -> None:
+        """Waits, `limit` seconds at most, until the peer has acknowledged what was finished."""
+        with contextlib.suppress(TimeoutError, QuicError):
+            async with asyncio.timeout(limit):
+                self._reactor.flush()
+                while self._unflushed and not self._over:
+                    self._all_flushed = self._all_flushed or asyncio.Event()
+                    self._all_flushed.clear()
+                    await self._all_flushed.wait()
+                drained = self._native.drain()
+                await self._reactor.until(drained.token, lambda: drained.poll() or None)
+
+    def _end(self) -> None:
+        """The connection is over."""
+        self._over = True
+        self._unflushed.clear()
+        if self._all_flushed is not None:
+            self._all_flushed.set()
+        for future in self._ends:
+            if not future.done():
+                future.set_result(None)
+
+
+class _Watch:
+    """Sees the end of a connection, also of one whose `Connection` is gone, and lets the loop go then."""
+
+    __slots__ = ("_native", "_owner", "_reactor")
+
+    def __init__(self, owner: Connection) -> None:
+        self._native = owner._native
+        self._reactor = owner._reactor
+        self._owner = weakref.ref(owner)
+        self._reactor.attach()
+        self()
+
+    def __call__(self) -> None:
+        if self._native.closed() is None:
+            self._reactor.watchers[self._native.t_closed] = self
+            return
+        owner = self._owner()
+        if owner is not None:
+            owner._end()
+        self._reactor.release()
+
+
+async def established(reactor: _reactor.Reactor, connecting: _native.Connecting) -> Connection:
+    """The connection that is under way. Cancelling it gives it up."""
+    reactor.attach()
+    try:
+        return Connection(await reactor.until(connecting.token, connecting.poll), reactor)
+    except BaseException:
+        connecting.cancel()
+        raise
+    finally:
+        reactor.release()
+
+
+def check_close(code: int, drain: float) -> None:
+    """Refuses what `close()` cannot do, before it waits for anything."""
+    if not 0 <= code <= CODE_MAX:
+        raise ValueError(f"an error code is 0 to 2⁶² − 1, not {code}")
+    if not drain >= 0:
+        raise ValueError(f"drain is 0 or more seconds, not {drain}")
+
+
+CODE_MAX = 2**62 - 1
+"""RFC 9000 §16."""
