@@ -1,0 +1,341 @@
+"""Listening: raw QUIC connections, and WebTransport sessions by their path, on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from wayferry.quic import _native, _reactor
+from wayferry.quic._accepting import clean
+from wayferry.quic._resolve import check_port, resolve
+from wayferry.quic.config import Config
+from wayferry.quic.connection import DRAIN, Connection, check_close
+from wayferry.quic.errors import ConnectionClosed
+from wayferry.quic.webtransport import Request
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from wayferry.quic.tls import ServerTls
+
+__all__ = ["Handler", "Retry", "Serve", "Server", "serve"]
+
+Handler: TypeAlias = Callable[[Request], Awaitable[None]]
+"""What answers the requests for a path, see `Server.route`."""
+
+Retry = Literal["auto", "always", "never"]
+"""When clients must prove their address, see `serve`."""
+
+
+class Serve:
+    """A server to come: `await` it, or use it in `async with`, which closes the server at its end.
+
+    Left by an exception, `async with` closes at once (`drain=0`); otherwise as `Server.close()` does.
+    """
+
+    __slots__ = ("_server", "_start")
+
+    def __init__(self, start: Callable[[], Awaitable[Server]]) -> None:
+        self._start = start
+        self._server: Server | None = None
+
+    def __await__(self) -> Generator[Any, None, Server]:
+        return self._start().__await__()
+
+    async def __aenter__(self) -> Server:
+        self._server = await self._start()
+        return self._server
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.__aexit__(kind, error, trace)
+
+
+def serve(
+    host: str, port: int, *, tls: ServerTls, config: Config | None = None, retry: Retry = "auto"
+) -> Serve:
+    """Listens for QUIC connections: `async with serve(…) as server`, or `server = await serve(…)`.
+
+    Args:
+        host: the IP address to listen on, or a name for it. `"::"` is every address, of IPv4 too where the
+            system permits.
+        port: 0 to 65535; 0 lets the system choose, see `Server.local_addr`.
+        tls: who the server is. `"h3"` in its `alpn` makes WebTransport possible.
+        config: the settings of the server and its connections.
+        retry: when clients must prove their address first, which costs them a round trip (RFC 9000 §8.1.2):
+            `auto` when many handshakes are under way, `always`, or `never`.
+
+    Raises:
+        ValueError: an argument is out of its range.
+        OSError: the address cannot be had.
+
+    Cancel-safe: cancelling the wait leaves nothing behind.
+    """
+    check_port(port)
+    native_tls, native_config = tls._native, (config or Config())._for_native()
+
+    async def start() -> Server:
+        address = (await resolve(host, port))[0]
+        reactor = _reactor.current()
+        native = _native.listen(reactor.native, address, native_tls, native_config, retry)
+        return Server(native, reactor, "h3" in tls.alpn)
+
+    return Serve(start)
+
+
+class Server:
+    """A listening endpoint. Iterating gives the raw connections; WebTransport sessions go to the handlers of
+    `route`.
+
+    The iteration ends when `close()` is called. Connections wait here until they are taken, at most 128; then
+    newcomers are refused. A server that is dropped while open is closed, with a ResourceWarning.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_arrival",
+        "_backlog",
+        "_connections",
+        "_error",
+        "_handlers",
+        "_native",
+        "_reactor",
+        "_routes",
+        "_taking",
+        "_tasks",
+        "_web",
+    )
+
+    def __init__(self, native: _native.Listener, reactor: _reactor.Reactor, web: bool) -> None:
+        self._native = native
+        self._reactor = reactor
+        self._web = web
+        self._routes: dict[str, Handler] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._backlog: deque[_native.Connection] = deque()
+        self._arrival = asyncio.Event()
+        """Set when there may be something to take, or the end."""
+        self._taking = asyncio.Lock()
+        self._error: BaseException | None = None
+        """Why no more connections come."""
+        reactor.attach()
+        reactor.watchers[native.token] = _Watch(self)
+        self._accept()
+
+    def __repr__(self) -> str:
+        host, port = self.local_addr
+        return f"<Server {host} port {port}{', closed' if self._error is not None else ''}>"
+
+    @property
+    def local_addr(self) -> tuple[str, int]:
+        """Where it listens: host and port."""
+        return self._native.local_addr
+
+    def route(self, path: str, handler: Handler) -> None:
+        """Has `handler` answer the WebTransport requests for `path`; its query does not matter. A second
+        handler for the same path replaces the first. Requests for other paths are rejected with 404.
+
+        Each request's handler is a task of the server: at most 1024 at once, beyond which requests are
+        rejected with 503; cancelled by `close()`; an exception goes to the loop's exception handler.
+
+        Raises:
+            ValueError: the path does not begin with `/`, or the `ServerTls` has no `"h3"` in its `alpn`.
+        """
+        if not path.startswith("/"):
+            raise ValueError(f"a path begins with /, unlike {path!r}")
+        if not self._web:
+            raise ValueError('WebTransport needs "h3" in ServerTls(alpn=[…])')
+        self._routes[path] = handler
+
+    def reload_tls(self, tls: ServerTls) -> None:
+        """Uses another certificate for the connections that come from now on.
+
+        Raises:
+            ValueError: it has `"h3"` in its `alpn` and the one before had not, or the other way round.
+        """
+        if ("h3" in tls.alpn) != self._web:
+            raise ValueError('a reload cannot add or remove "h3" in alpn')
+        self._native.reload_tls(tls._native)
+
+    def stats(self) -> dict[str, int]:
+        """What the server has done so far: counts by name."""
+        return self._native.stats()
+
+    def failures(self) -> list[str]:
+        """The last few handshakes that failed, for people."""
+        return self._native.failures()
+
+    def __aiter__(self) -> Server:
+        return self
+
+    async def __anext__(self) -> Connection:
+        """The next connection. Cancel-safe: a cancelled wait has taken none."""
+        async with self._taking:
+            while not self._backlog:
+                if self._error is not None:
+                    raise self._end_of_iteration()
+                self._arrival.clear()
+                await self._arrival.wait()
+            connection = Connection(self._backlog.popleft(), self._reactor)
+        self._connections.add(connection)
+        if len(self._backlog) == BACKLOG - 1:
+            self._accept()
+        return connection
+
+    async def close(self, code: int = 0, reason: str = "", *, drain: float = DRAIN) -> None:
+        """Stops listening, cancels the handlers, and closes all connections. A second call may end the first
+        one's wait.
+
+        Args:
+            code: what the peers' `ConnectionClosed.code` will be, 0 to 2⁶² − 1.
+            reason: the text with it.
+            drain: seconds to wait at most, first until the peers have acknowledged what was finished, then
+                until they know of the end and the port is free. 0: close now.
+
+        Raises:
+            ValueError: the code or `drain` is out of its range.
+
+        Cancel-safe: cancelling it closes at once, without waiting.
+        """
+        check_close(code, drain)
+        deadline = self._reactor.loop.time() + drain
+        self._stop(ConnectionClosed(0, "", "local"))
+        untaken, self._backlog = self._backlog, deque()
+        try:
+            if drain and self._connections:
+                await asyncio.gather(*(connection._settle(drain) for connection in self._connections))
+        finally:
+            self._native.close(code, reason.encode())
+            untaken.clear()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE)
+        if drain:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    idle = self._native.idle()
+                    await self._reactor.until(idle.token, lambda: idle.poll() or None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(drain=DRAIN if kind is None else 0)
+
+    def __del__(self) -> None:
+        if getattr(self, "_error", self) is not None or _reactor.abandoned():
+            return
+        self._native.close(0, b"")
+        warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+
+    def _accept(self) -> None:
+        """Takes what has come, until nothing more has or the backlog is full; called when the token is
+        ready."""
+        for _ in range(TURN):
+            if self._error is not None or self._is_full():
+                return
+            try:
+                arrived = self._native.poll_accept()
+            except (ConnectionClosed, OSError) as error:
+                self._stop(error)
+                return
+            if arrived is None:
+                return
+            self._take(arrived)
+        self._reactor.loop.call_soon(self._accept)
+
+    def _is_full(self) -> bool:
+        """Whether to leave newcomers to the native half, which refuses them when it has too many. Not while
+        sessions may come the same way: then what is too much is closed here."""
+        return len(self._backlog) >= BACKLOG and not self._routes
+
+    def _take(self, arrived: _native.Connection | _native.WebRequest) -> None:
+        if isinstance(arrived, _native.WebRequest):
+            self._dispatch(arrived)
+        elif len(self._backlog) < BACKLOG:
+            self._backlog.append(arrived)
+            self._arrival.set()
+        else:
+            arrived.close(0, b"too many connections wait")
+
+    def _dispatch(self, native: _native.WebRequest) -> None:
+        handler = self._routes.get(native.path.partition("?")[0])
+        if handler is None:
+            native.reject(404)
+        elif len(self._tasks) >= HANDLERS:
+            native.reject(503)
+        else:
+            request = Request(native, self._reactor, self._connections.add)
+            task = self._reactor.loop.create_task(self._handle(handler, request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _handle(self, handler: Handler, request: Request) -> None:
+        status = 503
+        try:
+            await handler(request)
+            status = 404
+        except Exception as error:
+            status = 500
+            message = f"wayferry.quic: the handler of {request!r} failed"
+            self._reactor.loop.call_exception_handler({"message": message, "exception": error})
+        finally:
+            if not request._answered:
+                request.reject(status)
+
+    def _stop(self, error: BaseException) -> None:
+        """No more connections come. Once."""
+        if self._error is not None:
+            return
+        self._error = error
+        for task in self._tasks:
+            task.cancel()
+        self._arrival.set()
+        self._reactor.watchers.pop(self._native.token, None)
+        self._reactor.release()
+
+    def _end_of_iteration(self) -> BaseException:
+        error = self._error
+        if error is None or (isinstance(error, ConnectionClosed) and clean(error)):
+            return StopAsyncIteration()
+        return error
+
+
+class _Watch:
+    """Tells a server that something came, without keeping it alive."""
+
+    __slots__ = ("_owner", "_reactor", "_token")
+
+    def __init__(self, owner: Server) -> None:
+        self._owner = weakref.ref(owner)
+        self._reactor = owner._reactor
+        self._token = owner._native.token
+
+    def __call__(self) -> None:
+        owner = self._owner()
+        if owner is None:
+            self._reactor.release()
+            return
+        self._reactor.watchers[self._token] = self
+        owner._accept()
+
+
+BACKLOG = 128
+"""Connections that wait to be taken."""
+HANDLERS = 1024
+"""Handlers of WebTransport requests at once."""
+TURN = 64
+"""Connections that are taken in one turn of the loop."""
+GRACE = 1.0
+"""Seconds that `close()` waits for cancelled handlers."""
