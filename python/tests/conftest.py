@@ -1,7 +1,8 @@
 """What the tests share: a loop with a limit, a certificate, a pair of connections.
 
-A test is a plain function that hands a coroutine to `run`. Nothing here sleeps, every test talks to loopback only,
-and a test that hangs ends: `run` cancels it, and if even that hangs the whole run ends with every stack printed.
+A test is a plain function that hands a coroutine to `run`. Nothing here sleeps, every test talks to loopback
+only, and a test that hangs ends: `run` cancels it, and if even that hangs the whole run ends with every stack
+printed.
 """
 
 from __future__ import annotations
