@@ -39,6 +39,12 @@ def run(main: Coroutine[Any, Any, T], *, limit: float = LIMIT) -> T:
     return asyncio.run(bounded(), debug=True)
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Lets the loop turn until `condition` holds; `run` bounds it."""
+    while not condition():  # noqa: ASYNC110 (the condition is often not the loop's own)
+        await asyncio.sleep(0)
+
+
 @pytest.fixture(autouse=True)
 def hard_limit() -> Iterator[None]:
     """Ends the whole run, stacks first, when one test hangs beyond `run`'s help."""
