@@ -256,6 +256,11 @@ class Connection:
         """
         self._native.rebind(local_addr)
 
+    def ping(self) -> None:
+        """Sends a PING frame now, which the peer acknowledges (RFC 9000 §19.2). Nothing happens once it is
+        over."""
+        self._native.ping()
+
     def update_keys(self) -> None:
         """Changes the keys of what is sent (RFC 9001 §6). Nothing happens while an earlier change is under
         way."""
@@ -271,10 +276,11 @@ class Connection:
 
     # Its end
 
-    async def closed(self) -> ConnectionClosed | TlsError:
-        """Waits until the connection is over and gives the reason: a value, not raised. It is a TlsError when
-        the peer refused the handshake after this side had completed it, as servers refuse client
-        certificates.
+    async def closed(self) -> ConnectionClosed:
+        """Waits until the connection is over and gives the reason: a value, not raised.
+
+        Where operations raise TlsError (a server refuses a client's certificate after the client has
+        completed its side of the handshake) this is `by` transport, with the code of RFC 9001 §4.8.
 
         Cancel-safe: it only waits.
         """
@@ -285,7 +291,7 @@ class Connection:
                 await future
             finally:
                 self._ends.discard(future)
-        return cast("ConnectionClosed | TlsError", self._native.closed())
+        return _as_closed(self._native.closed())
 
     async def close(self, code: int = 0, reason: str = "", *, drain: float = DRAIN) -> None:
         """Closes the connection, after the peer has acknowledged what was written to finished streams.
@@ -417,5 +423,13 @@ def check_close(code: int, drain: float) -> None:
         raise ValueError(f"drain is 0 or more seconds, not {drain}")
 
 
+def _as_closed(error: Exception | None) -> ConnectionClosed:
+    if isinstance(error, TlsError):
+        return ConnectionClosed(CRYPTO_ERROR + (error.alert or 0), error.text, "transport")
+    return cast("ConnectionClosed", error)
+
+
 CODE_MAX = 2**62 - 1
 """RFC 9000 §16."""
+CRYPTO_ERROR = 0x100
+"""RFC 9000 §20.1."""

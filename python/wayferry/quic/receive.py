@@ -202,8 +202,9 @@ class Unordered:
 
     async def __anext__(self) -> tuple[int, bytes]:
         stream = self._stream
-        piece = await stream._line.run(partial(stream._native.unordered, CHUNK))
-        if len(piece) == 0:
+        poll: Callable[[], tuple[int, bytes] | tuple[()] | None] = partial(stream._native.unordered, CHUNK)
+        piece = await stream._line.run(poll)
+        if not piece:
             raise StopAsyncIteration
         return piece
 

@@ -69,7 +69,7 @@ def serve(
         host: the IP address to listen on, or a name for it. `"::"` is every address, of IPv4 too where the
             system permits.
         port: 0 to 65535; 0 lets the system choose, see `Server.local_addr`.
-        tls: who the server is. `"h3"` in its `alpn` makes WebTransport possible.
+        tls: who the server is, and the application protocols that it speaks.
         config: the settings of the server and its connections.
         retry: when clients must prove their address first, which costs them a round trip (RFC 9000 §8.1.2):
             `auto` when many handshakes are under way, `always`, or `never`.
@@ -87,7 +87,7 @@ def serve(
         address = (await resolve(host, port))[0]
         reactor = _reactor.current()
         native = _native.listen(reactor.native, address, native_tls, native_config, retry)
-        return Server(native, reactor, "h3" in tls.alpn)
+        return Server(native, reactor)
 
     return Serve(start)
 
@@ -112,13 +112,11 @@ class Server:
         "_routes",
         "_taking",
         "_tasks",
-        "_web",
     )
 
-    def __init__(self, native: _native.Listener, reactor: _reactor.Reactor, web: bool) -> None:
+    def __init__(self, native: _native.Listener, reactor: _reactor.Reactor) -> None:
         self._native = native
         self._reactor = reactor
-        self._web = web
         self._routes: dict[str, Handler] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -148,23 +146,19 @@ class Server:
         Each request's handler is a task of the server: at most 1024 at once, beyond which requests are
         rejected with 503; cancelled by `close()`; an exception goes to the loop's exception handler.
 
+        With the first route the server offers HTTP/3 (ALPN `h3`) beside the protocols of its `ServerTls`.
+        Without any, a client that speaks it is a connection like others.
+
         Raises:
-            ValueError: the path does not begin with `/`, or the `ServerTls` has no `"h3"` in its `alpn`.
+            ValueError: the path does not begin with `/`.
         """
         if not path.startswith("/"):
             raise ValueError(f"a path begins with /, unlike {path!r}")
-        if not self._web:
-            raise ValueError('WebTransport needs "h3" in ServerTls(alpn=[…])')
+        self._native.set_web(True)
         self._routes[path] = handler
 
     def reload_tls(self, tls: ServerTls) -> None:
-        """Uses another certificate for the connections that come from now on.
-
-        Raises:
-            ValueError: it has `"h3"` in its `alpn` and the one before had not, or the other way round.
-        """
-        if ("h3" in tls.alpn) != self._web:
-            raise ValueError('a reload cannot add or remove "h3" in alpn')
+        """Uses another certificate for the connections that come from now on."""
         self._native.reload_tls(tls._native)
 
     def stats(self) -> dict[str, int]:

@@ -59,6 +59,9 @@ class Stats:
     received_datagram_frames: int
     """DATAGRAM frames received."""
 
+    acks_received: int
+    """ACK frames received."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Path:
