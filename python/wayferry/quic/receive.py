@@ -204,9 +204,9 @@ class Unordered:
         stream = self._stream
         poll: Callable[[], tuple[int, bytes] | tuple[()] | None] = partial(stream._native.unordered, CHUNK)
         piece = await stream._line.run(poll)
-        if not piece:
-            raise StopAsyncIteration
-        return piece
+        if len(piece) == 2:
+            return piece
+        raise StopAsyncIteration
 
 
 STEP = 1 << 20
