@@ -1,0 +1,98 @@
+"""Programs for aioquic, on aioquic and on ours: all four pairings of client and server must do the same.
+
+The programs are files beside this one, written for aioquic; for ours nothing but the name of the package in
+their imports is changed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import types
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from support import CERT, KEY, asynchronous, until
+
+OURS = "wayferry.compat.aioquic"
+PROGRAMS = pathlib.Path(__file__).with_name("test_compat_programs")
+PAIRS = list(itertools.product([OURS, "aioquic"], repeat=2))
+
+pairings = pytest.mark.parametrize(("client", "server"), PAIRS)
+
+
+@pytest.fixture
+def pem(tmp_path: pathlib.Path) -> tuple[str, str]:
+    """Files with a certificate for localhost, which is its own authority, and its key."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_bytes(CERT)
+    key.write_bytes(KEY)
+    return str(cert), str(key)
+
+
+def load(name: str, package: str) -> Any:
+    """The program `name` with its imports taken from `package`."""
+    if package == "aioquic":
+        pytest.importorskip("aioquic", reason="aioquic is not installed")
+    path = PROGRAMS / f"{name}.py"
+    module = types.ModuleType(f"{name}_{package}")
+    source = path.read_text().replace("from aioquic.", f"from {package}.")
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    return module
+
+
+@asynccontextmanager
+async def started(program: Any, pem: tuple[str, str]) -> AsyncIterator[int]:
+    """The program's server; gives its port."""
+    server = await program.start(*pem)
+    try:
+        yield server._transport.get_extra_info("sockname")[1]
+    finally:
+        server.close()
+        if hasattr(server, "wait_closed"):
+            await server.wait_closed()
+
+
+@pairings
+@asynchronous
+async def test_echo(client: str, server: str, pem: tuple[str, str]) -> None:
+    serving, asking = load("echo", server), load("echo", client)
+    async with started(serving, pem) as port:
+        result = await asking.run(port, pem[0])
+        told = serving.Server.told
+        await until(lambda: told and told[-1][0] == 0x123)
+    assert result["ids"] == list(range(0, 1200, 4))
+    assert result["echoed"]
+    assert result["events"] == ["ProtocolNegotiated", "HandshakeCompleted", "StopSendingReceived"]
+    assert result["abandoned"] == 1200
+    assert result["stopped"] == [(result["unwanted"], 55)]
+    assert result["alpn"] == "echo"
+    # A reset may overtake what was written before it, but not the end of the connection.
+    assert ("reset", result["abandoned"], 77) in told
+    assert told[-1] == (0x123, None, "that is all")
+
+
+@pairings
+@asynchronous
+async def test_datagrams_and_pings(client: str, server: str, pem: tuple[str, str]) -> None:
+    async with started(load("datagrams", server), pem) as port:
+        result = await load("datagrams", client).run(port, pem[0])
+    assert result["answers"] == [(b"datagram %d" % number)[::-1] for number in range(20)]
+
+
+@pairings
+@asynchronous
+async def test_files_by_readers_and_writers(client: str, server: str, pem: tuple[str, str]) -> None:
+    async with started(load("files", server), pem) as port:
+        result = await load("files", client).run(port, pem[0])
+    assert result["one"] == result["expected"]
+    assert result["both"] == [result["expected"][2], result["expected"][1]]
+
+
+def test_all_of_a_program_is_ours() -> None:
+    for path in PROGRAMS.glob("*.py"):
+        module = load(path.stem, OURS)
+        for name, value in vars(module).items():
+            assert not getattr(value, "__module__", "").startswith("aioquic"), f"{path.name}: {name}"

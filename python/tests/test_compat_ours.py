@@ -1,0 +1,427 @@
+"""What our layer for aioquic's programs does where a comparison with aioquic cannot show it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import pathlib
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from support import CERT, KEY, asynchronous, until
+
+from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
+from wayferry.compat.aioquic.quic.configuration import QuicConfiguration
+from wayferry.compat.aioquic.quic.connection import QuicConnection
+from wayferry.compat.aioquic.quic.events import (
+    ConnectionTerminated,
+    HandshakeCompleted,
+    QuicEvent,
+    StreamDataReceived,
+)
+from wayferry.compat.aioquic.quic.logger import QuicLogger
+from wayferry.compat.aioquic.tls import SessionTicket
+
+
+class Recorder(QuicConnectionProtocol):
+    """Keeps its events. `last` is the protocol that was made last."""
+
+    last: Recorder
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.events: list[QuicEvent] = []
+        Recorder.last = self
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        self.events.append(event)
+        super().quic_event_received(event)
+
+    def data(self) -> bytes:
+        return b"".join(event.data for event in self.events if isinstance(event, StreamDataReceived))
+
+
+def client_configuration(**options: Any) -> QuicConfiguration:
+    return QuicConfiguration(alpn_protocols=["test"], cadata=CERT, **options)
+
+
+@asynccontextmanager
+async def served(create_protocol: Callable[..., Any] = Recorder, **options: Any) -> AsyncIterator[int]:
+    configuration = QuicConfiguration(
+        is_client=False, alpn_protocols=["test"], certificate=CERT, private_key=KEY
+    )
+    server = await serve(
+        "127.0.0.1", 0, configuration=configuration, create_protocol=create_protocol, **options
+    )
+    try:
+        yield server._transport.get_extra_info("sockname")[1]
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+REFUSED = {
+    "capath": "/etc/ssl/certs",
+    "certificate_chain": [b"x"],
+    "cipher_suites": [0x1301],
+    "connection_id_length": 4,
+    "initial_rtt": 0.2,
+    "max_datagram_size": 1400,
+    "original_version": 1,
+    "quantum_readiness_test": True,
+    "session_ticket": object(),
+    "supported_versions": [1],
+    "token": b"x",
+    "certificate": object(),
+    "quic_logger": object(),
+    "secrets_log_file": io.StringIO(),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+@asynchronous
+async def test_what_a_field_asks_for_is_refused_by_name(field: str) -> None:
+    configuration = client_configuration()
+    setattr(configuration, field, REFUSED[field])
+    with pytest.raises(NotImplementedError, match=field):
+        async with connect("127.0.0.1", 1, configuration=configuration):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("is_client", False), ("max_stream_data", 1 << 30), ("max_data", -1), ("idle_timeout", -1.0),
+     ("congestion_control_algorithm", "wishful"), ("cadata", b"no certificate")],
+)  # fmt: skip
+@asynchronous
+async def test_a_wrong_value_fails_instead_of_hanging(field: str, value: Any) -> None:
+    configuration = client_configuration()
+    setattr(configuration, field, value)
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are those of whoever checks
+        async with connect("127.0.0.1", 1, configuration=configuration):
+            pass
+
+
+@asynchronous
+async def test_options_without_counterpart_are_refused() -> None:
+    for option in ("session_ticket_handler", "token_handler"):
+        with pytest.raises(NotImplementedError, match=option):
+            async with connect("127.0.0.1", 1, **{option: print}):
+                pass
+    with pytest.raises(NotImplementedError, match="session_ticket_fetcher"):
+        await serve("127.0.0.1", 0, configuration=QuicConfiguration(), session_ticket_fetcher=print)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="certificate"):
+        await serve("127.0.0.1", 0, configuration=QuicConfiguration(is_client=False))
+    with pytest.raises(NotImplementedError, match="verify_mode"):
+        await serve(
+            "127.0.0.1", 0, configuration=QuicConfiguration(is_client=False, verify_mode=ssl.CERT_REQUIRED)
+        )
+    with pytest.raises(NotImplementedError, match="password"):
+        QuicConfiguration().load_cert_chain("cert.pem", "key.pem", password="secret")
+    with pytest.raises(NotImplementedError, match="QuicFileLogger"):
+        QuicLogger()
+    with pytest.raises(NotImplementedError, match="TicketStore"):
+        SessionTicket()
+
+
+@asynchronous
+async def test_what_the_connection_cannot_do_is_refused() -> None:
+    async with served() as port, connect("127.0.0.1", port, configuration=client_configuration()) as client:
+        for method in ("datagrams_to_send", "receive_datagram", "next_event", "get_timer", "handle_timer"):
+            with pytest.raises(NotImplementedError):
+                getattr(client._quic, method)()
+        with pytest.raises(NotImplementedError):
+            client.change_connection_id()
+        with pytest.raises(NotImplementedError):
+            client._quic.close(frame_type=0)
+        with pytest.raises(NotImplementedError):
+            client._transport.sendto(b"x")
+        for code in (-1, 1 << 62):
+            with pytest.raises(ValueError, match="62 bits"):
+                client.close(code)
+        with pytest.raises(ValueError, match="only receives"):
+            client._quic.send_stream_data(3, b"x")
+        with pytest.raises(ValueError, match="not the next"):
+            client._quic.send_stream_data(4, b"x")
+        with pytest.raises(ValueError, match="not there"):
+            client._quic.stop_stream(0, 1)
+        with pytest.raises(ValueError, match="datagram"):
+            client._quic.send_datagram_frame(bytes(70_000))
+
+
+@asynchronous
+async def test_h3_of_aioquic_is_refused() -> None:
+    h3 = pytest.importorskip("aioquic.h3.connection", reason="aioquic is not installed")
+    async with served() as port, connect("127.0.0.1", port, configuration=client_configuration()) as client:
+        with pytest.raises(NotImplementedError, match="h3"):
+            h3.H3Connection(client._quic)
+
+
+@asynchronous
+async def test_untrusted_certificates_fail() -> None:
+    async with served() as port:
+        configuration = QuicConfiguration(alpn_protocols=["test"])
+        with pytest.raises(ConnectionError):
+            async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Recorder):
+                pass
+        (event,) = Recorder.last.events
+        assert isinstance(event, ConnectionTerminated)
+        assert 0x100 < event.error_code < 0x200
+        async with connect(
+            "127.0.0.1",
+            port,
+            configuration=QuicConfiguration(alpn_protocols=["test"], verify_mode=ssl.CERT_NONE),
+        ) as client:
+            assert client._quic.tls.alpn_negotiated == "test"
+
+
+@asynchronous
+async def test_no_common_protocol_fails() -> None:
+    async with served() as port:
+        configuration = client_configuration()
+        configuration.alpn_protocols = ["something else"]
+        with pytest.raises(ConnectionError):
+            async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Recorder):
+                pass
+        (event,) = Recorder.last.events
+        assert isinstance(event, ConnectionTerminated)
+        assert event.error_code == 0x178
+
+
+@asynchronous
+async def test_nobody_there_fails_after_the_idle_timeout() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionError):
+            async with connect(
+                "127.0.0.1", silent.getsockname()[1], configuration=client_configuration(idle_timeout=0.2)
+            ):
+                pass
+
+
+@asynchronous
+async def test_a_host_that_does_not_exist_is_an_os_error() -> None:
+    with pytest.raises(socket.gaierror):
+        async with connect("nobody.invalid", 1, configuration=client_configuration()):
+            pass
+
+
+@asynchronous
+async def test_a_handshake_can_be_abandoned() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = silent.getsockname()
+        async with connect(*address, configuration=client_configuration(), wait_connected=False) as client:
+            client._quic.send_stream_data(0, b"never sent", end_stream=True)
+        assert client._closed.is_set()
+        with pytest.raises(ConnectionError):
+            await client.wait_connected()
+        with pytest.raises(ConnectionError):
+            await client.ping()
+
+
+@asynchronous
+async def test_what_is_written_before_the_handshake_is_sent_after_it() -> None:
+    async with served() as port:
+        configuration = client_configuration()
+        async with connect("127.0.0.1", port, configuration=configuration, wait_connected=False) as client:
+            for number in range(3):
+                client._quic.send_stream_data(2 + 4 * number, b"%d" % number, end_stream=True)
+            pinged = asyncio.ensure_future(client.ping())
+            client.request_key_update()
+            await client.wait_connected()
+            await pinged
+        await until(lambda: isinstance(Recorder.last.events[-1], ConnectionTerminated))
+        assert sorted(Recorder.last.data()) == sorted(b"012")
+
+
+@asynchronous
+async def test_an_error_in_a_handler_is_reported_and_the_next_event_comes() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+
+    class Failing(Recorder):
+        def quic_event_received(self, event: QuicEvent) -> None:
+            super().quic_event_received(event)
+            raise KeyError(type(event).__name__)
+
+    async with served(Failing) as port:
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            _, writer = await client.create_stream()
+            writer.write(b"one")
+            writer.write_eof()
+            await writer.wait_closed()
+        failing = Recorder.last
+        await failing.wait_closed()
+    names = [context["exception"].args[0] for context in reported]
+    assert names[:2] == ["ProtocolNegotiated", "HandshakeCompleted"]
+    assert names[-1] == "ConnectionTerminated"
+    assert failing.data() == b"one"
+
+
+@asynchronous
+async def test_a_protocol_that_cannot_be_made_ends_its_connection_alone() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+    made = iter([ZeroDivisionError(), None])
+
+    def make(*args: Any, **options: Any) -> QuicConnectionProtocol:
+        if (error := next(made)) is not None:
+            raise error
+        return Recorder(*args, **options)
+
+    async with served(make) as port:
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            await client.wait_closed()
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            await client.ping()
+    assert [type(context["exception"]) for context in reported] == [ZeroDivisionError]
+
+
+@asynchronous
+async def test_what_arrived_before_the_end_is_told_before_it() -> None:
+    class Greeting(QuicConnectionProtocol):
+        def quic_event_received(self, event: QuicEvent) -> None:
+            if isinstance(event, HandshakeCompleted):
+                stream_id = self._quic.get_next_available_stream_id(is_unidirectional=True)
+                self._quic.send_stream_data(stream_id, b"hello " * 10_000, end_stream=True)
+                self.close(7, "said it")
+
+    async with served(Greeting) as port:
+        async with connect(
+            "127.0.0.1", port, configuration=client_configuration(), create_protocol=Recorder
+        ) as client:
+            await client.wait_closed()
+        assert client.data() == b"hello " * 10_000
+        assert client.events[-1] == ConnectionTerminated(7, None, "said it")
+        assert sum(isinstance(event, ConnectionTerminated) for event in client.events) == 1
+
+
+@asynchronous
+async def test_bytes_and_end_in_one_packet_are_one_event() -> None:
+    async with served() as port:
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            _, writer = await client.create_stream()
+            writer.write(b"all of it")
+            writer.write_eof()
+            await writer.wait_closed()
+        received = [event for event in Recorder.last.events if isinstance(event, StreamDataReceived)]
+        assert received == [StreamDataReceived(b"all of it", True, 0)]
+
+
+@asynchronous
+async def test_a_writer_waits_for_a_slow_reader_and_memory_is_bounded() -> None:
+    class Slow(QuicConnectionProtocol):
+        """Its stream handler takes the reader and does not read."""
+
+    readers: list[asyncio.StreamReader] = []
+    total = 16 << 20
+    async with (
+        served(Slow, stream_handler=lambda reader, writer: readers.append(reader)) as port,
+        connect("127.0.0.1", port, configuration=client_configuration()) as client,
+    ):
+        _, writer = await client.create_stream(is_unidirectional=True)
+
+        async def write() -> None:
+            for _ in range(total // 65536):
+                writer.write(bytes(65536))
+                await writer.drain()
+            writer.write_eof()
+
+        writing = asyncio.ensure_future(write())
+        await until(lambda: readers and client._quic.streams._backlog.size > 256 * 1024)
+        # It is stuck: turn after turn nothing changes hands any more.
+        await client.ping()
+        assert not writing.done()
+        assert len(readers[0]._buffer) < 1 << 20
+        size = 0
+        while data := await readers[0].read(1 << 20):
+            size += len(data)
+        await writing
+        assert size == total
+
+
+@asynchronous
+async def test_too_much_unsent_is_refused() -> None:
+    async with served() as port, connect("127.0.0.1", port, configuration=client_configuration()) as client:
+        client._quic.streams._backlog.limit = 1 << 20
+        client._quic.send_stream_data(0, bytes(3 << 20))
+        with pytest.raises(BufferError):
+            client._quic.send_stream_data(0, b"x")
+        client._quic.reset_stream(0, 1)
+        assert client._quic.streams._backlog.size == 0
+
+
+@asynchronous
+async def test_a_reset_stream_ends_its_reader_and_frees_everything() -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    tasks: list[asyncio.Task[None]] = []
+    handler = lambda reader, writer: tasks.append(asyncio.ensure_future(reset(reader, writer)))  # noqa: E731
+    async with (
+        served(QuicConnectionProtocol, stream_handler=handler) as port,
+        connect("127.0.0.1", port, configuration=client_configuration()) as client,
+    ):
+        reader, writer = await client.create_stream()
+        writer.write(b"x")
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
+        writer.write_eof()
+        await writer.wait_closed()
+        streams = client._quic.streams
+        await until(lambda: not (streams._outgoing or streams._incoming or streams._writing))
+        assert not client._stream_readers
+        with pytest.raises(ValueError, match="finished"):
+            client._quic.send_stream_data(0, b"late")
+        client._quic.reset_stream(0, 1)
+
+
+@asynchronous
+async def test_writing_to_a_connection_that_is_over_does_nothing() -> None:
+    async with served() as port:
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            reader, writer = await client.create_stream()
+            writer.write(b"x")
+        writer.write(b"y")
+        writer.write_eof()
+        await writer.drain()
+        await writer.wait_closed()
+        assert await reader.read() == b""
+        client._quic.send_datagram_frame(b"z")
+        client._quic.send_ping(1)
+        client.close()
+
+
+@asynchronous
+async def test_addresses_and_a_port_of_ones_own() -> None:
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+        probe.bind(("::", 0))
+        local_port = probe.getsockname()[1]
+    async with (
+        served() as port,
+        connect("127.0.0.1", port, configuration=client_configuration(), local_port=local_port) as client,
+    ):
+        assert client._quic.get_peer_address()[1] == port
+        assert client._transport.get_extra_info("peername")[1] == port
+        assert client._transport.get_extra_info("sockname")[1] == local_port
+        assert client._transport.get_extra_info("socket", "none") == "none"
+
+
+@asynchronous
+async def test_secrets_are_logged_where_the_file_is(tmp_path: pathlib.Path) -> None:
+    with (tmp_path / "secrets").open("a") as log:
+        configuration = client_configuration(secrets_log_file=log)
+        async with served() as port, connect("127.0.0.1", port, configuration=configuration):
+            pass
+    assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (tmp_path / "secrets").read_text()
+
+
+def test_connections_are_not_made_by_programs() -> None:
+    assert QuicConnection(configuration=QuicConfiguration()).get_next_available_stream_id() == 0
+    server = QuicConnection(configuration=QuicConfiguration(is_client=False))
+    assert [server.get_next_available_stream_id(), server.get_next_available_stream_id(True)] == [1, 3]

@@ -1,0 +1,1 @@
+"""Layers that let programs written for another library run on Wayferry."""

@@ -1,0 +1,1 @@
+"""The modules of `aioquic.quic` that programs import: configuration, connection, events, logger, packet."""
