@@ -202,12 +202,19 @@ class Unordered:
 
     async def __anext__(self) -> tuple[int, bytes]:
         stream = self._stream
-        poll: Callable[[], tuple[int, bytes] | tuple[()] | None] = partial(stream._native.unordered, CHUNK)
-        piece = await stream._line.run(poll)
-        if len(piece) == 2:
-            return piece
-        raise StopAsyncIteration
+        piece = await stream._line.run(self._poll)
+        if piece is END:
+            raise StopAsyncIteration
+        return piece
+
+    def _poll(self) -> tuple[int, bytes] | None:
+        piece = self._stream._native.unordered(CHUNK)
+        if piece is None:
+            return None
+        return piece or END
 
 
 STEP = 1 << 20
 """Bytes that `read_to_end` asks for at once."""
+END = (-1, b"")
+"""What a poll gives at the end of the pieces."""
