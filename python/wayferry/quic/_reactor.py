@@ -11,6 +11,7 @@ token that nobody waits for may be dropped, and a wait that is cancelled only ha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -147,6 +148,14 @@ class Reactor:
         dirty, self.dirty = self.dirty, []
         for stream in dirty:
             stream._flush()
+
+    def dispose(self, native: _native.Connection | _native.Listener) -> None:
+        """Closes what was dropped while open, on whatever thread that happens."""
+        try:
+            native.close(0, b"")
+        except RuntimeError:  # the loop's thread is using it at this moment
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(native.close, 0, b"")
 
     def _call(self, watcher: Callable[[], None]) -> None:
         """A watcher that fails must not keep the other tokens from being seen."""

@@ -230,7 +230,7 @@ class Server:
     def __del__(self) -> None:
         if getattr(self, "_error", self) is not None or _reactor.abandoned():
             return
-        self._native.close(0, b"")
+        self._reactor.dispose(self._native)
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     def _accept(self) -> None:
