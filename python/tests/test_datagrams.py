@@ -1,0 +1,164 @@
+"""Datagrams: whole or not at all, bounded in size and number, and never two for one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from relay import Relay
+from support import asynchronous, ended, pair, rounds
+
+from wayferry import quic
+
+
+@asynchronous
+async def test_datagrams_arrive_both_ways() -> None:
+    async with pair() as ends:
+        for near, far in ends, ends[::-1]:
+            for data in b"", b"x", bytes(range(256)) * 4:
+                await near.send_datagram(data)
+                assert await far.receive_datagram() == data
+            assert near.send_datagram_nowait(memoryview(b"-now-")[1:-1])
+            assert await far.receive_datagram() == b"now"
+
+
+@asynchronous
+async def test_the_largest_datagram_arrives_and_a_larger_one_is_refused() -> None:
+    async with pair() as (client, server):
+        # It may grow while the path's MTU is probed, and never shrinks below what it was on a sound path.
+        most = client.max_datagram_size
+        assert most is not None
+        assert most >= 1000
+        await client.send_datagram(bytes(most))
+        assert await server.receive_datagram() == bytes(most)
+        with pytest.raises(quic.TooLarge) as caught:
+            await client.send_datagram(bytes(65536))
+        assert caught.value.size == 65536
+        assert caught.value.max >= most
+        with pytest.raises(quic.TooLarge):
+            client.send_datagram_nowait(bytes(65536))
+
+
+@asynchronous
+async def test_datagrams_that_are_switched_off_are_refused() -> None:
+    off = quic.Config(datagrams=False)
+    for near_config, far_config in (off, None), (None, off):
+        async with pair(config=near_config or quic.Config(), server_config=far_config or quic.Config()) as (
+            client,
+            _,
+        ):
+            assert client.max_datagram_size is None
+            with pytest.raises(quic.DatagramsUnsupported):
+                await client.send_datagram(b"x")
+            with pytest.raises(quic.DatagramsUnsupported):
+                client.send_datagram_nowait(b"x")
+
+
+@asynchronous
+async def test_iterating_datagrams_ends_with_the_connection() -> None:
+    async with pair() as (client, server):
+        got = []
+        await client.send_datagram(b"1")
+        await client.send_datagram(b"2")
+        async for datagram in server.datagrams():
+            got.append(datagram)
+            if len(got) == 2:
+                await client.close(drain=0)
+        assert got == [b"1", b"2"]
+
+
+@asynchronous
+async def test_iterating_datagrams_tells_of_an_error() -> None:
+    async with pair() as (client, server):
+        await client.close(code=5, drain=0)
+        with pytest.raises(quic.ConnectionClosed) as caught:
+            async for _ in server.datagrams():
+                pass
+        assert (caught.value.code, caught.value.by) == (5, "peer")
+
+
+@asynchronous
+async def test_a_cancelled_wait_for_a_datagram_loses_none() -> None:
+    async with pair() as (client, server):
+        iterator = server.datagrams()
+        for number in range(50):
+            waiting = asyncio.ensure_future(anext(iterator) if number % 2 else server.receive_datagram())
+            await rounds(number % 4)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            await client.send_datagram(b"%d" % number)
+            assert await (server.receive_datagram() if number % 3 else anext(iterator)) == b"%d" % number
+
+
+@asynchronous
+async def test_several_receivers_share_the_datagrams() -> None:
+    async with pair() as (client, server):
+        waits = [asyncio.ensure_future(server.receive_datagram()) for _ in range(5)]
+        for number in range(5):
+            await client.send_datagram(b"%d" % number)
+        assert sorted(await asyncio.gather(*waits)) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@asynchronous
+async def test_sending_datagrams_waits_for_room() -> None:
+    """With the way blocked, the congestion window fills, then the buffer, then `send_datagram` waits."""
+    relays: list[Relay] = []
+
+    def through(address: tuple[str, int]) -> tuple[str, int]:
+        relays.append(Relay(address))
+        return relays[0].__enter__().address
+
+    config = quic.Config(datagram_buffer=16 * 1024)
+    try:
+        async with pair(config=config, through=through) as (client, server):
+            relay = relays[0]
+            relay.hold()
+            for _ in range(20_000):
+                if not client.send_datagram_nowait(bytes(1000)):
+                    break
+                await rounds(1)
+            else:
+                pytest.fail("the buffer of datagrams has no bound")
+            waiting = asyncio.ensure_future(client.send_datagram(b"late"))
+            cancelled = asyncio.ensure_future(client.send_datagram(b"never"))
+            await rounds(50)
+            assert not waiting.done()
+            cancelled.cancel()
+            assert isinstance(await ended(_shielded(cancelled)), asyncio.CancelledError | None)
+            relay.release()
+            await waiting
+            got: list[bytes] = []
+            while not got or got[-1] != b"late":
+                got.append(await server.receive_datagram())
+            assert b"never" not in got
+    finally:
+        for relay in relays:
+            relay.__exit__(None, None, None)
+
+
+async def _shielded(task: asyncio.Task[None]) -> None:
+    await asyncio.wait([task])
+
+
+@asynchronous
+async def test_a_wait_for_room_ends_with_the_connection() -> None:
+    relays: list[Relay] = []
+
+    def through(address: tuple[str, int]) -> tuple[str, int]:
+        relays.append(Relay(address))
+        return relays[0].__enter__().address
+
+    try:
+        async with pair(config=quic.Config(datagram_buffer=16 * 1024), through=through) as (client, _):
+            relays[0].hold()
+            while client.send_datagram_nowait(bytes(1000)):
+                await rounds(1)
+            waits = [asyncio.ensure_future(client.send_datagram(b"never")) for _ in range(2)]
+            await rounds(5)
+            await client.close(drain=0)
+            for waiting in waits:
+                assert isinstance(await ended(waiting), quic.ConnectionClosed)
+    finally:
+        for relay in relays:
+            relay.__exit__(None, None, None)

@@ -1,0 +1,338 @@
+"""Beginnings and ends that are not orderly: forks, interpreters that exit, loops that block or close,
+dropped objects."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import os
+import sys
+import time
+import warnings
+import weakref
+
+import pytest
+from support import (
+    CLIENT_TLS,
+    HOST,
+    SERVER_TLS,
+    asynchronous,
+    echo,
+    ended,
+    finish,
+    pair,
+    program,
+    rounds,
+    run,
+)
+
+from wayferry import quic
+
+EXITS = int(os.environ.get("WAYFERRY_EXITS", "24"))
+PARALLEL = 4
+
+FORK = """
+    import asyncio, os, sys, warnings
+    from support import pair, CLIENT_TLS
+    from wayferry import quic
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+
+    def refuses(call):
+        try:
+            call()
+        except RuntimeError as error:
+            return "fork" in str(error)
+        return False
+
+    async def main():
+        async with pair() as (client, server):
+            sending = await client.open_uni()
+            await sending.write(b"before")
+            child = os.fork()
+            if child == 0:
+                checks = [
+                    refuses(lambda: sending.write_nowait(b"x")),
+                    refuses(lambda: client.send_datagram_nowait(b"x")),
+                    refuses(lambda: client.stats()),
+                    refuses(lambda: sending.reset(1)),
+                    refuses(lambda: client.rebind(("127.0.0.1", 0))),
+                ]
+                sys.stdout.write(repr(checks))
+                sys.stdout.flush()
+                os._exit(0 if all(checks) else 1)
+            _, status = os.waitpid(child, 0)
+            assert os.waitstatus_to_exitcode(status) == 0
+            await sending.finish()
+            assert await (await server.accept_uni()).read_to_end(10) == b"before"
+
+    asyncio.run(main())
+    print("parent goes on")
+"""
+
+FORK_THEN_CONNECT = """
+    import asyncio, os, sys, warnings
+    from support import pair, CLIENT_TLS
+    from wayferry import quic
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+
+    async def once():
+        async with pair():
+            pass
+
+    asyncio.run(once())
+    child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(once())
+        except RuntimeError as error:
+            os._exit(0 if "fork" in str(error) else 2)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, status
+    asyncio.run(once())
+    print("parent goes on")
+"""
+
+SUBINTERPRETER = """
+    import sys, warnings
+    warnings.simplefilter("ignore")
+    import wayferry.quic
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+
+    text = '''
+    import sys
+    sys.path[:] = {path!r}
+    try:
+        import wayferry.quic
+    except ImportError as error:
+        print("refused:", error)
+    else:
+        print("imported")
+    sys.stdout.flush()
+    '''
+    import textwrap
+    one = interpreters.create()
+    interpreters.run_string(one, textwrap.dedent(text).format(path=sys.path))
+    interpreters.destroy(one)
+"""
+
+# Each ends in another way while data flows both ways; the number of the way is the argument.
+EXIT = """
+    import asyncio, sys, threading
+    from support import pair, echo
+
+    KEPT = []
+
+    async def traffic(client):
+        stream = await client.open_bi()
+        async def pump():
+            while True:
+                await stream.send.write(bytes(30_000))
+        KEPT.append(asyncio.ensure_future(pump()))
+        while True:
+            await stream.receive.read()
+
+    async def main(way, started):
+        async with pair() as (client, server):
+            KEPT.extend([client, server])
+            KEPT.append(asyncio.ensure_future(echo(server)))
+            KEPT.append(asyncio.ensure_future(traffic(client)))
+            stream = await client.open_bi()
+            await stream.send.write(b"begun")
+            assert await stream.receive.read_exactly(5) == b"begun"
+            KEPT.append(stream)
+            started()
+            if way == 0:
+                return
+            if way == 1:
+                sys.exit(0)
+            if way == 2:
+                asyncio.get_running_loop().stop()
+            await asyncio.Event().wait()
+
+    way = int(sys.argv[1])
+    if way in (0, 1):
+        asyncio.run(main(way, lambda: None))
+    elif way == 2:
+        # A loop that stops in the middle and is never closed properly: all is left to the interpreter's end.
+        import logging, warnings
+        warnings.simplefilter("ignore", ResourceWarning)
+        logging.disable()
+        loop = asyncio.new_event_loop()
+        KEPT.append(loop)
+        KEPT.append(loop.create_task(main(way, lambda: None)))
+        loop.run_forever()
+    else:
+        # A daemon thread runs the loop when the main thread ends the interpreter.
+        started = threading.Event()
+        threading.Thread(target=lambda: asyncio.run(main(way, started.set)), daemon=True).start()
+        started.wait(20)
+"""
+WAYS = 4
+
+
+def test_a_child_of_fork_is_refused_and_the_parent_goes_on() -> None:
+    for text in FORK, FORK_THEN_CONNECT:
+        code, output, messages = finish(program(text))
+        assert code == 0, output + messages
+        assert "parent goes on" in output
+
+
+def test_a_subinterpreter_is_refused() -> None:
+    code, output, messages = finish(program(SUBINTERPRETER))
+    assert code == 0, output + messages
+    assert output.startswith("refused:"), output + messages
+
+
+def test_interpreters_that_exit_in_mid_traffic_exit_cleanly() -> None:
+    def one(number: int) -> None:
+        way = number % WAYS
+        code, output, messages = finish(program(EXIT, str(way)), limit=40)
+        assert code == 0, f"way {way}: {code}\n{output}\n{messages}"
+        # Of a loop that was never closed asyncio itself complains; of ours nothing may.
+        complaints = [
+            line for line in messages.splitlines() if "wayferry" in line or "Exception ignored" in line
+        ]
+        assert not complaints, f"way {way}:\n{messages}"
+        if way != 2:
+            assert messages == "", f"way {way}:\n{messages}"
+
+    with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+        for done in [pool.submit(one, number) for number in range(EXITS)]:
+            done.result()
+
+
+@asynchronous
+async def test_a_blocked_loop_keeps_its_connections() -> None:
+    config = quic.Config(idle_timeout=1.0, keep_alive=0.5)
+    async with pair(config=config) as (client, server), asyncio.TaskGroup() as group:
+        group.create_task(echo(server))
+        stream = await client.open_bi()
+        # This is what is tested: the loop of both ends does nothing for longer than the idle timeout.
+        time.sleep(2.0)  # noqa: ASYNC251
+        await stream.send.write(b"alive")
+        assert await stream.receive.read_exactly(5) == b"alive"
+        await client.close(drain=0)
+
+
+def test_without_a_keep_alive_a_blocked_loop_loses_them() -> None:
+    async def main() -> None:
+        async with pair(config=quic.Config(idle_timeout=0.5, keep_alive=None)) as (client, _):
+            time.sleep(1.5)  # noqa: ASYNC251
+            error = await ended(client.open_uni())
+            assert isinstance(error, quic.ConnectionClosed)
+            assert error.by == "timeout"
+
+    run(main())
+
+
+def test_dropped_objects_go_away() -> None:
+    async def main() -> None:
+        async with quic.serve(HOST, 0, tls=SERVER_TLS) as server:
+            client = await quic.connect(*server.local_addr, tls=CLIENT_TLS)
+            accepted = await anext(server)
+            gone = weakref.ref(client)
+            with warnings.catch_warnings():
+                # That it was not closed may be worth a warning; it must not be worth more.
+                warnings.simplefilter("ignore", ResourceWarning)
+                del client
+                gc.collect()
+            assert gone() is None
+            error = await accepted.closed()
+            assert isinstance(error, quic.ConnectionClosed)
+            await server.close(drain=0)
+
+    run(main())
+
+
+def test_a_loop_that_closes_early_leaves_nothing_broken() -> None:
+    for _ in range(3):
+        loop = asyncio.new_event_loop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            kept = loop.run_until_complete(_abandoned())
+            loop.close()
+            with pytest.raises((RuntimeError, quic.QuicError)):
+                run(kept[0].open_uni())
+            del kept
+            gc.collect()
+
+    async def main() -> None:
+        async with pair() as (client, server):
+            await client.send_datagram(b"as ever")
+            assert await server.receive_datagram() == b"as ever"
+
+    run(main())
+
+
+async def _abandoned() -> tuple[quic.Connection, quic.Server]:
+    server = await quic.serve(HOST, 0, tls=SERVER_TLS)
+    client = await quic.connect(*server.local_addr, tls=CLIENT_TLS)
+    return client, server
+
+
+def test_two_loops_on_two_threads() -> None:
+    def one(number: int) -> int:
+        async def main() -> int:
+            async with pair() as (client, server), asyncio.TaskGroup() as group:
+                group.create_task(echo(server))
+                for _ in range(20):
+                    stream = await client.open_bi()
+                    await stream.send.write(b"%d" % number)
+                    await stream.send.finish()
+                    assert await stream.receive.read_to_end(10) == b"%d" % number
+                await client.close(drain=0)
+            return number
+
+        return run(main())
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        assert sorted(pool.map(one, range(3))) == [0, 1, 2]
+
+
+@asynchronous
+async def test_an_interrupted_task_group_leaves_cleanly() -> None:
+    async with pair() as (client, server):
+        with pytest.raises(ExceptionGroup) as caught:
+            await _interrupted(client)
+        assert caught.value.subgroup(LookupError)
+        stream = await server.open_uni()
+        await stream.finish()
+        assert await (await client.accept_uni()).read() == b""
+
+
+async def _interrupted(client: quic.Connection) -> None:
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(_wait_for_a_stream(client))
+        await rounds(3)
+        group.create_task(_fail())
+
+
+async def _wait_for_a_stream(connection: quic.Connection) -> None:
+    await connection.accept_uni()
+
+
+async def _fail() -> None:
+    raise LookupError("of the test")
+
+
+if sys.platform == "linux":
+
+    def test_sockets_are_closed_with_the_last_connection() -> None:
+        async def main() -> None:
+            async with pair() as (client, server):
+                await client.send_datagram(b"x")
+                await server.receive_datagram()
+
+        run(main())
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            run(main())
+        assert len(os.listdir("/proc/self/fd")) <= before
