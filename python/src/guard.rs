@@ -4,8 +4,8 @@
 //! for ever. Each entry into this module asks [`check`] first, and each object of the engine lives in [`Kept`], which
 //! leaks it in the child instead of dropping it. A child of a process that never started the engine is free to go on.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -33,26 +33,18 @@ pub(crate) fn check() -> PyResult<()> {
     ))
 }
 
-/// A value that is leaked, not dropped, in a forked child.
-pub(crate) struct Kept<T>(Option<T>);
+/// A value that is leaked, not dropped, in a forked child. Only an exclusive borrow leads to it, so that it may be
+/// part of a Python class without being `Sync`.
+pub(crate) struct Kept<T>(Option<Mutex<T>>);
 
 impl<T> Kept<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(Some(value))
+        Self(Some(Mutex::new(value)))
     }
-}
 
-impl<T> Deref for Kept<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.0.as_ref().expect("only dropping empties it")
-    }
-}
-
-impl<T> DerefMut for Kept<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        self.0.as_mut().expect("only dropping empties it")
+    pub(crate) fn inner(&mut self) -> &mut T {
+        let value = self.0.as_mut().expect("only dropping empties it");
+        value.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

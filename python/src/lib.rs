@@ -21,6 +21,8 @@ mod send;
 mod tls;
 mod value;
 
+use pyo3::prelude::*;
+
 /// The compiled half of `wayferry.quic`.
 #[pymodule(gil_used = false)]
 mod _native {

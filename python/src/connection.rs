@@ -1,0 +1,298 @@
+//! A connection, raw or a WebTransport session: what may be opened, accepted, sent and known.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use bytes::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use wayferry_net::endpoint;
+
+use crate::address::{Address, pair};
+use crate::buffer::{contents, owned};
+use crate::connecting::Waiting;
+use crate::facts;
+use crate::failure::exception;
+use crate::guard::{self, Kept};
+use crate::reactor::{Slot, Turns};
+use crate::receive::ReceiveStream;
+use crate::send::SendStream;
+use crate::value::{Code, Kind, Limit};
+
+/// One connection.
+#[pyclass(module = "wayferry.quic._native")]
+pub(crate) struct Connection {
+    turns: Arc<Turns>,
+    connection: Kept<endpoint::Connection>,
+    slots: Slots,
+    /// The datagram of a `send_datagram` that is pending.
+    waiting: Option<Bytes>,
+    /// Set by `close`, for the streams.
+    closed_here: Arc<AtomicBool>,
+    #[pyo3(get)]
+    url: Option<String>,
+}
+
+struct Slots {
+    open_uni: Slot,
+    open_bi: Slot,
+    accept_uni: Slot,
+    accept_bi: Slot,
+    datagram: Slot,
+    send_datagram: Slot,
+    closed: Slot,
+    early: Slot,
+}
+
+impl Connection {
+    pub(crate) fn new(turns: Arc<Turns>, connection: endpoint::Connection, url: Option<String>) -> Self {
+        let slots = Slots {
+            open_uni: turns.slot(),
+            open_bi: turns.slot(),
+            accept_uni: turns.slot(),
+            accept_bi: turns.slot(),
+            datagram: turns.slot(),
+            send_datagram: turns.slot(),
+            closed: turns.slot(),
+            early: turns.slot(),
+        };
+        let closed_here = Arc::new(AtomicBool::new(false));
+        Self { turns, connection: Kept::new(connection), slots, waiting: None, closed_here, url }
+    }
+
+    fn kind(&self) -> Kind {
+        if self.url.is_some() { Kind::Web } else { Kind::Raw }
+    }
+
+    fn both(&self, streams: (endpoint::SendStream, endpoint::ReceiveStream)) -> (SendStream, ReceiveStream) {
+        (self.sending(streams.0), self.receiving(streams.1))
+    }
+
+    fn sending(&self, stream: endpoint::SendStream) -> SendStream {
+        SendStream::new(&self.turns, stream, self.kind(), Arc::clone(&self.closed_here))
+    }
+
+    fn receiving(&self, stream: endpoint::ReceiveStream) -> ReceiveStream {
+        ReceiveStream::new(&self.turns, stream, self.kind())
+    }
+
+    /// What `ask` gives, with the interpreter released.
+    fn known<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        ask: impl FnOnce(&mut endpoint::Connection) -> T + Send,
+    ) -> PyResult<T> {
+        guard::check()?;
+        let connection = self.connection.inner();
+        Ok(py.detach(|| ask(connection)))
+    }
+}
+
+/// What waits.
+#[pymethods]
+impl Connection {
+    fn open_uni(&mut self, py: Python<'_>) -> PyResult<Option<SendStream>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.open_uni, self.connection.inner());
+        let opened = answer(py.detach(|| connection.poll_open_uni(&mut slot.context())))?;
+        Ok(opened.map(|stream| self.sending(stream)))
+    }
+
+    fn open_bi(&mut self, py: Python<'_>) -> PyResult<Option<(SendStream, ReceiveStream)>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.open_bi, self.connection.inner());
+        let opened = answer(py.detach(|| connection.poll_open_bi(&mut slot.context())))?;
+        Ok(opened.map(|streams| self.both(streams)))
+    }
+
+    fn accept_uni(&mut self, py: Python<'_>) -> PyResult<Option<ReceiveStream>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.accept_uni, self.connection.inner());
+        let accepted = answer(py.detach(|| connection.poll_accept_uni(&mut slot.context())))?;
+        Ok(accepted.map(|stream| self.receiving(stream)))
+    }
+
+    fn accept_bi(&mut self, py: Python<'_>) -> PyResult<Option<(SendStream, ReceiveStream)>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.accept_bi, self.connection.inner());
+        let accepted = answer(py.detach(|| connection.poll_accept_bi(&mut slot.context())))?;
+        Ok(accepted.map(|streams| self.both(streams)))
+    }
+
+    fn datagram<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.datagram, self.connection.inner());
+        let datagram = answer(py.detach(|| connection.poll_datagram(&mut slot.context())))?;
+        Ok(datagram.map(|data| PyBytes::new(py, &data)))
+    }
+
+    fn send_datagram(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        guard::check()?;
+        if self.waiting.is_none() {
+            self.waiting = Some(owned(contents(data)?));
+        }
+        let (slot, connection) = (&self.slots.send_datagram, self.connection.inner());
+        let waiting = &mut self.waiting;
+        let outcome = py.detach(|| connection.poll_send_datagram(&mut slot.context(), waiting));
+        if outcome.is_ready() {
+            self.waiting = None;
+        }
+        Ok(answer(outcome)?.is_some())
+    }
+
+    fn cancel_send_datagram(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.waiting = None;
+        self.known(py, endpoint::Connection::cancel_send_datagram)
+    }
+
+    fn send_datagram_nowait(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let data = owned(contents(data)?);
+        self.known(py, |connection| connection.try_send_datagram(data))?.map_err(exception)
+    }
+
+    /// Why it ended, as a value: a new exception each time.
+    fn closed(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.closed, self.connection.inner());
+        match py.detach(|| connection.poll_closed(&mut slot.context())) {
+            Poll::Ready(failure) => Ok(Some(exception(failure).into_value(py).into_any())),
+            Poll::Pending => Ok(None),
+        }
+    }
+
+    fn early_data_accepted(&mut self, py: Python<'_>) -> PyResult<Option<bool>> {
+        guard::check()?;
+        let (slot, connection) = (&self.slots.early, self.connection.inner());
+        answer(py.detach(|| connection.poll_early_data_accepted(&mut slot.context())))
+    }
+
+    fn drain(&mut self, py: Python<'_>) -> PyResult<Waiting> {
+        let over = self.known(py, |connection| connection.drain())?;
+        Ok(Waiting::new(&self.turns, over))
+    }
+
+    fn close(&mut self, py: Python<'_>, code: Code, reason: &[u8]) -> PyResult<()> {
+        let code = code.number(self.kind())?;
+        self.closed_here.store(true, Ordering::Relaxed);
+        self.known(py, |connection| connection.close(code, reason))
+    }
+
+    fn rebind(&mut self, py: Python<'_>, address: Address) -> PyResult<()> {
+        self.known(py, |connection| connection.rebind(address.0))?.map_err(exception)
+    }
+
+    fn ping(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.known(py, |connection| connection.ping())
+    }
+
+    fn update_keys(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.known(py, |connection| connection.update_keys())
+    }
+
+    fn export_keying_material<'py>(
+        &mut self,
+        py: Python<'py>,
+        label: &[u8],
+        context: &[u8],
+        length: Limit,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let exported =
+            self.known(py, |connection| connection.export_keying_material(label, context, length.0))?;
+        Ok(PyBytes::new(py, &exported.map_err(exception)?))
+    }
+
+    fn stats<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        facts::stats(py, &self.known(py, |connection| connection.stats())?)
+    }
+
+    fn paths<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let paths = self.known(py, |connection| connection.paths())?;
+        paths.iter().map(|path| facts::path(py, path)).collect()
+    }
+
+    #[getter]
+    fn max_datagram_size(&mut self, py: Python<'_>) -> PyResult<Option<usize>> {
+        self.known(py, |connection| connection.max_datagram_size())
+    }
+
+    #[getter]
+    fn remote_addr(&mut self, py: Python<'_>) -> PyResult<(String, u16)> {
+        self.known(py, |connection| pair(connection.remote_address()))
+    }
+
+    #[getter]
+    fn local_addr(&mut self, py: Python<'_>) -> PyResult<(String, u16)> {
+        self.known(py, |connection| pair(connection.local_address()))
+    }
+
+    #[getter]
+    fn alpn<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let alpn = self.known(py, |connection| connection.alpn())?;
+        Ok(alpn.map(|name| PyBytes::new(py, &name)))
+    }
+
+    #[getter]
+    fn peer_certificates<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let chain = self.known(py, |connection| connection.peer_certificates())?;
+        Ok(chain.iter().map(|certificate| PyBytes::new(py, certificate)).collect())
+    }
+
+    #[getter]
+    fn server_name(&mut self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.known(py, |connection| connection.server_name())
+    }
+
+    #[getter]
+    fn is_early(&mut self, py: Python<'_>) -> PyResult<bool> {
+        self.known(py, |connection| connection.is_early())
+    }
+
+    #[getter]
+    fn t_open_uni(&self) -> u64 {
+        self.slots.open_uni.token
+    }
+
+    #[getter]
+    fn t_open_bi(&self) -> u64 {
+        self.slots.open_bi.token
+    }
+
+    #[getter]
+    fn t_accept_uni(&self) -> u64 {
+        self.slots.accept_uni.token
+    }
+
+    #[getter]
+    fn t_accept_bi(&self) -> u64 {
+        self.slots.accept_bi.token
+    }
+
+    #[getter]
+    fn t_datagram(&self) -> u64 {
+        self.slots.datagram.token
+    }
+
+    #[getter]
+    fn t_send_datagram(&self) -> u64 {
+        self.slots.send_datagram.token
+    }
+
+    #[getter]
+    fn t_closed(&self) -> u64 {
+        self.slots.closed.token
+    }
+
+    #[getter]
+    fn t_early(&self) -> u64 {
+        self.slots.early.token
+    }
+}
+
+/// `None` while it is pending.
+fn answer<T>(outcome: Poll<Result<T, endpoint::Failure>>) -> PyResult<Option<T>> {
+    match outcome {
+        Poll::Pending => Ok(None),
+        Poll::Ready(outcome) => outcome.map(Some).map_err(exception),
+    }
+}

@@ -1,0 +1,98 @@
+//! The list of tokens that are ready, and the descriptor that an event loop watches for it.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Waker};
+
+use pyo3::prelude::*;
+use wayferry_net::endpoint::{Ready, Token};
+
+use crate::guard;
+use crate::value::Seconds;
+
+/// What the objects of one event loop share.
+pub(crate) struct Turns {
+    ready: Arc<Ready>,
+    turn: AtomicU64,
+    closed: AtomicBool,
+}
+
+impl Turns {
+    /// How often the list was drained: as long as it stays the same, the loop may still be in the same turn.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    /// A fresh token.
+    pub(crate) fn slot(&self) -> Slot {
+        let token = self.ready.token();
+        Slot { token: token.0, waker: self.ready.waker(token) }
+    }
+}
+
+/// One kind of waiting of one object.
+pub(crate) struct Slot {
+    /// What names it.
+    pub(crate) token: u64,
+    waker: Waker,
+}
+
+impl Slot {
+    /// What an operation is polled with, so that it makes the token ready later.
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context::from_waker(&self.waker)
+    }
+
+    /// Makes the token ready now.
+    pub(crate) fn wake(&self) {
+        self.waker.wake_by_ref();
+    }
+}
+
+/// The tokens of one event loop.
+#[pyclass(module = "wayferry.quic._native", frozen)]
+pub(crate) struct Reactor(Arc<Turns>);
+
+impl Reactor {
+    pub(crate) fn turns(&self) -> Arc<Turns> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[pymethods]
+impl Reactor {
+    #[new]
+    fn new() -> PyResult<Self> {
+        guard::check()?;
+        guard::mark_used();
+        let (turn, closed) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self(Arc::new(Turns { ready: Ready::new()?, turn, closed })))
+    }
+
+    fn fileno(&self) -> PyResult<RawFd> {
+        guard::check()?;
+        Ok(self.0.ready.as_fd().as_raw_fd())
+    }
+
+    fn drain(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        guard::check()?;
+        self.0.turn.fetch_add(1, Ordering::Relaxed);
+        let mut tokens = Vec::new();
+        py.detach(|| self.0.ready.drain(&mut tokens));
+        Ok(tokens.into_iter().map(|Token(token)| token).collect())
+    }
+
+    fn wait(&self, py: Python<'_>, timeout: Option<Seconds>) -> PyResult<bool> {
+        guard::check()?;
+        let woken = py.detach(|| self.0.ready.wait(timeout.map(|Seconds(time)| time)));
+        Ok(woken && !self.0.closed.load(Ordering::Acquire))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        guard::check()?;
+        self.0.closed.store(true, Ordering::Release);
+        py.detach(|| self.0.ready.close());
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! A stream to receive on.
+
+use std::task::Poll;
+
+use bytes::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use wayferry_net::endpoint;
+
+use crate::buffer::joined;
+use crate::failure::exception;
+use crate::guard::{self, Kept};
+use crate::reactor::{Slot, Turns};
+use crate::value::{Code, Kind, Limit};
+
+/// The receiving side of a stream.
+#[pyclass(module = "wayferry.quic._native")]
+pub(crate) struct ReceiveStream {
+    stream: Kept<endpoint::ReceiveStream>,
+    slot: Slot,
+    kind: Kind,
+    #[pyo3(get)]
+    id: u64,
+    #[pyo3(get)]
+    is_early: bool,
+    /// Empty between calls; it keeps its memory.
+    pieces: Vec<Bytes>,
+}
+
+impl ReceiveStream {
+    pub(crate) fn new(turns: &Turns, stream: endpoint::ReceiveStream, kind: Kind) -> Self {
+        let (id, is_early) = (stream.id(), stream.is_early());
+        Self { stream: Kept::new(stream), slot: turns.slot(), kind, id, is_early, pieces: Vec::new() }
+    }
+}
+
+#[pymethods]
+impl ReceiveStream {
+    #[getter]
+    fn t_read(&self) -> u64 {
+        self.slot.token
+    }
+
+    fn read<'py>(&mut self, py: Python<'py>, limit: Limit) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        guard::check()?;
+        let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
+        match py.detach(|| stream.poll_read(&mut slot.context(), pieces, limit.0)) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(Err(failure)) => Err(exception(failure)),
+            Poll::Ready(Ok(_)) => {
+                let data = joined(py, pieces);
+                pieces.clear();
+                data.map(Some)
+            }
+        }
+    }
+
+    fn unordered<'py>(&mut self, py: Python<'py>, limit: Limit) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        guard::check()?;
+        let (slot, stream) = (&self.slot, self.stream.inner());
+        match py.detach(|| stream.poll_read_unordered(&mut slot.context(), limit.0)) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(Err(failure)) => Err(exception(failure)),
+            Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),
+            Poll::Ready(Ok(Some((offset, data)))) => {
+                (offset, PyBytes::new(py, &data)).into_pyobject(py).map(Some)
+            }
+        }
+    }
+
+    fn stop(&mut self, py: Python<'_>, code: Code) -> PyResult<()> {
+        guard::check()?;
+        let code = code.number(self.kind)?;
+        let stream = self.stream.inner();
+        py.detach(|| stream.stop(code));
+        self.slot.wake();
+        Ok(())
+    }
+}

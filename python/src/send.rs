@@ -1,0 +1,261 @@
+//! A stream to send on, which joins small writes.
+//!
+//! A write is taken whole or not at all. The first one of a turn of the loop goes to QUIC at once, so that a lone message
+//! waits for nothing; what follows is collected in [`Outgoing`], and goes when that is full, or with the flush that the
+//! caller owes at the end of the turn. Invariant: once something failed, what was collected is gone, and every later
+//! write says why.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use wayferry_net::endpoint::{self, Failure};
+
+use crate::buffer::contents;
+use crate::failure::exception;
+use crate::guard::{self, Kept};
+use crate::outgoing::{LIMIT, Outgoing};
+use crate::reactor::{Slot, Turns};
+use crate::value::{Code, Kind, Whole};
+
+/// The sending side of a stream.
+#[pyclass(module = "wayferry.quic._native")]
+pub(crate) struct SendStream {
+    stream: Kept<endpoint::SendStream>,
+    turns: Arc<Turns>,
+    write: Slot,
+    stopped: Slot,
+    kind: Kind,
+    #[pyo3(get)]
+    id: u64,
+    #[pyo3(get)]
+    priority: i32,
+    state: State,
+    outgoing: Outgoing,
+    /// Whether the caller was told to flush, and has not yet.
+    owed: bool,
+    /// The turn in which a write went to QUIC at once.
+    turn: Option<u64>,
+    failed: Option<Failure>,
+    closed_here: Arc<AtomicBool>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// `finish` was called, and waits for what is collected.
+    Finishing,
+    Finished,
+    Reset,
+}
+
+impl SendStream {
+    pub(crate) fn new(
+        turns: &Arc<Turns>,
+        stream: endpoint::SendStream,
+        kind: Kind,
+        closed_here: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            id: stream.id(),
+            stream: Kept::new(stream),
+            turns: Arc::clone(turns),
+            write: turns.slot(),
+            stopped: turns.slot(),
+            kind,
+            priority: 0,
+            state: State::Open,
+            outgoing: Outgoing::default(),
+            owed: false,
+            turn: None,
+            failed: None,
+            closed_here,
+        }
+    }
+
+    fn writable(&self) -> PyResult<()> {
+        guard::check()?;
+        match (self.state, &self.failed) {
+            (State::Finishing | State::Finished, _) => Err(PyValueError::new_err("write after finish")),
+            (State::Reset, _) => Err(PyValueError::new_err("write after reset")),
+            (State::Open, Some(failure)) => Err(exception(failure.clone())),
+            (State::Open, None) => Ok(()),
+        }
+    }
+
+    /// Whether the next write should go to QUIC without waiting for others.
+    fn goes_at_once(&self) -> bool {
+        let first = self.outgoing.is_empty() && !self.owed && self.turn != Some(self.turns.turn());
+        // After a close QUIC has the answer to every write.
+        first || self.closed_here.load(Ordering::Relaxed)
+    }
+
+    /// Hands over what QUIC takes. Whenever something stays behind, the token becomes ready later.
+    fn push(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let (slot, stream, outgoing) = (&self.write, self.stream.inner(), &mut self.outgoing);
+        let pushed = py.detach(|| {
+            while !outgoing.is_empty() {
+                match stream.poll_write_chunks(&mut slot.context(), outgoing.chunks()) {
+                    Poll::Ready(Ok(taken)) => outgoing.taken(taken),
+                    Poll::Ready(Err(failure)) => return Err(failure),
+                    Poll::Pending => break,
+                }
+            }
+            Ok(())
+        });
+        pushed.map_err(|failure| self.fail(failure))
+    }
+
+    fn fail(&mut self, failure: Failure) -> PyErr {
+        self.outgoing.clear();
+        self.failed = Some(failure.clone());
+        exception(failure)
+    }
+
+    /// As `push`; afterwards there is room, or the token becomes ready later.
+    fn make_room(&mut self, py: Python<'_>) -> PyResult<bool> {
+        if !self.outgoing.has_room() {
+            self.push(py)?;
+        }
+        Ok(self.outgoing.has_room())
+    }
+
+    /// Whether the caller has to be told now that it owes a flush.
+    fn owes(&mut self) -> bool {
+        let news = !self.owed && !self.outgoing.is_empty();
+        self.owed |= news;
+        news
+    }
+
+    fn finish_if_empty(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.state == State::Finishing && self.outgoing.is_empty() {
+            let stream = self.stream.inner();
+            py.detach(|| stream.finish()).map_err(|failure| self.fail(failure))?;
+            self.state = State::Finished;
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl SendStream {
+    #[getter]
+    fn t_write(&self) -> u64 {
+        self.write.token
+    }
+
+    #[getter]
+    fn t_stopped(&self) -> u64 {
+        self.stopped.token
+    }
+
+    #[getter]
+    fn buffered(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    fn write(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u8> {
+        self.writable()?;
+        if !self.make_room(py)? {
+            return Ok(NO_ROOM);
+        }
+        let at_once = self.goes_at_once();
+        self.outgoing.push(contents(data)?);
+        if at_once {
+            self.turn = Some(self.turns.turn());
+        }
+        if at_once || !self.outgoing.has_room() {
+            self.push(py)?;
+        }
+        Ok(if self.owes() { TAKEN_FLUSH_OWED } else { TAKEN })
+    }
+
+    fn write_nowait(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.writable()?;
+        let data = contents(data)?;
+        let at_once = self.goes_at_once();
+        let mut taken = 0;
+        while taken < data.len() && self.make_room(py)? {
+            let end = data.len().min(taken + LIMIT - self.outgoing.len());
+            self.outgoing.push(data[taken..end].into());
+            taken = end;
+        }
+        if at_once {
+            self.turn = Some(self.turns.turn());
+            self.push(py)?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self, py: Python<'_>) -> PyResult<bool> {
+        guard::check()?;
+        self.owed = false;
+        if self.state == State::Reset {
+            return Ok(true);
+        }
+        if let Some(failure) = &self.failed {
+            return Err(exception(failure.clone()));
+        }
+        self.push(py)?;
+        self.finish_if_empty(py)?;
+        Ok(self.outgoing.is_empty())
+    }
+
+    fn room(&mut self, py: Python<'_>) -> PyResult<bool> {
+        // Whoever writes next is told what is wrong.
+        Ok(self.writable().is_err() || self.make_room(py).unwrap_or(true))
+    }
+
+    fn finish(&mut self, py: Python<'_>) -> PyResult<()> {
+        guard::check()?;
+        match self.state {
+            State::Open => {}
+            State::Finishing | State::Finished => return Err(PyValueError::new_err("finish after finish")),
+            State::Reset => return Err(PyValueError::new_err("finish after reset")),
+        }
+        self.writable()?;
+        self.state = State::Finishing;
+        self.push(py)?;
+        self.finish_if_empty(py)
+    }
+
+    fn reset(&mut self, py: Python<'_>, code: Code) -> PyResult<()> {
+        guard::check()?;
+        let code = code.number(self.kind)?;
+        self.outgoing.clear();
+        self.state = State::Reset;
+        let stream = self.stream.inner();
+        py.detach(|| stream.reset(code));
+        self.write.wake();
+        Ok(())
+    }
+
+    fn set_priority(&mut self, py: Python<'_>, priority: Whole<i32>) -> PyResult<()> {
+        guard::check()?;
+        let stream = self.stream.inner();
+        py.detach(|| stream.set_priority(priority.0)).map_err(exception)?;
+        self.priority = priority.0;
+        Ok(())
+    }
+
+    fn stopped<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        guard::check()?;
+        let (slot, stream) = (&self.stopped, self.stream.inner());
+        match py.detach(|| stream.poll_stopped(&mut slot.context())) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(Err(failure)) => Err(exception(failure)),
+            Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),
+            Poll::Ready(Ok(Some(code))) => (code,).into_pyobject(py).map(Some),
+        }
+    }
+}
+
+const NO_ROOM: u8 = 0;
+const TAKEN: u8 = 1;
+const TAKEN_FLUSH_OWED: u8 = 2;
