@@ -38,8 +38,7 @@ async def connect(
     Raises:
         ConnectionError: the handshake failed.
         OSError: there is no such host, or the port is taken.
-        ValueError, NotImplementedError: the configuration asks for what is not here, its text names the
-        field.
+        ValueError, NotImplementedError: what is asked for is not here; the text names the field.
     """
     if session_ticket_handler is not None:
         raise NotImplementedError("session_ticket_handler: tickets are kept by wayferry.quic.TicketStore")

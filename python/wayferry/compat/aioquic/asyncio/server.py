@@ -107,8 +107,7 @@ async def serve(
 
     Raises:
         OSError: the address is not ours, or the port is taken.
-        ValueError, NotImplementedError: the configuration asks for what is not here, its text names the
-        field.
+        ValueError, NotImplementedError: what is asked for is not here; the text names the field.
     """
     if session_ticket_fetcher is not None or session_ticket_handler is not None:
         raise NotImplementedError(

@@ -1,8 +1,7 @@
 """The two halves of a stream whose number the program chose before the stream was opened.
 
 `Outgoing` holds what was written until there is a stream and QUIC takes it. `Incoming` hands on what comes,
-unless its reader asked for a pause. Neither makes events out of the order in which bytes were written or
-came.
+unless its reader asked for a pause. The one invariant: bytes keep their order.
 """
 
 import asyncio

@@ -19,6 +19,7 @@ __all__ = ["SMALLEST_MAX_DATAGRAM_SIZE", "QuicConfiguration"]
 SMALLEST_MAX_DATAGRAM_SIZE = 1200
 # What aioquic allows its peers, RFC 9000 §4.6.
 STREAMS = 128
+ALGORITHMS = {"reno": "newreno"}
 
 
 @dataclass
@@ -27,14 +28,12 @@ class QuicConfiguration:
 
     Attributes:
         alpn_protocols: in order of preference; None or empty: no ALPN.
-        congestion_control_algorithm: `"reno"` (the default: Wayferry's own default then) or a name that
-            `wayferry.quic.Config` knows.
-        idle_timeout: seconds of silence after which the connection is over, and how long a handshake may
-        take.
+        congestion_control_algorithm: `"reno"`, or a name that `wayferry.quic.Config` knows.
+        idle_timeout: seconds of silence until the connection is over, and what a handshake may take.
         is_client: must suit `connect()` or `serve()`.
-        max_data, max_stream_data: bytes that the peer may send ahead; the default means Wayferry's.
-        max_datagram_frame_size: None: no datagrams, otherwise they are taken, of any size that a packet
-        holds.
+        max_data, max_stream_data: bytes that the peer may send ahead, at most 1 MiB for a stream. The default
+            means Wayferry's own, as aioquic only begins with it.
+        max_datagram_frame_size: None: no datagrams; else they are taken, of any size that a packet holds.
         quic_logger: a `QuicFileLogger`.
         secrets_log_file: an open file with a name; secrets are appended to the file of that name.
         server_name: whom the certificate must name, instead of the host.
@@ -117,19 +116,21 @@ class QuicConfiguration:
 
     def _transport(self) -> quic.Config:
         options: dict[str, Any] = {}
-        if self.congestion_control_algorithm != "reno":
-            options["congestion"] = self.congestion_control_algorithm
         if self.max_data != 1048576:
             options["connection_window"] = self.max_data
+        if self.max_stream_data > 1048576:
+            raise ValueError("max_stream_data: more than 1 MiB cannot be had")
         if self.max_stream_data != 1048576:
             options["stream_window"] = self.max_stream_data
         if self.quic_logger is not None:
             options["qlog_dir"] = self.quic_logger.path
         if self.secrets_log_file is not None:
             options["keylog"] = self.secrets_log_file.name
+        name: Any = self.congestion_control_algorithm
         return quic.Config(
             idle_timeout=self.idle_timeout,
             handshake_timeout=self.idle_timeout,
+            congestion=ALGORITHMS.get(name, name),
             keep_alive=None,
             datagrams=self.max_datagram_frame_size is not None,
             bi_streams=STREAMS,
