@@ -32,10 +32,12 @@ BUDGET = 256
 
 def current() -> Reactor:
     """The reactor of the running loop, made when there is none yet."""
+    global _used
     loop = asyncio.get_running_loop()
     reactor = _reactors.get(id(loop))
     if reactor is None or reactor.loop is not loop:
         reactor = _reactors[id(loop)] = Reactor(loop)
+        _used = True
     return reactor
 
 
@@ -186,11 +188,13 @@ class Reactor:
 
 def _mark_forked() -> None:
     global _forked
-    _forked = True
+    _forked = _used
     _native.mark_forked()
 
 
 _reactors: WeakValueDictionary[int, Reactor] = WeakValueDictionary()
+_used = False
+"""Whether there ever was a reactor; without one a forked child is free to begin."""
 _forked = False
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_forked)
