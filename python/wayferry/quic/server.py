@@ -204,6 +204,7 @@ class Server:
         check_close(code, drain)
         deadline = self._reactor.loop.time() + drain
         self._stop(ConnectionClosed(0, "", "local"))
+        self._native.stop()
         untaken, self._backlog = self._backlog, deque()
         try:
             if drain and self._connections:
