@@ -93,6 +93,11 @@ class Request:
         return self._native.authority
 
     @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The other fields of the request, names in lower case. The client chose them."""
+        return self._native.headers
+
+    @property
     def remote_addr(self) -> tuple[str, int]:
         """Where the client is: host and port."""
         return self._native.remote_addr
