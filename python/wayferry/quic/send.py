@@ -84,7 +84,7 @@ class SendStream:
         if self._line.callers:
             return 0
         taken = self._native.write_nowait(data)
-        if taken:
+        if self._native.buffered:
             self._reactor.owe(self)
         return taken
 
@@ -153,7 +153,8 @@ class SendStream:
 
     def _finish(self) -> bool:
         self._native.finish()
-        self._flush()
+        if self._native.buffered:
+            self._flush()
         return True
 
     def _flush(self) -> None:
