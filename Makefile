@@ -92,6 +92,19 @@ bench: ## Measure window mode over emulated links
 	scripts/setup --demo
 	cargo run --release --locked --package wayferry -- bench windows $(ARGS)
 
+.PHONY: bench-python
+# aiopquic, which ours is compared with, has no builds for Pythons before 3.12.
+bench-python: ## Measure the Python package beside others (PYTHON=… chooses the interpreter, ARGS=… e.g. --list)
+	scripts/setup --python >/dev/null
+	scripts/build-python --release
+	cargo build --release --locked --package wayferry-net --no-default-features --example endpoint_bench
+	"$$(scripts/setup --python)" python/benches/bench.py $(ARGS)
+
+.PHONY: wheels
+wheels: ## Build the Python package's wheels for x86-64 and AArch64, and check them
+	scripts/setup --python >/dev/null
+	scripts/build-wheels
+
 .PHONY: clean
 clean: ## Remove what was built
 	cargo clean

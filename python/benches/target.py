@@ -1,0 +1,91 @@
+"""What is asked of wayferry, in numbers, and whether it is met. Everything else is measured to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from adapters import NATIVE
+
+Row = dict[str, Any]
+# Rows by (scenario, adapter).
+Rows = dict[tuple[str, str], Row]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One comparison: a value of wayferry's, and what it must be at least or at most."""
+
+    text: str
+    value: Callable[[Rows], float | None]
+    limit: float
+    least: bool = False
+
+    def judge(self, rows: Rows) -> dict[str, Any]:
+        value = self.value(rows)
+        met = None if value is None else value >= self.limit if self.least else value <= self.limit
+        return {"clause": self.text, "value": value, "met": met}
+
+
+def judge(rows: Rows) -> None:
+    """Fills `target`, `met` and the clauses into wayferry's rows; without a rival `met` stays open."""
+    for (scenario, adapter), row in rows.items():
+        clauses = CLAUSES.get(scenario, []) if adapter == "wayferry" else []
+        verdicts = [clause.judge(rows) for clause in clauses]
+        row["target"] = "; ".join(clause.text for clause in clauses) or None
+        mets = [verdict["met"] for verdict in verdicts]
+        row["met"] = None if not mets else False if False in mets else None if None in mets else True
+        if verdicts:
+            row["clauses"] = verdicts
+
+
+def ratio(scenario: str, column: str, rival: str, of: str | None = None) -> Callable[[Rows], float | None]:
+    """Wayferry's value over a rival's; `of` names another scenario of the rival."""
+
+    def value(rows: Rows) -> float | None:
+        ours = rows.get((scenario, "wayferry"), {}).get(column)
+        theirs = rows.get((of or scenario, rival), {}).get(column)
+        return ours / theirs if ours is not None and theirs else None
+
+    return value
+
+
+def own(scenario: str, column: str) -> Callable[[Rows], float | None]:
+    def value(rows: Rows) -> float | None:
+        found = rows.get((scenario, "wayferry"), {}).get(column)
+        return None if found is None else float(found)
+
+    return value
+
+
+def sustained(scenario: str) -> list[Clause]:
+    return [
+        Clause("≥ 1.3 × aiopquic's throughput", ratio(scenario, "mbps", "aiopquic"), 1.3, least=True),
+        Clause("≤ 0.65 × aiopquic's CPU", ratio(scenario, "cpu_s_per_gb", "aiopquic"), 0.65),
+        Clause("≤ 1.5 × native noq's CPU", ratio(scenario, "cpu_s_per_gb", NATIVE), 1.5),
+    ]
+
+
+# MB: `Config.send_window` as it comes, 8 MiB, and 16 MiB.
+GROWTH = (24 << 20) / 1e6
+CLAUSES = {
+    "write-1k": [
+        *sustained("write-1k"),
+        Clause(
+            "≤ 1.6 × its own CPU at 16 KiB", ratio("write-1k", "cpu_s_per_gb", "wayferry", "write-16k"), 1.6
+        ),
+    ],
+    "write-4k": sustained("write-4k"),
+    "write-16k": sustained("write-16k"),
+    "echo-64": [
+        Clause("p50 ≤ aiopquic's", ratio("echo-64", "p50_us", "aiopquic"), 1.0),
+        Clause("p99 ≤ 0.5 × aiopquic's", ratio("echo-64", "p99_us", "aiopquic"), 0.5),
+    ],
+    "slow-consumer": [
+        Clause("write blocks", own("slow-consumer", "blocked"), 1.0, least=True),
+        Clause("the sender grows by less than its window and 16 MiB", own("slow-consumer", "rss_mb"), GROWTH),
+    ],
+    "blocked-loop": [Clause("the connection lives", own("blocked-loop", "alive"), 1.0, least=True)],
+    "million-streams": [Clause("the second million adds ≤ 4 MB", own("million-streams", "rss_mb"), 4.0)],
+}
