@@ -6,14 +6,19 @@
 //! name resolution. Invariant: a poll that is not repeated loses nothing, and when a connection ends, every poll that
 //! waits for it is woken and told why.
 
+mod alert;
 mod config;
 mod connect;
 mod connection;
 mod datagram;
 mod drain;
+mod early;
 mod engine;
 mod failure;
+mod keylog;
+mod link;
 mod listen;
+mod probe;
 mod ready;
 mod receive;
 mod send;
@@ -36,4 +41,4 @@ pub use self::receive::ReceiveStream;
 pub use self::send::SendStream;
 pub use self::stats::{PathInfo, Stats};
 pub use self::tickets::TicketStore;
-pub use self::tls::{Clients, ClientTls, ServerTls, ServerTrust, self_signed};
+pub use self::tls::{ClientTls, Clients, ServerTls, ServerTrust, self_signed};

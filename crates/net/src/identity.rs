@@ -113,6 +113,15 @@ impl Identity {
         Ok(Self { chain, key: pem_file::parse_key(key)? })
     }
 
+    /// The own certificate first, then those between it and an authority.
+    pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {
+        self.chain.clone()
+    }
+
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
+    }
+
     /// What the peer has to pin.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.chain[0])
@@ -148,7 +157,9 @@ pub(crate) fn client_config(
 ) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Pinned(pinned) => Arc::new(PinnedVerifier::new(&provider, Peers::Pinned(*pinned))),
+        Trust::Pinned(pinned) => {
+            Arc::new(PinnedVerifier::new(&provider, Known::Peers(Peers::Pinned(*pinned))))
+        }
         Trust::Named(named) => Arc::new(named.verifier(Arc::clone(&provider))?),
     };
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -170,7 +181,7 @@ pub(crate) fn server_config(
     log_keys: bool,
 ) -> Result<ServerConfig, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
-    let verifier = Arc::new(PinnedVerifier::new(&provider, peers));
+    let verifier = Arc::new(PinnedVerifier::new(&provider, Known::Peers(peers)));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(verifier)
@@ -189,20 +200,41 @@ fn key_log(wanted: bool, none: Arc<dyn KeyLog>) -> Arc<dyn KeyLog> {
     if wanted { Arc::new(KeyLogFile::new()) } else { none }
 }
 
+/// Whose certificate is good.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// Whom a listener of sessions admits.
+    Peers(Peers),
+    /// These.
+    OneOf(Vec<Fingerprint>),
+    /// Any.
+    Anyone,
+}
+
+impl Known {
+    fn admit(&self, fingerprint: Fingerprint) -> bool {
+        match self {
+            Self::Peers(peers) => peers.admit(fingerprint),
+            Self::OneOf(pins) => pins.contains(&fingerprint),
+            Self::Anyone => true,
+        }
+    }
+}
+
 /// Accepts certificates by fingerprint and verifies what they sign.
 #[derive(Debug)]
-struct PinnedVerifier {
-    peers: Peers,
+pub(crate) struct PinnedVerifier {
+    known: Known,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl PinnedVerifier {
-    fn new(provider: &CryptoProvider, peers: Peers) -> Self {
-        Self { peers, algorithms: provider.signature_verification_algorithms }
+    pub(crate) fn new(provider: &CryptoProvider, known: Known) -> Self {
+        Self { known, algorithms: provider.signature_verification_algorithms }
     }
 
     fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), rustls::Error> {
-        if self.peers.admit(Fingerprint::of(certificate)) {
+        if self.known.admit(Fingerprint::of(certificate)) {
             return Ok(());
         }
         Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
@@ -331,10 +363,11 @@ mod tests {
     #[test]
     fn only_the_pinned_certificate_passes() {
         let (one, two) = (Identity::ephemeral().unwrap(), Identity::ephemeral().unwrap());
-        let pinned = PinnedVerifier::new(&provider::default_provider(), Peers::Pinned(one.fingerprint()));
+        let pinned =
+            PinnedVerifier::new(&provider::default_provider(), Known::OneOf(vec![one.fingerprint()]));
         assert!(pinned.check(&one.chain[0]).is_ok());
         assert!(pinned.check(&two.chain[0]).is_err());
-        let any = PinnedVerifier::new(&provider::default_provider(), Peers::Secret);
+        let any = PinnedVerifier::new(&provider::default_provider(), Known::Peers(Peers::Secret));
         assert!(any.check(&two.chain[0]).is_ok());
     }
 }

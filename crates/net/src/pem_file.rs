@@ -98,14 +98,20 @@ pub(crate) fn certificates(
     path: &Path,
     content: PemContent,
 ) -> Result<Vec<CertificateDer<'static>>, PemError> {
-    parse_certificates(&read(path, content)?, content)
-        .map_err(|NotPem { content }| PemError { content, path: path.into(), fault: PemFault::NothingThere })
+    parse_certificates(&read(path, content)?, content).map_err(|NotPem { content }| PemError {
+        content,
+        path: path.into(),
+        fault: PemFault::NothingThere,
+    })
 }
 
 /// The first private key of a file.
 pub(crate) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, PemError> {
-    parse_key(&read(path, PemContent::Key)?)
-        .map_err(|NotPem { content }| PemError { content, path: path.into(), fault: PemFault::NothingThere })
+    parse_key(&read(path, PemContent::Key)?).map_err(|NotPem { content }| PemError {
+        content,
+        path: path.into(),
+        fault: PemFault::NothingThere,
+    })
 }
 
 /// All certificates of a text, at least one.

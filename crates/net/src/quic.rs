@@ -7,18 +7,18 @@
 //!
 //! Invariant: what one stream waits for (flow control, a lost packet, a slow reader) no other stream waits for.
 
-mod config;
-mod error;
+pub(crate) mod config;
+pub(crate) mod error;
 mod insist;
 mod intake;
 mod listener;
 mod meter;
 mod pump;
-mod race;
+pub(crate) mod race;
 mod reconnect;
 mod roam;
 mod runtime;
-mod socket;
+pub(crate) mod socket;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};

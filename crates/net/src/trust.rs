@@ -71,9 +71,7 @@ impl std::error::Error for NotAName {}
 
 impl Named {
     pub(crate) fn verifier(&self, provider: Arc<CryptoProvider>) -> Result<NamedVerifier, rustls::Error> {
-        let builder = WebPkiServerVerifier::builder_with_provider(self.roots.store(), provider);
-        let inner = builder.build().map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(NamedVerifier { inner })
+        NamedVerifier::new(&self.roots, provider)
     }
 }
 
@@ -81,6 +79,14 @@ impl Named {
 #[derive(Debug)]
 pub(crate) struct NamedVerifier {
     inner: Arc<WebPkiServerVerifier>,
+}
+
+impl NamedVerifier {
+    pub(crate) fn new(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<Self, rustls::Error> {
+        let builder = WebPkiServerVerifier::builder_with_provider(roots.store(), provider);
+        let inner = builder.build().map_err(|error| rustls::Error::General(error.to_string()))?;
+        Ok(Self { inner })
+    }
 }
 
 impl ServerCertVerifier for NamedVerifier {

@@ -1,9 +1,15 @@
 //! What may be set, and what each setting costs.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use noq::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
+use noq::{IdleTimeout, TransportConfig, VarInt};
+use wayferry_congestion::CopaFactory;
+
 use super::Failure;
+use crate::quic::config::{prepare_qlog, write_qlog};
 
 /// What decides how much is sent when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +96,78 @@ impl Config {
     /// # Errors
     /// [`Failure::Config`], which names the setting.
     pub fn check(&self) -> Result<(), Failure> {
-        unimplemented!()
+        let wrong = |what: &str| Err(Failure::Config(what.into()));
+        let zero = |duration: Option<Duration>| duration.is_some_and(|duration| duration.is_zero());
+        if zero(self.idle_timeout) || zero(self.keep_alive) || self.handshake_timeout.is_zero() {
+            return wrong("a timeout must be longer than nothing");
+        }
+        if self.idle_timeout.is_some_and(|timeout| IdleTimeout::try_from(timeout).is_err()) {
+            return wrong("the idle timeout is too long");
+        }
+        if !(1..=Self::STREAM_WINDOW_MAX).contains(&self.stream_window) {
+            return wrong("a stream's window must be from 1 byte to 1 MiB");
+        }
+        if self.connection_window == 0 || self.send_window == 0 || self.datagram_buffer == 0 {
+            return wrong("windows and buffers must have room for something");
+        }
+        if self.half_open == 0 || self.udp_buffer == 0 || self.udp_buffer > UDP_BUFFER_MAX {
+            return wrong("`half_open` and `udp_buffer` must be at least 1, and the buffer at most 1 GiB");
+        }
+        if self.qlog.is_some() && !cfg!(feature = "qlog") {
+            return wrong("this build cannot write qlog");
+        }
+        Ok(())
+    }
+
+    /// Makes what the settings name, and the transport of a side's connections.
+    pub(super) fn transport(&self, side: &str) -> Result<TransportConfig, Failure> {
+        self.check()?;
+        let mut config = TransportConfig::default();
+        config.max_concurrent_bidi_streams(self.bi_streams.into());
+        config.max_concurrent_uni_streams(self.uni_streams.into());
+        config.max_idle_timeout(self.idle_timeout.and_then(|timeout| IdleTimeout::try_from(timeout).ok()));
+        config.keep_alive_interval(self.keep_alive);
+        config.stream_receive_window(VarInt::from_u32(self.stream_window));
+        config.receive_window(VarInt::from_u32(self.connection_window));
+        config.send_window(self.send_window.into());
+        config.datagram_receive_buffer_size(self.datagrams.then_some(self.datagram_buffer));
+        config.datagram_send_buffer_size(self.datagram_buffer);
+        // Segmentation offload stays on, and saves much CPU; so no acknowledgement frequency: see `quic::config`.
+        match self.congestion {
+            Congestion::Cubic => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
+            Congestion::NewReno => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
+            Congestion::Bbr3 => config.congestion_controller_factory(Arc::new(Bbr3Config::default())),
+            Congestion::Copa => {
+                config.congestion_controller_factory(Arc::new(CopaFactory::new(Default::default())))
+            }
+        };
+        if let Some(directory) = &self.qlog {
+            prepare_qlog(directory)?;
+            write_qlog(&mut config, directory, side);
+        }
+        Ok(config)
+    }
+}
+
+/// More than any system grants.
+const UDP_BUFFER_MAX: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_good_and_what_is_out_of_range_is_named() {
+        Config::default().check().unwrap();
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.check().unwrap_err().to_string()
+        };
+        assert!(wrong(|config| config.stream_window = (1 << 20) + 1).contains("window"));
+        assert!(wrong(|config| config.stream_window = 0).contains("window"));
+        assert!(wrong(|config| config.idle_timeout = Some(Duration::MAX)).contains("idle"));
+        assert!(wrong(|config| config.keep_alive = Some(Duration::ZERO)).contains("timeout"));
+        assert!(wrong(|config| config.half_open = 0).contains("half_open"));
     }
 }

@@ -1,119 +1,150 @@
-//! A connection.
+//! A connection, as it is handed out.
+//!
+//! It has a slot for each kind of thing that may have to wait; what they share is in `link`. Invariant: each clone waits for
+//! itself, and what one gets no other gets.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use noq::ConnectionError;
+use rustls::pki_types::CertificateDer;
 
+use super::early::Verdict;
+use super::link::{Link, Side};
+use super::slots::Slot;
 use super::{Drain, Failure, PathInfo, ReceiveStream, SendStream, Stats};
+use crate::quic::socket;
 
 /// A QUIC connection, or the one WebTransport session of one. Clones share it, but each waits for itself. It is closed with
 /// code 0 when the last clone and the last of its streams is dropped.
 ///
 /// What waits is woken by the waker of the last poll of its kind on this clone.
-#[derive(Clone, Debug)]
-pub struct Connection {}
+pub struct Connection {
+    pub(super) link: Arc<Link>,
+    open_uni: Slot<Result<SendStream, Failure>>,
+    open_bi: Slot<Result<(SendStream, ReceiveStream), Failure>>,
+    accept_uni: Slot<Result<ReceiveStream, Failure>>,
+    accept_bi: Slot<Result<(SendStream, ReceiveStream), Failure>>,
+    pub(super) datagram: Slot<Result<Bytes, Failure>>,
+    pub(super) send_datagram: Slot<Result<(), Failure>>,
+    closed: Slot<ConnectionError>,
+}
+
+impl Clone for Connection {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.link))
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("remote", &self.remote_address()).finish_non_exhaustive()
+    }
+}
 
 impl Connection {
+    pub(super) fn new(link: Arc<Link>) -> Self {
+        Self {
+            link,
+            open_uni: Slot::new(),
+            open_bi: Slot::new(),
+            accept_uni: Slot::new(),
+            accept_bi: Slot::new(),
+            datagram: Slot::new(),
+            send_datagram: Slot::new(),
+            closed: Slot::new(),
+        }
+    }
+
     /// Opens a stream to send on. Waits until the peer permits one more.
-    pub fn poll_open_uni(&mut self, _cx: &mut Context<'_>) -> Poll<Result<SendStream, Failure>> {
-        unimplemented!()
+    pub fn poll_open_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream, Failure>> {
+        let link = &self.link;
+        if link.is_web() {
+            return self.open_uni.poll_once(cx, || open_uni(Arc::clone(link)));
+        }
+        self.open_uni.poll(cx, || open_uni(Arc::clone(link)))
     }
 
     /// Opens a stream both ways. Waits until the peer permits one more.
     pub fn poll_open_bi(
         &mut self,
-        _cx: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Result<(SendStream, ReceiveStream), Failure>> {
-        unimplemented!()
+        let link = &self.link;
+        if link.is_web() {
+            return self.open_bi.poll_once(cx, || open_bi(Arc::clone(link)));
+        }
+        self.open_bi.poll(cx, || open_bi(Arc::clone(link)))
     }
 
     /// The next stream that the peer opened to send on. Those that came before the connection's end are still given.
-    pub fn poll_accept_uni(&mut self, _cx: &mut Context<'_>) -> Poll<Result<ReceiveStream, Failure>> {
-        unimplemented!()
+    pub fn poll_accept_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<ReceiveStream, Failure>> {
+        let link = &self.link;
+        self.accept_uni.poll(cx, || accept_uni(Arc::clone(link)))
     }
 
     /// The next stream that the peer opened both ways. Those that came before the connection's end are still given.
     pub fn poll_accept_bi(
         &mut self,
-        _cx: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Result<(SendStream, ReceiveStream), Failure>> {
-        unimplemented!()
-    }
-
-    /// The next datagram. Those that came before the connection's end are still given.
-    pub fn poll_datagram(&mut self, _cx: &mut Context<'_>) -> Poll<Result<Bytes, Failure>> {
-        unimplemented!()
-    }
-
-    /// Sends the datagram in `data`, which is empty afterwards. While this is pending the datagram is kept here too: poll
-    /// again with it, or [`Connection::cancel_send_datagram`].
-    pub fn poll_send_datagram(
-        &mut self,
-        _cx: &mut Context<'_>,
-        _data: &mut Option<Bytes>,
-    ) -> Poll<Result<(), Failure>> {
-        unimplemented!()
-    }
-
-    /// Gives up the datagram that [`Connection::poll_send_datagram`] waits with.
-    pub fn cancel_send_datagram(&mut self) {
-        unimplemented!()
-    }
-
-    /// Sends a datagram if there is room for it now; whether there was.
-    pub fn try_send_datagram(&self, data: Bytes) -> Result<bool, Failure> {
-        let _ = data;
-        unimplemented!()
-    }
-
-    /// Bytes that a datagram may have now. `None`: one of the sides does not do them.
-    pub fn max_datagram_size(&self) -> Option<usize> {
-        unimplemented!()
+        let link = &self.link;
+        self.accept_bi.poll(cx, || accept_bi(Arc::clone(link)))
     }
 
     /// Whether the peer took the early data; known when the handshake is over. Without early data it is `false`. May be
     /// polled again, also after a failure.
-    pub fn poll_early_data_accepted(&self, _cx: &mut Context<'_>) -> Poll<Result<bool, Failure>> {
-        unimplemented!()
+    pub fn poll_early_data_accepted(&self, cx: &mut Context<'_>) -> Poll<Result<bool, Failure>> {
+        self.link.early.poll(cx).map(|verdict| match verdict {
+            Verdict::Taken => Ok(true),
+            Verdict::Refused => Ok(false),
+            Verdict::Failed => Err(self.link.failure().unwrap_or(Failure::EarlyDataRejected)),
+        })
     }
 
-    /// Whether the handshake was still going on when this was handed out.
+    /// Whether the handshake is still going on.
     pub fn is_early(&self) -> bool {
-        unimplemented!()
+        self.link.early.is_open()
     }
 
     /// Why the connection is over, as soon as it is. May be polled again.
-    pub fn poll_closed(&mut self, _cx: &mut Context<'_>) -> Poll<Failure> {
-        unimplemented!()
+    pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
+        let link = &self.link;
+        let closed = self.closed.poll(cx, || {
+            let noq = link.noq.clone();
+            async move { noq.closed().await }
+        });
+        closed.map(|error| self.link.end(&error))
     }
 
     /// Why the connection is over, if it is.
     pub fn close_reason(&self) -> Option<Failure> {
-        unimplemented!()
+        self.link.failure()
     }
 
     /// Closes the connection; what was not acknowledged may be lost. A second close changes nothing.
     ///
     /// `code` is at most 2^62 − 1 (WebTransport: 2^32 − 1); a larger one counts as that.
     pub fn close(&self, code: u64, reason: &[u8]) {
-        let _ = (code, reason);
-        unimplemented!()
+        self.link.close(code, reason);
     }
 
     /// Completes when the peer has acknowledged everything of the streams that were finished before.
     pub fn drain(&self) -> Drain {
-        unimplemented!()
+        Drain(Arc::clone(&self.link.finished))
     }
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        unimplemented!()
+        Stats::of(&self.link.noq)
     }
 
     /// Its network paths; one, as multipath is not used.
     pub fn paths(&self) -> Vec<PathInfo> {
-        unimplemented!()
+        PathInfo::of(&self.link).into_iter().collect()
     }
 
     /// Goes on from another local address (RFC 9000 §9). The side that connected may do that.
@@ -121,13 +152,17 @@ impl Connection {
     /// # Errors
     /// [`Failure::Config`] on the other side, [`Failure::Io`] when the address cannot be had.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), Failure> {
-        let _ = address;
-        unimplemented!()
+        let Side::Client { udp_buffer } = self.link.side else {
+            return Err(Failure::Config("only the side that connected can move".into()));
+        };
+        let (socket, _) = socket::bind(address, udp_buffer)?;
+        let _inside = self.link.engine.enter();
+        Ok(self.link.endpoint.rebind(socket)?)
     }
 
     /// Changes the keys of what is sent (RFC 9001 §6). Nothing happens while an earlier change is under way.
     pub fn update_keys(&self) {
-        unimplemented!()
+        self.link.noq.force_key_update();
     }
 
     /// Bytes that both sides, and nobody else, derive from the handshake (RFC 8446 §7.5).
@@ -140,37 +175,104 @@ impl Connection {
         context: &[u8],
         length: usize,
     ) -> Result<Vec<u8>, Failure> {
-        let _ = (label, context, length);
-        unimplemented!()
+        if length > EXPORT_MAX {
+            return Err(Failure::Config(format!("at most {EXPORT_MAX} bytes can be exported")));
+        }
+        let mut output = vec![0; length];
+        match self.link.noq.export_keying_material(&mut output, label, context) {
+            Ok(()) => Ok(output),
+            Err(_) => Err(Failure::Config("the handshake is not complete".into())),
+        }
     }
 
     /// Where the peer is, or was last.
     pub fn remote_address(&self) -> SocketAddr {
-        unimplemented!()
+        self.link.remote_address()
     }
 
     /// Where this side is: the bound address, as exactly as it is known.
     pub fn local_address(&self) -> SocketAddr {
-        unimplemented!()
+        self.link.local_address()
     }
 
     /// The peer's certificates in DER, its own first. Empty when it has shown none.
     pub fn peer_certificates(&self) -> Vec<Vec<u8>> {
-        unimplemented!()
+        let identity = self
+            .link
+            .noq
+            .peer_identity()
+            .and_then(|identity| identity.downcast::<Vec<CertificateDer<'static>>>().ok());
+        identity.map_or_else(Vec::new, |chain| chain.iter().map(|der| der.to_vec()).collect())
     }
 
     /// The application protocol that was agreed on.
     pub fn alpn(&self) -> Option<Vec<u8>> {
-        unimplemented!()
+        self.link.handshake_data()?.protocol
     }
 
     /// On the side that listens: the name that the client asked for.
     pub fn server_name(&self) -> Option<String> {
-        unimplemented!()
+        self.link.handshake_data()?.server_name
     }
 
     /// Whether it is a WebTransport session.
     pub fn is_web(&self) -> bool {
-        unimplemented!()
+        self.link.is_web()
     }
 }
+
+async fn open_uni(link: Arc<Link>) -> Result<SendStream, Failure> {
+    link.check()?;
+    let opened = link.noq.open_uni().await;
+    let mut stream = opened.map_err(|error| link.end(&error))?;
+    begin(&link, &mut stream, false).await?;
+    Ok(SendStream::new(stream, link))
+}
+
+async fn open_bi(link: Arc<Link>) -> Result<(SendStream, ReceiveStream), Failure> {
+    link.check()?;
+    let opened = link.noq.open_bi().await;
+    let (mut send, receive) = opened.map_err(|error| link.end(&error))?;
+    begin(&link, &mut send, true).await?;
+    Ok((SendStream::new(send, Arc::clone(&link)), ReceiveStream::new(receive, link, 0)))
+}
+
+/// Says to which session a stream belongs, if there are sessions.
+async fn begin(link: &Link, stream: &mut noq::SendStream, both_ways: bool) -> Result<(), Failure> {
+    #[cfg(feature = "webtransport")]
+    if let Some(session) = &link.session {
+        let header = session.stream_header(both_ways);
+        return stream.write_all(header).await.map_err(|error| link.write_failure(error));
+    }
+    let _ = (link, stream, both_ways);
+    Ok(())
+}
+
+async fn accept_uni(link: Arc<Link>) -> Result<ReceiveStream, Failure> {
+    #[cfg(feature = "webtransport")]
+    if let Some(session) = &link.session {
+        let (stream, skipped) = session.arrivals.next_uni().await.map_err(|error| link.end(&error))?;
+        return Ok(ReceiveStream::new(stream, link, skipped));
+    }
+    if let Some(stream) = link.stash.uni() {
+        return Ok(ReceiveStream::new(stream, link, 0));
+    }
+    let stream = link.noq.accept_uni().await.map_err(|error| link.end(&error))?;
+    Ok(ReceiveStream::new(stream, link, 0))
+}
+
+async fn accept_bi(link: Arc<Link>) -> Result<(SendStream, ReceiveStream), Failure> {
+    #[cfg(feature = "webtransport")]
+    if let Some(session) = &link.session {
+        let (send, receive, skipped) = session.arrivals.next_bi().await.map_err(|error| link.end(&error))?;
+        return Ok((SendStream::new(send, Arc::clone(&link)), ReceiveStream::new(receive, link, skipped)));
+    }
+    let (send, receive) = match link.stash.bi() {
+        Some(stream) => stream,
+        None => link.noq.accept_bi().await.map_err(|error| link.end(&error))?,
+    };
+    Ok((SendStream::new(send, Arc::clone(&link)), ReceiveStream::new(receive, link, 0)))
+}
+
+/// Bytes that one call exports: what SHA-256 can expand to (RFC 5869 §2.3).
+const EXPORT_MAX: usize = 255 * 32;

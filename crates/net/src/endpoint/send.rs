@@ -1,43 +1,124 @@
 //! The sending side of a stream.
+//!
+//! It keeps no bytes: noq does, up to the send window. Invariant: a stream that the peer sees end was finished on
+//! purpose; one that was only dropped is reset.
 
 use std::collections::VecDeque;
-use std::task::{Context, Poll};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use noq::{Stopped, VarInt};
 
 use super::Failure;
+use super::link::Link;
 
 /// A stream to send on. Dropped before it was finished, it is reset with code 0.
 #[derive(Debug)]
-pub struct SendStream {}
+pub struct SendStream {
+    stream: noq::SendStream,
+    link: Arc<Link>,
+    state: State,
+    /// Woken by a reset.
+    writer: Option<Waker>,
+    stopped: Watch,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Finished,
+    Reset,
+}
+
+/// What is known of the stream's end at the other side.
+#[derive(Debug)]
+enum Watch {
+    Unasked,
+    /// The lock is never taken: it makes the future `Sync`.
+    Asked(Mutex<Pin<Box<Stopped>>>),
+    Known(Option<u64>),
+}
 
 impl SendStream {
+    pub(super) fn new(stream: noq::SendStream, link: Arc<Link>) -> Self {
+        Self { stream, link, state: State::Open, writer: None, stopped: Watch::Unasked }
+    }
+
     /// Hands over as much as there is room for, from the front of `chunks`, which keeps the rest; gives the bytes taken.
-    /// Pending only when nothing was taken.
+    /// Pending only when nothing was taken. Nothing is taken of no chunks, which is an error on a stream that is over,
+    /// too.
     ///
     /// # Errors
     /// [`Failure::Stopped`], [`Failure::StreamGone`], [`Failure::EarlyDataRejected`], or the connection's end.
     pub fn poll_write_chunks(
         &mut self,
-        _cx: &mut Context<'_>,
-        _chunks: &mut VecDeque<Bytes>,
+        cx: &mut Context<'_>,
+        chunks: &mut VecDeque<Bytes>,
     ) -> Poll<Result<usize, Failure>> {
-        unimplemented!()
+        if self.state != State::Open {
+            return Poll::Ready(Err(Failure::StreamGone));
+        }
+        self.link.check()?;
+        if chunks.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let count = chunks.len();
+        let mut rest = chunks.make_contiguous();
+        let polled = pin!(self.stream.write_many_chunks(&mut rest)).poll(cx);
+        let left = rest.len();
+        match polled {
+            Poll::Ready(Ok(taken)) => {
+                chunks.drain(..count - left);
+                Poll::Ready(Ok(taken))
+            }
+            Poll::Ready(Err(error)) => {
+                let failure = self.link.write_failure(error);
+                if let Failure::Stopped(code) = failure {
+                    self.stopped = Watch::Known(Some(code));
+                }
+                Poll::Ready(Err(failure))
+            }
+            Poll::Pending => {
+                if !self.writer.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                    self.writer = Some(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
     }
 
     /// Says that nothing more comes.
     ///
     /// # Errors
-    /// [`Failure::StreamGone`] when it was said before, or the stream was reset.
+    /// [`Failure::StreamGone`] when it was said before, or the stream was reset; or the connection's end.
     pub fn finish(&mut self) -> Result<(), Failure> {
-        unimplemented!()
+        if self.state != State::Open {
+            return Err(Failure::StreamGone);
+        }
+        self.state = State::Finished;
+        if let Some(failure) = self.link.failure() {
+            return Err(failure);
+        }
+        if !matches!(self.stopped, Watch::Known(_)) {
+            self.link.finished.add(self.stream.stopped());
+        }
+        self.stream.finish().map_err(|_| Failure::StreamGone)
     }
 
     /// Gives the stream up: what was not acknowledged is not sent again. Wakes a poll that waits. Does nothing on a stream
     /// that was reset before.
     pub fn reset(&mut self, code: u64) {
-        let _ = code;
-        unimplemented!()
+        if self.state != State::Reset {
+            self.state = State::Reset;
+            // It may have arrived whole by now.
+            let _ = self.stream.reset(self.link.code_out(code));
+            if let Some(writer) = self.writer.take() {
+                writer.wake();
+            }
+        }
     }
 
     /// Streams with a higher priority send first; 0 at the beginning.
@@ -45,8 +126,7 @@ impl SendStream {
     /// # Errors
     /// [`Failure::StreamGone`] when everything was acknowledged.
     pub fn set_priority(&self, priority: i32) -> Result<(), Failure> {
-        let _ = priority;
-        unimplemented!()
+        self.stream.set_priority(priority).map_err(|_| Failure::StreamGone)
     }
 
     /// What was set last.
@@ -54,7 +134,7 @@ impl SendStream {
     /// # Errors
     /// [`Failure::StreamGone`] when everything was acknowledged.
     pub fn priority(&self) -> Result<i32, Failure> {
-        unimplemented!()
+        self.stream.priority().map_err(|_| Failure::StreamGone)
     }
 
     /// The code with which the peer stopped the stream, or `None` when it was finished and everything was acknowledged. May
@@ -62,12 +142,44 @@ impl SendStream {
     ///
     /// # Errors
     /// [`Failure::StreamGone`] after a reset, [`Failure::EarlyDataRejected`], or the connection's end.
-    pub fn poll_stopped(&mut self, _cx: &mut Context<'_>) -> Poll<Result<Option<u64>, Failure>> {
-        unimplemented!()
+    pub fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, Failure>> {
+        if let Watch::Known(code) = self.stopped {
+            return Poll::Ready(Ok(code));
+        }
+        if self.state == State::Reset {
+            return Poll::Ready(Err(Failure::StreamGone));
+        }
+        if matches!(self.stopped, Watch::Unasked) {
+            self.stopped = Watch::Asked(Mutex::new(Box::pin(self.stream.stopped())));
+        }
+        let Watch::Asked(asked) = &mut self.stopped else {
+            return Poll::Pending;
+        };
+        let polled = asked.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll(cx);
+        polled.map(|stopped| match stopped {
+            Ok(code) => {
+                let code = code.map(|code| self.link.code_in(code));
+                self.stopped = Watch::Known(code);
+                Ok(code)
+            }
+            Err(error) => {
+                self.stopped = Watch::Unasked;
+                Err(self.link.stopped_failure(&error))
+            }
+        })
     }
 
     /// QUIC's number of the stream (RFC 9000 §2.1).
     pub fn id(&self) -> u64 {
-        unimplemented!()
+        VarInt::from(self.stream.id()).into_inner()
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        if self.state == State::Open {
+            self.writer = None;
+            self.reset(0);
+        }
     }
 }

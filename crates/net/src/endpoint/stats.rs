@@ -3,6 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use noq::{Connection, PathId};
+
+use super::link::Link;
+
 /// What a connection has done so far, and how its path is now.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -39,6 +43,30 @@ pub struct Stats {
     pub received_datagram_frames: u64,
 }
 
+impl Stats {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let stats = connection.stats();
+        let path = connection.path_stats(PathId::ZERO).unwrap_or_default();
+        Self {
+            rtt: path.rtt,
+            congestion_window: path.cwnd,
+            mtu: path.current_mtu,
+            sent_datagrams: stats.udp_tx.datagrams,
+            sent_bytes: stats.udp_tx.bytes,
+            received_datagrams: stats.udp_rx.datagrams,
+            received_bytes: stats.udp_rx.bytes,
+            sent_packets: stats.sent_packets,
+            lost_packets: stats.lost_packets,
+            lost_bytes: stats.lost_bytes,
+            congestion_events: path.congestion_events,
+            sent_stream_frames: stats.frame_tx.stream,
+            received_stream_frames: stats.frame_rx.stream,
+            sent_datagram_frames: stats.frame_tx.datagram,
+            received_datagram_frames: stats.frame_rx.datagram,
+        }
+    }
+}
+
 /// One network path of a connection.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -59,4 +87,21 @@ pub struct PathInfo {
     pub received_bytes: u64,
     /// QUIC packets that were lost on it.
     pub lost_packets: u64,
+}
+
+impl PathInfo {
+    /// The one there is; `None` when the connection is over.
+    pub(super) fn of(link: &Link) -> Option<Self> {
+        let stats = link.noq.path_stats(PathId::ZERO)?;
+        Some(Self {
+            id: 0,
+            remote: link.remote_address(),
+            rtt: stats.rtt,
+            congestion_window: stats.cwnd,
+            mtu: stats.current_mtu,
+            sent_bytes: stats.udp_tx.bytes,
+            received_bytes: stats.udp_rx.bytes,
+            lost_packets: stats.lost_packets,
+        })
+    }
 }

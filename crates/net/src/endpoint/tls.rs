@@ -1,10 +1,21 @@
 //! Whom to trust, and what to prove.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Failure, TicketStore};
-use crate::identity::{Fingerprint, Identity};
+use ring::digest::{Context, SHA256};
+use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring as provider;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::{ClientConfig, ServerConfig};
+
+use super::keylog::KeyLogTo;
+use super::{Config, Failure, TicketStore};
+use crate::identity::{Fingerprint, Identity, Known, PinnedVerifier};
 use crate::roots::Roots;
+use crate::trust::NamedVerifier;
 
 /// TLS of the side that connects.
 #[derive(Clone, Debug)]
@@ -56,11 +67,173 @@ pub enum Clients {
     Roots(Roots),
 }
 
+impl ClientTls {
+    /// What rustls needs, with neither tickets nor a key log yet.
+    pub(super) fn base(&self) -> Result<ClientConfig, Failure> {
+        let provider = Arc::new(provider::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match &self.trust {
+            ServerTrust::Pins(pins) => Arc::new(PinnedVerifier::new(&provider, Known::OneOf(pins.clone()))),
+            ServerTrust::Roots(roots) => Arc::new(NamedVerifier::new(roots, Arc::clone(&provider))?),
+            ServerTrust::Insecure => Arc::new(PinnedVerifier::new(&provider, Known::Anyone)),
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &self.identity {
+            Some(identity) => builder.with_client_auth_cert(identity.chain(), identity.key())?,
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = self.alpn.clone();
+        config.resumption = Resumption::disabled();
+        Ok(config)
+    }
+
+    /// What a ticket depends on besides the host.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut context = Context::new(&SHA256);
+        let mut add = |kind: u8, bytes: &[u8]| {
+            context.update(&[kind]);
+            context.update(&(bytes.len() as u64).to_ne_bytes());
+            context.update(bytes);
+        };
+        match &self.trust {
+            ServerTrust::Pins(pins) => pins.iter().for_each(|pin| add(1, &pin.0)),
+            ServerTrust::Roots(roots) => roots.store().roots.iter().for_each(|anchor| {
+                add(2, &anchor.subject);
+                add(3, &anchor.subject_public_key_info);
+            }),
+            ServerTrust::Insecure => add(4, &[]),
+        }
+        if let Some(identity) = &self.identity {
+            add(5, &identity.fingerprint().0);
+        }
+        self.alpn.iter().for_each(|protocol| add(6, protocol));
+        let mut digest = [0; 32];
+        digest.copy_from_slice(context.finish().as_ref());
+        digest
+    }
+}
+
+impl ServerTls {
+    /// What rustls needs; with `web`, WebTransport's protocol is offered, too.
+    pub(super) fn build(&self, web: bool, config: &Config) -> Result<ServerConfig, Failure> {
+        let provider = Arc::new(provider::default_provider());
+        let verifier: Option<Arc<dyn ClientCertVerifier>> = match &self.clients {
+            Clients::Anyone => None,
+            Clients::Pins(pins) => Some(Arc::new(PinnedVerifier::new(&provider, Known::OneOf(pins.clone())))),
+            Clients::Roots(roots) => {
+                let builder =
+                    WebPkiClientVerifier::builder_with_provider(roots.store(), Arc::clone(&provider));
+                Some(builder.build().map_err(|error| Failure::Config(error.to_string()))?)
+            }
+        };
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?;
+        let builder = match verifier {
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
+            None => builder.with_no_client_auth(),
+        };
+        let mut tls = builder.with_single_cert(self.identity.chain(), self.identity.key())?;
+        tls.alpn_protocols = self.alpn.clone();
+        if web && !tls.alpn_protocols.iter().any(|protocol| protocol == H3) {
+            tls.alpn_protocols.push(H3.to_vec());
+        }
+        // Kept here, not sealed into the tickets: each is taken out when it is used, so that early data cannot be
+        // replayed to this listener.
+        tls.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
+        tls.send_tls13_tickets = TICKETS;
+        // RFC 9001 §4.6.1; the windows of the connection bound it.
+        tls.max_early_data_size = if self.early_data { u32::MAX } else { 0 };
+        if let Some(path) = &config.keylog {
+            tls.key_log = Arc::new(KeyLogTo::open(path)?);
+        }
+        Ok(tls)
+    }
+}
+
 /// Makes a self-signed certificate for `names`, valid from now for `days`, and its key: both in PEM, the certificate first.
 ///
 /// # Errors
 /// [`Failure::Config`] when a name is not one, or `days` is 0 or more than 36500.
 pub fn self_signed(names: &[String], days: u32) -> Result<(String, String), Failure> {
-    let _ = (names, days);
-    unimplemented!()
+    let wrong = |error: rcgen::Error| Failure::Config(format!("cannot make a certificate: {error}"));
+    if !(1..=36500).contains(&days) {
+        return Err(Failure::Config("a certificate is valid for 1 to 36500 days".into()));
+    }
+    let mut params = rcgen::CertificateParams::new(names).map_err(wrong)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Whole seconds: certificates have no more. A minute for clocks that are behind.
+    let begin = Duration::from_secs(now.as_secs()).saturating_sub(Duration::from_secs(60));
+    params.not_before = rcgen::date_time_ymd(1970, 1, 1) + begin;
+    params.not_after = params.not_before + DAY * days;
+    let key = rcgen::KeyPair::generate().map_err(wrong)?;
+    let certificate = params.self_signed(&key).map_err(wrong)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+/// The application protocol of HTTP/3 (RFC 9114 §3.1).
+pub(super) const H3: &[u8] = b"h3";
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Tickets that a client gets with each connection: for as many more.
+const TICKETS: usize = 2;
+
+/// Tickets that a listener remembers, of all clients; the oldest are forgotten beyond that.
+const SESSIONS_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tls(trust: ServerTrust, alpn: &[&str]) -> ClientTls {
+        let alpn = alpn.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        ClientTls { trust, identity: None, alpn, tickets: None, server_name: None }
+    }
+
+    #[test]
+    fn tickets_tell_trust_and_protocols_apart() {
+        let pins = |byte| ServerTrust::Pins(vec![Fingerprint([byte; 32])]);
+        let one = tls(pins(1), &["ab", "c"]).digest();
+        assert_eq!(one, tls(pins(1), &["ab", "c"]).digest());
+        let mine = ClientTls {
+            identity: Some(Arc::new(Identity::ephemeral().unwrap())),
+            ..tls(pins(1), &["ab", "c"])
+        };
+        for other in [
+            tls(pins(2), &["ab", "c"]),
+            tls(pins(1), &["a", "bc"]),
+            tls(ServerTrust::Insecure, &["ab", "c"]),
+            mine,
+        ] {
+            assert_ne!(one, other.digest());
+        }
+    }
+
+    #[test]
+    fn certificates_of_our_own_can_be_used() {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let (chain, key) = self_signed(&names, 10).unwrap();
+        let identity = Arc::new(Identity::from_pem(chain.as_bytes(), key.as_bytes()).unwrap());
+        let server =
+            ServerTls { identity, clients: Clients::Anyone, alpn: vec![b"a".to_vec()], early_data: true };
+        let built = server.build(true, &Config::default()).unwrap();
+        assert_eq!(built.alpn_protocols, [b"a".to_vec(), b"h3".to_vec()]);
+        assert!(matches!(self_signed(&names, 0), Err(Failure::Config(_))));
+        assert!(matches!(self_signed(&["ä".to_owned()], 1), Err(Failure::Config(_))));
+    }
+
+    #[test]
+    fn a_key_of_another_certificate_is_refused() {
+        let pem = || self_signed(&["localhost".to_owned()], 1).unwrap();
+        let identity = Identity::from_pem(pem().0.as_bytes(), pem().1.as_bytes()).unwrap();
+        let server = ServerTls {
+            identity: Arc::new(identity),
+            clients: Clients::Anyone,
+            alpn: Vec::new(),
+            early_data: false,
+        };
+        assert!(matches!(server.build(false, &Config::default()), Err(Failure::Config(_))));
+    }
 }

@@ -56,3 +56,60 @@ impl Request {
         unimplemented!()
     }
 }
+
+/// The session of a connection.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) arrivals: Arrivals,
+}
+
+#[derive(Debug)]
+pub(super) struct Arrivals {}
+
+impl Arrivals {
+    pub(super) async fn next_uni(&self) -> Result<(noq::RecvStream, u64), noq::ConnectionError> {
+        unimplemented!()
+    }
+
+    pub(super) async fn next_bi(
+        &self,
+    ) -> Result<(noq::SendStream, noq::RecvStream, u64), noq::ConnectionError> {
+        unimplemented!()
+    }
+}
+
+impl Session {
+    pub(super) fn close(&self, _engine: &Engine, _code: u64, _reason: &[u8]) {}
+
+    pub(super) fn stream_header(&self, _both_ways: bool) -> &[u8] {
+        &[]
+    }
+
+    pub(super) fn datagram_header(&self) -> &[u8] {
+        &[]
+    }
+}
+
+pub(super) fn end(error: &noq::ConnectionError, ours: Option<&Failure>) -> Failure {
+    Failure::of(error, ours)
+}
+
+pub(super) fn code_out(_code: u64) -> noq::VarInt {
+    unimplemented!()
+}
+
+pub(super) fn code_in(_code: noq::VarInt) -> u64 {
+    unimplemented!()
+}
+
+pub(super) fn strip_datagram(_data: bytes::Bytes, _header: &[u8]) -> Option<bytes::Bytes> {
+    unimplemented!()
+}
+
+pub(super) fn is_asked_for(_link: &super::link::Link) -> bool {
+    false
+}
+
+pub(super) async fn receive(_link: super::link::Link, _config: &Config) -> Result<Request, Failure> {
+    unimplemented!()
+}

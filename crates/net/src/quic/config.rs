@@ -1,6 +1,7 @@
 //! The QUIC parameters, and why each differs from noq's default.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,8 +70,7 @@ impl Options {
         let Some(directory) = &self.qlog else {
             return Ok(());
         };
-        std::fs::create_dir_all(directory)
-            .map_err(|source| SetupError::Qlog { directory: directory.clone(), source })
+        prepare_qlog(directory).map_err(|source| SetupError::Qlog { directory: directory.clone(), source })
     }
 
     /// The transport of one connection, which reports to `meter`.
@@ -103,7 +103,7 @@ impl Options {
         config.enable_segmentation_offload(false);
         config.congestion_controller_factory(Arc::new(MeteredFactory::new(self.congestion, meter)));
         if let Some(directory) = &self.qlog {
-            config.qlog_from_path(directory, side);
+            write_qlog(&mut config, directory, side);
         }
         config
     }
@@ -137,6 +137,22 @@ impl Options {
         config.transport_config(Arc::new(transport));
         Arc::new(config)
     }
+}
+
+/// Makes the directory that qlog files are to go to.
+pub(crate) fn prepare_qlog(directory: &Path) -> io::Result<()> {
+    if !cfg!(feature = "qlog") {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this build cannot write qlog"));
+    }
+    std::fs::create_dir_all(directory)
+}
+
+/// Has each connection write a qlog file.
+pub(crate) fn write_qlog(config: &mut TransportConfig, directory: &Path, side: &str) {
+    #[cfg(feature = "qlog")]
+    config.qlog_from_path(directory, side);
+    #[cfg(not(feature = "qlog"))]
+    let _ = (config, directory, side);
 }
 
 /// Between a LAN and another continent; RFC 9002 §6.2.2 has 333 ms for any network at all.

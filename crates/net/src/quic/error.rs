@@ -177,7 +177,7 @@ pub enum CertificateFault {
 }
 
 impl CertificateFault {
-    fn of(error: &CertificateError) -> Self {
+    pub(crate) fn of(error: &CertificateError) -> Self {
         match error {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Self::NotYetValid,
@@ -342,7 +342,7 @@ fn verdict(error: &ConnectionError) -> Option<Verdict> {
     }
 }
 
-fn is_crypto(code: TransportErrorCode) -> bool {
+pub(crate) fn is_crypto(code: TransportErrorCode) -> bool {
     (0x100..0x200).contains(&u64::from(code))
 }
 

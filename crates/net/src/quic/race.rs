@@ -258,7 +258,7 @@ impl Contender {
 }
 
 /// Loopback stays on loopback; anything else leaves through whatever the routes say.
-fn local_address(addresses: &[SocketAddr]) -> SocketAddr {
+pub(crate) fn local_address(addresses: &[SocketAddr]) -> SocketAddr {
     let ip: IpAddr =
         match (addresses[0].is_ipv6(), addresses.iter().all(|address| address.ip().is_loopback())) {
             (false, true) => Ipv4Addr::LOCALHOST.into(),

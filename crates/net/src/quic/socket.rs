@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use super::error::{Buffer, Warning};
 
 /// Binds a non-blocking UDP socket with buffers of `buffer` bytes each way.
-pub(super) fn bind(address: SocketAddr, buffer: usize) -> io::Result<(UdpSocket, Vec<Warning>)> {
+pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<(UdpSocket, Vec<Warning>)> {
     let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::DGRAM, flags, None)?;

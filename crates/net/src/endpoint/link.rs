@@ -1,0 +1,242 @@
+//! What a connection and its streams share.
+//!
+//! Invariant: it is here that noq's errors become [`Failure`]s, so that everybody tells the same end of a connection.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use noq::crypto::rustls::HandshakeData;
+use noq::{
+    ConnectionError, Endpoint, PathId, ReadError, SendDatagramError, StoppedError, VarInt, WriteError,
+    ZeroRttAccepted,
+};
+use tokio::time::timeout;
+
+use super::drain::Finished;
+use super::early::{Early, Verdict};
+use super::listen::Stash;
+#[cfg(feature = "webtransport")]
+use super::web::Session;
+use super::{By, Engine, Failure};
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) noq: noq::Connection,
+    pub(super) engine: Engine,
+    pub(super) endpoint: Endpoint,
+    pub(super) side: Side,
+    /// Why it is over, if that was decided on this side, or by WebTransport.
+    pub(super) ended: Arc<OnceLock<Failure>>,
+    pub(super) finished: Arc<Finished>,
+    pub(super) early: Arc<Early>,
+    pub(super) stash: Stash,
+    /// Where the peer was at first.
+    remote: SocketAddr,
+    #[cfg(feature = "webtransport")]
+    pub(super) session: Option<Arc<Session>>,
+}
+
+/// Who began.
+#[derive(Clone, Debug)]
+pub(super) enum Side {
+    /// This side.
+    Client {
+        /// Of the sockets, in bytes.
+        udp_buffer: usize,
+    },
+    /// The peer.
+    Server {
+        /// Why the listener closed all its connections.
+        closed: Arc<OnceLock<Failure>>,
+    },
+}
+
+impl Link {
+    pub(super) fn new(noq: noq::Connection, engine: Engine, endpoint: Endpoint, side: Side) -> Self {
+        let remote = noq.path(PathId::ZERO).and_then(|path| path.remote_address().ok());
+        Self {
+            remote: canonical(remote.unwrap_or_else(|| ([0, 0, 0, 0], 0).into())),
+            noq,
+            engine,
+            endpoint,
+            side,
+            ended: Arc::default(),
+            finished: Arc::default(),
+            early: Arc::new(Early::none()),
+            stash: Stash::default(),
+            #[cfg(feature = "webtransport")]
+            session: None,
+        }
+    }
+
+    /// The handshake is still going on: says what becomes of the early data, and gives up when it takes longer than
+    /// `patience`.
+    pub(super) fn watch_handshake(&mut self, accepted: ZeroRttAccepted, patience: Duration) {
+        let early = Arc::new(Early::open());
+        self.early = Arc::clone(&early);
+        let (weak, ended) = (self.noq.weak_handle(), Arc::clone(&self.ended));
+        self.engine.detach(async move {
+            let taken = timeout(patience, accepted).await;
+            let connection = weak.upgrade();
+            let over = connection.as_ref().is_none_or(|connection| connection.close_reason().is_some());
+            early.settle(match taken {
+                Ok(true) => Verdict::Taken,
+                Ok(false) if !over => Verdict::Refused,
+                Ok(false) => Verdict::Failed,
+                Err(_) => {
+                    let _ = ended.set(Failure::no_answer(patience));
+                    if let Some(connection) = connection {
+                        connection.close(VarInt::from_u32(0), b"no handshake");
+                    }
+                    Verdict::Failed
+                }
+            });
+        });
+    }
+
+    /// Why it is over, if it is.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        match self.noq.close_reason() {
+            Some(error) => Some(self.end(&error)),
+            None if self.is_web() => self.ended.get().cloned(),
+            None => None,
+        }
+    }
+
+    /// Why it is over, as noq tells it.
+    pub(super) fn end(&self, error: &ConnectionError) -> Failure {
+        let mut ours = self.ended.get();
+        if let Side::Server { closed } = &self.side {
+            ours = ours.or_else(|| closed.get());
+        }
+        #[cfg(feature = "webtransport")]
+        if self.is_web() {
+            return super::web::end(error, ours);
+        }
+        Failure::of(error, ours)
+    }
+
+    /// A WebTransport session ends before its connection does, which still has to say so.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match self.ended.get() {
+            Some(failure) if self.is_web() => Err(failure.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn close(&self, code: u64, reason: &[u8]) {
+        #[cfg(feature = "webtransport")]
+        if let Some(session) = &self.session {
+            return session.close(&self.engine, code, reason);
+        }
+        if self.noq.close_reason().is_none() {
+            let code = saturate(code);
+            let text = super::failure::clean(&String::from_utf8_lossy(reason));
+            let _ = self.ended.set(Failure::closed(By::Local, code.into_inner(), text));
+            self.noq.close(code, reason);
+        }
+    }
+
+    pub(super) fn write_failure(&self, error: WriteError) -> Failure {
+        match error {
+            WriteError::Stopped(code) => Failure::Stopped(self.code_in(code)),
+            WriteError::ConnectionLost(error) => self.end(&error),
+            WriteError::ClosedStream => Failure::StreamGone,
+            WriteError::ZeroRttRejected => Failure::EarlyDataRejected,
+        }
+    }
+
+    pub(super) fn stopped_failure(&self, error: &StoppedError) -> Failure {
+        match error {
+            StoppedError::ConnectionLost(error) => self.end(error),
+            StoppedError::ZeroRttRejected => Failure::EarlyDataRejected,
+        }
+    }
+
+    pub(super) fn read_failure(&self, error: ReadError) -> Failure {
+        match error {
+            ReadError::Reset(code) => Failure::Reset(self.code_in(code)),
+            ReadError::ConnectionLost(error) => self.end(&error),
+            ReadError::ClosedStream => Failure::StreamGone,
+            ReadError::ZeroRttRejected => Failure::EarlyDataRejected,
+        }
+    }
+
+    pub(super) fn datagram_failure(&self, error: SendDatagramError, size: usize) -> Failure {
+        match error {
+            SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled => Failure::NoDatagrams,
+            SendDatagramError::TooLarge => {
+                Failure::TooLarge { size, max: self.max_datagram_size().unwrap_or(0) }
+            }
+            SendDatagramError::ConnectionLost(error) => self.end(&error),
+        }
+    }
+
+    /// A stream's code as it goes on the wire.
+    pub(super) fn code_out(&self, code: u64) -> VarInt {
+        #[cfg(feature = "webtransport")]
+        if self.is_web() {
+            return super::web::code_out(code);
+        }
+        saturate(code)
+    }
+
+    /// A stream's code as it came from the wire.
+    pub(super) fn code_in(&self, code: VarInt) -> u64 {
+        #[cfg(feature = "webtransport")]
+        if self.is_web() {
+            return super::web::code_in(code);
+        }
+        code.into_inner()
+    }
+
+    pub(super) fn is_web(&self) -> bool {
+        #[cfg(feature = "webtransport")]
+        return self.session.is_some();
+        #[cfg(not(feature = "webtransport"))]
+        false
+    }
+
+    pub(super) fn remote_address(&self) -> SocketAddr {
+        let path = self.noq.path(PathId::ZERO).and_then(|path| path.remote_address().ok());
+        path.map_or(self.remote, canonical)
+    }
+
+    pub(super) fn local_address(&self) -> SocketAddr {
+        let bound = self.endpoint.local_addr().unwrap_or_else(|_| ([0, 0, 0, 0], 0).into());
+        let path = self.noq.path(PathId::ZERO).and_then(|path| path.local_ip().ok().flatten());
+        match path {
+            Some(ip) if bound.ip().is_unspecified() => canonical(SocketAddr::new(ip, bound.port())),
+            _ => canonical(bound),
+        }
+    }
+
+    pub(super) fn handshake_data(&self) -> Option<Box<HandshakeData>> {
+        handshake_data(&self.noq)
+    }
+}
+
+#[cfg(feature = "webtransport")]
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(session) = &self.session {
+            session.close(&self.engine, 0, b"");
+        }
+    }
+}
+
+pub(super) fn handshake_data(connection: &noq::Connection) -> Option<Box<HandshakeData>> {
+    connection.handshake_data()?.downcast().ok()
+}
+
+/// A code that fits.
+pub(super) fn saturate(code: u64) -> VarInt {
+    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
+}
+
+/// An IPv4 address as such, whatever kind of socket it came through.
+pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
