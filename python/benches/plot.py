@@ -84,11 +84,15 @@ def bars(scenario: Scenario, group: list[Row], speed: Panel, cpu: Panel, y: floa
 
 
 def value(row: Row, column: str) -> str:
-    """A number with its unit, and a target's mark for ours."""
+    """A number with its unit, what was lost for it, and a target's mark for ours."""
     number = row[column]
     digits = 1 if number < 10 else 0
     label = f"{number:,.{digits}f}".replace(",", "\u202f") + f" {UNITS[column]}"
-    if column.startswith("cpu") or row.get("met") is None:
+    if column.startswith("cpu"):
+        return label
+    if (row.get("loss_percent") or 0) >= LEAST_LOSS:
+        label += f", {row['loss_percent']:.0f} % lost"
+    if row.get("met") is None:
         return label
     return label + (" ✓" if row["met"] else " ✗")
 
@@ -141,6 +145,8 @@ text{font-family:-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#
 .tick{font-size:10px;fill:#6b727b}
 .grid{stroke:#e8eaee}.one{stroke:#9aa1ab;stroke-dasharray:3 3}.cut{fill:#fff}
 """
+# Percent: below it a label does not mention loss.
+LEAST_LOSS = 0.5
 # Pixels. A panel is `MOST` times `UNIT` wide, and its labels need about 90 more.
 WIDTH, MARGIN, TOP, BOTTOM = 1240, 24, 140, 60
 SPEED, CPU, UNIT, MOST = 320, 800, 88, 4.0
