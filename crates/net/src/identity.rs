@@ -31,6 +31,14 @@ use crate::trust::Trust;
 pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
+    /// Of the first certificate of a text in PEM.
+    ///
+    /// # Errors
+    /// There is none in it.
+    pub fn from_pem(text: &[u8]) -> Result<Self, NotPem> {
+        Ok(Self::of(&pem_file::parse_certificates(text, PemContent::Chain)?[0]))
+    }
+
     /// Of this certificate.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, certificate);

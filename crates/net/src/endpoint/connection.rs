@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use noq::ConnectionError;
+use noq::{ConnectionError, PathId};
 use rustls::pki_types::CertificateDer;
 
 use super::early::Verdict;
@@ -163,6 +163,13 @@ impl Connection {
     /// Changes the keys of what is sent (RFC 9001 §6). Nothing happens while an earlier change is under way.
     pub fn update_keys(&self) {
         self.link.noq.force_key_update();
+    }
+
+    /// Sends something that the peer has to acknowledge (RFC 9000 §19.2). Nothing happens when the connection is over.
+    pub fn ping(&self) {
+        if let Some(path) = self.link.noq.path(PathId::ZERO) {
+            let _ = path.ping();
+        }
     }
 
     /// Bytes that both sides, and nobody else, derive from the handshake (RFC 8446 §7.5).

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
@@ -96,10 +96,7 @@ impl Listener {
         config: Config,
         admission: Admission,
     ) -> Result<Self, Failure> {
-        if admission.web && !cfg!(feature = "webtransport") {
-            return Err(Failure::Config("this build has no WebTransport".into()));
-        }
-        let server = server_config(tls, &config, admission)?;
+        let server = server_config(tls, &config, admission.web)?;
         let (socket, _) = socket::bind(address, config.udp_buffer)?;
         let endpoint = {
             let _inside = engine.enter();
@@ -112,8 +109,9 @@ impl Listener {
             engine: engine.clone(),
             endpoint,
             config,
-            admission,
-            server: Mutex::new(server),
+            retry: admission.retry,
+            web: AtomicBool::new(admission.web),
+            server: Mutex::new((tls.clone(), server)),
             counts: Counts::default(),
             stopping: Notify::new(),
             closed: Arc::default(),
@@ -138,8 +136,20 @@ impl Listener {
     /// # Errors
     /// [`Failure::Config`]; the old ones stay in use.
     pub fn reload_tls(&self, tls: &ServerTls) -> Result<(), Failure> {
-        let server = server_config(tls, &self.door.config, self.door.admission)?;
-        *self.door.server() = server;
+        let server = server_config(tls, &self.door.config, self.door.web.load(Ordering::Relaxed))?;
+        *self.door.server() = (tls.clone(), server);
+        Ok(())
+    }
+
+    /// Changes [`Admission::web`] for connections that come from now on.
+    ///
+    /// # Errors
+    /// [`Failure::Config`] when this build has no WebTransport; nothing changes.
+    pub fn set_web(&self, web: bool) -> Result<(), Failure> {
+        let mut server = self.door.server();
+        let built = server_config(&server.0, &self.door.config, web)?;
+        server.1 = built;
+        self.door.web.store(web, Ordering::Relaxed);
         Ok(())
     }
 
@@ -220,8 +230,10 @@ struct Door {
     engine: Engine,
     endpoint: Endpoint,
     config: Config,
-    admission: Admission,
-    server: Mutex<Arc<ServerConfig>>,
+    retry: Retry,
+    web: AtomicBool,
+    /// What is in use, and what it was made of.
+    server: Mutex<(ServerTls, Arc<ServerConfig>)>,
     counts: Counts,
     stopping: Notify,
     closed: Arc<OnceLock<Failure>>,
@@ -281,7 +293,7 @@ impl Door {
         self.stopping.notify_one();
     }
 
-    fn server(&self) -> MutexGuard<'_, Arc<ServerConfig>> {
+    fn server(&self) -> MutexGuard<'_, (ServerTls, Arc<ServerConfig>)> {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -292,7 +304,7 @@ impl Door {
             incoming.refuse();
             return None;
         }
-        let retry = match self.admission.retry {
+        let retry = match self.retry {
             Retry::Auto => busy >= (self.config.half_open / 4).max(1),
             Retry::Always => true,
             Retry::Never => false,
@@ -321,7 +333,7 @@ impl Door {
     }
 
     async fn shake(&self, incoming: Incoming) -> Result<Accepted, Failure> {
-        let server = Arc::clone(&self.server());
+        let server = Arc::clone(&self.server().1);
         let closed = Arc::clone(&self.closed);
         let of = |error: noq::ConnectionError| Failure::of(&error, closed.get());
         let mut connecting = incoming.accept_with(server).map_err(of)?;
@@ -360,21 +372,21 @@ impl Door {
             link.watch_handshake(accepted, self.config.handshake_timeout);
         }
         #[cfg(feature = "webtransport")]
-        if self.admission.web && super::web::is_asked_for(&link) {
-            return super::web::receive(link, &self.config).await.map(Accepted::Web);
+        if self.web.load(Ordering::Relaxed) && super::web::is_asked_for(&link) {
+            let Stashed { uni, bi, .. } = stashed;
+            return super::web::receive(link, &self.config, uni, bi).await.map(Accepted::Web);
         }
         link.stash = Stash(Mutex::new((!complete).then(|| Box::new(stashed))));
         Ok(Accepted::Raw(Connection::new(Arc::new(link))))
     }
 }
 
-fn server_config(
-    tls: &ServerTls,
-    config: &Config,
-    admission: Admission,
-) -> Result<Arc<ServerConfig>, Failure> {
+fn server_config(tls: &ServerTls, config: &Config, web: bool) -> Result<Arc<ServerConfig>, Failure> {
+    if web && !cfg!(feature = "webtransport") {
+        return Err(Failure::Config("this build has no WebTransport".into()));
+    }
     let transport = config.transport("server")?;
-    let crypto = QuicServerConfig::try_from(tls.build(admission.web, config)?)
+    let crypto = QuicServerConfig::try_from(tls.build(web, config)?)
         .map_err(|error| Failure::Config(error.to_string()))?;
     let mut server = ServerConfig::with_crypto(Arc::new(crypto));
     server.transport_config(Arc::new(transport));

@@ -33,6 +33,8 @@ pub struct Stats {
     pub lost_bytes: u64,
     /// Times that the congestion controller backed off.
     pub congestion_events: u64,
+    /// ACK frames received.
+    pub acks_received: u64,
     /// STREAM frames sent.
     pub sent_stream_frames: u64,
     /// STREAM frames received.
@@ -59,6 +61,7 @@ impl Stats {
             lost_packets: stats.lost_packets,
             lost_bytes: stats.lost_bytes,
             congestion_events: path.congestion_events,
+            acks_received: stats.frame_rx.acks + stats.frame_rx.path_acks,
             sent_stream_frames: stats.frame_tx.stream,
             received_stream_frames: stats.frame_rx.stream,
             sent_datagram_frames: stats.frame_tx.datagram,

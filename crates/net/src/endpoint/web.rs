@@ -1,115 +1,173 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): one session per connection.
+//!
+//! `web-transport-proto` writes and reads the settings, the request and the capsules; what is here takes the streams of a
+//! connection apart, and ends a session so that the other side learns why. There is no other HTTP in it. A session is a
+//! [`Connection`] like any other. Invariant: a stream of a kind that is not known is refused, and harms nobody.
 
+mod arrivals;
+mod codes;
+mod demux;
+mod handshake;
+mod session;
+mod wire;
+
+use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use noq::{RecvStream, SendStream};
+use url::Url;
+use web_transport_proto::http::StatusCode;
+
+pub(super) use self::codes::{code_in, code_out, end};
+use self::handshake::{Asked, Exchange};
+pub(super) use self::session::Session;
+pub(super) use self::wire::strip_datagram;
+use super::connect::connect_link;
+use super::link::Link;
+use super::tls::H3;
 use super::{ClientTls, Config, Connection, Engine, Failure, Pending, Target};
 
 /// Connects to `url`, `https://host:port/path`; `target` has its host and addresses. The application protocol is `h3`, whatever
 /// `tls` says; early data is not used.
+///
+/// # Errors
+/// [`Failure::Rejected`] when the server does not want it, besides those of [`connect`](super::connect).
 pub fn connect(
     engine: &Engine,
-    target: Target,
+    mut target: Target,
     url: &str,
-    tls: ClientTls,
+    mut tls: ClientTls,
     config: Config,
 ) -> Pending<Result<Connection, Failure>> {
-    let _ = (engine, target, url, tls, config);
-    unimplemented!()
+    let (inside, url) = (engine.clone(), parse(url));
+    engine.spawn(async move {
+        let url = url?;
+        tls.alpn = vec![H3.to_vec()];
+        target.early_data = false;
+        let link = connect_link(inside, target, &tls, &config).await?;
+        let patience = config.handshake_timeout;
+        let asked = tokio::time::timeout(patience, ask(link, url, &config)).await;
+        asked.unwrap_or_else(|_| Err(Failure::no_answer(patience)))
+    })
 }
 
 /// A client that asks for a session. Dropped, it is rejected with status 404.
 #[derive(Debug)]
-pub struct Request {}
+pub struct Request {
+    path: String,
+    authority: String,
+    headers: Vec<(String, String)>,
+    remote: SocketAddr,
+    /// `None` only once it was answered.
+    asked: Option<Asked>,
+}
 
 impl Request {
     /// The path that was asked for, with its query.
     pub fn path(&self) -> &str {
-        unimplemented!()
+        &self.path
     }
 
     /// The host, and the port if one was named.
     pub fn authority(&self) -> &str {
-        unimplemented!()
+        &self.authority
     }
 
     /// The other fields of the request; names are in lower case.
     pub fn headers(&self) -> &[(String, String)] {
-        unimplemented!()
+        &self.headers
     }
 
     /// Where the client is.
     pub fn remote_address(&self) -> SocketAddr {
-        unimplemented!()
+        self.remote
     }
 
     /// Lets the client in.
-    pub fn accept(self) -> Pending<Result<Connection, Failure>> {
-        unimplemented!()
+    pub fn accept(mut self) -> Pending<Result<Connection, Failure>> {
+        // There is one until this, or `reject`.
+        let asked = self.asked.take();
+        let engine = asked.as_ref().map(Asked::engine);
+        let answered = async move {
+            let asked = asked.ok_or(Failure::StreamGone)?;
+            Ok(Connection::new(Arc::new(asked.accept().await?)))
+        };
+        match engine {
+            Some(engine) => engine.spawn(answered),
+            None => unreachable!("a request is answered once"),
+        }
     }
 
     /// Tells the client that there is no session for it, with a status of HTTP from 400 to 599, and lets it go.
     ///
     /// # Errors
     /// [`Failure::Config`] for another status; the client gets 404.
-    pub fn reject(self, status: u16) -> Result<(), Failure> {
-        let _ = status;
-        unimplemented!()
+    pub fn reject(mut self, status: u16) -> Result<(), Failure> {
+        let fitting = StatusCode::from_u16(status).ok().filter(|_| (400..600).contains(&status));
+        self.refuse(fitting.unwrap_or(StatusCode::NOT_FOUND));
+        match fitting {
+            Some(_) => Ok(()),
+            None => Err(Failure::Config(format!("{status} is not a status of a rejection"))),
+        }
+    }
+
+    fn refuse(&mut self, status: StatusCode) {
+        if let Some(asked) = self.asked.take() {
+            let engine = asked.engine();
+            engine.detach(asked.refuse(status));
+        }
     }
 }
 
-/// The session of a connection.
-#[derive(Debug)]
-pub(super) struct Session {
-    pub(super) arrivals: Arrivals,
-}
-
-#[derive(Debug)]
-pub(super) struct Arrivals {}
-
-impl Arrivals {
-    pub(super) async fn next_uni(&self) -> Result<(noq::RecvStream, u64), noq::ConnectionError> {
-        unimplemented!()
-    }
-
-    pub(super) async fn next_bi(
-        &self,
-    ) -> Result<(noq::SendStream, noq::RecvStream, u64), noq::ConnectionError> {
-        unimplemented!()
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.refuse(StatusCode::NOT_FOUND);
     }
 }
 
-impl Session {
-    pub(super) fn close(&self, _engine: &Engine, _code: u64, _reason: &[u8]) {}
+/// Whether the application protocol is WebTransport's.
+pub(super) fn is_asked_for(link: &Link) -> bool {
+    link.handshake_data().and_then(|data| data.protocol).is_some_and(|protocol| protocol == H3)
+}
 
-    pub(super) fn stream_header(&self, _both_ways: bool) -> &[u8] {
-        &[]
+/// The request of a client whose QUIC handshake is done; with the streams that it has opened.
+pub(super) async fn receive(
+    link: Link,
+    config: &Config,
+    uni: VecDeque<RecvStream>,
+    bi: VecDeque<(SendStream, RecvStream)>,
+) -> Result<Request, Failure> {
+    let remote = link.remote_address();
+    let exchange = Exchange::begin(link, config, uni, bi).await?;
+    let (request, asked) = exchange.request().await?;
+    let headers = request.headers.iter();
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    Ok(Request {
+        path: match request.url.query() {
+            Some(query) => format!("{}?{query}", request.url.path()),
+            None => request.url.path().into(),
+        },
+        authority: request.url.authority().into(),
+        headers: headers.map(|(name, value)| (name.as_str().into(), text(value.as_bytes()))).collect(),
+        remote,
+        asked: Some(asked),
+    })
+}
+
+async fn ask(link: Link, url: Url, config: &Config) -> Result<Connection, Failure> {
+    let exchange = Exchange::begin(link, config, VecDeque::new(), VecDeque::new()).await?;
+    Ok(Connection::new(Arc::new(exchange.ask(url).await?)))
+}
+
+fn parse(url: &str) -> Result<Url, Failure> {
+    let wrong = |why: &str| Failure::Config(format!("`{url}` is not the URL of a session: {why}"));
+    let parsed = Url::parse(url).map_err(|error| wrong(&error.to_string()))?;
+    if parsed.scheme() != "https" || parsed.host_str().is_none() {
+        return Err(wrong("expected `https://host…`"));
     }
-
-    pub(super) fn datagram_header(&self) -> &[u8] {
-        &[]
+    if !parsed.username().is_empty() || parsed.password().is_some() || parsed.fragment().is_some() {
+        return Err(wrong("it has a user or a fragment"));
     }
-}
-
-pub(super) fn end(error: &noq::ConnectionError, ours: Option<&Failure>) -> Failure {
-    Failure::of(error, ours)
-}
-
-pub(super) fn code_out(_code: u64) -> noq::VarInt {
-    unimplemented!()
-}
-
-pub(super) fn code_in(_code: noq::VarInt) -> u64 {
-    unimplemented!()
-}
-
-pub(super) fn strip_datagram(_data: bytes::Bytes, _header: &[u8]) -> Option<bytes::Bytes> {
-    unimplemented!()
-}
-
-pub(super) fn is_asked_for(_link: &super::link::Link) -> bool {
-    false
-}
-
-pub(super) async fn receive(_link: super::link::Link, _config: &Config) -> Result<Request, Failure> {
-    unimplemented!()
+    Ok(parsed)
 }

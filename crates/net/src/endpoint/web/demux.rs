@@ -1,0 +1,166 @@
+//! Takes the peer's streams apart by their first bytes.
+//!
+//! One task per connection. A stream whose header has come, which is the rule, is looked at in passing; the others wait in
+//! tasks of their own, as many and as long as the limits say. Invariant: no stream waits for another's header.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use noq::{Connection, RecvStream, SendStream};
+use tokio::io::AsyncReadExt;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use web_transport_proto::{Setting, Settings, VarInt};
+
+use super::arrivals::{Arrivals, Settled};
+use super::codes::{BUFFERED_STREAM_REJECTED, STREAM_CREATION_ERROR};
+use super::wire::{self, Bi, Step, Uni};
+
+/// The task's state.
+pub(super) struct Demux {
+    connection: Connection,
+    arrivals: Arc<Arrivals>,
+    /// How long a header may take.
+    patience: Duration,
+    /// Streams whose header has not come.
+    headers: JoinSet<Option<Found>>,
+    /// Streams of HTTP/3 that stay open (RFC 9114 §6.2.1), and which kinds there are.
+    critical: JoinSet<()>,
+    kinds: Vec<Uni>,
+}
+
+/// A stream whose header has come, and how it went.
+enum Found {
+    Uni(Uni, RecvStream, Vec<u8>),
+    Bi(Bi, SendStream, RecvStream, Vec<u8>),
+}
+
+impl Demux {
+    pub(super) fn new(connection: Connection, arrivals: Arc<Arrivals>, patience: Duration) -> Self {
+        let (headers, critical) = (JoinSet::new(), JoinSet::new());
+        Self { connection, arrivals, patience, headers, critical, kinds: Vec::new() }
+    }
+
+    /// Runs until the connection is over and nothing of it is left to be taken apart.
+    pub(super) async fn run(mut self, uni: VecDeque<RecvStream>, bi: VecDeque<(SendStream, RecvStream)>) {
+        uni.into_iter().for_each(|stream| self.look(look_uni(stream, self.patience)));
+        bi.into_iter().for_each(|(send, receive)| self.look(look_bi(send, receive, self.patience)));
+        let connection = self.connection.clone();
+        let (mut uni_over, mut bi_over) = (None, None);
+        while uni_over.is_none() || bi_over.is_none() {
+            let room = self.headers.len() < HEADERS_MAX;
+            tokio::select! {
+                stream = connection.accept_uni(), if room && uni_over.is_none() => match stream {
+                    Ok(stream) => self.look(look_uni(stream, self.patience)),
+                    Err(error) => uni_over = Some(error),
+                },
+                stream = connection.accept_bi(), if room && bi_over.is_none() => match stream {
+                    Ok((send, receive)) => self.look(look_bi(send, receive, self.patience)),
+                    Err(error) => bi_over = Some(error),
+                },
+                Some(found) = self.headers.join_next() => self.sort(found.ok().flatten()),
+            }
+        }
+        // The connection is over, so what has not come does not come.
+        while let Some(found) = self.headers.join_next().await {
+            self.sort(found.ok().flatten());
+        }
+        if let Some(error) = uni_over {
+            self.arrivals.end(error);
+        }
+    }
+
+    /// Looks at a stream at once if its header has come.
+    fn look(&mut self, look: impl Future<Output = Option<Found>> + Send + 'static) {
+        let mut look: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(look);
+        match look.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(found) => self.sort(found),
+            Poll::Pending => drop(self.headers.spawn(look)),
+        }
+    }
+
+    fn sort(&mut self, found: Option<Found>) {
+        match found {
+            Some(Found::Uni(Uni::Session(session), stream, header)) => {
+                self.arrivals.add_uni(session, stream, header.len() as u64);
+            }
+            Some(Found::Bi(Bi::Session(session), send, receive, header)) => {
+                self.arrivals.add_bi(session, send, receive, header.len() as u64);
+            }
+            Some(Found::Bi(Bi::Request, send, receive, read)) => {
+                self.arrivals.add_request(send, receive, read)
+            }
+            Some(Found::Uni(kind @ (Uni::Control | Uni::Qpack(_)), stream, read))
+                if !self.kinds.contains(&kind) =>
+            {
+                self.kinds.push(kind);
+                let settings = (kind == Uni::Control).then(|| Arc::clone(&self.arrivals));
+                self.critical.spawn(keep(stream, read, settings));
+            }
+            Some(Found::Uni(_, mut stream, _)) => {
+                let _ = stream.stop(STREAM_CREATION_ERROR);
+            }
+            None => {}
+        }
+    }
+}
+
+async fn look_uni(mut stream: RecvStream, patience: Duration) -> Option<Found> {
+    match timeout(patience, head(&mut stream, wire::uni)).await {
+        Ok(Some((kind, read))) => Some(Found::Uni(kind, stream, read)),
+        _ => {
+            let _ = stream.stop(BUFFERED_STREAM_REJECTED);
+            None
+        }
+    }
+}
+
+async fn look_bi(mut send: SendStream, mut receive: RecvStream, patience: Duration) -> Option<Found> {
+    match timeout(patience, head(&mut receive, wire::bi)).await {
+        Ok(Some((kind, read))) => Some(Found::Bi(kind, send, receive, read)),
+        _ => {
+            let _ = receive.stop(BUFFERED_STREAM_REJECTED);
+            let _ = send.reset(BUFFERED_STREAM_REJECTED);
+            None
+        }
+    }
+}
+
+/// Reads a header, and nothing behind it.
+async fn head<T>(stream: &mut RecvStream, parse: fn(&[u8]) -> Step<T>) -> Option<(T, Vec<u8>)> {
+    let mut read = Vec::new();
+    loop {
+        match parse(&read) {
+            Step::Done(found) => return Some((found, read)),
+            Step::More(more) => {
+                let before = read.len();
+                read.resize(before + more, 0);
+                stream.read_exact(&mut read[before..]).await.ok()?;
+            }
+        }
+    }
+}
+
+/// Keeps a stream open; with `settings`, says first what they are.
+async fn keep(mut stream: RecvStream, read: Vec<u8>, settings: Option<Arc<Arrivals>>) {
+    if let Some(arrivals) = settings {
+        arrivals.settle(match Settings::read(&mut read.as_slice().chain(&mut stream)).await {
+            Ok(settings) => Settled::Does(does(&settings)),
+            Err(error) => Settled::Broken(error.to_string()),
+        });
+    }
+    while let Ok(Some(_)) = stream.read_chunk(usize::MAX).await {}
+}
+
+/// Servers that follow later drafts than the library knows allow extended CONNECT, at least.
+fn does(settings: &Settings) -> bool {
+    let extended = settings.get(&Setting::ENABLE_CONNECT_PROTOCOL);
+    settings.supports_webtransport() > 0 || extended == Some(&VarInt::from_u32(1))
+}
+
+/// Streams whose header may be missing; further ones wait with the connection.
+const HEADERS_MAX: usize = 128;

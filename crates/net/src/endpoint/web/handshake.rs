@@ -1,0 +1,183 @@
+//! How a session comes about: settings both ways, a request and its answer (RFC 9220; draft-ietf-webtrans-http3 §3).
+//!
+//! Whoever calls bounds the time. Invariant: a connection that does not become a session is closed, in HTTP/3's words.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use noq::{RecvStream, SendStream, VarInt};
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
+use url::Url;
+use web_transport_proto::http::StatusCode;
+use web_transport_proto::{ConnectError, ConnectRequest, ConnectResponse, Settings};
+
+use super::arrivals::{Arrivals, Settled};
+use super::codes::{MESSAGE_ERROR, NO_ERROR};
+use super::demux::Demux;
+use super::session::{Session, grace};
+use crate::endpoint::failure::clean;
+use crate::endpoint::link::{Link, Side};
+use crate::endpoint::{Config, Engine, Failure, Pending};
+
+/// A connection of HTTP/3 without a session.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) link: Link,
+    pub(super) arrivals: Arc<Arrivals>,
+    /// Ends with this.
+    pub(super) demux: Pending<()>,
+    /// Has to stay open.
+    pub(super) control: SendStream,
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Asked {
+    exchange: Exchange,
+    send: SendStream,
+    receive: RecvStream,
+}
+
+impl Exchange {
+    /// Sends the settings, and begins to take the peer's streams apart; `uni` and `bi` have come already.
+    pub(super) async fn begin(
+        link: Link,
+        config: &Config,
+        uni: VecDeque<RecvStream>,
+        bi: VecDeque<(SendStream, RecvStream)>,
+    ) -> Result<Self, Failure> {
+        let arrivals = Arc::<Arrivals>::default();
+        // Those of HTTP/3 are not the application's to count.
+        link.noq.set_max_concurrent_uni_streams(fit(config.uni_streams, CRITICAL));
+        match link.side {
+            Side::Server { .. } => {
+                link.noq.set_max_concurrent_bi_streams(fit(config.bi_streams, 1));
+            }
+            Side::Client { .. } => arrivals.refuse_requests(),
+        }
+        let demux = Demux::new(link.noq.clone(), Arc::clone(&arrivals), config.handshake_timeout);
+        let demux = link.engine.spawn(demux.run(uni, bi));
+        let opened = link.noq.open_uni().await;
+        let mut control = opened.map_err(|error| link.end(&error))?;
+        let mut settings = Settings::default();
+        settings.enable_webtransport(1);
+        let mut bytes = Vec::new();
+        settings.encode(&mut bytes);
+        control.write_all(&bytes).await.map_err(|error| link.write_failure(error))?;
+        Ok(Self { link, arrivals, demux, control })
+    }
+
+    /// The server's side: the client's request.
+    pub(super) async fn request(self) -> Result<(ConnectRequest, Asked), Failure> {
+        self.settings().await?;
+        let requested = self.arrivals.request().await;
+        let (send, mut receive, read) = requested.map_err(|error| self.link.end(&error))?;
+        let request = ConnectRequest::read(&mut read.as_slice().chain(&mut receive)).await;
+        let asked = Asked { exchange: self, send, receive };
+        match request {
+            Ok(request) => Ok((request, asked)),
+            Err(error) => {
+                let failure = asked.exchange.broken("the request", &error);
+                let engine = asked.engine();
+                engine.detach(asked.refuse(StatusCode::BAD_REQUEST));
+                Err(failure)
+            }
+        }
+    }
+
+    /// The client's side: asks for a session.
+    pub(super) async fn ask(self, url: Url) -> Result<Link, Failure> {
+        if !self.settings().await? {
+            return Err(self.give_up(Failure::Protocol("the server does not do WebTransport".into())));
+        }
+        let opened = self.link.noq.open_bi().await;
+        let (mut send, mut receive) = opened.map_err(|error| self.link.end(&error))?;
+        let mut bytes = Vec::new();
+        if let Err(error) = ConnectRequest::new(url).encode(&mut bytes) {
+            return Err(self.give_up(Failure::Config(error.to_string())));
+        }
+        send.write_all(&bytes).await.map_err(|error| self.link.write_failure(error))?;
+        match ConnectResponse::read(&mut receive).await {
+            Ok(_) => Ok(Session::start(self, send, receive)),
+            Err(ConnectError::WrongStatus(Some(status))) => {
+                Err(self.give_up(Failure::Rejected { status: status.as_u16() }))
+            }
+            Err(error) => {
+                let failure = self.broken("the answer", &error);
+                Err(self.give_up(failure))
+            }
+        }
+    }
+
+    /// Whether the peer does WebTransport.
+    async fn settings(&self) -> Result<bool, Failure> {
+        match self.arrivals.settings().await {
+            Ok(Settled::Does(does)) => Ok(does),
+            Ok(Settled::Broken(text)) => {
+                self.link.noq.close(SETTINGS_ERROR, b"");
+                Err(Failure::Protocol(clean(&format!("the peer's settings cannot be read: {text}"))))
+            }
+            Err(error) => Err(self.link.end(&error)),
+        }
+    }
+
+    /// Something of HTTP/3 could not be read; perhaps only because the connection is over.
+    fn broken(&self, what: &str, error: &ConnectError) -> Failure {
+        match self.link.noq.close_reason() {
+            Some(error) => self.link.end(&error),
+            None => Failure::Protocol(clean(&format!("{what} cannot be read: {error}"))),
+        }
+    }
+
+    fn give_up(&self, failure: Failure) -> Failure {
+        let code = match failure {
+            Failure::Protocol(_) => MESSAGE_ERROR,
+            _ => NO_ERROR.into(),
+        };
+        self.link.noq.close(code, b"");
+        failure
+    }
+}
+
+impl Asked {
+    pub(super) fn engine(&self) -> Engine {
+        self.exchange.link.engine.clone()
+    }
+
+    /// Lets the client in.
+    pub(super) async fn accept(mut self) -> Result<Link, Failure> {
+        self.answer(StatusCode::OK).await?;
+        Ok(Session::start(self.exchange, self.send, self.receive))
+    }
+
+    /// Does not let it in, and waits a little until it has gone.
+    pub(super) async fn refuse(mut self, status: StatusCode) {
+        let patience = grace(&self.exchange.link.noq);
+        let _ = timeout(patience, async {
+            if self.answer(status).await.is_ok() && self.send.finish().is_ok() {
+                self.exchange.link.noq.closed().await;
+            }
+        })
+        .await;
+        self.exchange.link.noq.close(NO_ERROR.into(), b"");
+    }
+
+    async fn answer(&mut self, status: StatusCode) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        let encoded = ConnectResponse::new(status).encode(&mut bytes);
+        encoded.map_err(|error| Failure::Protocol(error.to_string()))?;
+        let link = &self.exchange.link;
+        self.send.write_all(&bytes).await.map_err(|error| link.write_failure(error))
+    }
+}
+
+fn fit(streams: u32, more: u64) -> VarInt {
+    VarInt::from_u64(u64::from(streams) + more).unwrap_or(VarInt::MAX)
+}
+
+/// Streams of HTTP/3 that the peer opens: one for control and two of QPACK.
+const CRITICAL: u64 = 3;
+
+/// RFC 9114 §8.1.
+const SETTINGS_ERROR: VarInt = VarInt::from_u32(0x109);

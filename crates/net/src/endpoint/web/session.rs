@@ -1,0 +1,127 @@
+//! A session, and how it ends.
+//!
+//! Whoever ends it says so in a capsule on the stream of the request (draft-ietf-webtrans-http3 §6), and closes the
+//! connection when the other has heard it, or soon: there is only this session. Invariant: the first end counts, and what arrived
+//! before it stays to be read.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use noq::{Connection, PathId, RecvStream, SendStream, VarInt};
+use tokio::time::timeout;
+use web_transport_proto::{Capsule, Http3CapsuleReader, VarInt as ProtoVarInt};
+
+use super::arrivals::Arrivals;
+use super::codes::NO_ERROR;
+use super::handshake::Exchange;
+use super::wire;
+use crate::endpoint::failure::clean;
+use crate::endpoint::link::Link;
+use crate::endpoint::{By, Engine, Failure, Pending};
+
+/// The session of a connection.
+#[derive(Debug)]
+pub(in crate::endpoint) struct Session {
+    connection: Connection,
+    pub(in crate::endpoint) arrivals: Arc<Arrivals>,
+    ended: Arc<OnceLock<Failure>>,
+    uni_header: Vec<u8>,
+    bi_header: Vec<u8>,
+    datagram_header: Vec<u8>,
+    /// The request's, for the capsule.
+    request: Mutex<Option<SendStream>>,
+    _control: SendStream,
+    _demux: Pending<()>,
+    _reader: Pending<()>,
+}
+
+impl Session {
+    /// The request was accepted: from now on the connection is a session.
+    pub(super) fn start(exchange: Exchange, send: SendStream, receive: RecvStream) -> Link {
+        let Exchange { mut link, arrivals, demux, control } = exchange;
+        let number = VarInt::from(send.id()).into_inner();
+        let id = ProtoVarInt::from_u64(number).unwrap_or_default();
+        arrivals.begin(number);
+        let reader = read_capsules(receive, link.noq.clone(), Arc::clone(&link.ended));
+        link.session = Some(Arc::new(Self {
+            connection: link.noq.clone(),
+            arrivals,
+            ended: Arc::clone(&link.ended),
+            uni_header: wire::stream_header(id, false),
+            bi_header: wire::stream_header(id, true),
+            datagram_header: wire::datagram_header(id),
+            request: Mutex::new(Some(send)),
+            _control: control,
+            _demux: demux,
+            _reader: link.engine.spawn(reader),
+        }));
+        link
+    }
+
+    /// What a stream begins with.
+    pub(in crate::endpoint) fn stream_header(&self, both_ways: bool) -> &[u8] {
+        if both_ways { &self.bi_header } else { &self.uni_header }
+    }
+
+    /// What a datagram begins with.
+    pub(in crate::endpoint) fn datagram_header(&self) -> &[u8] {
+        &self.datagram_header
+    }
+
+    /// Ends the session; the connection follows when the peer has heard it.
+    pub(in crate::endpoint) fn close(self: &Arc<Self>, engine: &Engine, code: u64, reason: &[u8]) {
+        if self.connection.close_reason().is_some() {
+            return;
+        }
+        let code = u32::try_from(code).unwrap_or(u32::MAX);
+        let reason = String::from_utf8_lossy(reason);
+        if self.ended.set(Failure::closed(By::Local, code.into(), clean(&reason))).is_err() {
+            return;
+        }
+        let capsule = wire::close(code, &reason);
+        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let session = Arc::clone(self);
+        engine.detach(async move {
+            let told = async {
+                if let Some(mut request) = request
+                    && request.write_all(&capsule).await.is_ok()
+                    && request.finish().is_ok()
+                {
+                    session.connection.closed().await;
+                }
+            };
+            let _ = timeout(grace(&session.connection), told).await;
+            session.connection.close(NO_ERROR.into(), b"");
+        });
+    }
+}
+
+/// How long the peer may take to hear the end.
+pub(super) fn grace(connection: &Connection) -> Duration {
+    GRACE_MIN.max(3 * connection.rtt(PathId::ZERO).unwrap_or_default())
+}
+
+/// Waits for the peer's end of the session.
+async fn read_capsules(receive: RecvStream, connection: Connection, ended: Arc<OnceLock<Failure>>) {
+    let mut capsules = Http3CapsuleReader::new(receive);
+    let end = loop {
+        match capsules.read().await {
+            Ok(Some(Capsule::CloseWebTransportSession { code, reason })) => {
+                break Failure::closed(By::Peer, code.into(), clean(&reason));
+            }
+            Ok(Some(_)) => {}
+            // An end without words (draft-ietf-webtrans-http3 §6).
+            Ok(None) => break Failure::closed(By::Peer, 0, String::new()),
+            // Not the stream's end, but the connection's, which tells why.
+            Err(_) if connection.close_reason().is_some() => return,
+            Err(error) => {
+                break Failure::Protocol(clean(&format!("the session's end cannot be read: {error}")));
+            }
+        }
+    };
+    let _ = ended.set(end);
+    connection.close(NO_ERROR.into(), b"");
+}
+
+/// At least so long, as the round-trip time is an estimate.
+const GRACE_MIN: Duration = Duration::from_millis(250);
