@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use wayferry_net::endpoint;
+use wayferry_net::endpoint::{self, Failure};
 
 use crate::address::{Address, pair};
 use crate::buffer::{contents, owned};
@@ -28,8 +28,8 @@ pub(crate) struct Connection {
     slots: Slots,
     /// The datagram of a `send_datagram` that is pending.
     waiting: Option<Bytes>,
-    /// Set by `close`, for the streams.
-    closed_here: Arc<AtomicBool>,
+    /// Whether the program knows that it is over; for the streams.
+    over: Arc<AtomicBool>,
     #[pyo3(get)]
     url: Option<String>,
 }
@@ -57,8 +57,8 @@ impl Connection {
             closed: turns.slot(),
             early: turns.slot(),
         };
-        let closed_here = Arc::new(AtomicBool::new(false));
-        Self { turns, connection: Kept::new(connection), slots, waiting: None, closed_here, url }
+        let over = Arc::new(AtomicBool::new(false));
+        Self { turns, connection: Kept::new(connection), slots, waiting: None, over, url }
     }
 
     fn kind(&self) -> Kind {
@@ -70,11 +70,31 @@ impl Connection {
     }
 
     fn sending(&self, stream: endpoint::SendStream) -> SendStream {
-        SendStream::new(&self.turns, stream, self.kind(), Arc::clone(&self.closed_here))
+        SendStream::new(&self.turns, stream, self.kind(), Arc::clone(&self.over))
     }
 
     fn receiving(&self, stream: endpoint::ReceiveStream) -> ReceiveStream {
         ReceiveStream::new(&self.turns, stream, self.kind())
+    }
+
+    /// What `ask` gives, or `None` while it is pending; then the token of `slot` becomes ready later.
+    fn poll<T: Send>(
+        &mut self,
+        py: Python<'_>,
+        slot: fn(&Slots) -> &Slot,
+        ask: impl FnOnce(&mut endpoint::Connection, &mut Context<'_>) -> Poll<Result<T, Failure>> + Send,
+    ) -> PyResult<Option<T>> {
+        guard::check()?;
+        let (slot, connection) = (slot(&self.slots), self.connection.inner());
+        match py.detach(|| ask(connection, &mut slot.context())) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(Ok(value)) => Ok(Some(value)),
+            Poll::Ready(Err(failure)) => {
+                let over = matches!(failure, Failure::Closed { .. } | Failure::Tls { .. });
+                self.over.fetch_or(over, Ordering::Relaxed);
+                Err(exception(failure))
+            }
+        }
     }
 
     /// What `ask` gives, with the interpreter released.
@@ -93,52 +113,42 @@ impl Connection {
 #[pymethods]
 impl Connection {
     fn open_uni(&mut self, py: Python<'_>) -> PyResult<Option<SendStream>> {
-        guard::check()?;
-        let (slot, connection) = (&self.slots.open_uni, self.connection.inner());
-        let opened = answer(py.detach(|| connection.poll_open_uni(&mut slot.context())))?;
+        let opened = self.poll(py, |slots| &slots.open_uni, endpoint::Connection::poll_open_uni)?;
         Ok(opened.map(|stream| self.sending(stream)))
     }
 
     fn open_bi(&mut self, py: Python<'_>) -> PyResult<Option<(SendStream, ReceiveStream)>> {
-        guard::check()?;
-        let (slot, connection) = (&self.slots.open_bi, self.connection.inner());
-        let opened = answer(py.detach(|| connection.poll_open_bi(&mut slot.context())))?;
+        let opened = self.poll(py, |slots| &slots.open_bi, endpoint::Connection::poll_open_bi)?;
         Ok(opened.map(|streams| self.both(streams)))
     }
 
     fn accept_uni(&mut self, py: Python<'_>) -> PyResult<Option<ReceiveStream>> {
-        guard::check()?;
-        let (slot, connection) = (&self.slots.accept_uni, self.connection.inner());
-        let accepted = answer(py.detach(|| connection.poll_accept_uni(&mut slot.context())))?;
+        let accepted = self.poll(py, |slots| &slots.accept_uni, endpoint::Connection::poll_accept_uni)?;
         Ok(accepted.map(|stream| self.receiving(stream)))
     }
 
     fn accept_bi(&mut self, py: Python<'_>) -> PyResult<Option<(SendStream, ReceiveStream)>> {
-        guard::check()?;
-        let (slot, connection) = (&self.slots.accept_bi, self.connection.inner());
-        let accepted = answer(py.detach(|| connection.poll_accept_bi(&mut slot.context())))?;
+        let accepted = self.poll(py, |slots| &slots.accept_bi, endpoint::Connection::poll_accept_bi)?;
         Ok(accepted.map(|streams| self.both(streams)))
     }
 
     fn datagram<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        guard::check()?;
-        let (slot, connection) = (&self.slots.datagram, self.connection.inner());
-        let datagram = answer(py.detach(|| connection.poll_datagram(&mut slot.context())))?;
+        let datagram = self.poll(py, |slots| &slots.datagram, endpoint::Connection::poll_datagram)?;
         Ok(datagram.map(|data| PyBytes::new(py, &data)))
     }
 
     fn send_datagram(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-        guard::check()?;
-        if self.waiting.is_none() {
-            self.waiting = Some(owned(contents(data)?));
-        }
-        let (slot, connection) = (&self.slots.send_datagram, self.connection.inner());
-        let waiting = &mut self.waiting;
-        let outcome = py.detach(|| connection.poll_send_datagram(&mut slot.context(), waiting));
-        if outcome.is_ready() {
-            self.waiting = None;
-        }
-        Ok(answer(outcome)?.is_some())
+        let mut waiting = match self.waiting.take() {
+            Some(waiting) => Some(waiting),
+            None => Some(owned(contents(data)?)),
+        };
+        let sent = self.poll(
+            py,
+            |slots| &slots.send_datagram,
+            |connection, context| connection.poll_send_datagram(context, &mut waiting),
+        )?;
+        self.waiting = waiting;
+        Ok(sent.is_some())
     }
 
     fn cancel_send_datagram(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -156,15 +166,20 @@ impl Connection {
         guard::check()?;
         let (slot, connection) = (&self.slots.closed, self.connection.inner());
         match py.detach(|| connection.poll_closed(&mut slot.context())) {
-            Poll::Ready(failure) => Ok(Some(exception(failure).into_value(py).into_any())),
+            Poll::Ready(failure) => {
+                self.over.store(true, Ordering::Relaxed);
+                Ok(Some(exception(failure).into_value(py).into_any()))
+            }
             Poll::Pending => Ok(None),
         }
     }
 
     fn early_data_accepted(&mut self, py: Python<'_>) -> PyResult<Option<bool>> {
-        guard::check()?;
-        let (slot, connection) = (&self.slots.early, self.connection.inner());
-        answer(py.detach(|| connection.poll_early_data_accepted(&mut slot.context())))
+        self.poll(
+            py,
+            |slots| &slots.early,
+            |connection, context| connection.poll_early_data_accepted(context),
+        )
     }
 
     fn drain(&mut self, py: Python<'_>) -> PyResult<Waiting> {
@@ -174,7 +189,7 @@ impl Connection {
 
     fn close(&mut self, py: Python<'_>, code: Code, reason: &[u8]) -> PyResult<()> {
         let code = code.number(self.kind())?;
-        self.closed_here.store(true, Ordering::Relaxed);
+        self.over.store(true, Ordering::Relaxed);
         self.known(py, |connection| connection.close(code, reason))
     }
 
@@ -286,13 +301,5 @@ impl Connection {
     #[getter]
     fn t_early(&self) -> u64 {
         self.slots.early.token
-    }
-}
-
-/// `None` while it is pending.
-fn answer<T>(outcome: Poll<Result<T, endpoint::Failure>>) -> PyResult<Option<T>> {
-    match outcome {
-        Poll::Pending => Ok(None),
-        Poll::Ready(outcome) => outcome.map(Some).map_err(exception),
     }
 }

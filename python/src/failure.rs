@@ -36,7 +36,7 @@ pub(crate) fn refusal(error: &io::Error, path: Option<PathBuf>) -> PyErr {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_owned();
     match (error.raw_os_error(), path) {
-        (Some(number), Some(path)) => PyOSError::new_err((number, text, path)),
+        (Some(number), Some(path)) => PyOSError::new_err((number, text, path.into_os_string())),
         (Some(number), None) => PyOSError::new_err((number, text)),
         (None, _) => PyOSError::new_err(text),
     }

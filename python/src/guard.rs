@@ -16,6 +16,7 @@ pub(crate) fn mark_used() {
 }
 
 /// Says that this process is a forked child.
+#[pyfunction]
 pub(crate) fn mark_forked() {
     if USED.load(Ordering::Relaxed) {
         FORKED.store(true, Ordering::Relaxed);

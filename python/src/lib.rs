@@ -13,6 +13,7 @@ mod connection;
 mod facts;
 mod failure;
 mod guard;
+mod interpreter;
 mod listener;
 mod outgoing;
 mod reactor;
@@ -23,31 +24,32 @@ mod value;
 
 use pyo3::prelude::*;
 
+use self::connecting::{Connecting, Waiting};
+use self::listener::{Listener, WebRequest};
+use self::tls::{ClientTls, ServerTls, TicketStore};
+
 /// The compiled half of `wayferry.quic`.
 #[pymodule(gil_used = false)]
-mod _native {
-    use pyo3::prelude::*;
-
-    #[pymodule_export]
-    use crate::{
-        config::Config,
-        connecting::{Connecting, Waiting, connect, web_connect},
-        connection::Connection,
-        listener::{Listener, WebRequest, listen},
-        reactor::Reactor,
-        receive::ReceiveStream,
-        send::SendStream,
-        tls::{ClientTls, ServerTls, TicketStore, fingerprint, self_signed},
-    };
-
-    /// Says that this process is a forked child.
-    #[pyfunction]
-    fn mark_forked() {
-        crate::guard::mark_forked();
-    }
-
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
-    }
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // First: to add a class makes it belong to this interpreter.
+    interpreter::check(module.py())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<config::Config>()?;
+    module.add_class::<ClientTls>()?;
+    module.add_class::<ServerTls>()?;
+    module.add_class::<TicketStore>()?;
+    module.add_class::<reactor::Reactor>()?;
+    module.add_class::<Connecting>()?;
+    module.add_class::<Waiting>()?;
+    module.add_class::<Listener>()?;
+    module.add_class::<WebRequest>()?;
+    module.add_class::<connection::Connection>()?;
+    module.add_class::<send::SendStream>()?;
+    module.add_class::<receive::ReceiveStream>()?;
+    module.add_function(wrap_pyfunction!(connecting::connect, module)?)?;
+    module.add_function(wrap_pyfunction!(connecting::web_connect, module)?)?;
+    module.add_function(wrap_pyfunction!(listener::listen, module)?)?;
+    module.add_function(wrap_pyfunction!(tls::self_signed, module)?)?;
+    module.add_function(wrap_pyfunction!(tls::fingerprint, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::mark_forked, module)?)
 }

@@ -91,8 +91,7 @@ impl Listener {
     fn set_web(&mut self, py: Python<'_>, on: bool) -> PyResult<()> {
         guard::check()?;
         let listener = self.listener.inner();
-        py.detach(|| listener.set_web(on));
-        Ok(())
+        py.detach(|| listener.set_web(on)).map_err(exception)
     }
 
     fn stats(&mut self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, u64>> {

@@ -96,3 +96,12 @@ impl Reactor {
         Ok(())
     }
 }
+
+/// Nobody can drain it any more; and tokens on the list would keep the list alive.
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        if guard::check().is_ok() {
+            self.0.ready.close();
+        }
+    }
+}

@@ -40,7 +40,8 @@ pub(crate) struct SendStream {
     /// The turn in which a write went to QUIC at once.
     turn: Option<u64>,
     failed: Option<Failure>,
-    closed_here: Arc<AtomicBool>,
+    /// Whether the program knows that the connection is over.
+    over: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl SendStream {
         turns: &Arc<Turns>,
         stream: endpoint::SendStream,
         kind: Kind,
-        closed_here: Arc<AtomicBool>,
+        over: Arc<AtomicBool>,
     ) -> Self {
         Self {
             id: stream.id(),
@@ -72,7 +73,7 @@ impl SendStream {
             owed: false,
             turn: None,
             failed: None,
-            closed_here,
+            over,
         }
     }
 
@@ -89,8 +90,8 @@ impl SendStream {
     /// Whether the next write should go to QUIC without waiting for others.
     fn goes_at_once(&self) -> bool {
         let first = self.outgoing.is_empty() && !self.owed && self.turn != Some(self.turns.turn());
-        // After a close QUIC has the answer to every write.
-        first || self.closed_here.load(Ordering::Relaxed)
+        // After the end QUIC has the answer to every write.
+        first || self.over.load(Ordering::Relaxed)
     }
 
     /// Hands over what QUIC takes. Whenever something stays behind, the token becomes ready later.
@@ -208,6 +209,7 @@ impl SendStream {
     }
 
     fn room(&mut self, py: Python<'_>) -> PyResult<bool> {
+        guard::check()?;
         // Whoever writes next is told what is wrong.
         Ok(self.writable().is_err() || self.make_room(py).unwrap_or(true))
     }
@@ -251,7 +253,12 @@ impl SendStream {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),
-            Poll::Ready(Ok(Some(code))) => (code,).into_pyobject(py).map(Some),
+            Poll::Ready(Ok(Some(code))) => {
+                // Who knows that must not be able to write on.
+                self.outgoing.clear();
+                self.failed.get_or_insert(Failure::Stopped(code));
+                (code,).into_pyobject(py).map(Some)
+            }
         }
     }
 }

@@ -142,6 +142,18 @@ class Turns:
         """Ends turns until everything is with QUIC."""
         self.over(tx.flush)
 
+    def read_until(self, rx: _native.ReceiveStream, over: Callable[[], bool]) -> bytes:
+        """What comes until `over` says True."""
+        end = time.monotonic() + LIMIT
+        data = bytearray()
+        while not over():
+            piece = rx.read(1 << 16)
+            if piece is None:
+                self.wait(end)
+            else:
+                data += piece
+        return bytes(data)
+
     def read_to_end(self, rx: _native.ReceiveStream) -> bytes:
         """Everything that comes."""
         data = bytearray()
