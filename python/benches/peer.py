@@ -34,6 +34,7 @@ class Peer:
         self.service = service
         self.link: Link | None = None
         self.closing: set[asyncio.Task[None]] = set()
+        self.pressed: Writer | None = None
 
     async def obey(self, order: dict[str, Any]) -> Answer:
         verb: Callable[..., Coroutine[Any, Any, Answer]] = getattr(self, "do_" + order.pop("do"))
@@ -83,7 +84,7 @@ class Peer:
         """Writes as fast as `write` takes it, to a consumer that is slow."""
         assert self.link is not None
         pieces = self.service.pattern.pieces(size)
-        writer = await self.link.open_uni()
+        writer = self.pressed = await self.link.open_uni()  # dropped, some libraries would reset it
         before = meter.resident()
         pressing = asyncio.ensure_future(press(writer, pieces, most))
         await asyncio.wait({pressing}, timeout=seconds)
@@ -123,6 +124,9 @@ class Peer:
             samples.append(now - start)
             if now / 1e9 >= end:
                 break
+        await writer.finish()
+        if len(await reader.read(READ)):
+            raise ValueError("the echo goes on")
         return {"count": len(samples), "seconds": sum(samples) / 1e9, **latency(samples)}
 
     async def do_handshakes(self, port: int, seconds: float, parallel: int) -> Answer:

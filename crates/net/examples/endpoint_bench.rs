@@ -221,6 +221,10 @@ impl Peer {
                 return Err("the echo differs".into());
             }
         }
+        writer.finish()?;
+        if reader.read_chunk(READ).await?.is_some() {
+            return Err("the echo goes on".into());
+        }
         let (count, sum) = (samples.len(), samples.iter().sum::<u64>());
         Ok(merged(json!({ "count": count, "seconds": sum as f64 / 1e9 }), latency(samples)))
     }

@@ -133,6 +133,8 @@ class UdpWriter:
         if self.counted:
             self.link.sent += 1
             await self.link.send(bytes([FIN]))
+        else:
+            self.link.replies.push(b"", True)
 
 
 DATA, ACK, FIN, ECHO, REPLY, DATAGRAM = range(6)
