@@ -82,7 +82,9 @@ async def run(port: int, cert: str):
         abandoned = client._quic.get_next_available_stream_id()
         client._quic.send_stream_data(abandoned, b"never mind")
         client._quic.reset_stream(abandoned, 77)
-        unwanted = client.ask(UNWANTED)
+        unwanted = client._quic.get_next_available_stream_id()
+        client._quic.send_stream_data(unwanted, UNWANTED)
+        client.transmit()
         await client.stopped.wait()
         # Answered after the reset, so that the server has seen it.
         last = client.ask(b"last")

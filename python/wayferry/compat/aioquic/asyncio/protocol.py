@@ -35,7 +35,7 @@ class QuicConnectionProtocol(asyncio.DatagramProtocol):
         self._connected = False
         self._connected_waiter: asyncio.Future[None] | None = None
         self._ping_waiters: dict[int, asyncio.Future[None]] = {}
-        self._stream_handler = stream_handler or (lambda reader, writer: None)
+        self._stream_handler = stream_handler or (lambda reader, writer: writer.close())
         self._stream_readers: dict[int, asyncio.StreamReader] = {}
         self._transport: asyncio.BaseTransport | None = None
 

@@ -203,12 +203,15 @@ class Streams:
             task = self._spawn(self._write(outgoing))
             if task is not None:
                 self._writing[outgoing.id] = task
-                task.add_done_callback(lambda _: self._writing.pop(outgoing.id))
 
     async def _write(self, outgoing: Outgoing) -> None:
-        # When it was stopped or reset, or the connection is over, `_await_end` knows.
-        with suppress(quic.QuicError, ValueError):
-            await outgoing.pump()
+        try:
+            # When it was stopped or reset, or the connection is over, `_await_end` knows.
+            with suppress(quic.QuicError, ValueError):
+                await outgoing.pump()
+        finally:
+            # In the same step as the pump's last look at the queue, so that no write falls between.
+            del self._writing[outgoing.id]
 
     async def _await_end(self, outgoing: Outgoing, send: quic.SendStream) -> None:
         code = None
