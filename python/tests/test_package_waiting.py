@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from conftest import Pair, run, until
 
 from wayferry import quic
+from wayferry.quic import _reactor
 
 Waits = Callable[[quic.Connection, quic.BiStream], Awaitable[Any]]
 
@@ -294,3 +296,60 @@ def test_datagrams_wait_for_room(pair: Pair) -> None:
             assert await server.receive_datagram() == data
 
     run(main())
+
+
+def test_a_woken_task_keeps_its_context(pair: Pair) -> None:
+    name = contextvars.ContextVar("name", default="nobody")
+
+    async def main() -> None:
+        async with pair() as (client, server):
+            here, there = await streams_of(client, server)
+
+            async def wait(who: str, operation: Callable[[], Awaitable[Any]]) -> str:
+                name.set(who)
+                await operation()
+                return name.get()
+
+            tasks = [
+                asyncio.create_task(wait("reader", there.read)),
+                asyncio.create_task(wait("receiver", server.receive_datagram)),
+            ]
+            await until(lambda: len(server._reactor.waiters) == 2)
+            await here.write(b"x")
+            await client.send_datagram(b"x")
+            assert await asyncio.gather(*tasks) == ["reader", "receiver"]
+            assert name.get() == "nobody"
+
+    run(main())
+
+
+def test_a_task_that_ends_the_loop_loses_nobody_elses_wake() -> None:
+    tokens = [1 << 60, 1 << 61]
+
+    async def wait(reactor: _reactor.Reactor, token: int, end: BaseException | None) -> str:
+        await reactor.waiter(token)
+        if end is not None:
+            raise end
+        return "woken"
+
+    async def begin() -> tuple[asyncio.Task[str], asyncio.Task[str]]:
+        reactor = _reactor.current()
+        leaving = asyncio.create_task(wait(reactor, tokens[0], SystemExit(3)))
+        staying = asyncio.create_task(wait(reactor, tokens[1], None))
+        await until(lambda: len(reactor.waiters) == 2)
+        return leaving, staying
+
+    async def fire() -> None:
+        asyncio.get_running_loop().call_soon(_reactor.current()._dispatch, iter(tokens))
+        await asyncio.Event().wait()
+
+    async def end(task: asyncio.Task[str]) -> str:
+        async with asyncio.timeout(20):
+            return await task
+
+    with asyncio.Runner(debug=True) as runner:
+        leaving, staying = runner.run(begin())
+        with pytest.raises(SystemExit):
+            runner.run(fire())
+        assert runner.run(end(staying)) == "woken"
+        assert isinstance(leaving.exception(), SystemExit)

@@ -74,14 +74,13 @@ class Streams:
             await bi.enter()
             try:
                 while (stream := self._poll()) is None:
-                    # One future under both tokens: whichever is ready first.
-                    future = reactor.waiter(uni.token)
-                    reactor.waiters[bi.token] = future
+                    # One wait under both tokens: whichever is ready first.
+                    waiter = reactor.waiters[bi.token] = reactor.waiter(uni.token)
                     try:
-                        await future
+                        await waiter
                     finally:
-                        reactor.forget(uni.token, future)
-                        reactor.forget(bi.token, future)
+                        reactor.forget(uni.token, waiter)
+                        reactor.forget(bi.token, waiter)
                 return stream
             finally:
                 bi.leave()

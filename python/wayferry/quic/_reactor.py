@@ -1,4 +1,4 @@
-"""Where the native half's tokens meet one event loop's futures.
+"""Where the native half's tokens meet the tasks of one event loop.
 
 One `Reactor` per running loop, shared by everything that was opened on it. The native half makes its file
 descriptor readable when tokens are ready; the loop then calls `drain`, which wakes who waits for them. It
@@ -14,12 +14,13 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from wayferry.quic import _native
 from wayferry.quic._thread import DrainThread
+from wayferry.quic._waiter import Waiter
 
 if TYPE_CHECKING:
     from wayferry.quic.send import SendStream
@@ -65,7 +66,7 @@ class Reactor:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.native = _native.Reactor()
-        self.waiters: dict[int, asyncio.Future[None]] = {}
+        self.waiters: dict[int, Waiter] = {}
         """One operation's wait for its token; removed when it fires or is cancelled."""
         self.watchers: dict[int, Callable[[], None]] = {}
         """What is called when a token fires, before its waiter; removed by that."""
@@ -90,34 +91,27 @@ class Reactor:
     def drain(self) -> None:
         """Wakes whoever waits for the tokens that are ready."""
         self.budget = BUDGET
-        waiters, watchers = self.waiters, self.watchers
-        for token in self.native.drain():
-            if token in watchers:
-                self._call(watchers.pop(token))
-            waiter = waiters.pop(token, None)
-            if waiter is not None and not waiter.done():
-                waiter.set_result(None)
+        self._dispatch(iter(self.native.drain()))
         self._rest()
 
-    def waiter(self, token: int) -> asyncio.Future[None]:
-        """A future for the next time that `token` is ready. Whoever is cancelled over it calls `forget`."""
-        future = self.loop.create_future()
-        self.waiters[token] = future
+    def waiter(self, token: int) -> Waiter:
+        """What to await until `token` is ready. Whoever is cancelled over it calls `forget`."""
+        waiter = self.waiters[token] = Waiter(self.loop)
         if not self._registered:
             self._register()
-        return future
+        return waiter
 
-    def forget(self, token: int, future: asyncio.Future[None]) -> None:
+    def forget(self, token: int, waiter: Waiter) -> None:
         """Removes a wait that nobody needs any more."""
-        if self.waiters.get(token) is future:
+        if self.waiters.get(token) is waiter:
             del self.waiters[token]
             self._rest()
 
     def wake(self, token: int) -> None:
         """Lets the one who waits for `token` poll again, as if it were ready."""
         waiter = self.waiters.pop(token, None)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if waiter is not None:
+            waiter.fire_soon()
 
     async def until(self, token: int, poll: Callable[[], T | None], *, pending: bool = False) -> T:
         """What `poll` gives, once it gives something. `pending`: it was just asked, and had nothing."""
@@ -127,11 +121,11 @@ class Reactor:
                 if value is not None:
                     return value
             pending = False
-            future = self.waiter(token)
+            waiter = self.waiter(token)
             try:
-                await future
+                await waiter
             except BaseException:
-                self.forget(token, future)
+                self.forget(token, waiter)
                 raise
 
     async def breathe(self) -> None:
@@ -158,6 +152,20 @@ class Reactor:
         except RuntimeError:  # the loop's thread is using it at this moment
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self.loop.call_soon_threadsafe(native.close, 0, b"")
+
+    def _dispatch(self, tokens: Iterator[int]) -> None:
+        waiters, watchers = self.waiters, self.watchers
+        try:
+            for token in tokens:
+                if token in watchers:
+                    self._call(watchers.pop(token))
+                waiter = waiters.pop(token, None)
+                if waiter is not None:
+                    waiter.fire()
+        except BaseException:
+            # A task ended the loop (KeyboardInterrupt, SystemExit), which may be run again.
+            self.loop.call_soon(self._dispatch, tokens)
+            raise
 
     def _call(self, watcher: Callable[[], None]) -> None:
         """A watcher that fails must not keep the other tokens from being seen."""

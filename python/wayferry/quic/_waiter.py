@@ -1,0 +1,66 @@
+"""A task's wait for a token, which is shorter than a future's.
+
+An `asyncio.Future` wakes its task a turn of the loop later, because it may have many callbacks, and anybody
+may set it. Here there is one task and only the loop wakes it, so the task goes on at once. That saves a turn,
+and its system call, for every message that somebody waits for.
+
+The invariant: `fire` is called by the loop, never from within a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextvars import Context
+
+
+class Waiter:
+    """Await it in one task. To the task it is a future, by the protocol that `asyncio.isfuture` asks for."""
+
+    __slots__ = ("_asyncio_future_blocking", "_callback", "_cancelled", "_context", "_loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._asyncio_future_blocking = False
+        self._loop = loop
+        self._callback: Callable[[Waiter], object] | None = None
+        self._context: Context | None = None
+        self._cancelled = False
+
+    def fire(self) -> None:
+        """Lets the task go on, now. Nothing happens when it went on already, or was cancelled."""
+        callback, context = self._callback, self._context
+        if callback is not None and context is not None:
+            self._callback = None
+            context.run(callback, self)
+
+    def fire_soon(self) -> None:
+        """Lets the task go on in the loop's next turn; this may be called from anywhere in the loop's
+        thread."""
+        self._loop.call_soon(self.fire)
+
+    def __await__(self) -> Generator[Waiter, None, None]:
+        self._asyncio_future_blocking = True
+        yield self
+
+    # What a task asks of a future
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    def add_done_callback(self, callback: Callable[[Waiter], object], *, context: Context) -> None:
+        self._callback = callback
+        self._context = context
+
+    def cancel(self, msg: object = None) -> bool:
+        """As `Future.cancel`: the task learns of it in the loop's next turn. False: it goes on already."""
+        callback = self._callback
+        if callback is None:
+            return False
+        self._callback = None
+        self._cancelled = True
+        self._loop.call_soon(callback, self, context=self._context)
+        return True
+
+    def result(self) -> None:
+        if self._cancelled:
+            raise asyncio.CancelledError
