@@ -41,7 +41,7 @@ class Config:
     loses."""
 
     datagrams: bool = True
-    """Whether the peer may send datagrams (RFC 9221 §3)."""
+    """Whether datagrams are sent and received (RFC 9221 §3)."""
 
     bi_streams: int = 100
     """Bidirectional streams that the peer may have open at once. Each costs its state, and at most its
