@@ -20,6 +20,7 @@ use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, Wi
 use wayferry_wayland::snapshot::{Global, Mode, Output, Seat, Snapshot};
 use wayferry_wayland::tables;
 use wayferry_wayland::wire::{Arg, OutBuffer};
+use web_transport_proto::{Capsule, ConnectRequest, ConnectResponse, Settings};
 
 fn main() -> std::io::Result<()> {
     for (target, seeds) in [
@@ -30,6 +31,7 @@ fn main() -> std::io::Result<()> {
         ("pair", pair()),
         ("erasure", erasure()),
         ("video", video()),
+        ("web", web()),
     ] {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
         std::fs::create_dir_all(&directory)?;
@@ -443,4 +445,27 @@ fn video() -> Seeds {
     };
     let frames: Vec<Vec<u8>> = (0..4).map(&mut frame).collect();
     vec![("film", frames.concat()), ("gap", [&frames[0][..], &[1], &frames[1][1..]].concat())]
+}
+
+fn web() -> Seeds {
+    let url = "https://host.example:4433/room?seat=4".parse::<url::Url>().expect("a URL");
+    let (mut settings, mut request, mut answer, mut capsule) = (vec![4], vec![5], vec![6], vec![7]);
+    let mut ours = Settings::default();
+    ours.enable_webtransport(1);
+    ours.encode(&mut settings);
+    ConnectRequest::new(url).encode(&mut request).expect("a request");
+    ConnectResponse::OK.encode(&mut answer).expect("an answer");
+    Capsule::CloseWebTransportSession { code: 7, reason: "enough".into() }.encode(&mut capsule);
+    vec![
+        ("uni", vec![0, 0x40, 0x54, 0x80, 0, 0, 4, b'x']),
+        ("control", vec![0, 0]),
+        ("bi", vec![1, 0x40, 0x41, 4, b'x']),
+        ("request_stream", vec![1, 1, 3]),
+        ("datagram", vec![2, 1, 0x40, 1, b'x']),
+        ("close", [&[3], "enough: ä".as_bytes()].concat()),
+        ("settings", settings),
+        ("request", request),
+        ("answer", answer),
+        ("capsule", capsule),
+    ]
 }

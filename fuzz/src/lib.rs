@@ -18,6 +18,10 @@ pub mod pair;
 mod rig;
 pub mod video;
 pub mod wayland_message;
+pub mod web;
+#[allow(dead_code, reason = "writing is for the endpoint")]
+#[path = "../../crates/net/src/endpoint/web/wire.rs"]
+mod web_wire;
 pub mod wire_parser;
 
 pub use input::Input;
@@ -37,7 +41,7 @@ mod tests {
     #[test]
     fn seeds_pass() {
         type Run = fn(&[u8]);
-        let targets: [(&str, Run); 7] = [
+        let targets: [(&str, Run); 8] = [
             ("wire_parser", super::wire_parser::run),
             ("wayland_message", super::wayland_message::run),
             ("half_message", super::half_message::run),
@@ -45,6 +49,7 @@ mod tests {
             ("pair", super::pair::run),
             ("erasure", super::erasure::run),
             ("video", super::video::run),
+            ("web", super::web::run),
         ];
         for (target, run) in targets {
             seeds(target).iter().for_each(|seed| run(seed));

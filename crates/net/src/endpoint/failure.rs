@@ -95,13 +95,14 @@ impl Failure {
             }
             ConnectionError::TransportError(error) if is_crypto(error.code) => {
                 let tls = error.crypto.as_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
-                Self::tls(error.code, tls.map_or_else(|| clean(&error.reason), tls_text))
+                Self::tls(error.code, &tls.map_or_else(|| clean(&error.reason), tls_text))
             }
             ConnectionError::ConnectionClosed(close) if is_crypto(close.error_code) => {
                 let said = clean(&String::from_utf8_lossy(&close.reason));
-                let text =
-                    if said.is_empty() { "says the peer".into() } else { format!("says the peer: {said}") };
-                Self::tls(close.error_code, text)
+                Self::tls(
+                    close.error_code,
+                    &["says the peer", &said].join(if said.is_empty() { "" } else { ": " }),
+                )
             }
             ConnectionError::TransportError(error) => {
                 Self::closed(By::Transport, error.code.into(), clean(&error.to_string()))
@@ -139,7 +140,7 @@ impl Failure {
         matches!(self, Self::Tls { .. } | Self::Config(_))
     }
 
-    fn tls(code: TransportErrorCode, text: String) -> Self {
+    fn tls(code: TransportErrorCode, text: &str) -> Self {
         // RFC 9001 §4.8
         let alert = (u64::from(code) & 0xff) as u8;
         let text = match (alert::name(alert), text.is_empty()) {

@@ -137,15 +137,16 @@ mod tests {
         let ready = Ready::new().unwrap();
         let (one, two) = (ready.token(), ready.token());
         let (first, second) = (ready.waker(one), ready.waker(two));
+        let again = first.clone();
         assert!(!ready.wait(Some(Duration::ZERO)));
         first.wake_by_ref();
-        first.clone().wake();
+        again.wake();
         second.wake_by_ref();
         first.wake_by_ref();
         assert!(ready.wait(Some(Duration::ZERO)));
         assert_eq!(drained(&ready), [one.0, two.0]);
         assert!(!ready.wait(Some(Duration::ZERO)));
-        assert_eq!(drained(&ready), []);
+        assert!(drained(&ready).is_empty());
         first.wake();
         assert!(ready.wait(None));
         assert_eq!(drained(&ready), [one.0]);
@@ -159,7 +160,7 @@ mod tests {
         ready.close();
         assert!(ready.wait(None));
         waker.wake();
-        assert_eq!(drained(&ready), []);
+        assert!(drained(&ready).is_empty());
         assert_eq!(Arc::strong_count(&ready), 1);
     }
 }

@@ -1,5 +1,7 @@
 //! Two endpoints on loopback, and polls that may not hang.
-#![allow(dead_code)] // Each test uses some of it.
+#![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
+
+pub(crate) mod gate;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -39,6 +41,15 @@ pub(crate) fn until<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         }
         let left = LIMIT.checked_sub(begin.elapsed()).expect("woken in time");
         thread::park_timeout(left);
+    }
+}
+
+/// Waits for what nobody is woken for.
+pub(crate) fn eventually(mut is: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is() {
+        assert!(begin.elapsed() < LIMIT, "it does not happen");
+        thread::yield_now();
     }
 }
 

@@ -1,0 +1,398 @@
+//! Handshakes: what fails, in whose words; retry, early data, certificates that change.
+
+mod certificates;
+mod rig;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use certificates::{Authority, Kind, NAME};
+use rig::gate::Gate;
+use rig::*;
+use wayferry_net::endpoint::{
+    Admission, By, ClientTls, Clients, Config, Connection, Failure, Listener, Retry, ServerTls, ServerTrust,
+    Target, TicketStore, connect,
+};
+use wayferry_net::{Fingerprint, Identity, Roots};
+
+fn try_connect(address: SocketAddr, tls: ClientTls, config: Config) -> Result<Connection, Failure> {
+    wait(connect(engine(), target(address), tls, config))
+}
+
+fn tls_failure(result: Result<Connection, Failure>) -> (Option<u8>, String) {
+    match result {
+        Err(Failure::Tls { alert, text }) => (alert, text),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_pinned_is_refused_by_name() {
+    let tls = server_tls();
+    let listener = listener(&tls, Config::default(), Admission::default());
+    let other = ClientTls { trust: ServerTrust::Pins(vec![Fingerprint([7; 32])]), ..client_tls(&tls) };
+    let (alert, text) = tls_failure(try_connect(listener.local_address(), other, Config::default()));
+    assert_eq!((alert, text.contains("pinned")), (Some(49), true), "{text}");
+    assert!(text.starts_with("access_denied: "), "{text}");
+    // Who pins nothing takes anyone.
+    let insecure = ClientTls { trust: ServerTrust::Insecure, ..client_tls(&tls) };
+    try_connect(listener.local_address(), insecure, Config::default()).unwrap();
+    let pins = vec![Fingerprint([7; 32]), tls.identity.fingerprint()];
+    let several = ClientTls { trust: ServerTrust::Pins(pins), ..client_tls(&tls) };
+    try_connect(listener.local_address(), several, Config::default()).unwrap();
+}
+
+#[test]
+fn protocols_that_do_not_match_are_named() {
+    let tls = server_tls();
+    let listener = listener(&tls, Config::default(), Admission::default());
+    let other = ClientTls { alpn: vec![b"other".to_vec()], ..client_tls(&tls) };
+    let (alert, text) = tls_failure(try_connect(listener.local_address(), other, Config::default()));
+    assert_eq!(
+        (alert, text.as_str()),
+        (Some(120), "no_application_protocol: says the peer: peer doesn't support any known protocol")
+    );
+    let failures = listener.stats().failures;
+    assert!(failures[0].contains("no_application_protocol"), "{failures:?}");
+}
+
+#[test]
+fn faults_of_certificates_are_named() {
+    let authority = Authority::new();
+    let roots = Roots::from_pem(&std::fs::read(authority.ca()).unwrap()).unwrap();
+    for (kind, alert, word) in [
+        (Kind::Expired, 45, "has expired"),
+        (Kind::NotYetValid, 45, "not valid yet"),
+        (Kind::SelfSigned, 0, "self-signed"),
+        (Kind::OtherAuthority, 48, "not trusted"),
+        (Kind::OtherName, 42, "is not for `host.test`"),
+    ] {
+        let tls = ServerTls { identity: Arc::new(authority.identity(kind)), ..server_tls() };
+        let listener = listener(&tls, Config::default(), Admission::default());
+        let client = ClientTls {
+            trust: ServerTrust::Roots(roots.clone()),
+            server_name: Some(NAME.into()),
+            ..client_tls(&tls)
+        };
+        let (said, text) = tls_failure(try_connect(listener.local_address(), client, Config::default()));
+        assert!(text.contains(word), "{kind:?}: {text}");
+        assert!(alert == 0 || said == Some(alert), "{kind:?}: {said:?}");
+    }
+    let tls = ServerTls { identity: Arc::new(authority.identity(Kind::Good)), ..server_tls() };
+    let mut listener = listener(&tls, Config::default(), Admission::default());
+    let client =
+        ClientTls { trust: ServerTrust::Roots(roots), server_name: Some(NAME.into()), ..client_tls(&tls) };
+    let client = try_connect(listener.local_address(), client, Config::default()).unwrap();
+    assert_eq!(accept(&mut listener).server_name().as_deref(), Some(NAME));
+    assert_eq!(client.peer_certificates().len(), 1);
+}
+
+#[test]
+fn clients_show_a_certificate_where_one_is_wanted() {
+    let identity = Arc::new(Identity::ephemeral().unwrap());
+    let tls = ServerTls { clients: Clients::Pins(vec![identity.fingerprint()]), ..server_tls() };
+    let mut listener = listener(&tls, Config::default(), Admission::default());
+    let address = listener.local_address();
+    let known = ClientTls { identity: Some(identity), ..client_tls(&tls) };
+    try_connect(address, known, Config::default()).unwrap();
+    assert_eq!(accept(&mut listener).peer_certificates().len(), 1);
+    // In TLS 1.3 a client hears it only after its own part is done.
+    let end = |tls| match try_connect(address, tls, Config::default()) {
+        Ok(mut connection) => until(|cx| connection.poll_closed(cx)),
+        Err(failure) => failure,
+    };
+    let none = end(client_tls(&tls));
+    assert!(matches!(none, Failure::Tls { alert: Some(116), .. }), "{none:?}");
+    let stranger = Some(Arc::new(Identity::ephemeral().unwrap()));
+    let other = end(ClientTls { identity: stranger, ..client_tls(&tls) });
+    assert!(matches!(other, Failure::Tls { alert: Some(49), .. }), "{other:?}");
+    assert!(listener.poll_accept(&mut Context::from_waker(Waker::noop())).is_pending());
+}
+
+#[test]
+fn clients_may_be_known_by_their_authority() {
+    let authority = Authority::new();
+    let roots = Roots::load(Some(&authority.ca())).unwrap();
+    let tls = ServerTls { clients: Clients::Roots(roots), ..server_tls() };
+    let mut listener = listener(&tls, Config::default(), Admission::default());
+    let identity = Some(Arc::new(authority.identity(Kind::Good)));
+    let client = ClientTls { identity, ..client_tls(&tls) };
+    try_connect(listener.local_address(), client, Config::default()).unwrap();
+    assert_eq!(accept(&mut listener).peer_certificates().len(), 1);
+}
+
+#[test]
+fn a_closed_port_refuses() {
+    let socket = UdpSocket::bind(loopback()).unwrap();
+    let address = socket.local_addr().unwrap();
+    drop(socket);
+    let failure = try_connect(address, client_tls(&server_tls()), Config::default()).unwrap_err();
+    let Failure::Closed { code: 0, reason, by: By::Refused } = failure else { panic!("{failure:?}") };
+    assert!(reason.contains(&address.port().to_string()), "{reason}");
+}
+
+#[test]
+fn a_silent_port_times_out() {
+    let silent = UdpSocket::bind(loopback()).unwrap();
+    let config = Config { handshake_timeout: Duration::from_millis(300), ..Config::default() };
+    let failure = try_connect(silent.local_addr().unwrap(), client_tls(&server_tls()), config).unwrap_err();
+    assert!(matches!(failure, Failure::Closed { code: 0, by: By::Timeout, .. }), "{failure:?}");
+}
+
+#[test]
+fn silence_ends_a_connection() {
+    let config = Config { idle_timeout: Some(Duration::from_millis(100)), ..Config::default() };
+    let mut pair = pair_with(config, Config::default());
+    for connection in [&mut pair.client, &mut pair.server] {
+        let end = until(|cx| connection.poll_closed(cx));
+        assert!(matches!(end, Failure::Closed { code: 0, by: By::Timeout, .. }), "{end:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused_at_once() {
+    let tls = client_tls(&server_tls());
+    let nowhere = Target { addresses: Vec::new(), ..target(loopback()) };
+    let failure = wait(connect(engine(), nowhere, tls.clone(), Config::default()));
+    assert!(matches!(failure, Err(Failure::Config(_))));
+    let nameless = Target { server_name: "two words".into(), ..target(([127, 0, 0, 1], 9).into()) };
+    let failure = wait(connect(engine(), nameless, tls.clone(), Config::default()));
+    assert!(matches!(failure, Err(Failure::Config(text)) if text.contains("two words")));
+    let config = Config { stream_window: 0, ..Config::default() };
+    assert!(matches!(try_connect(loopback(), tls, config), Err(Failure::Config(_))));
+    let taken = UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
+    let first = Listener::bind(engine(), taken, &server_tls(), Config::default(), Admission::default());
+    let second = Listener::bind(engine(), taken, &server_tls(), Config::default(), Admission::default());
+    assert!(first.is_ok() && matches!(second, Err(Failure::Io(_))));
+}
+
+#[test]
+fn the_next_address_is_tried_when_one_does_not_answer() {
+    let tls = server_tls();
+    let listener = listener(&tls, Config::default(), Admission::default());
+    let silent = UdpSocket::bind(loopback()).unwrap();
+    let addresses = vec![silent.local_addr().unwrap(), listener.local_address()];
+    let both = Target { addresses, ..target(loopback()) };
+    let connection = wait(connect(engine(), both, client_tls(&tls), Config::default())).unwrap();
+    assert_eq!(connection.remote_address(), listener.local_address());
+}
+
+#[test]
+fn addresses_are_validated_where_that_is_wanted() {
+    let tls = server_tls();
+    let admission = Admission { retry: Retry::Always, ..Admission::default() };
+    let mut listener = listener(&tls, Config::default(), admission);
+    try_connect(listener.local_address(), client_tls(&tls), Config::default()).unwrap();
+    accept(&mut listener);
+    let stats = listener.stats();
+    assert_eq!((stats.accepted, stats.retried, stats.failed), (1, 1, 0));
+}
+
+/// A client whose handshake does not come to its end.
+fn stick(listener: &Listener, tls: &ServerTls) -> (Gate, impl Sized + use<>) {
+    let gate = Gate::before(listener.local_address());
+    gate.shut();
+    let connecting = connect(engine(), target(gate.address()), client_tls(tls), Config::default());
+    eventually(|| listener.stats().half_open > 0);
+    (gate, connecting)
+}
+
+#[test]
+fn under_load_addresses_are_validated() {
+    let tls = server_tls();
+    let config = Config { half_open: 4, ..Config::default() };
+    let listener = listener(&tls, config, Admission::default());
+    try_connect(listener.local_address(), client_tls(&tls), Config::default()).unwrap();
+    assert_eq!(listener.stats().retried, 0);
+    let _stuck = stick(&listener, &tls);
+    try_connect(listener.local_address(), client_tls(&tls), Config::default()).unwrap();
+    assert_eq!(listener.stats().retried, 1);
+}
+
+#[test]
+fn too_many_handshakes_are_refused_and_stuck_ones_given_up() {
+    let tls = server_tls();
+    let handshake_timeout = Duration::from_millis(500);
+    let config = Config { half_open: 1, handshake_timeout, ..Config::default() };
+    let admission = Admission { retry: Retry::Never, ..Admission::default() };
+    let listener = listener(&tls, config, admission);
+    let _stuck = stick(&listener, &tls);
+    let failure = try_connect(listener.local_address(), client_tls(&tls), Config::default()).unwrap_err();
+    // CONNECTION_REFUSED
+    assert!(matches!(failure, Failure::Closed { code: 2, by: By::Transport, .. }), "{failure:?}");
+    assert_eq!(listener.stats().refused, 1);
+    eventually(|| listener.stats().failed > 0);
+    let failures = listener.stats().failures;
+    assert!(failures[0].contains("no handshake"), "{failures:?}");
+}
+
+/// A server that takes early data, a relay, and a client that has tickets.
+struct Early {
+    tls: ServerTls,
+    listener: Listener,
+    gate: Gate,
+    tickets: TicketStore,
+}
+
+impl Early {
+    fn new() -> Self {
+        let tls = ServerTls { early_data: true, ..server_tls() };
+        let mut listener = listener(&tls, Config::default(), Admission::default());
+        let gate = Gate::before(listener.local_address());
+        let tickets = TicketStore::new(10);
+        let target = Target { early_data: true, ..target(gate.address()) };
+        let client = ClientTls { tickets: Some(tickets.clone()), ..client_tls(&tls) };
+        let first = wait(connect(engine(), target, client, Config::default())).unwrap();
+        assert!(!first.is_early() && !until(|cx| first.poll_early_data_accepted(cx)).unwrap());
+        accept(&mut listener);
+        eventually(|| tickets.len() == 2);
+        Self { tls, listener, gate, tickets }
+    }
+
+    /// A connection whose handshake waits for the gate to open.
+    fn come_back(&self) -> Connection {
+        self.gate.shut();
+        let target = Target { early_data: true, ..target(self.gate.address()) };
+        // Made again, as programs do.
+        let client = ClientTls { tickets: Some(self.tickets.clone()), ..client_tls(&self.tls) };
+        let connection = wait(connect(engine(), target, client, Config::default())).unwrap();
+        assert!(connection.is_early());
+        connection
+    }
+}
+
+#[test]
+fn early_data_arrives_before_the_handshake_is_complete() {
+    let mut early = Early::new();
+    let mut client = early.come_back();
+    assert_eq!(early.tickets.len(), 1);
+    say(&mut open_uni(&mut client), b"early");
+    assert!(client.try_send_datagram(bytes::Bytes::from_static(b"bird")).unwrap());
+    let (mut send, mut receive) = open_bi(&mut client);
+    say(&mut send, b"question");
+    let mut server = accept(&mut early.listener);
+    assert!(server.is_early());
+    let mut stream = accept_uni(&mut server);
+    assert!(stream.is_early());
+    assert_eq!(read_to_end(&mut stream).unwrap(), b"early");
+    assert_eq!(until(|cx| server.poll_datagram(cx)).unwrap(), &b"bird"[..]);
+    let (mut answer, mut question) = accept_bi(&mut server);
+    assert!(question.is_early());
+    assert_eq!(read_to_end(&mut question).unwrap(), b"question");
+    say(&mut answer, b"answer");
+    let noop = &mut Context::from_waker(Waker::noop());
+    assert!(client.poll_early_data_accepted(noop).is_pending());
+    early.gate.open();
+    for _ in 0..2 {
+        assert!(until(|cx| client.poll_early_data_accepted(cx)).unwrap());
+    }
+    assert_eq!(read_to_end(&mut receive).unwrap(), b"answer");
+    assert!(!client.is_early());
+    // What comes now is not early.
+    say(&mut open_uni(&mut client), b"late");
+    until(|cx| server.poll_early_data_accepted(cx)).unwrap();
+    assert!(!accept_uni(&mut server).is_early());
+}
+
+#[test]
+fn early_data_that_is_not_taken_is_told() {
+    let mut early = Early::new();
+    // The listener forgets its tickets.
+    early.listener.reload_tls(&early.tls).unwrap();
+    let mut client = early.come_back();
+    let mut send = open_uni(&mut client);
+    write(&mut send, b"early").unwrap();
+    early.gate.open();
+    for _ in 0..2 {
+        assert!(!until(|cx| client.poll_early_data_accepted(cx)).unwrap());
+    }
+    assert!(matches!(write(&mut send, b"more"), Err(Failure::EarlyDataRejected)));
+    assert!(matches!(until(|cx| send.poll_stopped(cx)), Err(Failure::EarlyDataRejected)));
+    say(&mut open_uni(&mut client), b"again");
+    let mut server = accept(&mut early.listener);
+    assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"again");
+}
+
+#[test]
+fn a_handshake_that_fails_after_early_data_is_told_again_and_again() {
+    let early = Early::new();
+    early.gate.shut();
+    let target = Target { early_data: true, ..target(early.gate.address()) };
+    let client = ClientTls { tickets: Some(early.tickets.clone()), ..client_tls(&early.tls) };
+    let config = Config { handshake_timeout: Duration::from_millis(200), ..Config::default() };
+    let mut client = wait(connect(engine(), target, client, config)).unwrap();
+    for _ in 0..2 {
+        let failure = until(|cx| client.poll_early_data_accepted(cx)).unwrap_err();
+        assert!(matches!(failure, Failure::Closed { by: By::Timeout, .. }), "{failure:?}");
+    }
+    let end = until(|cx| client.poll_closed(cx));
+    assert!(matches!(end, Failure::Closed { by: By::Timeout, .. }), "{end:?}");
+    assert!(matches!(until(|cx| client.poll_open_uni(cx)), Err(Failure::Closed { by: By::Timeout, .. })));
+}
+
+#[test]
+fn certificates_change_for_those_who_come_later() {
+    let (old, new) = (server_tls(), server_tls());
+    let mut listener = listener(&old, Config::default(), Admission::default());
+    let address = listener.local_address();
+    let mut before = try_connect(address, client_tls(&old), Config::default()).unwrap();
+    let mut server = accept(&mut listener);
+    listener.reload_tls(&new).unwrap();
+    try_connect(address, client_tls(&new), Config::default()).unwrap();
+    tls_failure(try_connect(address, client_tls(&old), Config::default()));
+    say(&mut open_uni(&mut before), b"still here");
+    assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"still here");
+}
+
+#[test]
+fn a_listener_that_closes_ends_its_connections() {
+    let mut pair = pair();
+    pair.listener.close(6, b"closing time");
+    pair.listener.close(7, b"again");
+    assert!(until(|cx| pair.listener.poll_accept(cx)).is_none());
+    let ours = until(|cx| pair.server.poll_closed(cx));
+    assert!(matches!(ours, Failure::Closed { code: 6, by: By::Local, .. }), "{ours:?}");
+    let theirs = until(|cx| pair.client.poll_closed(cx));
+    assert!(matches!(theirs, Failure::Closed { code: 6, by: By::Peer, .. }), "{theirs:?}");
+    wait(pair.listener.idle());
+}
+
+#[test]
+fn a_listener_that_stops_or_goes_leaves_its_connections() {
+    let tls = server_tls();
+    let mut listener = listener(&tls, Config::default(), Admission::default());
+    let address = listener.local_address();
+    let mut client = try_connect(address, client_tls(&tls), Config::default()).unwrap();
+    let mut server = accept(&mut listener);
+    listener.stop();
+    assert!(until(|cx| listener.poll_accept(cx)).is_none());
+    let short = Config { handshake_timeout: Duration::from_millis(300), ..Config::default() };
+    try_connect(address, client_tls(&tls), short).unwrap_err();
+    drop(listener);
+    say(&mut open_uni(&mut client), b"still here");
+    assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"still here");
+}
+
+#[test]
+fn secrets_and_events_are_written_where_that_is_wanted() {
+    let directory = std::env::temp_dir().join(format!("wayferry-endpoint-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let keylog = directory.join("keys");
+    let qlog = cfg!(feature = "qlog").then(|| directory.join("qlog"));
+    let config = Config { keylog: Some(keylog.clone()), qlog: qlog.clone(), ..Config::default() };
+    let mut pair = pair_with(config.clone(), config);
+    say(&mut open_uni(&mut pair.client), b"x");
+    read_to_end(&mut accept_uni(&mut pair.server)).unwrap();
+    let keys = std::fs::read_to_string(&keylog).unwrap();
+    let secrets = |label: &str| keys.lines().filter(|line| line.starts_with(label)).count();
+    assert_eq!((secrets("CLIENT_TRAFFIC_SECRET_0 "), secrets("EXPORTER_SECRET ")), (2, 2), "{keys}");
+    if let Some(qlog) = qlog {
+        assert_eq!(std::fs::read_dir(qlog).unwrap().count(), 2);
+    } else {
+        let wanted = Config { qlog: Some(directory.clone()), ..Config::default() };
+        assert!(matches!(wanted.check(), Err(Failure::Config(_))));
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
