@@ -56,6 +56,7 @@ class Relay:
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         self._held: deque[tuple[_Way, bytes]] | None = None
+        self._passing: socket.socket | None = None
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="relay")
         self._stopping = False
@@ -79,10 +80,11 @@ class Relay:
             one.close()
         self._selector.close()
 
-    def hold(self) -> None:
-        """Keeps every packet from now on, the last few thousand of them."""
+    def hold(self, *, answers: bool = False) -> None:
+        """Keeps every packet from now on, the last few thousand of them; with `answers` only the server's."""
         with self._lock:
             self._held = deque(maxlen=MOST_HELD)
+            self._passing = self._front if answers else None
 
     def release(self) -> None:
         """Sends on what was held, and holds no more."""
@@ -134,7 +136,7 @@ class Relay:
 
     def _forward(self, way: _Way, packet: bytes) -> None:
         with self._lock:
-            if self._held is not None:
+            if self._held is not None and way.source is not self._passing:
                 self._held.append((way, packet))
                 return
         dice = self._random

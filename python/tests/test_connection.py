@@ -147,7 +147,7 @@ async def test_a_client_with_another_certificate_is_refused() -> None:
         except quic.TlsError as early:
             error: BaseException | None = early
         else:
-            error = await client.closed()
+            error = await ended(client.receive_datagram())
         assert isinstance(error, quic.TlsError)
         assert error.alert is not None
 

@@ -415,14 +415,14 @@ async def test_every_wait_ends_with_the_connection() -> None:
     async with pair(config=config) as (client, server):
         blocked, _kept = await through(client, server)
         quiet, _also_kept = await through(client, server)
-        stream = await client.open_bi()
+        stream, idle = await client.open_bi(), await server.open_bi()
         writer = await blocked_writer(blocked)
         waits = {
             "write": writer,
             "acked": asyncio.ensure_future(quiet.acked()),
             "stopped": asyncio.ensure_future(quiet.stopped()),
             "read": asyncio.ensure_future(stream.receive.read()),
-            "read_exactly": asyncio.ensure_future((await server.open_bi()).receive.read_exactly(1)),
+            "read_exactly": asyncio.ensure_future(idle.receive.read_exactly(1)),
             "open_uni": asyncio.ensure_future(client.open_uni()),
             "open_bi": asyncio.ensure_future(client.open_bi()),
             "second open_bi": asyncio.ensure_future(client.open_bi()),
