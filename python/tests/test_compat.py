@@ -91,6 +91,16 @@ async def test_files_by_readers_and_writers(client: str, server: str, pem: tuple
     assert result["both"] == [result["expected"][2], result["expected"][1]]
 
 
+@pairings
+@asynchronous
+async def test_silence_ends_a_connection(client: str, server: str, pem: tuple[str, str]) -> None:
+    serving = load("idle", server)
+    async with started(serving, pem) as port:
+        end = await load("idle", client).run(port, pem[0])
+        assert end == (1, 0, "Idle timeout")
+        assert await serving.Quiet.ends.get() == end
+
+
 def test_all_of_a_program_is_ours() -> None:
     for path in PROGRAMS.glob("*.py"):
         module = load(path.stem, OURS)
