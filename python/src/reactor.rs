@@ -1,8 +1,10 @@
 //! The list of tokens that are ready, and the descriptor that an event loop watches for it.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use pyo3::prelude::*;
@@ -16,12 +18,29 @@ pub(crate) struct Turns {
     ready: Arc<Ready>,
     turn: AtomicU64,
     closed: AtomicBool,
+    /// Of tokens that are not as important as others, 0. Locked with the interpreter attached only.
+    priorities: Mutex<HashMap<u64, i32>>,
 }
 
 impl Turns {
     /// How often the list was drained: as long as it stays the same, the loop may still be in the same turn.
     pub(crate) fn turn(&self) -> u64 {
         self.turn.load(Ordering::Relaxed)
+    }
+
+    /// Has `slot` drained before those with a lower priority that became ready with it, so that it gets the room that
+    /// they wait for.
+    pub(crate) fn prefer(&self, slot: &Slot, priority: i32) {
+        let mut priorities = self.priorities();
+        if priority == 0 {
+            priorities.remove(&slot.token);
+        } else {
+            priorities.insert(slot.token, priority);
+        }
+    }
+
+    fn priorities(&self) -> MutexGuard<'_, HashMap<u64, i32>> {
+        self.priorities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A fresh token.
@@ -66,8 +85,12 @@ impl Reactor {
     fn new() -> PyResult<Self> {
         guard::check()?;
         guard::mark_used();
-        let (turn, closed) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Self(Arc::new(Turns { ready: Ready::new()?, turn, closed })))
+        Ok(Self(Arc::new(Turns {
+            ready: Ready::new()?,
+            turn: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            priorities: Mutex::default(),
+        })))
     }
 
     fn fileno(&self) -> PyResult<RawFd> {
@@ -80,6 +103,10 @@ impl Reactor {
         self.0.turn.fetch_add(1, Ordering::Relaxed);
         let mut tokens = Vec::new();
         py.detach(|| self.0.ready.drain(&mut tokens));
+        let priorities = self.0.priorities();
+        if !priorities.is_empty() {
+            tokens.sort_by_key(|Token(token)| Reverse(priorities.get(token).copied().unwrap_or(0)));
+        }
         Ok(tokens.into_iter().map(|Token(token)| token).collect())
     }
 

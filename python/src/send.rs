@@ -243,6 +243,7 @@ impl SendStream {
         let stream = self.stream.inner();
         py.detach(|| stream.set_priority(priority.0)).map_err(exception)?;
         self.priority = priority.0;
+        self.turns.prefer(&self.write, priority.0);
         Ok(())
     }
 
@@ -259,6 +260,14 @@ impl SendStream {
                 self.failed.get_or_insert(Failure::Stopped(code));
                 (code,).into_pyobject(py).map(Some)
             }
+        }
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        if self.priority != 0 && guard::check().is_ok() {
+            self.turns.prefer(&self.write, 0);
         }
     }
 }

@@ -229,6 +229,21 @@ def test_priorities_are_remembered(turns: Turns) -> None:
         tx.set_priority(1 << 31)
 
 
+def test_the_more_important_of_two_writers_is_woken_first(turns: Turns) -> None:
+    ours, theirs, _listener = turns.pair(server=config(connection_window=10_000))
+    streams = [turns.until(ours.open_uni) for _ in range(4)]
+    for stream, priority in zip(streams, (0, -1, 7, 3), strict=True):
+        stream.set_priority(priority)
+        stream.write(bytes(50_000))
+        assert not stream.flush()
+    for stream in streams:
+        stream.reset(0)
+    order = {stream.t_write: stream.priority for stream in streams}
+    woken = [order[token] for token in turns.reactor.drain() if token in order]
+    assert woken == [7, 3, 0, -1]
+    assert theirs.closed() is None
+
+
 @pytest.mark.parametrize("code", [-1, CODE_MAX + 1, 1 << 64])
 def test_a_code_beyond_62_bits_is_refused(turns: Turns, code: int) -> None:
     """RFC 9000 §16."""

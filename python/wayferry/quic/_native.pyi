@@ -4,9 +4,31 @@
 # *token* appears in `Reactor.drain()` when it is worth another call. A token may also appear for nothing.
 # Objects belong to the thread of one event loop. Not a public interface: it changes without notice.
 
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, Self, TypeAlias, final
 
 from typing_extensions import Buffer
+
+__all__ = [
+    "ClientTls",
+    "Config",
+    "Connecting",
+    "Connection",
+    "Listener",
+    "Reactor",
+    "ReceiveStream",
+    "SendStream",
+    "ServerTls",
+    "TicketStore",
+    "Waiting",
+    "WebRequest",
+    "__version__",
+    "connect",
+    "fingerprint",
+    "listen",
+    "mark_forked",
+    "self_signed",
+    "web_connect",
+]
 
 __version__: str
 
@@ -21,7 +43,7 @@ def fingerprint(cert: _Pem) -> str: ...  # SHA-256 of the first certificate, 64 
 
 @final
 class Reactor:
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
     def fileno(self) -> int: ...  # readable while drain() would give something
     def drain(self) -> list[int]: ...
     # Blocks. True: there is something to drain. False: the time is over, or it was closed.
@@ -31,8 +53,8 @@ class Reactor:
 
 @final
 class Config:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         idle_timeout: float | None,
         keep_alive: float | None,
@@ -49,17 +71,17 @@ class Config:
         half_open: int,
         keylog: str | None,
         qlog_dir: str | None,
-    ) -> None: ...
+    ) -> Self: ...
 
 @final
 class TicketStore:
-    def __init__(self, limit: int) -> None: ...
+    def __new__(cls, limit: int) -> Self: ...
     def __len__(self) -> int: ...
 
 @final
 class ClientTls:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         pins: list[str] | None,
         roots: _Pem | None,  # "system", "webpki", a path, or PEM text as bytes
@@ -68,12 +90,12 @@ class ClientTls:
         alpn: list[bytes],
         server_name: str | None,
         tickets: TicketStore | None,
-    ) -> None: ...
+    ) -> Self: ...
 
 @final
 class ServerTls:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         cert: _Pem,
         key: _Pem,
@@ -81,7 +103,7 @@ class ServerTls:
         client_roots: _Pem | None,
         alpn: list[bytes],
         early_data: bool,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def fingerprint(self) -> str: ...
 
