@@ -485,6 +485,63 @@ def is_open(descriptor: int) -> bool:
     return True
 
 
+# WebTransport
+
+
+def web(turns: Turns, path: str) -> tuple[_native.Connecting, _native.WebRequest, _native.Listener]:
+    """A client that asks for `path`, and its request."""
+    listener = _native.listen(turns.reactor, ("127.0.0.1", 0), server_tls(), config(), "auto")
+    listener.set_web(True)
+    host, port = listener.local_addr
+    url = f"https://localhost:{port}{path}"
+    connecting = _native.web_connect(
+        turns.reactor, [(host, port)], "localhost", None, client_tls(), config(), url
+    )
+    assert connecting.poll() is None
+    request = turns.until(listener.poll_accept)
+    assert isinstance(request, _native.WebRequest)
+    return connecting, request, listener
+
+
+def test_a_session_carries_streams_and_32_bit_codes(turns: Turns) -> None:
+    connecting, request, listener = web(turns, "/room?x=1")
+    assert request.path == "/room?x=1"
+    assert request.authority == f"localhost:{listener.local_addr[1]}"
+    accepting = request.accept()
+    theirs = turns.until(accepting.poll)
+    ours = turns.until(connecting.poll)
+    assert ours.url == theirs.url == f"https://{request.authority}/room?x=1"
+    assert ours.alpn == b"h3"
+    tx, rx = turns.uni(ours, theirs)
+    for call in (tx.reset, rx.stop, lambda code: ours.close(code, b"")):
+        with pytest.raises(ValueError, match="WebTransport"):
+            call(1 << 32)
+    tx.reset((1 << 32) - 1)
+    with pytest.raises(errors.StreamReset, match=str((1 << 32) - 1)):
+        turns.read_to_end(rx)
+    ours.close(77, b"enough")
+    end = turns.until(theirs.closed)
+    assert isinstance(end, errors.ConnectionClosed)
+    assert (end.code, end.reason, end.by) == (77, "enough", "peer")
+    with pytest.raises(ValueError, match="answered already"):
+        request.accept()
+
+
+def test_a_rejected_session_has_a_status(turns: Turns) -> None:
+    connecting, request, listener = web(turns, "/")
+    for status in (200, 600, -1):
+        with pytest.raises(ValueError, match=r"."):
+            request.reject(status)
+    request.reject(429)
+    with pytest.raises(errors.WebTransportRejected) as rejected:
+        turns.until(connecting.poll)
+    assert rejected.value.status == 429
+    listener.set_web(False)
+    plain = turns.connect(listener.local_addr, tls=client_tls(alpn=[b"h3"]))
+    with pytest.raises(errors.TlsError):
+        turns.until(plain.poll)
+
+
 # Arguments
 
 
