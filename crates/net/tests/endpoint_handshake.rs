@@ -143,9 +143,15 @@ fn a_silent_port_times_out() {
 
 #[test]
 fn silence_ends_a_connection() {
-    let config = Config { idle_timeout: Some(Duration::from_millis(100)), ..Config::default() };
-    let mut pair = pair_with(config, Config::default());
-    for connection in [&mut pair.client, &mut pair.server] {
+    let tls = server_tls();
+    let mut listener = listener(&tls, Config::default(), Admission::default());
+    let gate = Gate::before(listener.local_address());
+    let config = Config { idle_timeout: Some(Duration::from_millis(500)), ..Config::default() };
+    let mut client = try_connect(gate.address(), client_tls(&tls), config).unwrap();
+    let mut server = accept(&mut listener);
+    // The one that gives up later would be told so by the other.
+    gate.shut();
+    for connection in [&mut client, &mut server] {
         let end = until(|cx| connection.poll_closed(cx));
         assert!(matches!(end, Failure::Closed { code: 0, by: By::Timeout, .. }), "{end:?}");
     }
