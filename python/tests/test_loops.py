@@ -29,7 +29,7 @@ class WithoutReaders(asyncio.SelectorEventLoop):
         raise NotImplementedError
 
 
-def tests(*modules: types.ModuleType) -> list[Any]:
+def cases(*modules: types.ModuleType) -> list[Any]:
     """The asynchronous tests of modules that need no argument."""
     return [
         pytest.param(test, id=f"{module.__name__}.{name}")
@@ -41,12 +41,12 @@ def tests(*modules: types.ModuleType) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("test", tests(test_streams, test_connection, test_datagrams, test_webtransport))
+@pytest.mark.parametrize("test", cases(test_streams, test_connection, test_datagrams, test_webtransport))
 def test_on_uvloop(test: Any) -> None:
     again(test, uvloop.new_event_loop)
 
 
-@pytest.mark.parametrize("test", tests(test_streams, test_datagrams))
+@pytest.mark.parametrize("test", cases(test_streams, test_datagrams))
 def test_on_a_loop_without_readers(test: Any) -> None:
     again(test, WithoutReaders)
 
