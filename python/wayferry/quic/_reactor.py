@@ -145,13 +145,17 @@ class Reactor:
         for stream in dirty:
             stream._flush()
 
-    def dispose(self, native: _native.Connection | _native.Listener) -> None:
-        """Closes what was dropped while open, on whatever thread that happens."""
+    def dispose(self, native: _native.Connection | _native.Listener) -> bool:
+        """Closes what was dropped, on whatever thread that happens; whether it was still open."""
         try:
+            # Its end may be known there and not here yet.
+            if isinstance(native, _native.Connection) and native.closed() is not None:
+                return False
             native.close(0, b"")
         except RuntimeError:  # the loop's thread is using it at this moment
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self.loop.call_soon_threadsafe(native.close, 0, b"")
+        return True
 
     def _dispatch(self, tokens: Iterator[int]) -> None:
         waiters, watchers = self.waiters, self.watchers

@@ -330,7 +330,8 @@ class Connection:
         # The attribute is missing when __init__ was given something wrong.
         if getattr(self, "_over", True) or self._close_called or _reactor.abandoned():
             return
-        self._reactor.dispose(self._native)
+        if not self._reactor.dispose(self._native):
+            return
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     # For the other modules
