@@ -198,6 +198,7 @@ fn addresses_are_validated_where_that_is_wanted() {
 
 /// A client whose handshake does not come to its end.
 fn stick(listener: &Listener, tls: &ServerTls) -> (Gate, impl Sized + use<>) {
+    eventually(|| listener.stats().half_open == 0);
     let gate = Gate::before(listener.local_address());
     gate.shut();
     let connecting = connect(engine(), target(gate.address()), client_tls(tls), Config::default());
