@@ -194,7 +194,11 @@ class Server:
             code: what the peers' `ConnectionClosed.code` will be, 0 to 2⁶² − 1.
             reason: the text with it.
             drain: seconds to wait at most, first until the peers have acknowledged what was finished, then
-                until they know of the end and the port is free. 0: close now.
+                until they were told of the end. 0: close now.
+
+        The port is free again once the server and its connections are dropped, and late packets cannot come
+        any
+        more: some round trips later (RFC 9000 §10.2).
 
         Raises:
             ValueError: the code or `drain` is out of its range.
