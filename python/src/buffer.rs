@@ -28,14 +28,6 @@ pub(crate) fn contents<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
     Ok(Cow::Owned(copy.cast::<PyBytes>()?.as_bytes().to_vec()))
 }
 
-/// As [`Bytes`]: one copy, whatever the object is.
-pub(crate) fn owned(data: Cow<'_, [u8]>) -> Bytes {
-    match data {
-        Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
-        Cow::Owned(bytes) => bytes.into(),
-    }
-}
-
 /// The pieces as one `bytes` object.
 pub(crate) fn joined<'py>(py: Python<'py>, pieces: &[Bytes]) -> PyResult<Bound<'py, PyBytes>> {
     if let [only] = pieces {

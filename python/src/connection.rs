@@ -10,11 +10,12 @@ use pyo3::types::{PyBytes, PyDict};
 use wayferry_net::endpoint::{self, Failure};
 
 use crate::address::{Address, pair};
-use crate::buffer::{contents, owned};
+use crate::buffer::contents;
 use crate::connecting::Waiting;
 use crate::facts;
 use crate::failure::exception;
 use crate::guard::{self, Kept};
+use crate::outgoing::owned;
 use crate::reactor::{Slot, Turns};
 use crate::receive::ReceiveStream;
 use crate::send::SendStream;

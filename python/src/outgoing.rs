@@ -39,13 +39,7 @@ impl Outgoing {
     /// Puts `data` at the end: large data as its own chunk, small data behind other small data.
     pub(crate) fn push(&mut self, data: Cow<'_, [u8]>) {
         if data.len() >= LIMIT {
-            self.seal();
-            self.sealed_len += data.len();
-            self.sealed.push_back(match data {
-                Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
-                Cow::Owned(bytes) => bytes.into(),
-            });
-            return;
+            return self.push_alone(data);
         }
         if self.tail.len() + data.len() > self.tail.capacity() {
             self.seal();
@@ -53,6 +47,16 @@ impl Outgoing {
             self.tail.reserve(self.block);
         }
         self.tail.extend_from_slice(&data);
+    }
+
+    /// Puts `data` at the end as its own chunk, in no more memory than it needs.
+    pub(crate) fn push_alone(&mut self, data: Cow<'_, [u8]>) {
+        if data.is_empty() {
+            return;
+        }
+        self.seal();
+        self.sealed_len += data.len();
+        self.sealed.push_back(owned(data));
     }
 
     /// Everything, as chunks in order; the caller takes from the front and then calls [`Self::taken`].
@@ -76,6 +80,14 @@ impl Outgoing {
             self.sealed_len += self.tail.len();
             self.sealed.push_back(self.tail.split().freeze());
         }
+    }
+}
+
+/// As [`Bytes`]: one copy, whatever the object is.
+pub(crate) fn owned(data: Cow<'_, [u8]>) -> Bytes {
+    match data {
+        Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+        Cow::Owned(bytes) => bytes.into(),
     }
 }
 

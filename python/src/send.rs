@@ -167,9 +167,12 @@ impl SendStream {
             return Ok(NO_ROOM);
         }
         let at_once = self.goes_at_once();
-        self.outgoing.push(contents(data)?);
+        let data = contents(data)?;
         if at_once {
             self.turn = Some(self.turns.turn());
+            self.outgoing.push_alone(data);
+        } else {
+            self.outgoing.push(data);
         }
         if at_once || !self.outgoing.has_room() {
             self.push(py)?;
@@ -255,9 +258,11 @@ impl SendStream {
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),
             Poll::Ready(Ok(Some(code))) => {
-                // Who knows that must not be able to write on.
-                self.outgoing.clear();
-                self.failed.get_or_insert(Failure::Stopped(code));
+                if self.state != State::Finished {
+                    // Who knows that must not be able to write on.
+                    self.outgoing.clear();
+                    self.failed.get_or_insert(Failure::Stopped(code));
+                }
                 (code,).into_pyobject(py).map(Some)
             }
         }

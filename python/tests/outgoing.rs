@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-#[allow(dead_code, reason = "the module's other callers are elsewhere")]
+#[allow(dead_code, reason = "its other callers are in the module that loads it")]
 #[path = "../src/outgoing.rs"]
 mod outgoing;
 
@@ -15,6 +15,7 @@ use outgoing::{LIMIT, Outgoing};
 enum Step {
     Write(usize),
     WriteOwned(usize),
+    WriteAlone(usize),
     Take(usize),
 }
 
@@ -23,6 +24,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => sizes.clone().prop_map(Step::Write),
         1 => sizes.clone().prop_map(Step::WriteOwned),
+        1 => sizes.clone().prop_map(Step::WriteAlone),
         3 => sizes.prop_map(Step::Take),
     ]
 }
@@ -61,6 +63,11 @@ proptest! {
                     let data: Vec<u8> = fresh.by_ref().take(size).collect();
                     written.extend(&data);
                     outgoing.push(Cow::Owned(data));
+                }
+                Step::WriteAlone(size) => {
+                    let data: Vec<u8> = fresh.by_ref().take(size).collect();
+                    outgoing.push_alone(Cow::Borrowed(&data));
+                    written.extend(data);
                 }
                 Step::Take(size) => left.extend(take(&mut outgoing, size)),
             }
