@@ -108,6 +108,7 @@ def test_a_dropped_server_is_closed_with_a_warning(
         server = await quic.serve("127.0.0.1", 0, tls=server_tls)
         reactor = server._reactor
         client = await quic.connect(*server.local_addr, tls=client_tls)
+        await until(lambda: server._backlog)
         with pytest.warns(ResourceWarning, match="unclosed <Server"):
             del server
         assert (await client.closed()).by == "peer"
