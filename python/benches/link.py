@@ -31,6 +31,8 @@ class Setup:
     web: bool = False
     idle: float = 30.0
     keep_alive: float | None = None
+    # Ours alone: the others' controllers stay what they come with.
+    congestion: str | None = None
     # Wait for room even where the library cannot, by looking at its queues: what a careful program does.
     careful: bool = True
 

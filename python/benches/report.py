@@ -121,6 +121,8 @@ def cell(made: Row, column: str, digits: int) -> str:
         verdicts = made.get("clauses", [])
         failed = [verdict["clause"] for verdict in verdicts if verdict["met"] is False]
         return {True: "yes", False: "no: " + "; ".join(failed), None: "open" if verdicts else ""}[value]
+    if column == "outcome":
+        return next((words[made[key]] for key, words in OUTCOMES.items() if made.get(key) is not None), "")
     if column == "rss_mb" and "failed" in made:
         return "failed"
     if isinstance(value, float):
@@ -141,7 +143,12 @@ SHOWN = [
     ("per s", "per_s", 0),
     ("loss %", "loss_percent", 2),
     ("MB", "rss_mb", 0),
+    ("outcome", "outcome", 0),
     ("× aiopquic", "ratio_to_aiopquic", 2),
     ("met", "met", 0),
 ]
 TEXTS = 2
+OUTCOMES = {
+    "blocked": {True: "write waits", False: "write never waits"},
+    "alive": {True: "lives", False: "is lost"},
+}

@@ -254,7 +254,7 @@ WARM = 0.3
 SLOW_WORK = 0.005
 PRESS = 128 << 20
 # Bytes that may be between both programs when `write` is said to block: more than windows and rings.
-OUTSTANDING = 48 << 20
+OUTSTANDING = 24 << 20
 # Seconds that the loop stands still: longer than `idle`.
 BLOCK = 2.0
 # The bad network, each way.

@@ -34,7 +34,7 @@ def over_web(scenario: Scenario) -> Scenario:
 
 
 UDP = "udp"
-RAW_ONLY = {"million-streams", "blocked-loop", "datagram-64", "datagram-1100"}
+RAW_ONLY = {"million-streams", "blocked-loop", "lossy-copa", "datagram-64", "datagram-1100"}
 RAW = [
     Scenario("write-1k", "1 KiB writes, one stream", "transfer", {"size": 1024, "streams": 1}, without=()),
     Scenario("write-4k", "4 KiB writes, one stream", "transfer", {"size": 4096, "streams": 1}, without=()),
@@ -69,6 +69,14 @@ RAW = [
         setup={"idle": 1.0, "keep_alive": 0.5},
     ),
     Scenario("lossy", "2 % loss, 40 ms, 100 Mbit/s", "lossy", {"size": 16384, "streams": 1}),
+    Scenario(
+        "lossy-copa",
+        "The same, ours with Copa",
+        "lossy",
+        {"size": 16384, "streams": 1},
+        without=(UDP, NATIVE),
+        setup={"congestion": "copa"},
+    ),
     Scenario(
         "million-streams", "A million streams, then as many again", "flat", {"parallel": 32}, "", heavy=True
     ),

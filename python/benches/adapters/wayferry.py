@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from link import Adapter, Keeper, Link, Reader, Service, Setup, Writer
@@ -16,8 +17,10 @@ class RawAdapter(Adapter):
     def __init__(self, setup: Setup, service: Service) -> None:
         super().__init__(setup, service)
         self.keeper = Keeper(service)
-        keep_alive = setup.keep_alive
-        self.config = quic.Config(idle_timeout=setup.idle, keep_alive=keep_alive)
+        self.config = quic.Config(idle_timeout=setup.idle, keep_alive=setup.keep_alive)
+        if setup.congestion is not None:
+            congestion: Any = setup.congestion
+            self.config = replace(self.config, congestion=congestion)
 
     async def listen(self, port: int) -> None:
         tls = quic.ServerTls(str(self.setup.cert), str(self.setup.key), alpn=["bench"])
