@@ -106,9 +106,9 @@ def test_a_dropped_server_is_closed_with_a_warning(
 ) -> None:
     async def main() -> None:
         server = await quic.serve("127.0.0.1", 0, tls=server_tls)
-        reactor = server._reactor
+        reactor, backlog = server._reactor, server._backlog
         client = await quic.connect(*server.local_addr, tls=client_tls)
-        await until(lambda: server._backlog)
+        await until(lambda: backlog)
         with pytest.warns(ResourceWarning, match="unclosed <Server"):
             del server
         assert (await client.closed()).by == "peer"

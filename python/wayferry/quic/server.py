@@ -236,6 +236,8 @@ class Server:
         if getattr(self, "_error", self) is not None or _reactor.abandoned():
             return
         self._reactor.dispose(self._native)
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._reactor.loop.call_soon_threadsafe(_leave, self._reactor, self._native.token)
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     def _accept(self) -> None:
@@ -301,8 +303,7 @@ class Server:
         for task in self._tasks:
             task.cancel()
         self._arrival.set()
-        self._reactor.watchers.pop(self._native.token, None)
-        self._reactor.release()
+        _leave(self._reactor, self._native.token)
 
     def _end_of_iteration(self) -> BaseException:
         error = self._error
@@ -323,11 +324,15 @@ class _Watch:
 
     def __call__(self) -> None:
         owner = self._owner()
-        if owner is None:
-            self._reactor.release()
-            return
-        self._reactor.watchers[self._token] = self
-        owner._accept()
+        if owner is not None:
+            self._reactor.watchers[self._token] = self
+            owner._accept()
+
+
+def _leave(reactor: _reactor.Reactor, token: int) -> None:
+    """A listener is gone."""
+    reactor.watchers.pop(token, None)
+    reactor.release()
 
 
 BACKLOG = 128
