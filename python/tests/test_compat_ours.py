@@ -303,12 +303,17 @@ async def test_what_arrived_before_the_end_is_told_before_it() -> None:
 
 @asynchronous
 async def test_bytes_and_end_in_one_packet_are_one_event() -> None:
+    # Aioquic's own client puts both into one packet; of ours the bytes may leave before the end is known.
+    client = pytest.importorskip("aioquic.asyncio", reason="aioquic is not installed")
+    theirs = pytest.importorskip("aioquic.quic.configuration", reason="aioquic is not installed")
+    configuration = theirs.QuicConfiguration(alpn_protocols=["test"], cadata=CERT)
     async with served() as port:
-        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
-            _, writer = await client.create_stream()
+        async with client.connect("localhost", port, configuration=configuration) as connection:
+            _, writer = await connection.create_stream()
             writer.write(b"all of it")
             writer.write_eof()
-            await writer.wait_closed()
+            await connection.ping()
+        await Recorder.last.wait_closed()
         received = [event for event in Recorder.last.events if isinstance(event, StreamDataReceived)]
         assert received == [StreamDataReceived(b"all of it", True, 0)]
 
