@@ -364,6 +364,19 @@ fn priorities_are_kept_until_the_stream_is_over() {
 }
 
 #[test]
+fn empty_chunks_are_taken_and_nothing_is_said() {
+    let mut pair = pair();
+    let mut send = open_uni(&mut pair.client);
+    write(&mut send, b"").unwrap();
+    let mut chunks: VecDeque<_> = [&b"a"[..], b"", b"", b"b", b""].map(Bytes::from_static).into();
+    while !chunks.is_empty() {
+        until(|cx| send.poll_write_chunks(cx, &mut chunks)).unwrap();
+    }
+    send.finish().unwrap();
+    assert_eq!(read_to_end(&mut accept_uni(&mut pair.server)).unwrap(), b"ab");
+}
+
+#[test]
 fn a_cancelled_wait_loses_nothing() {
     let mut pair = pair();
     let noop = &mut Context::from_waker(Waker::noop());

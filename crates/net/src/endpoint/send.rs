@@ -62,6 +62,9 @@ impl SendStream {
             return Poll::Ready(Err(Failure::StreamGone));
         }
         self.link.check()?;
+        while chunks.front().is_some_and(Bytes::is_empty) {
+            chunks.pop_front();
+        }
         if chunks.is_empty() {
             return Poll::Ready(Ok(0));
         }
