@@ -54,14 +54,20 @@ CLIENT_TLS = quic.ClientTls(pins=[PIN], alpn=ALPN)
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 
 
-def run(main: Coroutine[Any, Any, T], *, limit: float = LIMIT, loop_factory: LoopFactory | None = None) -> T:
-    """What `main` gives, on a fresh loop in debug mode; TimeoutError after `limit` seconds."""
+def run(
+    main: Coroutine[Any, Any, T],
+    *,
+    limit: float = LIMIT,
+    loop_factory: LoopFactory | None = None,
+    debug: bool = True,
+) -> T:
+    """What `main` gives, on a fresh loop; TimeoutError after `limit` seconds."""
 
     async def bounded() -> T:
         async with asyncio.timeout(limit):
             return await main
 
-    with asyncio.Runner(debug=True, loop_factory=loop_factory) as runner:
+    with asyncio.Runner(debug=debug, loop_factory=loop_factory) as runner:
         return runner.run(bounded())
 
 
