@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 SEED = int(os.environ.get("WAYFERRY_SEED", "20261122"))
 CANCELLATIONS = 10_000
+EACH = 20
 SECONDS = 50.0
 
 
@@ -48,6 +49,10 @@ class Harrier:
 
     def size(self, most: int) -> int:
         return self._random.randrange(1, most)
+
+    def least(self, names: list[str]) -> int:
+        """How often the one that was cancelled least was."""
+        return min(self.cancelled[name] for name in names)
 
     @property
     def total(self) -> int:
@@ -76,7 +81,7 @@ def test_ten_thousand_cancellations_lose_and_double_nothing() -> None:
         )
         async with pair(config=config) as (client, server):
             number = 0
-            while harrier.total < CANCELLATIONS:
+            while harrier.total < CANCELLATIONS or harrier.least(OPERATIONS) < EACH:
                 await one_stream(harrier, client, server, number)
                 await one_stream(harrier, server, client, number)
                 await many_streams(harrier, client, server)
@@ -84,9 +89,9 @@ def test_ten_thousand_cancellations_lose_and_double_nothing() -> None:
                 number += 1
             assert client.stats() is not None
         print(f"cancelled: {dict(harrier.cancelled)}")
-        assert min(harrier.cancelled[name] for name in OPERATIONS) > 20, harrier.cancelled
 
-    run(main(), limit=SECONDS)
+    # The loop's debug mode would take five times as long, most of it for writing down where tasks come from.
+    run(main(), limit=SECONDS, debug=False)
 
 
 OPERATIONS = [
