@@ -167,6 +167,20 @@ fn a_writer_that_waits_for_room_is_woken_by_a_reset() {
 }
 
 #[test]
+fn regression_a_writer_without_the_connections_credit_learns_that_it_was_stopped() {
+    let config = Config { connection_window: 10_000, ..Config::default() };
+    let mut pair = pair_with(Config::default(), config);
+    let (mut full, mut send) = (open_uni(&mut pair.client), open_uni(&mut pair.client));
+    write(&mut send, b"begun").unwrap();
+    let mut chunks = VecDeque::from([Bytes::from(vec![0; 20_000])]);
+    while full.poll_write_chunks(&mut Context::from_waker(Waker::noop()), &mut chunks).is_ready() {}
+    let writer = std::thread::spawn(move || write(&mut send, b"more"));
+    let _unread = accept_uni(&mut pair.server);
+    accept_uni(&mut pair.server).stop(3);
+    assert!(matches!(writer.join().unwrap(), Err(Failure::Stopped(3))));
+}
+
+#[test]
 fn datagrams_arrive_and_too_large_ones_are_named() {
     let mut pair = pair();
     let max = pair.client.max_datagram_size().unwrap();
@@ -185,7 +199,7 @@ fn datagrams_arrive_and_too_large_ones_are_named() {
 fn a_side_without_datagrams_says_so() {
     let without = Config { datagrams: false, ..Config::default() };
     let pair = pair_with(Config::default(), without);
-    assert_eq!(pair.client.max_datagram_size(), None);
+    assert_eq!((pair.client.max_datagram_size(), pair.server.max_datagram_size()), (None, None));
     let datagram = || Bytes::from_static(b"x");
     assert!(matches!(pair.client.try_send_datagram(datagram()), Err(Failure::NoDatagrams)));
     assert!(matches!(pair.server.try_send_datagram(datagram()), Err(Failure::NoDatagrams)));

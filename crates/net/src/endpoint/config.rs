@@ -37,7 +37,7 @@ pub struct Config {
     pub handshake_timeout: Duration,
     /// The congestion controller of what this side sends. Default [`Congestion::Cubic`].
     pub congestion: Congestion,
-    /// Whether the peer may send datagrams (RFC 9221). Default: yes.
+    /// Whether datagrams are sent and received (RFC 9221). Default: yes.
     pub datagrams: bool,
     /// Bidirectional streams that the peer may have open at once. Default 100.
     pub bi_streams: u32,

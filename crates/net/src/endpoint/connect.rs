@@ -61,7 +61,7 @@ pub(super) async fn connect_link(
     let plan = Plan::new(target, tls, config)?;
     let won = Box::pin(plan.race()).await?;
     let side = Side::Client { udp_buffer: config.udp_buffer };
-    let mut link = Link::new(won.connection, engine, won.endpoint, side);
+    let mut link = Link::new(won.connection, engine, won.endpoint, side, config);
     if let Some(accepted) = won.accepted {
         link.watch_handshake(accepted, config.handshake_timeout);
     }

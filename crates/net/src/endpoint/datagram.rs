@@ -78,7 +78,7 @@ impl Connection {
 
 impl Link {
     pub(super) fn max_datagram_size(&self) -> Option<usize> {
-        let max = self.noq.max_datagram_size()?;
+        let max = self.noq.max_datagram_size().filter(|_| self.datagrams)?;
         #[cfg(feature = "webtransport")]
         if let Some(session) = &self.session {
             return max.checked_sub(session.datagram_header().len());

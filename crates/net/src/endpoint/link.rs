@@ -18,7 +18,7 @@ use super::early::{Early, Verdict};
 use super::listen::Stash;
 #[cfg(feature = "webtransport")]
 use super::web::Session;
-use super::{By, Engine, Failure};
+use super::{By, Config, Engine, Failure};
 
 /// One connection.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Link {
     pub(super) engine: Engine,
     pub(super) endpoint: Endpoint,
     pub(super) side: Side,
+    /// Whether this side does datagrams; noq sends none otherwise, and does not say so.
+    pub(super) datagrams: bool,
     /// Why it is over, if that was decided on this side, or by WebTransport.
     pub(super) ended: Arc<OnceLock<Failure>>,
     pub(super) finished: Arc<Finished>,
@@ -54,7 +56,13 @@ pub(super) enum Side {
 }
 
 impl Link {
-    pub(super) fn new(noq: noq::Connection, engine: Engine, endpoint: Endpoint, side: Side) -> Self {
+    pub(super) fn new(
+        noq: noq::Connection,
+        engine: Engine,
+        endpoint: Endpoint,
+        side: Side,
+        config: &Config,
+    ) -> Self {
         let remote = noq.path(PathId::ZERO).and_then(|path| path.remote_address().ok());
         Self {
             remote: canonical(remote.unwrap_or_else(|| ([0, 0, 0, 0], 0).into())),
@@ -62,6 +70,7 @@ impl Link {
             engine,
             endpoint,
             side,
+            datagrams: config.datagrams,
             ended: Arc::default(),
             finished: Arc::default(),
             early: Arc::new(Early::none()),

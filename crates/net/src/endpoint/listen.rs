@@ -367,7 +367,7 @@ impl Door {
             }
         }
         let side = Side::Server { closed: Arc::clone(&self.closed) };
-        let mut link = Link::new(connection, self.engine.clone(), self.endpoint.clone(), side);
+        let mut link = Link::new(connection, self.engine.clone(), self.endpoint.clone(), side, &self.config);
         if !complete {
             link.watch_handshake(accepted, self.config.handshake_timeout);
         }

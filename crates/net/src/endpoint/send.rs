@@ -62,6 +62,9 @@ impl SendStream {
             return Poll::Ready(Err(Failure::StreamGone));
         }
         self.link.check()?;
+        if let Watch::Known(Some(code)) = self.stopped {
+            return Poll::Ready(Err(Failure::Stopped(code)));
+        }
         while chunks.front().is_some_and(Bytes::is_empty) {
             chunks.pop_front();
         }
@@ -84,6 +87,9 @@ impl SendStream {
                 }
                 Poll::Ready(Err(failure))
             }
+            // noq does not look whether the stream was stopped while the send window is full, and wakes nobody for it
+            // afterwards.
+            Poll::Pending if self.is_stopped() => self.poll_write_chunks(cx, chunks),
             Poll::Pending => {
                 if !self.writer.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
                     self.writer = Some(cx.waker().clone());
@@ -175,6 +181,16 @@ impl SendStream {
     /// QUIC's number of the stream (RFC 9000 §2.1).
     pub fn id(&self) -> u64 {
         VarInt::from(self.stream.id()).into_inner()
+    }
+
+    /// Asks once; a writer that waits is woken when it changes.
+    fn is_stopped(&mut self) -> bool {
+        let stopped = pin!(self.stream.stopped()).poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(Ok(Some(code))) = stopped {
+            self.stopped = Watch::Known(Some(self.link.code_in(code)));
+            return true;
+        }
+        false
     }
 }
 

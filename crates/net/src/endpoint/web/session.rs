@@ -119,8 +119,10 @@ async fn read_capsules(receive: RecvStream, connection: Connection, ended: Arc<O
             }
         }
     };
-    let _ = ended.set(end);
-    connection.close(NO_ERROR.into(), b"");
+    // Otherwise this is the answer to our own end, and the peer may have more to do before the connection closes.
+    if ended.set(end).is_ok() {
+        connection.close(NO_ERROR.into(), b"");
+    }
 }
 
 /// At least so long, as the round-trip time is an estimate.
