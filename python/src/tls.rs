@@ -11,6 +11,7 @@ use wayferry_net::endpoint::{self, Clients, ServerTrust};
 use wayferry_net::{Fingerprint, Identity, Origin, Roots};
 
 use crate::failure::{exception, refusal};
+use crate::guard;
 use crate::value::{Limit, Whole};
 
 /// How a client knows its server.
@@ -85,8 +86,9 @@ impl TicketStore {
         Self(endpoint::TicketStore::new(limit.0))
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.0.len())
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        guard::check()?;
+        Ok(py.detach(|| self.0.len()))
     }
 }
 
