@@ -17,7 +17,7 @@ from contextvars import Context
 class Waiter:
     """Await it in one task. To the task it is a future, by the protocol that `asyncio.isfuture` asks for."""
 
-    __slots__ = ("_asyncio_future_blocking", "_callback", "_cancelled", "_context", "_loop")
+    __slots__ = ("_asyncio_future_blocking", "_callback", "_cancelled", "_context", "_loop", "_message")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._asyncio_future_blocking = False
@@ -25,6 +25,7 @@ class Waiter:
         self._callback: Callable[[Waiter], object] | None = None
         self._context: Context | None = None
         self._cancelled = False
+        self._message: object = None
 
     def fire(self) -> None:
         """Lets the task go on, now. Nothing happens when it went on already, or was cancelled."""
@@ -58,9 +59,11 @@ class Waiter:
             return False
         self._callback = None
         self._cancelled = True
+        self._message = msg
         self._loop.call_soon(callback, self, context=self._context)
         return True
 
     def result(self) -> None:
         if self._cancelled:
-            raise asyncio.CancelledError
+            # anyio knows its own cancellations by their message.
+            raise asyncio.CancelledError() if self._message is None else asyncio.CancelledError(self._message)
