@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from conftest import Pair, run, until
+from conftest import Pair, run
 
 from wayferry import quic
 
@@ -55,11 +55,52 @@ def test_a_cancelled_read_or_write_keeps_the_message(pair: Pair) -> None:
         async with pair(config=quic.Config(send_window=1 << 16, stream_window=1 << 16)) as (client, _server):
             stream = await client.open_bi()
             assert await message_of(stream.read(), client._reactor) == ("why",)
-            write = asyncio.ensure_future(stream.write(bytes(1 << 22)))
-            await until(lambda: client._reactor.waiters)
+            write = asyncio.ensure_future(stream.write(bytes(1 << 14)))
+            while not client._reactor.waiters:
+                await asyncio.sleep(0)
+                if write.done():
+                    write = asyncio.ensure_future(stream.write(bytes(1 << 14)))
             write.cancel("why")
             with pytest.raises(asyncio.CancelledError) as caught:
                 await write
             assert caught.value.args == ("why",)
+
+    run(main())
+
+
+async def peer_streams(peer: quic.Connection, kinds: str) -> None:
+    """Has `peer` send its number on one stream after the other, "u"ni or "b"i, and close."""
+    for number, kind in enumerate(kinds):
+        stream = await (peer.open_uni() if kind == "u" else peer.open_bi())
+        await stream.write(bytes([number]))
+        await stream.finish()
+    await peer.close()
+
+
+@pytest.mark.parametrize("kinds", ["uuu", "bbb", "ubb", "buu"])
+@pytest.mark.parametrize("web", [False, True])
+def test_streams_gives_what_came_before_the_close(
+    kinds: str, web: bool, server_tls: quic.ServerTls, client_tls: quic.ClientTls
+) -> None:
+    async def main() -> None:
+        accepted: asyncio.Queue[quic.Connection] = asyncio.Queue()
+
+        async def session(request: quic.webtransport.Request) -> None:
+            accepted.put_nowait(await request.accept())
+
+        async with quic.serve("127.0.0.1", 0, tls=server_tls) as server:
+            host, port = server.local_addr
+            if web:
+                server.route("/", session)
+                client = await quic.webtransport.connect(f"https://{host}:{port}/", tls=client_tls)
+                connection = await accepted.get()
+            else:
+                client = await quic.connect(host, port, tls=client_tls)
+                connection = await anext(server)
+            await peer_streams(client, kinds)
+            assert (await connection.closed()).code == 0
+            came = [isinstance(stream, quic.BiStream) async for stream in connection.streams()]
+            assert sorted(came) == sorted(kind == "b" for kind in kinds)
+            await connection.close()
 
     run(main())

@@ -9,10 +9,11 @@ code 0; for every other end with the connection's error.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wayferry.quic.errors import ConnectionClosed
+from wayferry.quic.errors import ConnectionClosed, QuicError
 from wayferry.quic.receive import ReceiveStream
 from wayferry.quic.streams import BiStream
 
@@ -91,9 +92,16 @@ class Streams:
         """Asks both, and the one first that was asked last before, so that neither kind starves the other."""
         self._bi_first = not self._bi_first
         connection = self._connection
-        if self._bi_first:
-            return connection._poll_bi() or connection._poll_uni()
-        return connection._poll_uni() or connection._poll_bi()
+        kinds: list[Callable[[], ReceiveStream | BiStream | None]]
+        kinds = [connection._poll_uni, connection._poll_bi]
+        one, other = reversed(kinds) if self._bi_first else kinds
+        try:
+            return one() or other()
+        except QuicError:
+            # It is over, perhaps between the two polls; what had come before is still to be had from either.
+            with contextlib.suppress(QuicError):
+                return other() or one()
+            return one()
 
 
 def clean(error: ConnectionClosed) -> bool:
