@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::drain::Finished;
 use super::early::{Early, Verdict};
-use super::listen::Stash;
+use super::stash::Stash;
 #[cfg(feature = "webtransport")]
 use super::web::Session;
 use super::{By, Config, Engine, Failure};
