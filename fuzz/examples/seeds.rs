@@ -449,7 +449,7 @@ fn video() -> Seeds {
 
 fn web() -> Seeds {
     let url = "https://host.example:4433/room?seat=4".parse::<url::Url>().expect("a URL");
-    let (mut settings, mut request, mut answer, mut capsule) = (vec![4], vec![5], vec![6], vec![7]);
+    let (mut settings, mut request, mut answer, mut capsule) = (vec![4], vec![5], vec![6], Vec::new());
     let mut ours = Settings::default();
     ours.enable_webtransport(1);
     ours.encode(&mut settings);
@@ -466,6 +466,9 @@ fn web() -> Seeds {
         ("settings", settings),
         ("request", request),
         ("answer", answer),
-        ("capsule", capsule),
+        ("capsule", [&[7, 2], &capsule[..]].concat()),
+        ("capsule_framed", [&[7, 2, 0x21, 1, 9, 0, capsule.len() as u8], &capsule[..]].concat()),
+        ("capsule_too_short", vec![7, 0, 0, 3, 0x68, 0x43, 0, 0, 4, 1, 2, 3, 4]),
+        ("capsule_too_long", vec![7, 4, 0, 0xc0, 0, 1, 0, 0, 0, 0, 0, 0x68, 0x43, 0x80, 0, 4, 5, 0]),
     ]
 }

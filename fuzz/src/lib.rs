@@ -19,6 +19,8 @@ mod rig;
 pub mod video;
 pub mod wayland_message;
 pub mod web;
+#[path = "../../crates/net/src/endpoint/web/capsules.rs"]
+mod web_capsules;
 #[allow(dead_code, reason = "writing is for the endpoint")]
 #[path = "../../crates/net/src/endpoint/web/wire.rs"]
 mod web_wire;

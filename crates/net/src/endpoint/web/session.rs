@@ -7,12 +7,13 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use noq::{Connection, PathId, RecvStream, SendStream, VarInt};
+use noq::{Connection, PathId, ReadError, RecvStream, SendStream, VarInt};
 use tokio::time::timeout;
-use web_transport_proto::{Capsule, Http3CapsuleReader, VarInt as ProtoVarInt};
+use web_transport_proto::VarInt as ProtoVarInt;
 
 use super::arrivals::Arrivals;
-use super::codes::NO_ERROR;
+use super::capsules::{Capsules, Close, Malformed};
+use super::codes::{MESSAGE_ERROR, NO_ERROR};
 use super::handshake::Exchange;
 use super::wire;
 use crate::endpoint::failure::clean;
@@ -102,27 +103,38 @@ pub(super) fn grace(connection: &Connection) -> Duration {
 }
 
 /// Waits for the peer's end of the session.
-async fn read_capsules(receive: RecvStream, connection: Connection, ended: Arc<OnceLock<Failure>>) {
-    let mut capsules = Http3CapsuleReader::new(receive);
-    let end = loop {
-        match capsules.read().await {
-            Ok(Some(Capsule::CloseWebTransportSession { code, reason })) => {
-                break Failure::closed(By::Peer, code.into(), clean(&reason));
-            }
-            Ok(Some(_)) => {}
-            // An end without words (draft-ietf-webtrans-http3 §6).
-            Ok(None) => break Failure::closed(By::Peer, 0, String::new()),
-            // Not the stream's end, but the connection's, which tells why.
-            Err(_) if connection.close_reason().is_some() => return,
-            Err(error) => {
-                break Failure::Protocol(clean(&format!("the session's end cannot be read: {error}")));
-            }
+async fn read_capsules(mut receive: RecvStream, connection: Connection, ended: Arc<OnceLock<Failure>>) {
+    let (end, code) = match read_end(&mut receive).await {
+        Ok(Ok(Close { code, reason })) => {
+            (Failure::closed(By::Peer, code.into(), clean(&reason)), NO_ERROR.into())
+        }
+        Ok(Err(malformed)) => (of_malformed(malformed), MESSAGE_ERROR),
+        // Not the stream's end, but the connection's, which tells why.
+        Err(_) if connection.close_reason().is_some() => return,
+        Err(error) => {
+            (Failure::Protocol(clean(&format!("the session's end cannot be read: {error}"))), NO_ERROR.into())
         }
     };
     // Otherwise this is the answer to our own end, and the peer may have more to do before the connection closes.
     if ended.set(end).is_ok() {
-        connection.close(NO_ERROR.into(), b"");
+        connection.close(code, b"");
     }
+}
+
+/// What the peer says in the end. An end without words counts as one with code 0 (draft-ietf-webtrans-http3 §6).
+async fn read_end(receive: &mut RecvStream) -> Result<Result<Close, Malformed>, ReadError> {
+    let mut capsules = Capsules::default();
+    while let Some(chunk) = receive.read_chunk(usize::MAX).await? {
+        if let Some(end) = capsules.read(&chunk).transpose() {
+            return Ok(end);
+        }
+    }
+    Ok(capsules.end().map(|()| Close { code: 0, reason: String::new() }))
+}
+
+fn of_malformed(malformed: Malformed) -> Failure {
+    let reason = format!("the session's end cannot be read: {malformed}");
+    Failure::closed(By::Transport, MESSAGE_ERROR.into_inner(), reason)
 }
 
 /// At least so long, as the round-trip time is an estimate.
