@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from conftest import Pair, run
+from conftest import Pair, run, until
 
 from wayferry import quic
 
@@ -102,5 +102,48 @@ def test_streams_gives_what_came_before_the_close(
             came = [isinstance(stream, quic.BiStream) async for stream in connection.streams()]
             assert sorted(came) == sorted(kind == "b" for kind in kinds)
             await connection.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("closer", ["handler", "other"])
+def test_server_close_drains_before_it_cancels_the_handlers(
+    closer: str, server_tls: quic.ServerTls, client_tls: quic.ClientTls
+) -> None:
+    async def main() -> None:
+        ready = asyncio.Event()
+        ends: list[str] = []
+
+        async def handler(request: quic.webtransport.Request) -> None:
+            try:
+                async with await request.accept() as session:
+                    stream = await session.open_uni()
+                    await stream.write(bytes(3 << 20))
+                    await stream.finish()
+                    ready.set()
+                    if closer == "handler":
+                        await server.close(7)
+                    await session.closed()
+                ends.append("returned")
+            except asyncio.CancelledError:
+                ends.append("cancelled")
+                raise
+
+        server = await quic.serve("127.0.0.1", 0, tls=server_tls)
+        server.route("/", handler)
+        host, port = server.local_addr
+        async with quic.webtransport.connect(f"https://{host}:{port}/", tls=client_tls) as session:
+            await ready.wait()
+
+            async def receive() -> int:
+                return len(await (await session.accept_uni()).read_to_end(4 << 20))
+
+            received = asyncio.create_task(receive())
+            if closer == "other":
+                await server.close(7)
+            assert await received == 3 << 20
+            assert (await session.closed()).code == 7
+        await until(lambda: not server._tasks)
+        assert ends == ["returned" if closer == "handler" else "cancelled"]
 
     run(main())

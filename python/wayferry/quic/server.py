@@ -187,18 +187,19 @@ class Server:
         return connection
 
     async def close(self, code: int = 0, reason: str = "", *, drain: float = DRAIN) -> None:
-        """Stops listening, cancels the handlers, and closes all connections. A second call may end the first
-        one's wait.
+        """Stops listening, waits for acknowledgements, and then cancels the handlers and closes all
+        connections. A handler may call it: the one that does is not cancelled. A second call may end the
+        first one's wait.
 
         Args:
             code: what the peers' `ConnectionClosed.code` will be, 0 to 2⁶² − 1.
             reason: the text with it.
-            drain: seconds to wait at most, first until the peers have acknowledged what was finished, then
-                until they were told of the end. 0: close now.
+            drain: seconds to wait, first until the peers have acknowledged what was finished, then until they
+                were told of the end. 0: close now. Handlers that do not end when they are cancelled may take
+                a second longer, whatever `drain` is; then they are left alone.
 
         The port is free again once the server and its connections are dropped, and late packets cannot come
-        any
-        more: some round trips later (RFC 9000 §10.2).
+        any more: some round trips later (RFC 9000 §10.2).
 
         Raises:
             ValueError: the code or `drain` is out of its range.
@@ -214,10 +215,11 @@ class Server:
             if drain and self._connections:
                 await asyncio.gather(*(connection._settle(drain) for connection in self._connections))
         finally:
+            cancelled = self._cancel_handlers()
             self._native.close(code, reason.encode())
             untaken.clear()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE)
+        if cancelled:
+            await asyncio.wait(cancelled, timeout=GRACE)
         if drain:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
@@ -300,10 +302,16 @@ class Server:
         if self._error is not None:
             return
         self._error = error
-        for task in self._tasks:
-            task.cancel()
         self._arrival.set()
         _leave(self._reactor, self._native.token)
+
+    def _cancel_handlers(self) -> set[asyncio.Task[None]]:
+        """Cancels the handlers, once each, but for one that is closing the server; those that are to end."""
+        handlers = {task for task in self._tasks if task is not asyncio.current_task()}
+        for task in handlers:
+            if not task.cancelling():
+                task.cancel()
+        return handlers
 
     def _end_of_iteration(self) -> BaseException:
         error = self._error
