@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -147,3 +148,47 @@ def test_server_close_drains_before_it_cancels_the_handlers(
         assert ends == ["returned" if closer == "handler" else "cancelled"]
 
     run(main())
+
+
+class NoReaders(asyncio.SelectorEventLoop):
+    """A loop that cannot watch descriptors for others, so that a thread wakes it."""
+
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("kind", [asyncio.SelectorEventLoop, NoReaders])
+def test_a_loop_goes_on_after_an_interrupt(kind: Callable[[Any], Any], pair: Pair) -> None:
+    async def interrupt(connection: quic.Connection) -> None:
+        await connection.receive_datagram()
+        raise KeyboardInterrupt
+
+    async def within(awaitable: Awaitable[Any]) -> Any:
+        async with asyncio.timeout(10):
+            return await awaitable
+
+    async def talk() -> None:
+        await client.send_datagram(b"x")
+        await interrupted
+
+    async def talk_again() -> None:
+        receiving = asyncio.ensure_future(server.receive_datagram())
+        await asyncio.sleep(0)
+        await client.send_datagram(b"y")
+        assert await receiving == b"y"
+
+    loop = kind(selectors.DefaultSelector())
+    ends = pair()
+    try:
+        client, server = loop.run_until_complete(ends.__aenter__())
+        interrupted = loop.create_future()
+        interrupting = loop.create_task(interrupt(server))
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(within(talk()))
+        interrupted.set_result(None)
+        with pytest.raises(KeyboardInterrupt):
+            interrupting.result()
+        loop.run_until_complete(within(talk_again()))
+        loop.run_until_complete(within(ends.__aexit__(None, None, None)))
+    finally:
+        loop.close()

@@ -53,9 +53,12 @@ def _ask(owner: weakref.ref[Reactor], drained: threading.Event) -> bool:
 
 def _drain(owner: weakref.ref[Reactor], drained: threading.Event) -> None:
     reactor = owner()
-    if reactor is not None:
-        reactor.drain()
-    drained.set()
+    try:
+        if reactor is not None:
+            reactor.drain()
+    finally:
+        # Also when a task ended the loop by an exception: it may be run again.
+        drained.set()
 
 
 def _end(native: _native.Reactor, drained: threading.Event, thread: threading.Thread) -> None:
