@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import selectors
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -192,3 +193,49 @@ def test_a_loop_goes_on_after_an_interrupt(kind: Callable[[Any], Any], pair: Pai
         loop.run_until_complete(within(ends.__aexit__(None, None, None)))
     finally:
         loop.close()
+
+
+def test_a_task_that_waits_for_a_server_or_an_end_is_not_collected(
+    server_tls: quic.ServerTls, client_tls: quic.ClientTls
+) -> None:
+    async def main() -> None:
+        ends: list[str] = []
+
+        async def accept(server: quic.Server) -> None:
+            try:
+                start(hold(await anext(server)))
+                await anext(server)
+            finally:
+                ends.append("accept")
+
+        async def hold(connection: quic.Connection) -> None:
+            try:
+                await connection.closed()
+            finally:
+                ends.append("hold")
+
+        def start(work: Coroutine[Any, Any, None]) -> None:
+            asyncio.get_running_loop().create_task(work)
+
+        server = await quic.serve("127.0.0.1", 0, tls=server_tls)
+        address, reactor = server.local_addr, server._reactor
+        start(accept(server))
+        del server
+        await asyncio.sleep(0)
+        gc.collect()
+        async with quic.connect(*address, tls=client_tls):
+            await until(lambda: len(reactor.held) == 2)
+            gc.collect()
+            await asyncio.sleep(0)
+            assert not ends
+        await until(lambda: ends == ["hold"])
+        assert len(reactor.held) == 1
+        accepting = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        [owner] = reactor.held.values()
+        assert isinstance(owner, quic.Server)
+        await owner.close()
+        with pytest.raises(StopAsyncIteration):
+            await accepting[0]
+        assert not reactor.held
+
+    run(main())

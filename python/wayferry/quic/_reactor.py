@@ -57,6 +57,7 @@ class Reactor:
         "_users",
         "budget",
         "dirty",
+        "held",
         "loop",
         "native",
         "waiters",
@@ -72,6 +73,8 @@ class Reactor:
         """What is called when a token fires, before its waiter; removed by that."""
         self.dirty: list[SendStream] = []
         """Streams that owe a flush at the end of this turn."""
+        self.held: dict[object, object] = {}
+        """What is waited on without a token, by the wait; see `holding`."""
         self.budget = BUDGET
         self._users = 0
         self._registered = False
@@ -106,6 +109,17 @@ class Reactor:
         if self.waiters.get(token) is waiter:
             del self.waiters[token]
             self._rest()
+
+    @contextlib.contextmanager
+    def holding(self, owner: object) -> Iterator[None]:
+        """Keeps `owner` alive, and so the task that waits for it inside: a loop holds its tasks weakly, and
+        a watcher its owner. `waiters` does the same for those that wait for a token."""
+        wait = object()
+        self.held[wait] = owner
+        try:
+            yield
+        finally:
+            del self.held[wait]
 
     def wake(self, token: int) -> None:
         """Lets the one who waits for `token` poll again, as if it were ready."""

@@ -288,7 +288,8 @@ class Connection:
             future = self._reactor.loop.create_future()
             self._ends.add(future)
             try:
-                await future
+                with self._reactor.holding(self):
+                    await future
             finally:
                 self._ends.discard(future)
         return _as_closed(self._native.closed())
@@ -367,7 +368,8 @@ class Connection:
                 while self._unflushed and not self._over:
                     self._all_flushed = self._all_flushed or asyncio.Event()
                     self._all_flushed.clear()
-                    await self._all_flushed.wait()
+                    with self._reactor.holding(self):
+                        await self._all_flushed.wait()
                 drained = self._native.drain()
                 await self._reactor.until(drained.token, lambda: drained.poll() or None)
 

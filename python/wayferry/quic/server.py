@@ -179,7 +179,8 @@ class Server:
                 if self._error is not None:
                     raise self._end_of_iteration()
                 self._arrival.clear()
-                await self._arrival.wait()
+                with self._reactor.holding(self):
+                    await self._arrival.wait()
             connection = Connection(self._backlog.popleft(), self._reactor)
         self._connections.add(connection)
         if len(self._backlog) == BACKLOG - 1:
