@@ -239,3 +239,32 @@ def test_a_task_that_waits_for_a_server_or_an_end_is_not_collected(
         assert not reactor.held
 
     run(main())
+
+
+class Borrowed:
+    """A native connection that another thread is using whenever it is first asked for its end."""
+
+    def __init__(self, native: Any) -> None:
+        self.t_closed = native.t_closed
+        self.asked = 0
+        self._native = native
+
+    def closed(self) -> Exception | None:
+        self.asked += 1
+        if self.asked == 1:
+            raise RuntimeError("Already borrowed")
+        end: Exception | None = self._native.closed()
+        return end
+
+
+def test_an_end_is_seen_although_another_thread_uses_the_connection(pair: Pair) -> None:
+    async def main() -> None:
+        async with pair() as (client, server):
+            watch: Any = client._reactor.watchers[client._native.t_closed]
+            borrowed = watch._native = Borrowed(client._native)
+            await server.close(4)
+            async with asyncio.timeout(10):
+                assert (await client.closed()).code == 4
+            assert borrowed.asked == 2
+
+    run(main())

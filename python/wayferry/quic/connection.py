@@ -36,6 +36,8 @@ class Connection:
 
     It comes from `connect()`, from a server's iteration, from `webtransport.connect()` or `Request.accept()`,
     belongs to the event loop that it was made on, and is closed by `close()` or at the end of `async with`.
+    Nothing of it may be called from another thread, `stats()` included: that would make the loop's own calls
+    fail with RuntimeError.
     One that is dropped while open is closed with code 0, with a ResourceWarning.
 
     Once it is over, every operation raises `ConnectionClosed`, also those that were waiting. What had arrived
@@ -397,7 +399,15 @@ class _Watch:
         self()
 
     def __call__(self) -> None:
-        if self._native.closed() is None:
+        try:
+            end = self._native.closed()
+        except RuntimeError:
+            if _reactor.abandoned():
+                raise
+            # Another thread is using it at this moment; its token does not come twice.
+            self._reactor.loop.call_soon(self)
+            return
+        if end is None:
             self._reactor.watchers[self._native.t_closed] = self
             return
         owner = self._owner()
