@@ -11,8 +11,8 @@
             ...
 
 The protocol runs on a thread of its own: acknowledgements and timers go on while the event loop is busy.
-Objects belong to the loop that made them; nothing but `close` at the end of the program needs to be called
-from elsewhere.
+Objects belong to the loop that made them, in whose thread everything is called; from another thread, use
+`asyncio.run_coroutine_threadsafe` or `loop.call_soon_threadsafe`.
 
 Every coroutine is cancel-safe: a cancelled write has sent nothing, a cancelled read has lost nothing. After
 256 operations that had nothing to wait for, the next one lets the rest of the program run first. What a
