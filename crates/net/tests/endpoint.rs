@@ -196,6 +196,16 @@ fn datagrams_arrive_and_too_large_ones_are_named() {
 }
 
 #[test]
+fn regression_a_small_buffer_limits_datagrams_and_says_so() {
+    let small = Config { datagram_buffer: 100, ..Config::default() };
+    let pair = pair_with(small, Config::default());
+    assert_eq!(pair.client.max_datagram_size(), Some(100));
+    let failure = pair.client.try_send_datagram(Bytes::from(vec![0; 101]));
+    assert!(matches!(failure, Err(Failure::TooLarge { size: 101, max: 100 })), "{failure:?}");
+    assert!(pair.client.try_send_datagram(Bytes::from(vec![0; 100])).unwrap());
+}
+
+#[test]
 fn a_side_without_datagrams_says_so() {
     let without = Config { datagrams: false, ..Config::default() };
     let pair = pair_with(Config::default(), without);
@@ -321,6 +331,21 @@ fn draining_waits_for_what_was_finished_and_several_may_drain() {
 }
 
 #[test]
+fn regression_a_stream_that_was_reset_after_its_end_is_not_drained() {
+    let mut pair = pair();
+    let mut send = open_uni(&mut pair.client);
+    let noop = &mut Context::from_waker(Waker::noop());
+    let mut chunks = VecDeque::from([Bytes::from(vec![0; 8 << 20])]);
+    while send.poll_write_chunks(noop, &mut chunks).is_ready() {}
+    send.finish().unwrap();
+    let other = pair.client.clone();
+    let draining = std::thread::spawn(move || wait(other.drain()));
+    send.reset(1);
+    wait(pair.client.drain());
+    draining.join().unwrap();
+}
+
+#[test]
 fn the_last_one_dropped_closes_the_connection() {
     let Pair { client, mut server, listener: _listener } = pair();
     let clone = client.clone();
@@ -361,6 +386,8 @@ fn a_client_moves_to_another_address() {
     assert_eq!(read_to_end(&mut receive).unwrap(), b"seen");
     assert_eq!(pair.server.remote_address(), after);
     assert!(matches!(pair.server.rebind(loopback()), Err(Failure::Config(_))));
+    let other = pair.client.rebind("[::1]:0".parse().unwrap());
+    assert!(matches!(other, Err(Failure::Config(_))), "{other:?}");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use certificates::{Authority, Kind, NAME};
 use rig::gate::Gate;
 use rig::*;
 use wayferry_net::endpoint::{
-    Admission, By, ClientTls, Clients, Config, Connection, Failure, Listener, Retry, ServerTls, ServerTrust,
-    Target, TicketStore, connect,
+    Admission, By, ClientTls, Clients, Config, Connection, Failure, Listener, Ready, Retry, ServerTls,
+    ServerTrust, Target, TicketStore, connect,
 };
 use wayferry_net::{Fingerprint, Identity, Roots};
 
@@ -322,6 +322,42 @@ fn early_data_that_is_not_taken_is_told() {
     assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"again");
 }
 
+/// Streams of early data that was not taken, and the new ones that have their numbers.
+#[test]
+fn regression_a_stream_that_was_refused_harms_none_with_its_number() {
+    let mut early = Early::new();
+    early.listener.reload_tls(&early.tls).unwrap();
+    let mut client = early.come_back();
+    let (mut old_send, old_receive) = open_bi(&mut client);
+    let mut old_uni = open_uni(&mut client);
+    write(&mut old_send, b"early").unwrap();
+    write(&mut old_uni, b"early").unwrap();
+    early.gate.open();
+    assert!(!until(|cx| client.poll_early_data_accepted(cx)).unwrap());
+    let (mut send, mut receive) = open_bi(&mut client);
+    let mut uni = open_uni(&mut client);
+    assert_eq!((send.id(), uni.id()), (old_send.id(), old_uni.id()));
+    write(&mut send, b"first half, ").unwrap();
+    write(&mut uni, b"first half, ").unwrap();
+    assert!(matches!(old_uni.finish(), Err(Failure::EarlyDataRejected)));
+    assert!(matches!(old_send.set_priority(1), Err(Failure::EarlyDataRejected)));
+    assert!(matches!(old_send.finish(), Err(Failure::EarlyDataRejected)));
+    // One that waits is still woken when an old one is dropped.
+    let ready = Ready::new().unwrap();
+    let waker = ready.waker(ready.token());
+    assert!(receive.poll_read(&mut Context::from_waker(&waker), &mut Vec::new(), 10).is_pending());
+    drop((old_send, old_receive, old_uni));
+    say(&mut send, b"second half");
+    say(&mut uni, b"second half");
+    let mut server = accept(&mut early.listener);
+    assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"first half, second half");
+    let (mut back, mut there) = accept_bi(&mut server);
+    assert_eq!(read_to_end(&mut there).unwrap(), b"first half, second half");
+    say(&mut back, b"answer");
+    assert!(ready.wait(Some(LIMIT)), "nobody is woken");
+    assert_eq!(read_to_end(&mut receive).unwrap(), b"answer");
+}
+
 #[test]
 fn a_handshake_that_fails_after_early_data_is_told_again_and_again() {
     let early = Early::new();
@@ -380,6 +416,30 @@ fn a_listener_that_stops_or_goes_leaves_its_connections() {
     drop(listener);
     say(&mut open_uni(&mut client), b"still here");
     assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"still here");
+}
+
+/// A panic under a lock of noq's would end the process.
+#[test]
+fn regression_a_listener_that_stops_while_clients_arrive_harms_nobody() {
+    let tls = server_tls();
+    for round in 0..6 {
+        let retry = [Retry::Never, Retry::Always][round % 2];
+        let admission = Admission { retry, ..Admission::default() };
+        let listener = listener(&tls, Config::default(), admission);
+        let short = Config { handshake_timeout: Duration::from_millis(500), ..Config::default() };
+        let connect =
+            |_| connect(engine(), target(listener.local_address()), client_tls(&tls), short.clone());
+        let mut clients: Vec<_> = (0..60).map(connect).collect();
+        eventually(|| listener.stats().open > 0 || listener.stats().retried > 0);
+        match round % 3 {
+            0 => listener.stop(),
+            1 => listener.close(0, b""),
+            _ => drop(listener),
+        }
+        // Their next packets come meanwhile.
+        clients.drain(..).for_each(|client| drop(wait(client)));
+    }
+    pair();
 }
 
 #[test]

@@ -98,11 +98,12 @@ impl Config {
     pub fn check(&self) -> Result<(), Failure> {
         let wrong = |what: &str| Err(Failure::Config(what.into()));
         let zero = |duration: Option<Duration>| duration.is_some_and(|duration| duration.is_zero());
+        let long = |duration: Option<Duration>| duration.is_some_and(|duration| duration > TIME_MAX);
         if zero(self.idle_timeout) || zero(self.keep_alive) || self.handshake_timeout.is_zero() {
             return wrong("a timeout must be longer than nothing");
         }
-        if self.idle_timeout.is_some_and(|timeout| IdleTimeout::try_from(timeout).is_err()) {
-            return wrong("the idle timeout is too long");
+        if long(self.idle_timeout) || long(self.keep_alive) || long(Some(self.handshake_timeout)) {
+            return wrong("a timeout must not be longer than a year");
         }
         if !(1..=Self::STREAM_WINDOW_MAX).contains(&self.stream_window) {
             return wrong("a stream's window must be from 1 byte to 1 MiB");
@@ -149,6 +150,9 @@ impl Config {
     }
 }
 
+/// Clocks overflow with much more.
+const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
 /// More than any system grants.
 const UDP_BUFFER_MAX: usize = 1 << 30;
 
@@ -166,7 +170,9 @@ mod tests {
         };
         assert!(wrong(|config| config.stream_window = (1 << 20) + 1).contains("window"));
         assert!(wrong(|config| config.stream_window = 0).contains("window"));
-        assert!(wrong(|config| config.idle_timeout = Some(Duration::MAX)).contains("idle"));
+        assert!(wrong(|config| config.idle_timeout = Some(Duration::MAX)).contains("year"));
+        assert!(wrong(|config| config.keep_alive = Some(TIME_MAX + Duration::from_secs(1))).contains("year"));
+        assert!(wrong(|config| config.handshake_timeout = Duration::MAX).contains("year"));
         assert!(wrong(|config| config.keep_alive = Some(Duration::ZERO)).contains("timeout"));
         assert!(wrong(|config| config.half_open = 0).contains("half_open"));
     }

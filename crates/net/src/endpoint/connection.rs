@@ -150,11 +150,14 @@ impl Connection {
     /// Goes on from another local address (RFC 9000 §9). The side that connected may do that.
     ///
     /// # Errors
-    /// [`Failure::Config`] on the other side, [`Failure::Io`] when the address cannot be had.
+    /// [`Failure::Config`] on the other side, and for an address of another family, [`Failure::Io`] when the address cannot be had.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), Failure> {
         let Side::Client { udp_buffer } = self.link.side else {
             return Err(Failure::Config("only the side that connected can move".into()));
         };
+        if self.link.endpoint.local_addr()?.is_ipv6() != address.is_ipv6() {
+            return Err(Failure::Config("a connection cannot move between IPv4 and IPv6".into()));
+        }
         let (socket, _) = socket::bind(address, udp_buffer)?;
         let _inside = self.link.engine.enter();
         Ok(self.link.endpoint.rebind(socket)?)
@@ -230,18 +233,20 @@ impl Connection {
 
 async fn open_uni(link: Arc<Link>) -> Result<SendStream, Failure> {
     link.check()?;
+    let early = link.opens_early();
     let opened = link.noq.open_uni().await;
     let mut stream = opened.map_err(|error| link.end(&error))?;
     begin(&link, &mut stream, false).await?;
-    Ok(SendStream::new(stream, link))
+    Ok(SendStream::new(stream, link, early))
 }
 
 async fn open_bi(link: Arc<Link>) -> Result<(SendStream, ReceiveStream), Failure> {
     link.check()?;
+    let early = link.opens_early();
     let opened = link.noq.open_bi().await;
     let (mut send, receive) = opened.map_err(|error| link.end(&error))?;
     begin(&link, &mut send, true).await?;
-    Ok((SendStream::new(send, Arc::clone(&link)), ReceiveStream::new(receive, link, 0)))
+    Ok((SendStream::new(send, Arc::clone(&link), early), ReceiveStream::new(receive, link, 0, early)))
 }
 
 /// Says to which session a stream belongs, if there are sessions.
@@ -259,26 +264,29 @@ async fn accept_uni(link: Arc<Link>) -> Result<ReceiveStream, Failure> {
     #[cfg(feature = "webtransport")]
     if let Some(session) = &link.session {
         let (stream, skipped) = session.arrivals.next_uni().await.map_err(|error| link.end(&error))?;
-        return Ok(ReceiveStream::new(stream, link, skipped));
+        return Ok(ReceiveStream::new(stream, link, skipped, false));
     }
     if let Some(stream) = link.stash.uni() {
-        return Ok(ReceiveStream::new(stream, link, 0));
+        return Ok(ReceiveStream::new(stream, link, 0, false));
     }
     let stream = link.noq.accept_uni().await.map_err(|error| link.end(&error))?;
-    Ok(ReceiveStream::new(stream, link, 0))
+    Ok(ReceiveStream::new(stream, link, 0, false))
 }
 
 async fn accept_bi(link: Arc<Link>) -> Result<(SendStream, ReceiveStream), Failure> {
     #[cfg(feature = "webtransport")]
     if let Some(session) = &link.session {
         let (send, receive, skipped) = session.arrivals.next_bi().await.map_err(|error| link.end(&error))?;
-        return Ok((SendStream::new(send, Arc::clone(&link)), ReceiveStream::new(receive, link, skipped)));
+        return Ok((
+            SendStream::new(send, Arc::clone(&link), false),
+            ReceiveStream::new(receive, link, skipped, false),
+        ));
     }
     let (send, receive) = match link.stash.bi() {
         Some(stream) => stream,
         None => link.noq.accept_bi().await.map_err(|error| link.end(&error))?,
     };
-    Ok((SendStream::new(send, Arc::clone(&link)), ReceiveStream::new(receive, link, 0)))
+    Ok((SendStream::new(send, Arc::clone(&link), false), ReceiveStream::new(receive, link, 0, false)))
 }
 
 /// Bytes that one call exports: what SHA-256 can expand to (RFC 5869 §2.3).

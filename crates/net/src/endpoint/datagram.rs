@@ -78,7 +78,10 @@ impl Connection {
 
 impl Link {
     pub(super) fn max_datagram_size(&self) -> Option<usize> {
-        let max = self.noq.max_datagram_size().filter(|_| self.datagrams)?;
+        let max = self.noq.max_datagram_size()?.min(self.datagram_buffer);
+        if max == 0 {
+            return None;
+        }
         #[cfg(feature = "webtransport")]
         if let Some(session) = &self.session {
             return max.checked_sub(session.datagram_header().len());

@@ -4,9 +4,12 @@
 //! handshakes under way and connections that nobody has taken are bounded, whoever sends them.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use noq::crypto::rustls::QuicServerConfig;
 use noq::{Endpoint, Incoming, ServerConfig};
@@ -82,8 +85,17 @@ pub(super) async fn keep(door: Arc<Door>, taken: mpsc::Sender<Accepted>) {
 }
 
 impl Door {
+    /// No attempt comes in any more, and those that nobody has looked at are refused.
     pub(super) fn stop(&self) {
-        self.endpoint.set_server_config(None);
+        // Without any configuration noq 1.4.0 panics at the next packet of an attempt that waits.
+        let mut shut = ServerConfig::clone(&self.server().1);
+        shut.max_incoming(0);
+        self.endpoint.set_server_config(Some(shut));
+        let _inside = self.engine.enter();
+        let noop = &mut Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(incoming)) = pin!(self.endpoint.accept()).poll(noop) {
+            incoming.refuse();
+        }
         self.stopping.notify_one();
     }
 

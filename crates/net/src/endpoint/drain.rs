@@ -6,9 +6,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
-use noq::Stopped;
+use noq::{Stopped, StreamId};
 
 /// Completes when everything that was finished has been acknowledged, or the connection is over.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Finished {
 
 #[derive(Debug, Default)]
 struct Streams {
-    waiting: Vec<Pin<Box<Stopped>>>,
+    waiting: Vec<(StreamId, Pin<Box<Stopped>>)>,
     purge_at: usize,
 }
 
@@ -33,15 +33,21 @@ struct Hub(Mutex<Vec<Waker>>);
 
 impl Finished {
     /// Remembers a stream that was just finished.
-    pub(super) fn add(&self, stopped: Stopped) {
+    pub(super) fn add(&self, id: StreamId, stopped: Stopped) {
         let waker = Waker::from(Arc::clone(&self.hub));
         let mut streams = self.lock();
         if streams.waiting.len() >= streams.purge_at.max(PURGE_MIN) {
             let cx = &mut Context::from_waker(&waker);
-            streams.waiting.retain_mut(|stopped| stopped.as_mut().poll(cx).is_pending());
+            streams.waiting.retain_mut(|(_, stopped)| stopped.as_mut().poll(cx).is_pending());
             streams.purge_at = 2 * streams.waiting.len();
         }
-        streams.waiting.push(Box::pin(stopped));
+        streams.waiting.push((id, Box::pin(stopped)));
+    }
+
+    /// Forgets one that was reset after all: noq tells nobody when that has arrived.
+    pub(super) fn remove(&self, id: StreamId) {
+        self.lock().waiting.retain(|(known, _)| *known != id);
+        Arc::clone(&self.hub).wake();
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -49,7 +55,7 @@ impl Finished {
         let waker = Waker::from(Arc::clone(&self.hub));
         let cx = &mut Context::from_waker(&waker);
         let mut streams = self.lock();
-        while let Some(last) = streams.waiting.last_mut() {
+        while let Some((_, last)) = streams.waiting.last_mut() {
             std::task::ready!(last.as_mut().poll(cx)).ok();
             streams.waiting.pop();
         }
@@ -74,7 +80,7 @@ impl Hub {
     }
 }
 
-impl std::task::Wake for Hub {
+impl Wake for Hub {
     fn wake(self: Arc<Self>) {
         let wakers = std::mem::take(&mut *self.lock());
         wakers.into_iter().for_each(Waker::wake);

@@ -3,7 +3,7 @@
 //! Invariant: it is here that noq's errors become [`Failure`]s, so that everybody tells the same end of a connection.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use noq::crypto::rustls::HandshakeData;
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::drain::Finished;
 use super::early::{Early, Verdict};
+use super::receive::Stream;
 use super::stash::Stash;
 #[cfg(feature = "webtransport")]
 use super::web::Session;
@@ -27,13 +28,14 @@ pub(super) struct Link {
     pub(super) engine: Engine,
     pub(super) endpoint: Endpoint,
     pub(super) side: Side,
-    /// Whether this side does datagrams; noq sends none otherwise, and does not say so.
-    pub(super) datagrams: bool,
+    /// Bytes of datagrams that may wait here; 0 when this side does not do them. noq sends none then, and does not say so.
+    pub(super) datagram_buffer: usize,
     /// Why it is over, if that was decided on this side, or by WebTransport.
     pub(super) ended: Arc<OnceLock<Failure>>,
     pub(super) finished: Arc<Finished>,
     pub(super) early: Arc<Early>,
     pub(super) stash: Stash,
+    refused: Mutex<Refused>,
     /// Where the peer was at first.
     remote: SocketAddr,
     #[cfg(feature = "webtransport")]
@@ -55,6 +57,24 @@ pub(super) enum Side {
     },
 }
 
+/// Streams that went with the early data that the peer did not take. Their numbers are given out again, and a drop of an
+/// old one would make noq forget who waits for the new one; so they are dropped last. They are as many as the peer once
+/// permitted.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    pub(super) send: Vec<noq::SendStream>,
+    receive: Vec<Stream>,
+}
+
+impl Refused {
+    /// Keeps one that was just stopped, if it is one of them.
+    pub(super) fn keep(&mut self, mut stream: Stream) {
+        if stream.is_refused() {
+            self.receive.push(stream);
+        }
+    }
+}
+
 impl Link {
     pub(super) fn new(
         noq: noq::Connection,
@@ -70,11 +90,12 @@ impl Link {
             engine,
             endpoint,
             side,
-            datagrams: config.datagrams,
+            datagram_buffer: if config.datagrams { config.datagram_buffer } else { 0 },
             ended: Arc::default(),
             finished: Arc::default(),
             early: Arc::new(Early::none()),
             stash: Stash::default(),
+            refused: Mutex::default(),
             #[cfg(feature = "webtransport")]
             session: None,
         }
@@ -103,6 +124,15 @@ impl Link {
                 }
             });
         });
+    }
+
+    /// Whether a stream that is opened now may go with early data that the peer does not take. Ask before it is opened.
+    pub(super) fn opens_early(&self) -> bool {
+        matches!(self.side, Side::Client { .. }) && self.early.is_open()
+    }
+
+    pub(super) fn refused(&self) -> MutexGuard<'_, Refused> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why it is over, if it is.
@@ -247,5 +277,9 @@ pub(super) fn saturate(code: u64) -> VarInt {
 
 /// An IPv4 address as such, whatever kind of socket it came through.
 pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
+    match address {
+        // With its zone.
+        SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_none() => address,
+        _ => SocketAddr::new(address.ip().to_canonical(), address.port()),
+    }
 }

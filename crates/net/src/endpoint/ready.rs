@@ -65,7 +65,11 @@ impl Ready {
     pub fn drain(&self, into: &mut Vec<Token>) {
         // In this order: what comes between the two is taken, and an fd that is readable for nothing does no harm.
         self.wake.lower();
-        for entry in self.lock().fired.drain(..) {
+        let mut list = self.lock();
+        if list.closed {
+            self.wake.raise();
+        }
+        for entry in list.fired.drain(..) {
             entry.listed.store(false, Ordering::Release);
             into.push(entry.token);
         }
@@ -161,6 +165,7 @@ mod tests {
         assert!(ready.wait(None));
         waker.wake();
         assert!(drained(&ready).is_empty());
+        assert!(ready.wait(None), "one that waits would sleep on");
         assert_eq!(Arc::strong_count(&ready), 1);
     }
 }

@@ -6,10 +6,10 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use noq::{ReadError, RecvStream, UnorderedRecvStream, VarInt};
+use noq::{ReadError, RecvStream, ResetError, UnorderedRecvStream, VarInt};
 
 use super::Failure;
 use super::link::Link;
@@ -21,6 +21,8 @@ pub struct ReceiveStream {
     link: Arc<Link>,
     id: u64,
     early: bool,
+    /// It may have been opened before the peer took early data, or did not.
+    doubtful: bool,
     /// Bytes at the beginning that are not the application's.
     skipped: u64,
     /// The application's bytes that were given out in order.
@@ -31,17 +33,31 @@ pub struct ReceiveStream {
 }
 
 #[derive(Debug)]
-enum Stream {
+pub(super) enum Stream {
     Ordered(RecvStream),
     Unordered(UnorderedRecvStream),
     Stopped,
 }
 
+impl Stream {
+    /// Whether it went with the early data that the peer did not take. Ask only after a stop.
+    pub(super) fn is_refused(&mut self) -> bool {
+        let noop = &mut Context::from_waker(Waker::noop());
+        let polled = match self {
+            Self::Ordered(stream) => pin!(stream.received_reset()).poll(noop),
+            Self::Unordered(stream) => pin!(stream.received_reset()).poll(noop),
+            Self::Stopped => return false,
+        };
+        matches!(polled, Poll::Ready(Err(ResetError::ZeroRttRejected)))
+    }
+}
+
 impl ReceiveStream {
-    pub(super) fn new(stream: RecvStream, link: Arc<Link>, skipped: u64) -> Self {
+    pub(super) fn new(stream: RecvStream, link: Arc<Link>, skipped: u64, doubtful: bool) -> Self {
         Self {
             id: VarInt::from(stream.id()).into_inner(),
-            early: stream.is_0rtt(),
+            early: stream.is_0rtt() && !doubtful,
+            doubtful,
             stream: Stream::Ordered(stream),
             link,
             skipped,
@@ -113,7 +129,10 @@ impl ReceiveStream {
             Stream::Unordered(stream) => stream.stop(code),
             Stream::Stopped => Ok(()),
         };
-        self.stream = Stream::Stopped;
+        let stream = std::mem::replace(&mut self.stream, Stream::Stopped);
+        if self.doubtful {
+            self.link.refused().keep(stream);
+        }
         self.kept = Vec::new();
         self.reset = None;
     }

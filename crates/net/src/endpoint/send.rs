@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use noq::{Stopped, VarInt};
+use noq::{Stopped, StoppedError, StreamId, VarInt, WriteError};
 
 use super::Failure;
 use super::link::Link;
@@ -18,8 +18,12 @@ use super::link::Link;
 /// A stream to send on. Dropped before it was finished, it is reset with code 0.
 #[derive(Debug)]
 pub struct SendStream {
-    stream: noq::SendStream,
+    /// `None` only while it is dropped.
+    stream: Option<noq::SendStream>,
+    id: StreamId,
     link: Arc<Link>,
+    /// It may have been opened before the peer took early data, or did not.
+    early: bool,
     state: State,
     /// Woken by a reset.
     writer: Option<Waker>,
@@ -43,8 +47,9 @@ enum Watch {
 }
 
 impl SendStream {
-    pub(super) fn new(stream: noq::SendStream, link: Arc<Link>) -> Self {
-        Self { stream, link, state: State::Open, writer: None, stopped: Watch::Unasked }
+    pub(super) fn new(stream: noq::SendStream, link: Arc<Link>, early: bool) -> Self {
+        let (id, state, stopped) = (stream.id(), State::Open, Watch::Unasked);
+        Self { stream: Some(stream), id, link, early, state, writer: None, stopped }
     }
 
     /// Hands over as much as there is room for, from the front of `chunks`, which keeps the rest; gives the bytes taken.
@@ -71,9 +76,12 @@ impl SendStream {
         if chunks.is_empty() {
             return Poll::Ready(Ok(0));
         }
+        let Some(stream) = &mut self.stream else {
+            return Poll::Ready(Err(Failure::StreamGone));
+        };
         let count = chunks.len();
         let mut rest = chunks.make_contiguous();
-        let polled = pin!(self.stream.write_many_chunks(&mut rest)).poll(cx);
+        let polled = pin!(stream.write_many_chunks(&mut rest)).poll(cx);
         let left = rest.len();
         match polled {
             Poll::Ready(Ok(taken)) => {
@@ -111,19 +119,31 @@ impl SendStream {
         if let Some(failure) = self.link.failure() {
             return Err(failure);
         }
-        if !matches!(self.stopped, Watch::Known(_)) {
-            self.link.finished.add(self.stream.stopped());
+        self.check_early()?;
+        let Some(stream) = &mut self.stream else {
+            return Err(Failure::StreamGone);
+        };
+        // To ask noq when everything has arrived costs memory for good where the peer has stopped the stream before.
+        let noop = &mut Context::from_waker(Waker::noop());
+        let stopped = pin!(stream.write(&[])).poll(noop);
+        if let Poll::Ready(Err(WriteError::Stopped(code))) = stopped {
+            self.stopped = Watch::Known(Some(self.link.code_in(code)));
+        } else {
+            self.link.finished.add(self.id, stream.stopped());
         }
-        self.stream.finish().map_err(|_| Failure::StreamGone)
+        stream.finish().map_err(|_| Failure::StreamGone)
     }
 
     /// Gives the stream up: what was not acknowledged is not sent again. Wakes a poll that waits. Does nothing on a stream
     /// that was reset before.
     pub fn reset(&mut self, code: u64) {
         if self.state != State::Reset {
+            if self.state == State::Finished {
+                self.link.finished.remove(self.id);
+            }
             self.state = State::Reset;
             // It may have arrived whole by now.
-            let _ = self.stream.reset(self.link.code_out(code));
+            let _ = self.stream.as_mut().map(|stream| stream.reset(self.link.code_out(code)));
             if let Some(writer) = self.writer.take() {
                 writer.wake();
             }
@@ -133,17 +153,21 @@ impl SendStream {
     /// Streams with a higher priority send first; 0 at the beginning.
     ///
     /// # Errors
-    /// [`Failure::StreamGone`] when everything was acknowledged.
+    /// [`Failure::StreamGone`] when everything was acknowledged, [`Failure::EarlyDataRejected`].
     pub fn set_priority(&self, priority: i32) -> Result<(), Failure> {
-        self.stream.set_priority(priority).map_err(|_| Failure::StreamGone)
+        self.check_early()?;
+        let stream = self.stream.as_ref().ok_or(Failure::StreamGone)?;
+        stream.set_priority(priority).map_err(|_| Failure::StreamGone)
     }
 
     /// What was set last.
     ///
     /// # Errors
-    /// [`Failure::StreamGone`] when everything was acknowledged.
+    /// [`Failure::StreamGone`] when everything was acknowledged, [`Failure::EarlyDataRejected`].
     pub fn priority(&self) -> Result<i32, Failure> {
-        self.stream.priority().map_err(|_| Failure::StreamGone)
+        self.check_early()?;
+        let stream = self.stream.as_ref().ok_or(Failure::StreamGone)?;
+        stream.priority().map_err(|_| Failure::StreamGone)
     }
 
     /// The code with which the peer stopped the stream, or `None` when it was finished and everything was acknowledged. May
@@ -159,7 +183,8 @@ impl SendStream {
             return Poll::Ready(Err(Failure::StreamGone));
         }
         if matches!(self.stopped, Watch::Unasked) {
-            self.stopped = Watch::Asked(Mutex::new(Box::pin(self.stream.stopped())));
+            let stream = self.stream.as_ref().ok_or(Failure::StreamGone)?;
+            self.stopped = Watch::Asked(Mutex::new(Box::pin(stream.stopped())));
         }
         let Watch::Asked(asked) = &mut self.stopped else {
             return Poll::Pending;
@@ -180,17 +205,33 @@ impl SendStream {
 
     /// QUIC's number of the stream (RFC 9000 §2.1).
     pub fn id(&self) -> u64 {
-        VarInt::from(self.stream.id()).into_inner()
+        VarInt::from(self.id).into_inner()
     }
 
     /// Asks once; a writer that waits is woken when it changes.
     fn is_stopped(&mut self) -> bool {
-        let stopped = pin!(self.stream.stopped()).poll(&mut Context::from_waker(Waker::noop()));
-        if let Poll::Ready(Ok(Some(code))) = stopped {
+        if let Some(Ok(Some(code))) = self.peek() {
             self.stopped = Watch::Known(Some(self.link.code_in(code)));
             return true;
         }
         false
+    }
+
+    /// The numbers of streams that were refused with the early data are given out again: what is done to one of them
+    /// must not reach noq, which would do some of it to the new one.
+    fn check_early(&self) -> Result<(), Failure> {
+        if self.early && matches!(self.peek(), Some(Err(StoppedError::ZeroRttRejected))) {
+            return Err(Failure::EarlyDataRejected);
+        }
+        Ok(())
+    }
+
+    /// What noq knows of the end at the other side.
+    fn peek(&self) -> Option<Result<Option<VarInt>, StoppedError>> {
+        match pin!(self.stream.as_ref()?.stopped()).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(known) => Some(known),
+            Poll::Pending => None,
+        }
     }
 }
 
@@ -199,6 +240,9 @@ impl Drop for SendStream {
         if self.state == State::Open {
             self.writer = None;
             self.reset(0);
+        }
+        if self.check_early().is_err() {
+            self.link.refused().send.extend(self.stream.take());
         }
     }
 }

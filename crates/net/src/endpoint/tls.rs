@@ -102,11 +102,14 @@ impl ClientTls {
             ServerTrust::Roots(roots) => roots.store().roots.iter().for_each(|anchor| {
                 add(2, &anchor.subject);
                 add(3, &anchor.subject_public_key_info);
+                if let Some(constraints) = &anchor.name_constraints {
+                    add(7, constraints);
+                }
             }),
             ServerTrust::Insecure => add(4, &[]),
         }
         if let Some(identity) = &self.identity {
-            add(5, &identity.fingerprint().0);
+            identity.chain().iter().for_each(|certificate| add(5, certificate));
         }
         self.alpn.iter().for_each(|protocol| add(6, protocol));
         let mut digest = [0; 32];
@@ -209,6 +212,18 @@ mod tests {
         ] {
             assert_ne!(one, other.digest());
         }
+    }
+
+    #[test]
+    fn regression_tickets_tell_certificates_in_between_apart() {
+        let (chain, key) = self_signed(&["localhost".to_owned()], 1).unwrap();
+        let (other, _) = self_signed(&["localhost".to_owned()], 1).unwrap();
+        let with = |chain: &str| {
+            let identity = Identity::from_pem(chain.as_bytes(), key.as_bytes()).unwrap();
+            ClientTls { identity: Some(Arc::new(identity)), ..tls(ServerTrust::Insecure, &[]) }.digest()
+        };
+        assert_eq!(with(&chain), with(&chain));
+        assert_ne!(with(&chain), with(&[chain.as_str(), &other].concat()));
     }
 
     #[test]

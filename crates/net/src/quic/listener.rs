@@ -31,6 +31,8 @@ pub struct Listener {
     warnings: Vec<Warning>,
     arrived: Arc<Arrived>,
     endpoint: Endpoint,
+    /// Lets nobody in.
+    shut: ServerConfig,
     runtime: Arc<Runtime>,
 }
 
@@ -68,6 +70,7 @@ impl Listener {
             warnings,
             arrived: Arc::new(arrived),
             endpoint,
+            shut: shut(&server),
             runtime,
         };
         listener.start(server, peers, options);
@@ -137,7 +140,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         // New attempts are refused from now on; connections that were taken go on.
-        self.endpoint.set_server_config(None);
+        self.endpoint.set_server_config(Some(self.shut.clone()));
         self.arrived.lock().clear();
     }
 }
@@ -146,6 +149,13 @@ impl Arrived {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Established>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A configuration with which no attempt comes in. Without any, noq 1.4.0 panics at the next packet of one that waits.
+fn shut(server: &ServerConfig) -> ServerConfig {
+    let mut shut = server.clone();
+    shut.max_incoming(0);
+    shut
 }
 
 fn bind_one(
