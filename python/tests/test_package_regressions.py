@@ -12,6 +12,7 @@ import pytest
 from conftest import Pair, run, until
 
 from wayferry import quic
+from wayferry.quic._reactor import BUDGET
 
 Waits = Callable[[quic.Connection], Awaitable[Any]]
 CANCELLED: dict[str, Waits] = {
@@ -266,5 +267,37 @@ def test_an_end_is_seen_although_another_thread_uses_the_connection(pair: Pair) 
             async with asyncio.timeout(10):
                 assert (await client.closed()).code == 4
             assert borrowed.asked == 2
+
+    run(main())
+
+
+def test_reads_of_collected_data_let_others_run(pair: Pair) -> None:
+    async def main() -> None:
+        async with pair() as (client, server):
+            stream = await client.open_uni()
+            await stream.write(bytes(40 * BUDGET))
+            await stream.finish()
+            incoming = await server.accept_uni()
+            with pytest.raises(quic.TooLarge):
+                await incoming.read_to_end(40 * BUDGET - 1)
+            turns = 0
+
+            async def tick() -> None:
+                nonlocal turns
+                while True:
+                    await asyncio.sleep(0)
+                    turns += 1
+
+            ticking = asyncio.create_task(tick())
+            for _ in range(20 * BUDGET):
+                assert len(await incoming.read_exactly(1)) == 1
+            assert turns >= 15
+            turns = 0
+            for _ in range(20 * BUDGET):
+                with pytest.raises(quic.TooLarge):
+                    await incoming.read_to_end(1)
+            assert turns >= 15
+            ticking.cancel()
+            assert len(await incoming.read_to_end(40 * BUDGET)) == 20 * BUDGET
 
     run(main())

@@ -28,9 +28,8 @@ class ReceiveStream:
     is dropped before its end is stopped with code 0.
 
     Errors of every operation: `StreamReset` once the peer has reset the stream, `ConnectionClosed` once the
-        connection
-    is over (a WebTransport session's data that came before are still given), `EarlyDataRejected` when the
-    stream was made of early data that the server did not take, and `ValueError` after `stop()`.
+    connection is over (a WebTransport session's data that came before are still given), `EarlyDataRejected`
+    when the stream was made of early data that the server did not take, and `ValueError` after `stop()`.
     """
 
     __slots__ = ("_connection", "_held", "_line", "_native", "_read")
@@ -91,6 +90,8 @@ class ReceiveStream:
         await self._line.enter()
         try:
             held = self._collection()
+            if len(held) >= n:
+                await self._breathe()
             while len(held) < n:
                 data = await self._next(n - len(held))
                 if not data:
@@ -117,6 +118,8 @@ class ReceiveStream:
         await self._line.enter()
         try:
             held = self._collection()
+            if len(held) > limit:
+                await self._breathe()
             while len(held) <= limit:
                 data = await self._next(min(limit + 1 - len(held), STEP))
                 if not data:
@@ -172,6 +175,13 @@ class ReceiveStream:
         if reactor.budget < 0:
             await reactor.breathe()
         return await reactor.until(self._line.token, partial(self._read, n))
+
+    async def _breathe(self) -> None:
+        """Counts an operation that what was collected is enough for; the others count in `_next`."""
+        reactor = self._line.reactor
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
 
     def _collection(self) -> bytearray:
         if self._held is None:
