@@ -50,6 +50,7 @@ pub struct Admission {
 /// Somebody who came in.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "there is one per connection, and it is taken apart at once")]
 pub enum Accepted {
     /// A connection whose handshake is complete, or which brought early data.
     Raw(Connection),
