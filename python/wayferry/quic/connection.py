@@ -300,7 +300,8 @@ class Connection:
         """Closes the connection, after the peer has acknowledged what was written to finished streams.
 
         A second call changes nothing but that it may end the first one's wait. Peers learn of it at once, or,
-        when that packet is lost, at their idle timeout.
+        when that packet is lost, at their idle timeout. The side that connected keeps its UDP socket, and so
+        its local address, until the object is dropped as well.
 
         Args:
             code: what the peer's `ConnectionClosed.code` will be, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1).
