@@ -86,6 +86,11 @@ class Relay:
             self._held = deque(maxlen=MOST_HELD)
             self._passing = self._front if answers else None
 
+    @property
+    def held(self) -> int:
+        """Packets that are held now."""
+        return len(self._held or ())
+
     def release(self) -> None:
         """Sends on what was held, and holds no more."""
         with self._lock:

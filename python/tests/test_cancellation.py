@@ -87,7 +87,6 @@ def test_ten_thousand_cancellations_lose_and_double_nothing() -> None:
                 await many_streams(harrier, client, server)
                 await numbered_datagrams(harrier, client, server, number)
                 number += 1
-            assert client.stats() is not None
         print(f"cancelled: {dict(harrier.cancelled)}")
 
     # The loop's debug mode would take five times as long, most of it for writing down where tasks come from.

@@ -18,7 +18,6 @@ from support import (
     SERVER_TLS,
     asynchronous,
     echo,
-    ended,
     finish,
     pair,
     program,
@@ -205,6 +204,8 @@ EXIT_STOPPED = """
         asyncio.get_running_loop().stop()
 
     KEPT.append(asyncio.new_event_loop())
+    # In debug mode the loop's own end looks up lines of code when Python cannot read files any more.
+    KEPT[0].set_debug(False)
     KEPT.append(KEPT[0].create_task(main()))
     KEPT[0].run_forever()
 """
@@ -243,22 +244,11 @@ async def test_a_blocked_loop_keeps_its_connections() -> None:
     async with pair(config=config) as (client, server), asyncio.TaskGroup() as group:
         group.create_task(echo(server))
         stream = await client.open_bi()
-        # This is what is tested: the loop of both ends does nothing for longer than the idle timeout.
+        # Not a wait but what is tested: the loop of both ends does nothing for longer than the idle timeout.
         time.sleep(2.0)  # noqa: ASYNC251
         await stream.send.write(b"alive")
         assert await stream.receive.read_exactly(5) == b"alive"
         await client.close(drain=0)
-
-
-def test_without_a_keep_alive_a_blocked_loop_loses_them() -> None:
-    async def main() -> None:
-        async with pair(config=quic.Config(idle_timeout=0.5, keep_alive=None)) as (client, _):
-            time.sleep(1.5)  # noqa: ASYNC251
-            error = await ended(client.open_uni())
-            assert isinstance(error, quic.ConnectionClosed)
-            assert error.by == "timeout"
-
-    run(main())
 
 
 def test_dropped_objects_go_away() -> None:

@@ -190,9 +190,9 @@ def test_stop_tells_the_writer(turns: Turns) -> None:
     ours, theirs, _listener = turns.pair()
     tx, rx = turns.uni(ours, theirs)
     assert tx.stopped() is None
-    rx.stop(CODE_MAX)
     tx.write(b"at once")
     tx.write(b"collected")
+    rx.stop(CODE_MAX)
     assert turns.until(tx.stopped) == (CODE_MAX,)
     for write in (tx.write, tx.write_nowait, lambda _: tx.flush(), lambda _: tx.finish()):
         with pytest.raises(errors.StreamStopped) as stopped:
