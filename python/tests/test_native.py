@@ -679,7 +679,8 @@ def test_a_forked_child_is_refused() -> None:
         child = os.fork()
         if child == 0:
             calls = [
-                lambda: len(tickets), turns.reactor.fileno, turns.reactor.drain, ours.open_uni, ours.stats, ours.closed, ours.ping,
+                lambda: len(tickets), turns.reactor.fileno, turns.reactor.drain,
+                ours.open_uni, ours.stats, ours.closed, ours.ping,
                 listener.poll_accept, listener.stats, waiting.poll, tx.flush, _native.Reactor,
                 lambda: tx.write(b"x"), lambda: rx.read(1), tx.room, lambda: ours.close(0, b""),
                 lambda: turns.connect(("127.0.0.1", 9)),
