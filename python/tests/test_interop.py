@@ -61,7 +61,7 @@ def without(reason: str, *names: str) -> Callable[[str], None]:
 
 # aiopquic changes keys after a number of packets, not when it is told, and negotiates versions its own way.
 cannot_update = without("cannot be told to change keys", "aiopquic")
-cannot_choose_versions = without("cannot begin with an unknown version", "aiopquic", "qh3")
+cannot_choose_versions = without("cannot begin with an unknown version", "aiopquic")
 cannot_refuse_version_1 = without("always speaks version 1", "aiopquic")
 
 
