@@ -4,12 +4,14 @@
 
 mod rig;
 
+use std::time::Duration;
+
 use rig::*;
 use wayferry_net::endpoint::{
     Accepted, Admission, By, ClientTls, Config, Connection, Failure, Listener, ReceiveStream, Retry,
     SendStream, connect, web,
 };
-use web_transport_proto::{ConnectRequest, ConnectResponse};
+use web_transport_proto::{ConnectRequest, ConnectResponse, Settings};
 
 const WEB: Admission = Admission { retry: Retry::Auto, web: true };
 
@@ -19,6 +21,7 @@ const SETTINGS: &[u8] =
 
 /// RFC 9114 §8.1.
 const MESSAGE_ERROR: u64 = 0x10e;
+const NO_ERROR: u64 = 0x100;
 
 /// A client that has asked for a session, and speaks HTTP/3 by hand.
 struct Client {
@@ -89,4 +92,42 @@ fn capsules_without_end_are_skipped_without_being_kept() {
     let mut uni = open_uni(&mut client.connection);
     say(&mut uni, b"\x40\x54\x00still");
     assert_eq!(read_to_end(&mut accept_uni(&mut server)).unwrap(), b"still");
+}
+
+#[test]
+fn what_ends_within_a_frame_is_malformed() {
+    let (mut client, mut server) = session();
+    say(&mut client.send, &[0x00, 0x05, 0x68, 0x43]);
+    is_malformed(&mut client, &mut server);
+}
+
+#[test]
+fn a_reset_of_the_request_is_the_peers_end() {
+    let (mut client, mut server) = session();
+    client.send.reset(0x10c);
+    let end = until(|cx| server.poll_closed(cx));
+    let Failure::Closed { code: 0, by: By::Peer, reason } = end else { panic!("{end:?}") };
+    assert!(reason.contains("reset"), "{reason}");
+    let over = until(|cx| server.poll_accept_uni(cx)).unwrap_err();
+    assert!(matches!(over, Failure::Closed { code: 0, by: By::Peer, .. }), "{over:?}");
+    let theirs = until(|cx| client.connection.poll_closed(cx));
+    assert!(matches!(theirs, Failure::Closed { code: NO_ERROR, by: By::Peer, .. }), "{theirs:?}");
+}
+
+#[test]
+fn a_client_that_takes_no_answer_is_not_waited_for() {
+    // Room for the server's settings and not for its answer, as this client reads neither.
+    let mut settings = Settings::default();
+    settings.enable_webtransport(1);
+    let mut bytes = Vec::new();
+    settings.encode(&mut bytes);
+    let connection_window = bytes.len() as u32 + 1;
+    let client = Config { connection_window, keep_alive: Some(Duration::from_secs(5)), ..Config::default() };
+    let server = Config { handshake_timeout: Duration::from_secs(2), ..Config::default() };
+    let (mut client, request) = request(client, server);
+    let failure = wait(request.accept()).unwrap_err();
+    let Failure::Closed { by: By::Timeout, reason, .. } = failure else { panic!("{failure:?}") };
+    assert!(reason.contains("no handshake"), "{reason}");
+    let theirs = until(|cx| client.connection.poll_closed(cx));
+    assert!(matches!(theirs, Failure::Closed { code: NO_ERROR, by: By::Peer, .. }), "{theirs:?}");
 }

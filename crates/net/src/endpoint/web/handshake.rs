@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use noq::{RecvStream, SendStream, VarInt};
 use tokio::io::AsyncReadExt;
@@ -24,6 +25,8 @@ use crate::endpoint::{Config, Engine, Failure, Pending};
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) link: Link,
+    /// How long the peer may take for each step.
+    patience: Duration,
     pub(super) arrivals: Arc<Arrivals>,
     /// Ends with this.
     pub(super) demux: Pending<()>,
@@ -65,7 +68,7 @@ impl Exchange {
         let mut bytes = Vec::new();
         settings.encode(&mut bytes);
         control.write_all(&bytes).await.map_err(|error| link.write_failure(error))?;
-        Ok(Self { link, arrivals, demux, control })
+        Ok(Self { link, patience: config.handshake_timeout, arrivals, demux, control })
     }
 
     /// The server's side: the client's request.
@@ -147,8 +150,13 @@ impl Asked {
 
     /// Lets the client in.
     pub(super) async fn accept(mut self) -> Result<Link, Failure> {
-        self.answer(StatusCode::OK).await?;
-        Ok(Session::start(self.exchange, self.send, self.receive))
+        let patience = self.exchange.patience;
+        // A client that permits no byte of the answer would be waited for as long as it likes.
+        let answered = timeout(patience, self.answer(StatusCode::OK)).await;
+        match answered.unwrap_or_else(|_| Err(Failure::no_answer(patience))) {
+            Ok(()) => Ok(Session::start(self.exchange, self.send, self.receive)),
+            Err(failure) => Err(self.exchange.give_up(failure)),
+        }
     }
 
     /// Does not let it in, and waits a little until it has gone.

@@ -25,6 +25,7 @@ use crate::endpoint::{By, Engine, Failure, Pending};
 pub(in crate::endpoint) struct Session {
     connection: Connection,
     pub(in crate::endpoint) arrivals: Arc<Arrivals>,
+    /// Only ever a [`Failure::Closed`].
     ended: Arc<OnceLock<Failure>>,
     uni_header: Vec<u8>,
     bi_header: Vec<u8>,
@@ -39,7 +40,7 @@ pub(in crate::endpoint) struct Session {
 impl Session {
     /// The request was accepted: from now on the connection is a session.
     pub(super) fn start(exchange: Exchange, send: SendStream, receive: RecvStream) -> Link {
-        let Exchange { mut link, arrivals, demux, control } = exchange;
+        let Exchange { mut link, arrivals, demux, control, .. } = exchange;
         let number = VarInt::from(send.id()).into_inner();
         let id = ProtoVarInt::from_u64(number).unwrap_or_default();
         arrivals.begin(number);
@@ -109,11 +110,13 @@ async fn read_capsules(mut receive: RecvStream, connection: Connection, ended: A
             (Failure::closed(By::Peer, code.into(), clean(&reason)), NO_ERROR.into())
         }
         Ok(Err(malformed)) => (of_malformed(malformed), MESSAGE_ERROR),
-        // Not the stream's end, but the connection's, which tells why.
-        Err(_) if connection.close_reason().is_some() => return,
-        Err(error) => {
-            (Failure::Protocol(clean(&format!("the session's end cannot be read: {error}"))), NO_ERROR.into())
+        // The peer gives its session up (draft-ietf-webtrans-http3 §6), unless it has closed the connection, too, which tells
+        // more.
+        Err(ReadError::Reset(_)) if connection.close_reason().is_none() => {
+            (Failure::closed(By::Peer, 0, "the request's stream was reset".into()), NO_ERROR.into())
         }
+        // Not the stream's end, but the connection's.
+        Err(_) => return,
     };
     // Otherwise this is the answer to our own end, and the peer may have more to do before the connection closes.
     if ended.set(end).is_ok() {
