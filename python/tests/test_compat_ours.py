@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import pathlib
 import socket
 import ssl
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from support import CERT, KEY, asynchronous, until
+from support import CERT, KEY, asynchronous, rounds, until
 
 from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
+from wayferry.compat.aioquic.asyncio.server import _running as running_servers
 from wayferry.compat.aioquic.quic.configuration import QuicConfiguration
 from wayferry.compat.aioquic.quic.connection import QuicConnection
 from wayferry.compat.aioquic.quic.events import (
     ConnectionTerminated,
+    DatagramFrameReceived,
     HandshakeCompleted,
     QuicEvent,
     StreamDataReceived,
@@ -392,14 +397,153 @@ async def test_writing_to_a_connection_that_is_over_does_nothing() -> None:
         async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
             reader, writer = await client.create_stream()
             writer.write(b"x")
+        assert writer.is_closing()
         writer.write(b"y")
         writer.write_eof()
-        await writer.drain()
         await writer.wait_closed()
         assert await reader.read() == b""
         client._quic.send_datagram_frame(b"z")
         client._quic.send_ping(1)
         client.close()
+
+
+@asynchronous
+async def test_a_server_that_nobody_keeps_goes_on() -> None:
+    configuration = QuicConfiguration(
+        is_client=False, certificate=CERT, private_key=KEY, alpn_protocols=["test"]
+    )
+
+    async def start() -> int:
+        server = await serve("127.0.0.1", 0, configuration=configuration)
+        port: int = server._transport.get_extra_info("sockname")[1]
+        return port
+
+    port = await start()
+    await rounds(3)
+    gc.collect()
+    async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+        await client.ping()
+    (server,) = running_servers
+    server.close()
+    await server.wait_closed()
+    assert not running_servers
+
+
+@pytest.mark.parametrize("closer", ["client", "server"])
+@asynchronous
+async def test_a_loop_of_writes_ends_with_the_connection(closer: str) -> None:
+    async def write(writer: asyncio.StreamWriter) -> None:
+        while not writer.is_closing():
+            writer.write(bytes(1000))
+            await writer.drain()
+
+    async with (
+        served() as port,
+        connect("127.0.0.1", port, configuration=client_configuration()) as client,
+    ):
+        _, writer = await client.create_stream()
+        writing = asyncio.create_task(write(writer))
+        await until(lambda: Recorder.last.data())
+        (client if closer == "client" else Recorder.last).close()
+        with suppress(ConnectionResetError):
+            await writing
+        with pytest.raises(ConnectionResetError):
+            await writer.drain()
+
+
+@asynchronous
+async def test_a_paused_reader_does_not_keep_a_connection_that_ended_unseen() -> None:
+    async def send(port: int) -> None:
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            _, writer = await client.create_stream(is_unidirectional=True)
+            writer.write(bytes(900_000))
+            writer.write_eof()
+            await writer.wait_closed()
+
+    readers: list[asyncio.StreamReader] = []
+    async with served(stream_handler=lambda reader, writer: readers.append(reader)) as port:
+        sending = threading.Thread(target=lambda: asyncio.run(send(port)))
+        sending.start()
+        # This loop is busy meanwhile, so that it learns of the connection when that is over.
+        sending.join(20)
+        assert not sending.is_alive()
+        await until(lambda: readers)
+        await Recorder.last.wait_closed()
+        assert len(await readers[0].read()) == 900_000
+
+
+@asynchronous
+async def test_a_stopped_stream_ends_though_its_reader_is_paused() -> None:
+    readers: list[asyncio.StreamReader] = []
+    handler = lambda reader, writer: readers.append(reader)  # noqa: E731
+    async with (
+        served(stream_handler=handler) as port,
+        connect("127.0.0.1", port, configuration=client_configuration()) as client,
+    ):
+        client._quic.send_stream_data(2, bytes(1 << 20))
+        await until(lambda: readers)
+        incoming = Recorder.last._quic.streams._incoming
+        await until(lambda: not incoming[2]._flowing.is_set())
+        Recorder.last._quic.stop_stream(2, 1)
+        await until(lambda: not incoming)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
+@asynchronous
+async def test_eager_tasks_do_no_harm() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.read())
+        writer.write_eof()
+
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
+    tasks: list[asyncio.Task[None]] = []
+    handler = lambda reader, writer: tasks.append(asyncio.create_task(echo(reader, writer)))  # noqa: E731
+    async with (
+        served(QuicConnectionProtocol, stream_handler=handler) as port,
+        connect("127.0.0.1", port, configuration=client_configuration()) as client,
+    ):
+        for _ in range(3):
+            reader, writer = await client.create_stream()
+            writer.write(b"one")
+            writer.write(b"two")
+            await writer.drain()
+            writer.write(bytes(300_000))
+            writer.write_eof()
+            assert await reader.read() == b"onetwo" + bytes(300_000)
+        await until(lambda: not client._quic.streams._writing)
+
+
+@asynchronous
+async def test_a_datagram_that_is_too_large_keeps_no_other_back() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+    configuration = QuicConfiguration(
+        is_client=False,
+        certificate=CERT,
+        private_key=KEY,
+        alpn_protocols=["test"],
+        max_datagram_frame_size=65536,
+    )
+    server = await serve("127.0.0.1", 0, configuration=configuration, create_protocol=Recorder)
+    port = server._transport.get_extra_info("sockname")[1]
+    async with connect(
+        "127.0.0.1",
+        port,
+        configuration=client_configuration(max_datagram_frame_size=65536),
+        wait_connected=False,
+    ) as client:
+        for data in (b"a", bytes(70_000), b"c"):
+            client._quic.send_datagram_frame(data)
+        await client.wait_connected()
+        await until(lambda: not client._quic._datagrams)
+        await client.ping()
+        await until(lambda: any(isinstance(event, DatagramFrameReceived) for event in Recorder.last.events))
+    await Recorder.last.wait_closed()
+    received = [event.data for event in Recorder.last.events if isinstance(event, DatagramFrameReceived)]
+    assert received == [b"a", b"c"]
+    assert [type(context["exception"]).__name__ for context in reported] == ["TooLarge"]
+    server.close()
+    await server.wait_closed()
 
 
 @asynchronous

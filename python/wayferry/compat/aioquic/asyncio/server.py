@@ -36,6 +36,8 @@ class QuicServer:
         self._protocols: dict[QuicConnection, Any] = {}
         self._closing: asyncio.Task[None] | None = None
         self._accepting = asyncio.ensure_future(self._accept())
+        _running.add(self)
+        self._accepting.add_done_callback(lambda _: _running.discard(self))
 
     def close(self) -> None:
         """Closes all connections and stops to listen. It is done when `wait_closed()` says so."""
@@ -43,7 +45,7 @@ class QuicServer:
             self._closing = asyncio.ensure_future(self._close())
 
     async def wait_closed(self) -> None:
-        """Waits until the server is closed and its port is free."""
+        """Waits until the server and its connections are closed."""
         await asyncio.wait([self._accepting])
         if self._closing is not None:
             await self._closing
@@ -121,3 +123,7 @@ async def serve(
         retry="always" if retry else "auto",
     )
     return QuicServer(server, configuration, create_protocol, stream_handler)
+
+
+# Programs of aioquic's call `serve()` and keep nothing of it; event loops hold their tasks only weakly.
+_running: set[QuicServer] = set()

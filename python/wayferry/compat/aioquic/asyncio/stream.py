@@ -35,7 +35,11 @@ class StreamTransport(asyncio.Transport):
         self.write_eof()
 
     def is_closing(self) -> bool:
-        return self._closing
+        return self._closing or self.is_lost()
+
+    def is_lost(self) -> bool:
+        """Whether what is written goes nowhere, as the connection is over."""
+        return self._quic.is_over()
 
     def abort(self) -> None:
         self._closing = True
@@ -68,6 +72,10 @@ class StreamWriter(asyncio.StreamWriter):
 
     async def drain(self) -> None:
         await self._stream.room()
+        if self._stream.is_lost():
+            # A loop that writes on and on must let others run, and must end.
+            await asyncio.sleep(0)
+            raise ConnectionResetError("the connection is over")
 
     async def wait_closed(self) -> None:
         await self._stream.over()

@@ -6,6 +6,7 @@ unless its reader asked for a pause. The one invariant: bytes keep their order.
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 
 from wayferry import quic
 
@@ -82,7 +83,8 @@ class Outgoing:
             self._code = code
             self._forget()
             if self.stream is not None:
-                self.stream.reset(code)
+                with suppress(quic.ConnectionClosed):
+                    self.stream.reset(code)
 
     def end(self) -> None:
         """Nothing will be sent any more: whoever waits goes on."""
@@ -144,8 +146,10 @@ class Incoming:
 
     def stop(self, code: int) -> None:
         self._code = code
+        self.end_pauses()
         if self.stream is not None:
-            self.stream.stop(code)
+            with suppress(quic.ConnectionClosed):
+                self.stream.stop(code)
 
     def pause(self) -> None:
         if not self._pauses_ended:

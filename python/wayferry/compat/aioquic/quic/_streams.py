@@ -50,7 +50,9 @@ class Streams:
         self._backlog = Backlog(WRITE_LIMIT)
         self._outgoing: dict[int, Outgoing] = {}
         self._incoming: dict[int, Incoming] = {}
-        self._writing: dict[int, asyncio.Task[None]] = {}
+        self._writing: set[int] = set()
+        self._pumps: set[asyncio.Task[None]] = set()
+        self._pauses_ended = False
         self._unopened: dict[bool, deque[int]] = {False: deque(), True: deque()}
         self._opening: set[bool] = set()
         side = 0 if is_client else 1
@@ -125,11 +127,12 @@ class Streams:
 
     async def flush(self, seconds: float) -> None:
         """Waits until QUIC has taken everything that was written to open streams, at most so long."""
-        if self._writing:
-            await asyncio.wait(self._writing.values(), timeout=seconds)
+        if self._pumps:
+            await asyncio.wait(self._pumps, timeout=seconds)
 
     def drop_pauses(self) -> None:
         """The connection is over: what arrived is handed on now, whoever wanted a pause."""
+        self._pauses_ended = True
         for incoming in self._incoming.values():
             incoming.end_pauses()
 
@@ -196,13 +199,20 @@ class Streams:
         if receive is not None:
             incoming = self._incoming.setdefault(stream_id, Incoming())
             incoming.attach(receive)
+            if self._pauses_ended:
+                incoming.end_pauses()
             self._spawn(self._receive(stream_id, incoming))
 
     def _write_soon(self, outgoing: Outgoing) -> None:
         if outgoing.stream is not None and outgoing.id not in self._writing:
+            # Before the task, which may be over when `_spawn` returns (eager tasks of Python 3.12).
+            self._writing.add(outgoing.id)
             task = self._spawn(self._write(outgoing))
-            if task is not None:
-                self._writing[outgoing.id] = task
+            if task is None:
+                self._writing.discard(outgoing.id)
+            elif not task.done():
+                self._pumps.add(task)
+                task.add_done_callback(self._pumps.discard)
 
     async def _write(self, outgoing: Outgoing) -> None:
         try:
@@ -211,12 +221,16 @@ class Streams:
                 await outgoing.pump()
         finally:
             # In the same step as the pump's last look at the queue, so that no write falls between.
-            del self._writing[outgoing.id]
+            self._writing.discard(outgoing.id)
 
     async def _await_end(self, outgoing: Outgoing, send: quic.SendStream) -> None:
         code = None
-        with suppress(quic.QuicError, ValueError):  # it was reset, or the connection is over
+        try:
             code = await send.stopped()
+        except quic.ConnectionClosed:
+            return  # `end` comes; until then the stream is there, for whoever still writes
+        except (quic.QuicError, ValueError):
+            pass  # it was reset
         self._outgoing.pop(outgoing.id, None)
         outgoing.end()
         if code is not None:

@@ -77,24 +77,24 @@ class QuicConnection:
 
     def send_stream_data(self, stream_id: int, data: bytes, end_stream: bool = False) -> None:
         """Queues `data`. ValueError: no such stream. RuntimeError: it ended. BufferError: too much waits."""
-        if not self._dead():
+        if not self.is_over():
             self.streams.write(stream_id, bytes(data), end_stream)
 
     def reset_stream(self, stream_id: int, error_code: int) -> None:
         """Ends the sending half at once; what waits is lost. Does nothing if it is over."""
         _check(error_code)
-        if not self._dead():
+        if not self.is_over():
             self.streams.reset(stream_id, error_code)
 
     def stop_stream(self, stream_id: int, error_code: int) -> None:
         """Tells the peer to stop. No event of the stream follows, not even its reset."""
         _check(error_code)
-        if not self._dead():
+        if not self.is_over():
             self.streams.stop(stream_id, error_code)
 
     def send_datagram_frame(self, data: bytes) -> None:
         """Sends, or queues if QUIC has no room. ValueError: the peer takes none, or none of this size."""
-        if self._dead():
+        if self.is_over():
             return
         if self._connection is not None and not self._datagrams:
             try:
@@ -120,7 +120,7 @@ class QuicConnection:
         _check(error_code)
         if frame_type is not None:
             raise NotImplementedError("frame_type: only applications close here, QUIC closes for itself")
-        if self._dead():
+        if self.is_over():
             return
         self._closing = ConnectionTerminated(int(error_code), None, reason_phrase)
         if self._group is not None:
@@ -190,8 +190,11 @@ class QuicConnection:
 
     async def _close(self, closing: ConnectionTerminated) -> None:
         assert self._connection is not None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + DRAIN
         await self.streams.flush(DRAIN)
-        await self._connection.close(closing.error_code, closing.reason_phrase, drain=DRAIN)
+        rest = max(0.0, deadline - loop.time())
+        await self._connection.close(closing.error_code, closing.reason_phrase, drain=rest)
 
     def _finished(self, main: "asyncio.Task[quic.QuicError]") -> None:
         self._over = True
@@ -206,11 +209,12 @@ class QuicConnection:
         if self._closing is None:
             self._emit(event)
 
-    def _dead(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether it is closed, by whomever, so that nothing is sent any more."""
         return self._over or self._closing is not None
 
     def _when_connected(self, action: Callable[[], Any]) -> None:
-        if self._dead():
+        if self.is_over():
             return
         if self._group is not None:
             action()
@@ -236,15 +240,19 @@ class QuicConnection:
     async def _send_queued_datagrams(self, connection: quic.Connection) -> None:
         try:
             while self._datagrams:
-                await connection.send_datagram(self._datagrams.popleft())
+                await self._send_queued_datagram(connection, self._datagrams.popleft())
         except quic.ConnectionClosed:
             pass
-        except quic.QuicError as error:
-            # It was queued before anybody knew what the peer takes.
-            context = {"message": "a datagram was not sent", "exception": error}
-            asyncio.get_running_loop().call_exception_handler(context)
         finally:
             self._sending_datagrams = False
+
+    async def _send_queued_datagram(self, connection: quic.Connection, data: bytes) -> None:
+        try:
+            await connection.send_datagram(data)
+        except (quic.TooLarge, quic.DatagramsUnsupported) as error:
+            # It was queued before anybody knew what the peer takes. The next one may be better.
+            context = {"message": "a datagram was not sent", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
 
     async def _receive_datagrams(self, connection: quic.Connection) -> None:
         try:
