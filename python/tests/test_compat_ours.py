@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from support import CERT, KEY, asynchronous, rounds, until
@@ -33,14 +33,14 @@ from wayferry.compat.aioquic.tls import SessionTicket
 
 
 class Recorder(QuicConnectionProtocol):
-    """Keeps its events. `last` is the protocol that was made last."""
+    """Keeps its events. `made` has those that this test has made."""
 
-    last: Recorder
+    made: ClassVar[list[Recorder]] = []
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.events: list[QuicEvent] = []
-        Recorder.last = self
+        Recorder.made.append(self)
 
     def quic_event_received(self, event: QuicEvent) -> None:
         self.events.append(event)
@@ -48,6 +48,17 @@ class Recorder(QuicConnectionProtocol):
 
     def data(self) -> bytes:
         return b"".join(event.data for event in self.events if isinstance(event, StreamDataReceived))
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    Recorder.made.clear()
+
+
+async def recorded() -> Recorder:
+    """The one that was made last; on a server that may be later than the client's handshake."""
+    await until(lambda: Recorder.made)
+    return Recorder.made[-1]
 
 
 def client_configuration(**options: Any) -> QuicConfiguration:
@@ -173,7 +184,7 @@ async def test_untrusted_certificates_fail() -> None:
         with pytest.raises(ConnectionError):
             async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Recorder):
                 pass
-        (event,) = Recorder.last.events
+        (event,) = (await recorded()).events
         assert isinstance(event, ConnectionTerminated)
         assert 0x100 < event.error_code < 0x200
         async with connect(
@@ -192,7 +203,7 @@ async def test_no_common_protocol_fails() -> None:
         with pytest.raises(ConnectionError):
             async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Recorder):
                 pass
-        (event,) = Recorder.last.events
+        (event,) = (await recorded()).events
         assert isinstance(event, ConnectionTerminated)
         assert event.error_code == 0x178
 
@@ -240,8 +251,9 @@ async def test_what_is_written_before_the_handshake_is_sent_after_it() -> None:
             client.request_key_update()
             await client.wait_connected()
             await pinged
-        await until(lambda: isinstance(Recorder.last.events[-1], ConnectionTerminated))
-        assert sorted(Recorder.last.data()) == sorted(b"012")
+        recorder = await recorded()
+        await recorder.wait_closed()
+        assert sorted(recorder.data()) == sorted(b"012")
 
 
 @asynchronous
@@ -260,7 +272,7 @@ async def test_an_error_in_a_handler_is_reported_and_the_next_event_comes() -> N
             writer.write(b"one")
             writer.write_eof()
             await writer.wait_closed()
-        failing = Recorder.last
+        failing = await recorded()
         await failing.wait_closed()
     names = [context["exception"].args[0] for context in reported]
     assert names[:2] == ["ProtocolNegotiated", "HandshakeCompleted"]
@@ -318,8 +330,9 @@ async def test_bytes_and_end_in_one_packet_are_one_event() -> None:
             writer.write(b"all of it")
             writer.write_eof()
             await connection.ping()
-        await Recorder.last.wait_closed()
-        received = [event for event in Recorder.last.events if isinstance(event, StreamDataReceived)]
+        recorder = await recorded()
+        await recorder.wait_closed()
+        received = [event for event in recorder.events if isinstance(event, StreamDataReceived)]
         assert received == [StreamDataReceived(b"all of it", True, 0)]
 
 
@@ -443,8 +456,9 @@ async def test_a_loop_of_writes_ends_with_the_connection(closer: str) -> None:
     ):
         _, writer = await client.create_stream()
         writing = asyncio.create_task(write(writer))
-        await until(lambda: Recorder.last.data())
-        (client if closer == "client" else Recorder.last).close()
+        recorder = await recorded()
+        await until(recorder.data)
+        (client if closer == "client" else recorder).close()
         with suppress(ConnectionResetError):
             await writing
         with pytest.raises(ConnectionResetError):
@@ -468,7 +482,7 @@ async def test_a_paused_reader_does_not_keep_a_connection_that_ended_unseen() ->
         sending.join(20)
         assert not sending.is_alive()
         await until(lambda: readers)
-        await Recorder.last.wait_closed()
+        await (await recorded()).wait_closed()
         assert len(await readers[0].read()) == 900_000
 
 
@@ -482,9 +496,10 @@ async def test_a_stopped_stream_ends_though_its_reader_is_paused() -> None:
     ):
         client._quic.send_stream_data(2, bytes(1 << 20))
         await until(lambda: readers)
-        incoming = Recorder.last._quic.streams._incoming
+        quic = (await recorded())._quic
+        incoming = quic.streams._incoming
         await until(lambda: not incoming[2]._flowing.is_set())
-        Recorder.last._quic.stop_stream(2, 1)
+        quic.stop_stream(2, 1)
         await until(lambda: not incoming)
 
 
@@ -537,9 +552,10 @@ async def test_a_datagram_that_is_too_large_keeps_no_other_back() -> None:
         await client.wait_connected()
         await until(lambda: not client._quic._datagrams)
         await client.ping()
-        await until(lambda: any(isinstance(event, DatagramFrameReceived) for event in Recorder.last.events))
-    await Recorder.last.wait_closed()
-    received = [event.data for event in Recorder.last.events if isinstance(event, DatagramFrameReceived)]
+        recorder = await recorded()
+        await until(lambda: any(isinstance(event, DatagramFrameReceived) for event in recorder.events))
+    await recorder.wait_closed()
+    received = [event.data for event in recorder.events if isinstance(event, DatagramFrameReceived)]
     assert received == [b"a", b"c"]
     assert [type(context["exception"]).__name__ for context in reported] == ["TooLarge"]
     server.close()
