@@ -143,10 +143,13 @@ impl Connection {
             Some(waiting) => Some(waiting),
             None => Some(owned(contents(data)?)),
         };
+        let (turns, len) = (Arc::clone(&self.turns), waiting.as_ref().map_or(0, Bytes::len));
         let sent = self.poll(
             py,
             |slots| &slots.send_datagram,
-            |connection, context| connection.poll_send_datagram(context, &mut waiting),
+            |connection, context| {
+                turns.hand_over(len, || connection.poll_send_datagram(context, &mut waiting))
+            },
         )?;
         self.waiting = waiting;
         Ok(sent.is_some())
@@ -159,7 +162,9 @@ impl Connection {
 
     fn send_datagram_nowait(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
         let data = owned(contents(data)?);
-        self.known(py, |connection| connection.try_send_datagram(data))?.map_err(exception)
+        let turns = Arc::clone(&self.turns);
+        self.known(py, |connection| turns.hand_over(data.len(), || connection.try_send_datagram(data)))?
+            .map_err(exception)
     }
 
     /// Why it ended, as a value: a new exception each time.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use pyo3::prelude::*;
-use wayferry_net::endpoint::{Ready, Token};
+use wayferry_net::endpoint::{self, Ready, Token};
 
 use crate::guard;
 use crate::value::Seconds;
@@ -17,6 +17,8 @@ use crate::value::Seconds;
 pub(crate) struct Turns {
     ready: Arc<Ready>,
     turn: AtomicU64,
+    /// The turn after the last one in which something was sent.
+    sent: AtomicU64,
     closed: AtomicBool,
     /// Of tokens that are not as important as others, 0. Locked with the interpreter attached only.
     priorities: Mutex<HashMap<u64, i32>>,
@@ -26,6 +28,14 @@ impl Turns {
     /// How often the list was drained: as long as it stays the same, the loop may still be in the same turn.
     pub(crate) fn turn(&self) -> u64 {
         self.turn.load(Ordering::Relaxed)
+    }
+
+    /// Runs `send`, which hands `bytes` to QUIC. When that is little, and the first of this turn, it leaves on this thread,
+    /// before the engine's would have woken up; all else is collected there meanwhile.
+    pub(crate) fn hand_over<T>(&self, bytes: usize, send: impl FnOnce() -> T) -> T {
+        let turn = self.turn() + 1;
+        let first = self.sent.swap(turn, Ordering::Relaxed) != turn;
+        if first && bytes <= PROMPT_MAX { endpoint::promptly(send) } else { send() }
     }
 
     /// Has `slot` drained before those with a lower priority that became ready with it, so that it gets the room that
@@ -88,6 +98,7 @@ impl Reactor {
         Ok(Self(Arc::new(Turns {
             ready: Ready::new()?,
             turn: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             priorities: Mutex::default(),
         })))
@@ -132,3 +143,6 @@ impl Drop for Reactor {
         }
     }
 }
+
+/// Bytes that a loop's thread encrypts and sends itself: a few packets.
+const PROMPT_MAX: usize = 4 << 10;

@@ -100,7 +100,8 @@ impl SendStream {
             return Ok(());
         }
         let (slot, stream, outgoing) = (&self.write, self.stream.inner(), &mut self.outgoing);
-        let pushed = py.detach(|| {
+        let len = outgoing.len();
+        let push = || {
             while !outgoing.is_empty() {
                 match stream.poll_write_chunks(&mut slot.context(), outgoing.chunks()) {
                     Poll::Ready(Ok(taken)) => outgoing.taken(taken),
@@ -109,7 +110,8 @@ impl SendStream {
                 }
             }
             Ok(())
-        });
+        };
+        let pushed = py.detach(|| self.turns.hand_over(len, push));
         pushed.map_err(|failure| self.fail(failure))
     }
 

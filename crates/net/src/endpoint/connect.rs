@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noq::crypto::rustls::QuicClientConfig;
-use noq::{Connecting, Endpoint, EndpointConfig, TokioRuntime, ZeroRttAccepted};
+use noq::{Connecting, Endpoint, EndpointConfig, ZeroRttAccepted};
 use rustls::client::Resumption;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::keylog::KeyLogTo;
 use super::link::{Link, Side};
 use super::probe;
+use super::runtime::PromptRuntime;
 use super::{By, ClientTls, Config, Connection, Engine, Failure, Pending};
 use crate::quic::race::local_address;
 use crate::quic::socket;
@@ -153,7 +154,7 @@ impl Plan {
     fn start(&self, address: SocketAddr) -> Result<(Connecting, Endpoint, SocketAddr), Failure> {
         let local = self.target.local.unwrap_or_else(|| local_address(&[address]));
         let (socket, _) = socket::bind(local, self.udp_buffer)?;
-        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
+        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(PromptRuntime))?;
         match endpoint.connect_with(self.noq.clone(), address, &self.name) {
             Ok(connecting) => Ok((connecting, endpoint, address)),
             Err(noq::ConnectError::InvalidServerName(name)) => {

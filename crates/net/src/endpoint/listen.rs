@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use noq::{Endpoint, EndpointConfig, TokioRuntime};
+use noq::{Endpoint, EndpointConfig};
 use tokio::sync::{Notify, mpsc};
 
 use super::door::{Counts, Door, keep, server_config};
 use super::link::saturate;
+use super::runtime::PromptRuntime;
 use super::{By, Config, Connection, Engine, Failure, Pending, ServerTls};
 use crate::quic::socket;
 
@@ -95,7 +96,7 @@ impl Listener {
         let (socket, _) = socket::bind(address, config.udp_buffer)?;
         let endpoint = {
             let _inside = engine.enter();
-            let runtime = Arc::new(TokioRuntime);
+            let runtime = Arc::new(PromptRuntime);
             Endpoint::new(EndpointConfig::default(), Some((*server).clone()), socket, runtime)?
         };
         let address = endpoint.local_addr()?;

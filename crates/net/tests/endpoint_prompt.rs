@@ -1,0 +1,91 @@
+//! Sending from the caller's thread.
+
+mod rig;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+
+use bytes::Bytes;
+use rig::*;
+use wayferry_net::endpoint::{Config, Connection, Engine, Pending, connect, promptly};
+
+/// A client on an engine of its own, and the server's side of its connection.
+fn pair_of_engines() -> (Engine, Connection, Connection) {
+    let tls = server_tls();
+    let mut listener = listener(&tls, Config::default(), Default::default());
+    let engine = Engine::start().unwrap();
+    let connecting = connect(&engine, target(listener.local_address()), client_tls(&tls), Config::default());
+    let server = accept(&mut listener);
+    (engine, wait(connecting).unwrap(), server)
+}
+
+/// Keeps the engine's thread from doing anything until the sender is dropped.
+fn block(engine: &Engine) -> (Pending<()>, mpsc::Sender<()>) {
+    let (free, freed) = mpsc::channel::<()>();
+    let (begin, begun) = mpsc::channel();
+    let blocked = engine.spawn(async move {
+        begin.send(()).unwrap();
+        let _ = freed.recv();
+    });
+    begun.recv_timeout(LIMIT).unwrap();
+    (blocked, free)
+}
+
+#[test]
+fn what_is_sent_promptly_does_not_wait_for_the_engine() {
+    let (engine, mut client, mut server) = pair_of_engines();
+    let mut send = open_uni(&mut client);
+    write(&mut send, b"first").unwrap();
+    let mut receive = accept_uni(&mut server);
+    assert_eq!(read(&mut receive, 5).unwrap(), b"first");
+    let (blocked, free) = block(&engine);
+    promptly(|| write(&mut send, b"second").unwrap());
+    assert_eq!(read(&mut receive, 6).unwrap(), b"second");
+    assert!(promptly(|| client.try_send_datagram(Bytes::from_static(b"third"))).unwrap());
+    assert_eq!(until(|cx| server.poll_datagram(cx)).unwrap(), b"third"[..]);
+    drop(free);
+    wait(blocked);
+    say(&mut send, b"last");
+    assert_eq!(read_to_end(&mut receive).unwrap(), b"last");
+}
+
+#[test]
+fn a_closure_that_panics_takes_no_wake_up_with_it() {
+    let (_engine, mut client, mut server) = pair_of_engines();
+    let mut send = open_uni(&mut client);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        promptly(|| {
+            write(&mut send, b"written").unwrap();
+            panic!("on purpose");
+        })
+    }));
+    panicked.unwrap_err();
+    assert_eq!(read(&mut accept_uni(&mut server), 7).unwrap(), b"written");
+}
+
+#[test]
+fn threads_that_drive_one_connection_at_once_lose_nothing() {
+    let mut pair = pair();
+    let streams: Vec<_> = (0..4).map(|_| open_uni(&mut pair.client)).collect();
+    std::thread::scope(|scope| {
+        for (index, mut send) in streams.into_iter().enumerate() {
+            scope.spawn(move || {
+                let data = pattern(200_000 + index);
+                for piece in data.chunks(100) {
+                    promptly(|| write(&mut send, piece).unwrap());
+                }
+                send.finish().unwrap();
+                assert_eq!(until(|cx| send.poll_stopped(cx)).unwrap(), None);
+            });
+        }
+        let mut lengths: Vec<_> = (0..4)
+            .map(|_| {
+                let data = read_to_end(&mut accept_uni(&mut pair.server)).unwrap();
+                assert!(data == pattern(data.len()));
+                data.len()
+            })
+            .collect();
+        lengths.sort_unstable();
+        assert_eq!(lengths, [200_000, 200_001, 200_002, 200_003]);
+    });
+}
