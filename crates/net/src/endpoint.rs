@@ -25,6 +25,7 @@ mod receive;
 mod runtime;
 mod send;
 mod slots;
+mod sockets;
 mod stash;
 mod stats;
 mod tickets;

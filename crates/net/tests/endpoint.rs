@@ -3,6 +3,7 @@
 mod rig;
 
 use std::collections::VecDeque;
+use std::net::{SocketAddr, UdpSocket};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -388,6 +389,51 @@ fn a_client_moves_to_another_address() {
     assert!(matches!(pair.server.rebind(loopback()), Err(Failure::Config(_))));
     let other = pair.client.rebind("[::1]:0".parse().unwrap());
     assert!(matches!(other, Err(Failure::Config(_))), "{other:?}");
+}
+
+/// Whether nobody has a socket at `address`.
+fn is_free(address: SocketAddr) -> bool {
+    UdpSocket::bind(address).is_ok()
+}
+
+#[test]
+fn sockets_are_closed_although_somebody_still_holds_the_connection() {
+    let mut pair = pair();
+    let stream = open_uni(&mut pair.client);
+    let (ours, theirs) = (pair.client.local_address(), pair.listener.local_address());
+    assert!(!is_free(ours) && !is_free(theirs));
+    pair.client.close(3, b"");
+    eventually(|| is_free(ours));
+    assert!(matches!(until(|cx| pair.server.poll_closed(cx)), Failure::Closed { code: 3, .. }));
+    assert!(!is_free(theirs), "it still listens");
+    pair.listener.stop();
+    eventually(|| is_free(theirs));
+    assert!(matches!(pair.client.rebind(loopback()), Err(Failure::Io(_))));
+    assert_eq!(pair.client.local_address(), ours);
+    drop(stream);
+}
+
+#[test]
+fn a_client_that_moves_leaves_no_socket_behind() {
+    let mut pair = pair();
+    let before = pair.client.local_address();
+    pair.client.rebind(loopback()).unwrap();
+    say(&mut open_uni(&mut pair.client), b"from elsewhere");
+    assert_eq!(read_to_end(&mut accept_uni(&mut pair.server)).unwrap(), b"from elsewhere");
+    eventually(|| is_free(before));
+}
+
+#[test]
+fn connections_outlive_a_listener_that_stops() {
+    let mut pair = pair();
+    pair.listener.stop();
+    drop(pair.listener);
+    let (mut send, mut receive) = open_bi(&mut pair.client);
+    say(&mut send, b"still there?");
+    let (mut back, mut there) = accept_bi(&mut pair.server);
+    assert_eq!(read_to_end(&mut there).unwrap(), b"still there?");
+    say(&mut back, b"yes");
+    assert_eq!(read_to_end(&mut receive).unwrap(), b"yes");
 }
 
 #[test]

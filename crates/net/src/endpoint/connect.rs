@@ -17,6 +17,7 @@ use super::keylog::KeyLogTo;
 use super::link::{Link, Side};
 use super::probe;
 use super::runtime::PromptRuntime;
+use super::sockets::Sockets;
 use super::{By, ClientTls, Config, Connection, Engine, Failure, Pending};
 use crate::quic::race::local_address;
 use crate::quic::socket;
@@ -60,7 +61,7 @@ pub(super) async fn connect_link(
     config: &Config,
 ) -> Result<Link, Failure> {
     let plan = Plan::new(target, tls, config)?;
-    let won = Box::pin(plan.race()).await?;
+    let won = Box::pin(plan.race(&engine)).await?;
     let side = Side::Client { udp_buffer: config.udp_buffer };
     let mut link = Link::new(won.connection, engine, won.endpoint, side, config);
     if let Some(accepted) = won.accepted {
@@ -116,14 +117,14 @@ impl Plan {
         Ok(Self { target, name, noq, early, patience, udp_buffer })
     }
 
-    async fn race(self) -> Result<Won, Failure> {
+    async fn race(self, engine: &Engine) -> Result<Won, Failure> {
         let deadline = Instant::now() + self.patience;
         let mut waiting = self.target.addresses.iter().copied();
         let mut attempts = JoinSet::new();
         let mut failure = Failure::no_answer(self.patience);
         loop {
             let next = waiting.next().filter(|_| !self.early || attempts.is_empty());
-            match next.map(|address| self.start(address)) {
+            match next.map(|address| self.start(address, engine)) {
                 Some(Ok((connecting, endpoint, address))) => {
                     drop(attempts.spawn(attempt(connecting, endpoint, address, self.early)));
                 }
@@ -151,12 +152,21 @@ impl Plan {
     }
 
     /// Sends the first packet to one address.
-    fn start(&self, address: SocketAddr) -> Result<(Connecting, Endpoint, SocketAddr), Failure> {
+    fn start(
+        &self,
+        address: SocketAddr,
+        engine: &Engine,
+    ) -> Result<(Connecting, Endpoint, SocketAddr), Failure> {
         let local = self.target.local.unwrap_or_else(|| local_address(&[address]));
         let (socket, _) = socket::bind(local, self.udp_buffer)?;
-        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(PromptRuntime))?;
+        let sockets = Sockets::default();
+        let runtime = Arc::new(PromptRuntime(sockets.clone()));
+        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime)?;
         match endpoint.connect_with(self.noq.clone(), address, &self.name) {
-            Ok(connecting) => Ok((connecting, endpoint, address)),
+            Ok(connecting) => {
+                sockets.close_when_idle(engine, &endpoint);
+                Ok((connecting, endpoint, address))
+            }
             Err(noq::ConnectError::InvalidServerName(name)) => {
                 Err(Failure::Config(format!("`{name}` is neither a host name nor an address")))
             }

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::link::{Link, Side, canonical};
+use super::sockets::Sockets;
 use super::stash::{Stash, Stashed};
 use super::{Accepted, Config, Connection, Engine, Failure, Retry, ServerTls};
 
@@ -26,6 +27,7 @@ use super::{Accepted, Config, Connection, Engine, Failure, Retry, ServerTls};
 pub(super) struct Door {
     pub(super) engine: Engine,
     pub(super) endpoint: Endpoint,
+    pub(super) sockets: Sockets,
     pub(super) config: Config,
     pub(super) retry: Retry,
     pub(super) web: AtomicBool,
@@ -97,6 +99,7 @@ impl Door {
             incoming.refuse();
         }
         self.stopping.notify_one();
+        self.sockets.close_when_idle(&self.engine, &self.endpoint);
     }
 
     pub(super) fn server(&self) -> MutexGuard<'_, (ServerTls, Arc<ServerConfig>)> {

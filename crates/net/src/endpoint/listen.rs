@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use super::door::{Counts, Door, keep, server_config};
 use super::link::saturate;
 use super::runtime::PromptRuntime;
+use super::sockets::Sockets;
 use super::{By, Config, Connection, Engine, Failure, Pending, ServerTls};
 use crate::quic::socket;
 
@@ -94,9 +95,10 @@ impl Listener {
     ) -> Result<Self, Failure> {
         let server = server_config(tls, &config, admission.web)?;
         let (socket, _) = socket::bind(address, config.udp_buffer)?;
+        let sockets = Sockets::default();
         let endpoint = {
             let _inside = engine.enter();
-            let runtime = Arc::new(PromptRuntime);
+            let runtime = Arc::new(PromptRuntime(sockets.clone()));
             Endpoint::new(EndpointConfig::default(), Some((*server).clone()), socket, runtime)?
         };
         let address = endpoint.local_addr()?;
@@ -104,6 +106,7 @@ impl Listener {
         let door = Arc::new(Door {
             engine: engine.clone(),
             endpoint,
+            sockets,
             config,
             retry: admission.retry,
             web: AtomicBool::new(admission.web),

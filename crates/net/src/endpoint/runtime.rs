@@ -16,6 +16,8 @@ use std::time::Instant;
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::runtime::Handle;
 
+use super::sockets::Sockets;
+
 /// Runs `f`; the first connection that this gives something to do is driven before this returns, on this thread: it sends
 /// what it may send now, up to a few dozen packets.
 ///
@@ -30,9 +32,9 @@ pub fn promptly<T>(f: impl FnOnce() -> T) -> T {
     output
 }
 
-/// What noq needs of tokio, and tasks that can be driven from elsewhere.
+/// What noq needs of tokio, with tasks that can be driven from elsewhere, and sockets that can be closed.
 #[derive(Debug)]
-pub(super) struct PromptRuntime;
+pub(super) struct PromptRuntime(pub(super) Sockets);
 
 impl Runtime for PromptRuntime {
     fn new_timer(&self, instant: Instant) -> Pin<Box<dyn AsyncTimer>> {
@@ -46,7 +48,7 @@ impl Runtime for PromptRuntime {
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
-        TokioRuntime.wrap_udp_socket(socket)
+        self.0.cover(TokioRuntime.wrap_udp_socket(socket)?)
     }
 
     fn now(&self) -> Instant {
