@@ -34,7 +34,7 @@ def over_web(scenario: Scenario) -> Scenario:
 
 
 UDP = "udp"
-RAW_ONLY = {"million-streams", "blocked-loop", "lossy-copa", "datagram-64", "datagram-1100"}
+RAW_ONLY = {"million-streams", "blocked-loop", "lossy-cubic", "datagram-64", "datagram-1100"}
 RAW = [
     Scenario("write-1k", "1 KiB writes, one stream", "transfer", {"size": 1024, "streams": 1}, without=()),
     Scenario("write-4k", "4 KiB writes, one stream", "transfer", {"size": 4096, "streams": 1}, without=()),
@@ -70,12 +70,12 @@ RAW = [
     ),
     Scenario("lossy", "2 % loss, 40 ms, 100 Mbit/s", "lossy", {"size": 16384, "streams": 1}),
     Scenario(
-        "lossy-copa",
-        "The same, ours with Copa",
+        "lossy-cubic",
+        "The same, ours with CUBIC",
         "lossy",
         {"size": 16384, "streams": 1},
         without=(UDP, NATIVE),
-        setup={"congestion": "copa"},
+        setup={"congestion": "cubic"},
     ),
     Scenario(
         "million-streams", "A million streams, then as many again", "flat", {"parallel": 32}, "", heavy=True

@@ -35,10 +35,10 @@ class Config:
     handshake_timeout: float = 10.0
     """How long a handshake may take, WebTransport's own included."""
 
-    congestion: Congestion = "cubic"
-    """The congestion controller of what this side sends: `cubic` (RFC 9438), `newreno` (RFC 9002 §7), `bbr3`,
-    or `copa`, which keeps the queue on the path short and does not slow down for what the link itself
-    loses."""
+    congestion: Congestion = "copa"
+    """The congestion controller of what this side sends: `copa`, which keeps the queue on the path short and
+    does not slow down for what the link itself loses, `cubic` (RFC 9438), `newreno` (RFC 9002 §7), or
+    `bbr3`."""
 
     datagrams: bool = True
     """Whether datagrams are sent and received (RFC 9221 §3)."""

@@ -15,13 +15,13 @@ use crate::quic::config::{prepare_qlog, write_qlog};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Congestion {
     /// noq's CUBIC (RFC 9438).
-    #[default]
     Cubic,
     /// noq's New Reno (RFC 9002 §7).
     NewReno,
     /// noq's BBR3.
     Bbr3,
     /// Our own, which keeps the queue on the path short and does not slow down for what the link itself loses.
+    #[default]
     Copa,
 }
 
@@ -35,7 +35,7 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// How long a handshake may take, WebTransport's own included. Default 10 s.
     pub handshake_timeout: Duration,
-    /// The congestion controller of what this side sends. Default [`Congestion::Cubic`].
+    /// The congestion controller of what this side sends. Default [`Congestion::Copa`].
     pub congestion: Congestion,
     /// Whether datagrams are sent and received (RFC 9221). Default: yes.
     pub datagrams: bool,
