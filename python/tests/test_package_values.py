@@ -31,7 +31,7 @@ from wayferry.quic import _resolve
     ],
 )
 def test_settings_have_ranges(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong)).split("_")[-1]):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         quic.Config(**wrong)
 
 

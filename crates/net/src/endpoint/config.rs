@@ -96,26 +96,35 @@ impl Config {
     /// # Errors
     /// [`Failure::Config`], which names the setting.
     pub fn check(&self) -> Result<(), Failure> {
-        let wrong = |what: &str| Err(Failure::Config(what.into()));
-        let zero = |duration: Option<Duration>| duration.is_some_and(|duration| duration.is_zero());
-        let long = |duration: Option<Duration>| duration.is_some_and(|duration| duration > TIME_MAX);
-        if zero(self.idle_timeout) || zero(self.keep_alive) || self.handshake_timeout.is_zero() {
-            return wrong("a timeout must be longer than nothing");
+        let wrong = |what: String| Err(Failure::Config(what));
+        let times = [
+            ("idle_timeout", self.idle_timeout),
+            ("keep_alive", self.keep_alive),
+            ("handshake_timeout", Some(self.handshake_timeout)),
+        ];
+        for (name, time) in times {
+            if time.is_some_and(|time| time.is_zero() || time > TIME_MAX) {
+                return wrong(format!("`{name}` must be longer than nothing, and not longer than a year"));
+            }
         }
-        if long(self.idle_timeout) || long(self.keep_alive) || long(Some(self.handshake_timeout)) {
-            return wrong("a timeout must not be longer than a year");
-        }
-        if !(1..=Self::STREAM_WINDOW_MAX).contains(&self.stream_window) {
-            return wrong("a stream's window must be from 1 byte to 1 MiB");
-        }
-        if self.connection_window == 0 || self.send_window == 0 || self.datagram_buffer == 0 {
-            return wrong("windows and buffers must have room for something");
-        }
-        if self.half_open == 0 || self.udp_buffer == 0 || self.udp_buffer > UDP_BUFFER_MAX {
-            return wrong("`half_open` and `udp_buffer` must be at least 1, and the buffer at most 1 GiB");
+        let sizes = [
+            ("stream_window", self.stream_window as usize, Self::STREAM_WINDOW_MAX as usize),
+            ("connection_window", self.connection_window as usize, usize::MAX),
+            ("send_window", self.send_window as usize, usize::MAX),
+            ("datagram_buffer", self.datagram_buffer, usize::MAX),
+            ("udp_buffer", self.udp_buffer, UDP_BUFFER_MAX),
+            ("half_open", self.half_open, usize::MAX),
+        ];
+        for (name, size, max) in sizes {
+            if size == 0 {
+                return wrong(format!("`{name}` must be at least 1"));
+            }
+            if size > max {
+                return wrong(format!("`{name}` must be at most {max}"));
+            }
         }
         if self.qlog.is_some() && !cfg!(feature = "qlog") {
-            return wrong("this build cannot write qlog");
+            return wrong("this build cannot write qlog".into());
         }
         Ok(())
     }
@@ -168,12 +177,16 @@ mod tests {
             change(&mut config);
             config.check().unwrap_err().to_string()
         };
-        assert!(wrong(|config| config.stream_window = (1 << 20) + 1).contains("window"));
-        assert!(wrong(|config| config.stream_window = 0).contains("window"));
-        assert!(wrong(|config| config.idle_timeout = Some(Duration::MAX)).contains("year"));
-        assert!(wrong(|config| config.keep_alive = Some(TIME_MAX + Duration::from_secs(1))).contains("year"));
-        assert!(wrong(|config| config.handshake_timeout = Duration::MAX).contains("year"));
-        assert!(wrong(|config| config.keep_alive = Some(Duration::ZERO)).contains("timeout"));
-        assert!(wrong(|config| config.half_open = 0).contains("half_open"));
+        assert!(
+            wrong(|config| config.stream_window = (1 << 20) + 1).contains("`stream_window` must be at most")
+        );
+        assert!(wrong(|config| config.stream_window = 0).contains("`stream_window` must be at least"));
+        assert!(wrong(|config| config.idle_timeout = Some(Duration::MAX)).contains("`idle_timeout`"));
+        let beyond = |config: &mut Config| config.keep_alive = Some(TIME_MAX + Duration::from_secs(1));
+        assert!(wrong(beyond).contains("`keep_alive`"));
+        assert!(wrong(|config| config.handshake_timeout = Duration::MAX).contains("`handshake_timeout`"));
+        assert!(wrong(|config| config.keep_alive = Some(Duration::ZERO)).contains("`keep_alive`"));
+        assert!(wrong(|config| config.half_open = 0).contains("`half_open`"));
+        assert!(wrong(|config| config.udp_buffer = usize::MAX).contains("`udp_buffer`"));
     }
 }
