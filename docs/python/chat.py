@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from wayferry import quic
 
 PAGE = pathlib.Path(__file__).with_name("chat.html").read_bytes()
-ORIGIN = "127.0.0.1"
+HOST = "127.0.0.1"
 LINE = 1000  # bytes that a line may have
 OUTBOX = 100  # lines that wait for a slow reader; more are not sent to that one
 
@@ -24,11 +24,14 @@ OUTBOX = 100  # lines that wait for a slow reader; more are not sent to that one
 class Room:
     """Who is there, and what each of them is still to be told."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
         self.outboxes: set[asyncio.Queue[bytes]] = set()
 
     async def join(self, request: quic.webtransport.Request) -> None:
         """One visitor, from the request until the page is closed."""
+        if request.origin not in (None, self.origin):
+            return request.reject(403)  # a page of another site
         async with await request.accept() as session:
             stream = await session.accept_bi()
             outbox: asyncio.Queue[bytes] = asyncio.Queue(OUTBOX)
@@ -81,19 +84,19 @@ def page_server(session: dict[str, str]) -> http.server.ThreadingHTTPServer:
         def log_message(self, *_: object) -> None:
             pass
 
-    return http.server.ThreadingHTTPServer((ORIGIN, 0), Handler)
+    return http.server.ThreadingHTTPServer((HOST, 0), Handler)
 
 
 async def main() -> None:
     # Browsers take a certificate by its fingerprint only if its key is ECDSA, and for at most 14 days.
-    cert, key = quic.self_signed([ORIGIN], days=10)
-    room = Room()
-    async with quic.serve(ORIGIN, 0, tls=quic.ServerTls(cert, key, alpn=["h3"])) as server:
-        server.route("/chat", room.join)
-        url = f"https://{ORIGIN}:{server.local_addr[1]}/chat"
+    cert, key = quic.self_signed([HOST], days=10)
+    async with quic.serve(HOST, 0, tls=quic.ServerTls(cert, key, alpn=["h3"])) as server:
+        url = f"https://{HOST}:{server.local_addr[1]}/chat"
         with page_server({"url": url, "hash": quic.fingerprint(cert)}) as pages:
+            origin = f"http://{HOST}:{pages.server_address[1]}"
+            server.route("/chat", Room(origin).join)
             threading.Thread(target=pages.serve_forever, daemon=True).start()
-            print(f"http://{ORIGIN}:{pages.server_address[1]}/", flush=True)
+            print(f"{origin}/", flush=True)
             try:
                 async for connection in server:  # raw QUIC is not spoken here
                     await connection.close(1, "WebTransport only")

@@ -191,9 +191,17 @@ async def chat() -> AsyncIterator[str]:
             await process.wait()
 
 
+async def invitation(page: str) -> dict[str, str]:
+    """What the chat tells its page: where its sessions are, and by which certificate."""
+    found: dict[str, str] = await asyncio.to_thread(
+        lambda: json.load(urllib.request.urlopen(f"{page}session"))
+    )
+    return found
+
+
 async def join(page: str) -> quic.Connection:
     """The chat's session from Python, as the page opens it."""
-    session = await asyncio.to_thread(lambda: json.load(urllib.request.urlopen(f"{page}session")))
+    session = await invitation(page)
     return await quic.webtransport.connect(session["url"], tls=quic.ClientTls(pins=[session["hash"]]))
 
 
@@ -214,6 +222,11 @@ def test_people_chat(tmp_path: pathlib.Path) -> None:
                 heard = b""
                 while b"hello Python\n" not in heard:
                     heard += await stream.read()
+            with blank_page() as elsewhere:
+                stranger = await chromium.open(elsewhere)
+                await stranger.wait("location.protocol == 'http:'")
+                told = await invitation(page)
+                assert await stranger.evaluate(KNOCK % (told["url"], told["hash"])) == "rejected"
             return await ann.picture()
 
     picture = run(main(), limit=LIMIT)
@@ -221,6 +234,14 @@ def test_people_chat(tmp_path: pathlib.Path) -> None:
         pathlib.Path(path).write_bytes(picture)
 
 
+KNOCK = """
+((url, hash) => {
+  const value = Uint8Array.from(hash.match(/../g), (digits) => parseInt(digits, 16));
+  const session = new WebTransport(url, { serverCertificateHashes: [{ algorithm: "sha-256", value }] });
+  session.closed.catch(() => {});
+  return session.ready.then(() => "accepted", () => "rejected");
+})("%s", "%s");
+"""
 EVERYTHING = """
 const found = {};
 (async (base, hash) => {
@@ -277,8 +298,10 @@ class Everything:
 
     def __init__(self) -> None:
         self.codes: dict[str, int | None] = {}
+        self.origin: str | None = None
 
     async def handle(self, request: quic.webtransport.Request) -> None:
+        self.origin = request.origin
         async with await request.accept() as session:
             echo = await session.accept_bi()
             async for chunk in echo:
@@ -350,5 +373,6 @@ def test_streams_datagrams_and_codes(tmp_path: pathlib.Path) -> None:
             }
             await until(lambda: len(everything.codes) == 2)
             assert everything.codes == {"stopped": 33, "reset": 44}
+            assert f"{everything.origin}/" == page
 
     run(main(), limit=LIMIT)

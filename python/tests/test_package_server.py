@@ -233,6 +233,7 @@ async def echo(request: quic.webtransport.Request) -> None:
     assert request.path == "/echo?query"
     assert request.authority.startswith("127.0.0.1:")
     assert request.remote_addr[0] == "127.0.0.1"
+    assert request.origin is None
     async with await request.accept() as session:
         async for stream in session.accept_bi():
             await stream.write(await stream.read_to_end(1000))

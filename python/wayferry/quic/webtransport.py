@@ -98,6 +98,12 @@ class Request:
         return self._native.headers
 
     @property
+    def origin(self) -> str | None:
+        """Where the page comes from that asks: `https://host[:port]`, or `null`. A browser fills it in, and
+        no page can change it; other clients may leave it out, which is None, or invent one."""
+        return next((value for name, value in self.headers if name == "origin"), None)
+
+    @property
     def remote_addr(self) -> tuple[str, int]:
         """Where the client is: host and port."""
         return self._native.remote_addr
