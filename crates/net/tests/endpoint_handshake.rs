@@ -442,6 +442,21 @@ fn regression_a_listener_that_stops_while_clients_arrive_harms_nobody() {
     pair();
 }
 
+/// The socket closed when no connection was left, and a handshake that had only just begun was none yet.
+#[test]
+fn regression_a_handshake_that_has_begun_outlives_the_listener_that_stops() {
+    let tls = server_tls();
+    for _ in 0..150 {
+        let listener =
+            listener(&tls, Config::default(), Admission { retry: Retry::Never, ..Admission::default() });
+        let client = connect(engine(), target(listener.local_address()), client_tls(&tls), Config::default());
+        let begun = || listener.stats().half_open > 0 || listener.stats().accepted > 0;
+        eventually(begun);
+        listener.stop();
+        wait(client).unwrap();
+    }
+}
+
 #[test]
 fn secrets_and_events_are_written_where_that_is_wanted() {
     let directory = std::env::temp_dir().join(format!("wayferry-endpoint-{}", std::process::id()));

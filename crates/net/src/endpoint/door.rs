@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Endpoint, Incoming, ServerConfig};
+use noq::{Connecting, Endpoint, Incoming, ServerConfig};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -72,9 +72,10 @@ pub(super) async fn keep(door: Arc<Door>, taken: mpsc::Sender<Accepted>) {
             Some(_) = handshakes.join_next() => {}
             incoming = door.endpoint.accept() => match incoming {
                 Some(incoming) => {
-                    if let Some(incoming) = door.sift(incoming, handshakes.len()) {
+                    let begun = door.sift(incoming, handshakes.len()).and_then(|incoming| door.begin(incoming));
+                    if let Some((remote, connecting)) = begun {
                         let (door, taken) = (Arc::clone(&door), taken.clone());
-                        drop(handshakes.spawn(async move { door.admit(incoming, &taken).await }));
+                        drop(handshakes.spawn(async move { door.admit(remote, connecting, &taken).await }));
                     }
                 }
                 None => break,
@@ -127,10 +128,22 @@ impl Door {
         Some(incoming)
     }
 
-    async fn admit(&self, incoming: Incoming, taken: &mpsc::Sender<Accepted>) {
+    /// From here on it is one of noq's connections, which the sockets stay open for: before anything else can run.
+    fn begin(&self, incoming: Incoming) -> Option<(SocketAddr, Connecting)> {
         let remote = canonical(incoming.remote_address());
+        let server = Arc::clone(&self.server().1);
+        match incoming.accept_with(server) {
+            Ok(connecting) => Some((remote, connecting)),
+            Err(error) => {
+                self.counts.fail(remote, &Failure::of(&error, self.closed.get()));
+                None
+            }
+        }
+    }
+
+    async fn admit(&self, remote: SocketAddr, connecting: Connecting, taken: &mpsc::Sender<Accepted>) {
         let patience = self.config.handshake_timeout;
-        let shaken = timeout(patience, self.shake(incoming)).await;
+        let shaken = timeout(patience, self.shake(connecting)).await;
         match shaken.unwrap_or_else(|_| Err(Failure::no_answer(patience))) {
             Ok(accepted) => {
                 self.counts.accepted.fetch_add(1, Ordering::Relaxed);
@@ -141,11 +154,9 @@ impl Door {
         }
     }
 
-    async fn shake(&self, incoming: Incoming) -> Result<Accepted, Failure> {
-        let server = Arc::clone(&self.server().1);
+    async fn shake(&self, mut connecting: Connecting) -> Result<Accepted, Failure> {
         let closed = Arc::clone(&self.closed);
         let of = |error: noq::ConnectionError| Failure::of(&error, closed.get());
-        let mut connecting = incoming.accept_with(server).map_err(of)?;
         connecting.handshake_data().await.map_err(of)?;
         // On this side that is always possible.
         let Ok((connection, mut accepted)) = connecting.into_0rtt() else {
