@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use bytes::Bytes;
 use rig::*;
-use wayferry_net::endpoint::{Config, Connection, Engine, Pending, connect, promptly};
+use wayferry_net::endpoint::{By, Config, Connection, Engine, Failure, Pending, connect, promptly};
 
 /// A client on an engine of its own, and the server's side of its connection.
 fn pair_of_engines() -> (Engine, Connection, Connection) {
@@ -47,6 +47,26 @@ fn what_is_sent_promptly_does_not_wait_for_the_engine() {
     wait(blocked);
     say(&mut send, b"last");
     assert_eq!(read_to_end(&mut receive).unwrap(), b"last");
+}
+
+#[test]
+fn a_close_leaves_before_it_returns() {
+    let (engine, client, mut server) = pair_of_engines();
+    let (_blocked, _free) = block(&engine);
+    client.close(7, b"enough");
+    let Failure::Closed { code: 7, by: By::Peer, .. } = until(|cx| server.poll_closed(cx)) else { panic!() };
+}
+
+#[test]
+fn regression_one_within_another_loses_no_wake_up() {
+    let (_engine, mut client, mut server) = pair_of_engines();
+    let (_other_engine, mut other, _other_server) = pair_of_engines();
+    let (mut send, mut beside) = (open_uni(&mut client), open_uni(&mut other));
+    promptly(|| {
+        write(&mut send, b"outer").unwrap();
+        promptly(|| write(&mut beside, b"inner").unwrap());
+    });
+    assert_eq!(read(&mut accept_uni(&mut server), 5).unwrap(), b"outer");
 }
 
 #[test]

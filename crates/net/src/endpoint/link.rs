@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::drain::Finished;
 use super::early::{Early, Verdict};
 use super::receive::Stream;
+use super::runtime::promptly;
 use super::stash::Stash;
 #[cfg(feature = "webtransport")]
 use super::web::Session;
@@ -174,7 +175,8 @@ impl Link {
             let code = saturate(code);
             let text = super::failure::clean(&String::from_utf8_lossy(reason));
             let _ = self.ended.set(Failure::closed(By::Local, code.into_inner(), text));
-            self.noq.close(code, reason);
+            // The process may end before another thread would have woken up to say it.
+            promptly(|| self.noq.close(code, reason));
         }
     }
 

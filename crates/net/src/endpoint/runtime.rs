@@ -22,9 +22,9 @@ use super::sockets::Sockets;
 /// what it may send now, up to a few dozen packets.
 ///
 /// It saves the engine's waking up, and costs this thread the encryption and the system call. That is right for a lone
-/// message, and wrong for one piece of many.
+/// message, and wrong for one piece of many. Inside another `promptly` it adds nothing.
 pub fn promptly<T>(f: impl FnOnce() -> T) -> T {
-    let scope = Scope::open();
+    let Some(scope) = Scope::open() else { return f() };
     let output = f();
     if let Some(task) = scope.close() {
         task.drive_here();
@@ -144,9 +144,15 @@ enum Catch {
 }
 
 impl Scope {
-    fn open() -> Self {
-        CATCH.set(Catch::First);
-        Self
+    /// `None`: it is there already.
+    fn open() -> Option<Self> {
+        CATCH.with_borrow_mut(|catch| match catch {
+            Catch::Nothing => {
+                *catch = Catch::First;
+                Some(Self)
+            }
+            Catch::First | Catch::Caught(_) => None,
+        })
     }
 
     /// What was caught.
