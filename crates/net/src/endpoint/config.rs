@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use noq::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
+use noq::congestion::{Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq::{IdleTimeout, TransportConfig, VarInt};
 use wayferry_congestion::CopaFactory;
 
@@ -147,15 +147,22 @@ impl Config {
             Congestion::Cubic => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
             Congestion::NewReno => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
             Congestion::Bbr3 => config.congestion_controller_factory(Arc::new(Bbr3Config::default())),
-            Congestion::Copa => {
-                config.congestion_controller_factory(Arc::new(CopaFactory::new(Default::default())))
-            }
+            Congestion::Copa => config.congestion_controller_factory(Arc::new(CopaForEach)),
         };
         if let Some(directory) = &self.qlog {
             prepare_qlog(directory)?;
             write_qlog(&mut config, directory, side);
         }
         Ok(config)
+    }
+}
+
+/// Copa for many connections: what one publishes of itself, no other writes over.
+struct CopaForEach;
+
+impl ControllerFactory for CopaForEach {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        Arc::new(CopaFactory::default()).build(now, mtu)
     }
 }
 
