@@ -150,8 +150,12 @@ impl Connection {
     /// Goes on from another local address (RFC 9000 §9). The side that connected may do that.
     ///
     /// # Errors
-    /// [`Failure::Config`] on the other side, and for an address of another family, [`Failure::Io`] when the address cannot be had.
+    /// [`Failure::Config`] on the other side, and for an address of another family, [`Failure::Io`] when the address cannot be had;
+    /// or the connection's end.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), Failure> {
+        if let Some(failure) = self.link.failure() {
+            return Err(failure);
+        }
         let Side::Client { udp_buffer } = self.link.side else {
             return Err(Failure::Config("only the side that connected can move".into()));
         };
