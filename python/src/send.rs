@@ -138,8 +138,12 @@ impl SendStream {
 
     fn finish_if_empty(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.state == State::Finishing && self.outgoing.is_empty() {
+            // Whoever waits for a message waits for its end: it leaves on the thread on which the message did.
+            let prompt = self.turn == Some(self.turns.turn());
             let stream = self.stream.inner();
-            py.detach(|| stream.finish()).map_err(|failure| self.fail(failure))?;
+            let mut finish = || stream.finish();
+            py.detach(|| if prompt { endpoint::promptly(&mut finish) } else { finish() })
+                .map_err(|failure| self.fail(failure))?;
             self.state = State::Finished;
         }
         Ok(())
