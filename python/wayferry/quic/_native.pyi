@@ -213,7 +213,7 @@ class Connection:
     @property
     def server_name(self) -> str | None: ...
     @property
-    def is_early(self) -> bool: ...  # made from a ticket; the handshake may not be over
+    def is_early(self) -> bool: ...  # the handshake is still under way
     @property
     def url(self) -> str | None: ...  # of a WebTransport session
     # The fields of `stats.Stats` and `stats.Path`.

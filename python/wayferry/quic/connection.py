@@ -225,7 +225,8 @@ class Connection:
 
     @property
     def is_early(self) -> bool:
-        """Whether it was made with early data, before the handshake was over."""
+        """Whether the handshake is still under way, so that what is sent now is early data. Of what was
+        received tells `ReceiveStream.is_early`; a datagram does not."""
         return self._native.is_early
 
     async def early_data_accepted(self) -> bool:
@@ -253,7 +254,7 @@ class Connection:
             local_addr: an IP address of this machine, and a port or 0. The old socket is not used any more.
 
         Raises:
-            ValueError: on a server.
+            ValueError: on a server, or for an address of the other family.
             OSError: the address cannot be had.
         """
         self._native.rebind(local_addr)
@@ -300,8 +301,8 @@ class Connection:
         """Closes the connection, after the peer has acknowledged what was written to finished streams.
 
         A second call changes nothing but that it may end the first one's wait. Peers learn of it at once, or,
-        when that packet is lost, at their idle timeout. The side that connected keeps its UDP socket, and so
-        its local address, until the object is dropped as well.
+        when that packet is lost, at their idle timeout. The UDP socket of the side that connected is closed
+        when late packets cannot come any more: some round trips later (RFC 9000 §10.2).
 
         Args:
             code: what the peer's `ConnectionClosed.code` will be, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1).

@@ -199,8 +199,8 @@ class Server:
                 were told of the end. 0: close now. Handlers that do not end when they are cancelled may take
                 a second longer, whatever `drain` is; then they are left alone.
 
-        The port is free again once the server and its connections are dropped, and late packets cannot come
-        any more: some round trips later (RFC 9000 §10.2).
+        The port is free again when late packets cannot come any more: some round trips later (RFC 9000
+        §10.2).
 
         Raises:
             ValueError: the code or `drain` is out of its range.
