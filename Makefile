@@ -42,7 +42,13 @@ build-python: ## Build the Python package's native module, in place
 
 .PHONY: test-python
 test-python: build-python ## Run the Python package's tests (PYTHON=… chooses the interpreter, ARGS=… the tests)
+	$(LIMIT) $(BUILD_SECONDS) scripts/build-peers >/dev/null
 	$(LIMIT) $(PYTHON_SECONDS) scripts/test-python $(ARGS)
+
+.PHONY: test-peers
+test-peers: build-python ## Try the Python package with every other implementation that can be built (needs Go for some)
+	WAYFERRY_PEERS=$$($(LIMIT) $(BUILD_SECONDS) scripts/build-peers --all) \
+	    $(LIMIT) $(PYTHON_SECONDS) scripts/test-python tests/test_interop*.py tests/test_browser.py -rs
 
 .PHONY: check-python
 check-python: build-python ## Format, lints, types of the Python package
@@ -74,6 +80,7 @@ check: ## Format, lints, documentation, layers, licences
 .PHONY: checks
 checks:
 	cargo fmt --check
+	cargo fmt --check --manifest-path python/peers/Cargo.toml
 	scripts/check-tree
 	scripts/check-units
 	scripts/check-layers

@@ -4,7 +4,9 @@ scenario.
     peers.py serve LIBRARY '{"cert": …, "key": …, "retry": false}'
     peers.py call LIBRARY '{"roots": …, "port": …, "scenario": "bulk"}'
 
-The server prints its port and serves until its input ends; the client prints what it saw, as JSON.
+The programs of `python/peers` do the same without LIBRARY; for WebTransport their roles are `web-serve`, with
+a session at /echo, and `web-call`. The server prints its port and serves until its input ends; the client
+prints what it saw, as JSON.
 
 On each bidirectional stream the client's first line is a command for the server; `commands.py` has ours.
 

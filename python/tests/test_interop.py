@@ -1,52 +1,33 @@
-"""Other implementations of QUIC, in both roles: aioquic, qh3 and aiopquic. What each scenario does is in
-`peers.py`.
+"""Other implementations of QUIC, in both roles: aioquic, qh3, aiopquic and quinn; s2n-quic and quic-go where
+they were built. What each scenario does is in `peers.py`.
 
 The peers run as programs of their own, so that their speed, their warnings and their crashes are not ours.
-A peer that is not installed for this interpreter is skipped; without any the suite fails.
+A peer that is not there is skipped; without any the suite fails.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import json
-import pathlib
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
-import peers
 import pytest
-from certificates import Authority
 from commands import obey
+from programs import FOLDER, LIBRARIES, Site, calling, is_present, parameters, serving_peer
 from relay import Relay
 from support import HOST, asynchronous, until
 
+import peers
 from wayferry import quic
 
-NAMES = ["aioquic", "qh3", "aiopquic"]
-LIMIT = 60.0
+NAMES = [*LIBRARIES, "quinn", "s2n-quic", "quic-go"]
 MIB = 1 << 20
 # RFC 9000 §17.2.5: a long header whose type bits are 3.
 RETRY, RETRY_MASK = 0xF0, 0xF0
 
-
-def present(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
-
-
-every_peer = pytest.mark.parametrize(
-    "peer",
-    [
-        pytest.param(
-            name, marks=pytest.mark.skipif(not present(name), reason=f"{name} is not for this interpreter")
-        )
-        for name in NAMES
-    ],
-)
+every_peer = parameters(NAMES)
 
 
 def without(reason: str, *names: str) -> Callable[[str], None]:
@@ -61,84 +42,30 @@ def without(reason: str, *names: str) -> Callable[[str], None]:
 
 # aiopquic changes keys after a number of packets, not when it is told, and negotiates versions its own way.
 cannot_update = without("cannot be told to change keys", "aiopquic")
-cannot_choose_versions = without("cannot begin with an unknown version", "aiopquic")
+cannot_choose_versions = without(
+    "cannot begin with an unknown version", "aiopquic", "quinn", "s2n-quic", "quic-go"
+)
 cannot_refuse_version_1 = without("always speaks version 1", "aiopquic")
 
 
 def test_some_peer_is_there() -> None:
-    assert [name for name in NAMES if present(name)]
-
-
-@dataclass(frozen=True)
-class Site:
-    """An authority that the peers trust, and files with its certificate, a server's, and that one's key."""
-
-    roots: pathlib.Path
-    cert: pathlib.Path
-    key: pathlib.Path
-
-    @property
-    def server_tls(self) -> quic.ServerTls:
-        return quic.ServerTls(self.cert, self.key, alpn=[peers.ALPN, "h3"], early_data=True)
-
-    @property
-    def client_tls(self) -> quic.ClientTls:
-        return quic.ClientTls(roots=self.roots, alpn=[peers.ALPN], server_name=peers.SERVER_NAME)
+    """Where programs were built, quinn is one of them."""
+    assert [name for name in NAMES if is_present(name)]
+    assert FOLDER is None or is_present("quinn")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder = tmp_path_factory.mktemp("site")
-    authority = Authority("interop")
-    made = Site(folder / "roots.pem", folder / "cert.pem", folder / "key.pem")
-    cert, key = authority.issue(peers.SERVER_NAME, HOST)
-    made.roots.write_bytes(authority.pem)
-    made.cert.write_bytes(cert)
-    made.key.write_bytes(key)
-    return made
-
-
-async def program(role: str, peer: str, options: dict[str, Any]) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        peers.__file__,
-        role,
-        peer,
-        json.dumps(options),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    return Site(tmp_path_factory.mktemp("site"))
 
 
 @asynccontextmanager
 async def their_server(peer: str, site: Site, **options: Any) -> AsyncIterator[tuple[str, int]]:
-    """The address of a peer's server. It ends when its input does."""
     if peer == "aiopquic":
         # It cannot say which port it got.
         options["port"] = free_port()
-    running = await program("serve", peer, {"cert": str(site.cert), "key": str(site.key), **options})
-    assert running.stdin is not None
-    assert running.stdout is not None
-    try:
-        line = await asyncio.wait_for(running.stdout.readline(), LIMIT)
-        if not line:
-            _, messages = await running.communicate()
-            pytest.fail(f"{peer} does not serve:\n{messages.decode()}")
-        yield HOST, int(line)
-    finally:
-        await stop(running)
-
-
-async def stop(running: asyncio.subprocess.Process) -> None:
-    assert running.stdin is not None
-    running.stdin.close()
-    try:
-        async with asyncio.timeout(5):
-            await running.communicate()
-    except TimeoutError:
-        running.kill()
-        await running.communicate()
+    async with serving_peer(peer, site, "serve", **options) as address:
+        yield address
 
 
 def free_port() -> int:
@@ -150,19 +77,7 @@ def free_port() -> int:
 async def their_call(
     peer: str, site: Site, address: tuple[str, int], scenario: str, **options: Any
 ) -> dict[str, Any]:
-    """What a peer's client says that it saw."""
-    running = await program(
-        "call", peer, {"roots": str(site.roots), "port": address[1], "scenario": scenario, **options}
-    )
-    try:
-        output, messages = await asyncio.wait_for(running.communicate(), LIMIT)
-    finally:
-        if running.returncode is None:
-            running.kill()
-            await running.wait()
-    assert running.returncode == 0, f"{peer}, {scenario}:\n{messages.decode()}"
-    seen: dict[str, Any] = json.loads(output)
-    return seen
+    return await calling(peer, site, address, "call", scenario, **options)
 
 
 @asynccontextmanager

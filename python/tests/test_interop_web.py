@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 import web_peer
+from programs import LIMIT, Site, is_present, stop
 from support import asynchronous, echo
-from test_interop import LIMIT, Site, our_server, present, site, stop
+from test_interop import our_server, site
 
 from wayferry import quic
 from wayferry.quic import webtransport
 
 __all__ = ["site"]
 
-pytestmark = pytest.mark.skipif(not present("aioquic"), reason="aioquic is not for this interpreter")
+pytestmark = pytest.mark.skipif(not is_present("aioquic"), reason="aioquic is not for this interpreter")
 
 
 async def program(role: str, options: dict[str, Any]) -> asyncio.subprocess.Process:
