@@ -29,11 +29,8 @@ pub async fn run(
     let outcome = async {
         let (role, options) = Options::of_the_command_line()?;
         if role == server {
-            let (mut input, mut read) = (tokio::io::stdin(), Vec::new());
-            tokio::select! {
-                _ = input.read_to_end(&mut read) => Ok(()),
-                outcome = serve(&options) => outcome,
-            }
+            std::thread::spawn(end_with_the_input);
+            serve(&options).await
         } else if role == client {
             println!("{}", timeout(LIMIT, pin!(call(&options))).await??);
             Ok(())
@@ -48,6 +45,11 @@ pub async fn run(
             if error.is::<Unable>() { ExitCode::from(3) } else { ExitCode::FAILURE }
         }
     }
+}
+
+fn end_with_the_input() {
+    let ended = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    std::process::exit(i32::from(ended.is_err()));
 }
 
 /// What the library cannot do.
