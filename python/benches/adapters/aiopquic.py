@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, ClassVar
 
 from aiopquic.asyncio.client import connect
 from aiopquic.asyncio.protocol import QuicConnectionProtocol
@@ -15,85 +13,21 @@ from aiopquic.quic import events
 from aiopquic.quic.configuration import QuicConfiguration
 from link import Adapter, Keeper, Link, Reader, Service, Setup, Writer
 
-from adapters.events import EventLink
+from adapters.events import EventAdapter, EventLink, EventWriter, Hearing, configured
 
 
-class RawAdapter(Adapter):
-    """Raw QUIC."""
-
-    async def listen(self, port: int) -> None:
-        configuration = configure(self.setup, False)
-        self.server = await serve(
-            "127.0.0.1",
-            port,
-            configuration=configuration,
-            create_protocol=self.protocol(self.accepted.append),
-        )
-
-    async def connect(self, port: int) -> Link:
-        configuration = configure(self.setup, True)
-        context = connect(
-            "127.0.0.1", port, configuration=configuration, create_protocol=self.protocol(lambda link: None)
-        )
-        protocol: Any = await context.__aenter__()
-        protocol.link.context = context
-        link: Link = protocol.link
-        return link
-
-    def protocol(self, made: Callable[[Link], None]) -> Callable[..., Any]:
-        def create(quic: Any, stream_handler: Any = None) -> Protocol:
-            protocol = Protocol(quic, stream_handler)
-            protocol.link = AiopquicLink(quic, self.service)
-            made(protocol.link)
-            protocol.over = lambda: (
-                self.accepted.remove(protocol.link) if protocol.link in self.accepted else None
-            )
-            return protocol
-
-        return create
-
-
-def configure(setup: Setup, client: bool) -> QuicConfiguration:
-    configuration = QuicConfiguration(
-        is_client=client,
-        alpn_protocols=["h3" if setup.web else "bench"],
-        idle_timeout=setup.idle,
-        keep_alive_interval=setup.keep_alive,
-    )
-    if client:
-        configuration.verify_mode = ssl.CERT_NONE
-    else:
-        configuration.load_cert_chain(str(setup.cert), str(setup.key))
-    return configuration
-
-
-class Protocol(QuicConnectionProtocol):  # type: ignore[misc]
+class Protocol(Hearing, QuicConnectionProtocol):  # type: ignore[misc]
     """Hands events to the link."""
 
-    link: AiopquicLink
-    over: Callable[[], None]
-
-    def quic_event_received(self, event: Any) -> None:
-        kind = type(event)
-        try:
-            if kind is events.StreamDataReceived:
-                self.link.on_data(event.stream_id, event.data, event.end_stream)
-            elif kind is events.DatagramFrameReceived:
-                self.link.service.datagram(event.data)
-            elif kind is events.ConnectionTerminated:
-                self.over()
-                self.link.on_end(ConnectionError(str(event)))
-        except Exception as error:
-            self.link.service.fault = self.link.service.fault or error
-            raise
+    kinds: ClassVar[Any] = events
 
 
 class AiopquicLink(EventLink):
     """One connection."""
 
-    def __init__(self, quic: Any, service: Service) -> None:
+    def __init__(self, protocol: Any, service: Service, setup: Setup) -> None:
         super().__init__(service)
-        self.quic = quic
+        self.quic: Any = protocol._quic
         self.context: AbstractAsyncContextManager[Any] | None = None
         self.fresh: set[int] = set()
 
@@ -125,6 +59,22 @@ class AiopquicLink(EventLink):
     async def close(self) -> None:
         if self.context is not None:
             await self.context.__aexit__(None, None, None)
+
+
+class RawAdapter(EventAdapter):
+    """Raw QUIC."""
+
+    connecting = staticmethod(connect)
+    serving = staticmethod(serve)
+    protocol = Protocol
+    link = AiopquicLink
+
+    def configured(self, client: bool) -> QuicConfiguration:
+        return configure(self.setup, client)
+
+
+def configure(setup: Setup, client: bool) -> Any:
+    return configured(QuicConfiguration, setup, client, keep_alive_interval=setup.keep_alive)
 
 
 class WebAdapter(Adapter):
@@ -193,11 +143,11 @@ class WebLink(Link):
             check.end()
 
     async def open_uni(self) -> Writer:
-        return WebWriter(self, await self.session.create_stream(bidir=False))
+        return EventWriter(self, await self.session.create_stream(bidir=False))
 
     async def open_bi(self) -> tuple[Writer, Reader]:
         stream = await self.session.create_stream(bidir=True)
-        return WebWriter(self, stream), WebReader(self.session, stream)
+        return EventWriter(self, stream), WebReader(self.session, stream)
 
     async def write(self, stream: int, data: bytes, fin: bool) -> None:
         try:
@@ -212,22 +162,6 @@ class WebLink(Link):
     async def close(self) -> None:
         if self.context is not None:
             await self.context.__aexit__(None, None, None)
-
-
-class WebWriter:
-    """A stream to write to."""
-
-    __slots__ = ("link", "stream")
-
-    def __init__(self, link: WebLink, stream: int) -> None:
-        self.link = link
-        self.stream = stream
-
-    async def write(self, data: bytes, /) -> None:
-        await self.link.write(self.stream, data, False)
-
-    async def finish(self) -> None:
-        await self.link.write(self.stream, b"", True)
 
 
 class WebReader:

@@ -1,11 +1,102 @@
-"""What the libraries that call back with events have in common."""
+"""What the libraries with aioquic's asyncio interface have in common: they call back with events."""
 
 from __future__ import annotations
 
+import ssl
 from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, ClassVar, Protocol
 
-from link import Chunk, ChunkQueue, Link, Reader, Service, Writer
+from link import Adapter, Chunk, ChunkQueue, Link, Reader, Room, Service, Setup, Writer
 from payload import Check
+
+
+class EventAdapter(Adapter):
+    """Raw QUIC. The attributes are the library's; a link is made of a protocol, the service and the setup."""
+
+    connecting: ClassVar[Callable[..., AbstractAsyncContextManager[Any]]]
+    serving: ClassVar[Callable[..., Any]]
+    configuration: ClassVar[Callable[..., Any]]
+    protocol: ClassVar[type[Any]]
+    link: ClassVar[Callable[..., Any]]
+
+    async def listen(self, port: int) -> None:
+        self.server = await self.serving(
+            "127.0.0.1",
+            port,
+            configuration=self.configured(False),
+            create_protocol=self.making(self.accepted.append),
+        )
+
+    async def connect(self, port: int) -> Link:
+        context = self.connecting(
+            "127.0.0.1",
+            port,
+            configuration=self.configured(True),
+            create_protocol=self.making(lambda link: None),
+        )
+        protocol = await context.__aenter__()
+        protocol.link.context = context
+        link: Link = protocol.link
+        return link
+
+    def configured(self, client: bool) -> Any:
+        return configured(self.configuration, self.setup, client, max_datagram_frame_size=65536)
+
+    def making(self, made: Callable[[Link], None]) -> Callable[..., Any]:
+        def create(quic: Any, stream_handler: Any = None) -> Any:
+            protocol = self.protocol(quic, stream_handler)
+            link = protocol.link = self.link(protocol, self.service, self.setup)
+            made(link)
+            protocol.over = lambda: self.accepted.remove(link) if link in self.accepted else None
+            return protocol
+
+        return create
+
+
+def configured(configuration: Callable[..., Any], setup: Setup, client: bool, **more: Any) -> Any:
+    made = configuration(
+        is_client=client,
+        alpn_protocols=["h3" if setup.web else "bench"],
+        idle_timeout=setup.idle,
+        **more,
+    )
+    if client:
+        made.verify_mode = ssl.CERT_NONE
+    else:
+        made.load_cert_chain(str(setup.cert), str(setup.key))
+    return made
+
+
+class Hearing:
+    """Hands events to the link. Mixed into a library's protocol; `kinds` are the library's events."""
+
+    kinds: ClassVar[Any]
+    link: Any
+    over: Callable[[], None]
+
+    def quic_event_received(self, event: Any) -> None:
+        kind, kinds = type(event), self.kinds
+        try:
+            if kind is kinds.StreamDataReceived:
+                self.link.on_data(event.stream_id, event.data, event.end_stream)
+            elif kind is kinds.DatagramFrameReceived:
+                self.link.service.datagram(event.data)
+            elif kind is kinds.ConnectionTerminated:
+                self.over()
+                self.link.on_end(ConnectionError(str(event)))
+        except Exception as error:
+            self.link.service.fault = self.link.service.fault or error
+            raise
+
+
+class Looking(Hearing):
+    """As that, and looks after each packet whether there is room again."""
+
+    def transmit(self) -> None:
+        super().transmit()  # type: ignore[misc]
+        self.link.room.look()
 
 
 class EventLink(Link):
@@ -61,12 +152,42 @@ class EventLink(Link):
             queue.fail(error)
 
 
+class PolledLink(EventLink):
+    """One connection of a library that does not say when there is room; see `Looking`."""
+
+    def __init__(self, protocol: Any, service: Service, setup: Setup) -> None:
+        super().__init__(service)
+        self.protocol = protocol
+        self.quic: Any = protocol._quic
+        self.careful = setup.careful
+        self.room = Room()
+        self.context: AbstractAsyncContextManager[Any] | None = None
+
+    def send(self, stream: int, data: bytes, fin: bool) -> None:
+        self.quic.send_stream_data(stream, data, fin)
+        self.protocol._transmit_soon()
+
+    def on_end(self, error: Exception) -> None:
+        super().on_end(error)
+        self.room.fail(error)
+
+    async def close(self) -> None:
+        if self.context is not None:
+            await self.context.__aexit__(None, None, None)
+
+
+class Numbered(Protocol):
+    """Writes to a stream by its number."""
+
+    async def write(self, stream: int, data: bytes, fin: bool) -> None: ...
+
+
 class EventWriter:
     """A stream to write to."""
 
     __slots__ = ("link", "stream")
 
-    def __init__(self, link: EventLink, stream: int) -> None:
+    def __init__(self, link: Numbered, stream: int) -> None:
         self.link = link
         self.stream = stream
 
