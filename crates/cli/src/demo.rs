@@ -5,7 +5,9 @@
 //! of what the display shows. Invariant: the figures are those of the real code on a real QUIC connection; only the link is
 //! emulated.
 
+use std::iter::Cycle;
 use std::os::fd::AsFd;
+use std::str::Chars;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -76,6 +78,8 @@ struct Scene {
     scripted: Option<Program>,
     tap: Arc<Mutex<Tap>>,
     line: Line,
+    /// What is still to be typed; windows do not appear at the same time.
+    keys: Cycle<Chars<'static>>,
     /// The last picture that showed a window.
     last: Option<Image>,
 }
@@ -112,17 +116,18 @@ impl Scene {
             false => None,
         };
         let line = Line::new(&session);
-        Ok(Self { mode, screen, session, scripted, tap, line, last: None })
+        Ok(Self { mode, screen, session, scripted, tap, line, keys: Demo::TEXT.chars().cycle(), last: None })
     }
 
     fn is_over(&self) -> bool {
         self.session.is_over() || self.scripted.as_ref().is_some_and(Program::is_finished)
     }
 
-    /// Types into the scripted program, once its window is there.
-    fn type_key(&self, key: char) {
+    /// Types the next key into the scripted program, once its window is there.
+    fn type_key(&mut self) {
         if let (Some(stage), Some(_)) = (&self.screen.stage, &self.scripted)
             && !stage.windows().is_empty()
+            && let Some(key) = self.keys.next()
         {
             stage.type_text(&key.to_string());
         }
@@ -251,7 +256,6 @@ fn start_scripted(session: &Emulated, screen: &Screen) -> Result<Program, Error>
 fn watch(flags: &DemoFlags, signals: &Signals, scenes: &mut [Scene]) -> Result<(), Error> {
     let scripted_end = || flags.program.is_empty().then_some(SCRIPTED_DURATION);
     let end = flags.duration.or_else(scripted_end).map(|duration| Instant::now() + duration);
-    let mut keys = Demo::TEXT.chars().cycle();
     let mut turn = 0u32;
     loop {
         if scenes.iter().any(Scene::is_over) || end.is_some_and(|at| Instant::now() >= at) {
@@ -265,9 +269,7 @@ fn watch(flags: &DemoFlags, signals: &Signals, scenes: &mut [Scene]) -> Result<(
             Err(error) => return Err(error),
         }
         turn += 1;
-        if let Some(key) = keys.next() {
-            scenes.iter().for_each(|scene| scene.type_key(key));
-        }
+        scenes.iter_mut().for_each(Scene::type_key);
         if turn.is_multiple_of(KEYS_PER_LINE) {
             let figures: Vec<_> = scenes
                 .iter_mut()
