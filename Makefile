@@ -42,8 +42,8 @@ build-python: ## Build the Python package's native module, in place
 
 .PHONY: test-python
 test-python: build-python ## Run the Python package's tests (PYTHON=… chooses the interpreter, ARGS=… the tests)
-	$(LIMIT) $(BUILD_SECONDS) scripts/build-peers >/dev/null
-	$(LIMIT) $(PYTHON_SECONDS) scripts/test-python $(ARGS)
+	WAYFERRY_PEERS=$$PWD/$$($(LIMIT) $(BUILD_SECONDS) scripts/build-peers) \
+	    $(LIMIT) $(PYTHON_SECONDS) scripts/test-python $(ARGS)
 
 .PHONY: test-peers
 test-peers: build-python ## Try the Python package with every other implementation that can be built (needs Go for some)

@@ -385,7 +385,10 @@ async def test_a_reset_stream_ends_its_reader_and_frees_everything() -> None:
         writer.transport.abort()
 
     tasks: list[asyncio.Task[None]] = []
-    handler = lambda reader, writer: tasks.append(asyncio.ensure_future(reset(reader, writer)))  # noqa: E731
+
+    def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.append(asyncio.create_task(reset(reader, writer)))
+
     async with (
         served(QuicConnectionProtocol, stream_handler=handler) as port,
         connect("127.0.0.1", port, configuration=client_configuration()) as client,
@@ -489,7 +492,10 @@ async def test_a_paused_reader_does_not_keep_a_connection_that_ended_unseen() ->
 @asynchronous
 async def test_a_stopped_stream_ends_though_its_reader_is_paused() -> None:
     readers: list[asyncio.StreamReader] = []
-    handler = lambda reader, writer: readers.append(reader)  # noqa: E731
+
+    def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        readers.append(reader)
+
     async with (
         served(stream_handler=handler) as port,
         connect("127.0.0.1", port, configuration=client_configuration()) as client,
@@ -510,9 +516,12 @@ async def test_eager_tasks_do_no_harm() -> None:
         writer.write(await reader.read())
         writer.write_eof()
 
-    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined]
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
     tasks: list[asyncio.Task[None]] = []
-    handler = lambda reader, writer: tasks.append(asyncio.create_task(echo(reader, writer)))  # noqa: E731
+
+    def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.append(asyncio.create_task(echo(reader, writer)))
+
     async with (
         served(QuicConnectionProtocol, stream_handler=handler) as port,
         connect("127.0.0.1", port, configuration=client_configuration()) as client,

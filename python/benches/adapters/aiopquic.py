@@ -16,7 +16,7 @@ from link import Adapter, Keeper, Link, Reader, Service, Setup, Writer
 from adapters.events import EventAdapter, EventLink, EventWriter, Hearing, configured
 
 
-class Protocol(Hearing, QuicConnectionProtocol):  # type: ignore[misc]
+class Protocol(Hearing, QuicConnectionProtocol):  # type: ignore[misc]  # it has no types
     """Hands events to the link."""
 
     kinds: ClassVar[Any] = events

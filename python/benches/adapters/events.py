@@ -95,7 +95,7 @@ class Looking(Hearing):
     """As that, and looks after each packet whether there is room again."""
 
     def transmit(self) -> None:
-        super().transmit()  # type: ignore[misc]
+        super().transmit()  # type: ignore[misc]  # the library's, which this is mixed into
         self.link.room.look()
 
 

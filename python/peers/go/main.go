@@ -1,9 +1,9 @@
 // quic-go and webtransport-go as a program: servers that obey commands, and clients that play a scenario.
 //
-//	go-peer serve '{"cert": …, "key": …, "retry": false}'
-//	go-peer call '{"roots": …, "port": …, "scenario": "bulk"}'
-//	go-peer web-serve '{"cert": …, "key": …}'
-//	go-peer web-call '{"roots": …, "port": …, "scenario": "echo"}'
+//	quic-go-peer serve '{"cert": …, "key": …, "retry": false}'
+//	quic-go-peer call '{"roots": …, "port": …, "scenario": "bulk"}'
+//	quic-go-peer web-serve '{"cert": …, "key": …}'
+//	quic-go-peer web-call '{"roots": …, "port": …, "scenario": "echo"}'
 //
 // What the first two do is in python/tests/peers.py, which does the same with Python's libraries. Exit status 3: the
 // library cannot do that.
