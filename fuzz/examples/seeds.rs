@@ -245,7 +245,7 @@ fn half_message() -> Seeds {
         ("request", to_display(ToDisplay::Request(request(args.clone())))),
         ("unit", to_display(ToDisplay::Unit(parent))),
         ("event", to_app(ToApp::Event(request(args)))),
-        ("fatal", to_app(ToApp::Fatal { code: 2, message: "out of memory".to_owned() })),
+        ("fatal", to_app(ToApp::Fatal { object: WireId::DISPLAY, code: 2, message: "out of memory".to_owned() })),
         ("snapshot", [&[2][..], &snapshot.encode()].concat()),
     ]
 }

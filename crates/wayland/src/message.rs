@@ -231,7 +231,9 @@ pub enum ToApp {
     },
     /// The compositor ended this connection.
     Fatal {
-        /// `wl_display.error` code, or 0.
+        /// The program's object that the error is about; [`WireId::DISPLAY`] if it is about none of them.
+        object: WireId,
+        /// Which error of that object's interface.
         code: u32,
         /// What it said.
         message: String,
@@ -370,8 +372,9 @@ impl ToApp {
                 w.u8(READ);
                 w.u64(*time_ns);
             }
-            Self::Fatal { code, message } => {
+            Self::Fatal { object, code, message } => {
                 w.u8(FATAL);
+                w.varint(object.0);
                 w.varint(u64::from(*code));
                 w.str(message);
             }
@@ -409,6 +412,7 @@ impl ToApp {
             REFRESH => Self::Refresh { surface: WireId(r.varint("an object")?) },
             READ => Self::Read { time_ns: r.u64("a time")? },
             FATAL => Self::Fatal {
+                object: WireId(r.varint("an object")?),
                 code: r.varint_u32("error code")?,
                 message: r.str(MAX_ARG_BYTES, "a text")?.to_owned(),
             },
@@ -654,7 +658,11 @@ mod tests {
             id().prop_map(|surface| ToApp::Refresh { surface }),
             any::<u64>().prop_map(|time_ns| ToApp::Read { time_ns }),
             (0u64..1 << 60).prop_map(|bytes| ToApp::Consumed { bytes }),
-            (any::<u32>(), ".{0,20}").prop_map(|(code, message)| ToApp::Fatal { code, message }),
+            (id(), any::<u32>(), ".{0,20}").prop_map(|(object, code, message)| ToApp::Fatal {
+                object,
+                code,
+                message
+            }),
         ]
     }
 

@@ -89,7 +89,7 @@ impl Connection {
             }
             ToApp::Refresh { surface } => self.refresh(surface),
             ToApp::Consumed { bytes } => self.on_consumed(bytes),
-            ToApp::Fatal { code, message } => self.on_fatal(code, &message),
+            ToApp::Fatal { object, code, message } => self.on_fatal(object, code, &message),
         }
     }
 
@@ -107,9 +107,14 @@ impl Connection {
     }
 
     /// The compositor ended the connection: the program learns the reason as if it had been told directly.
-    fn on_fatal(&mut self, code: u32, message: &str) -> Result<(), Fault> {
+    fn on_fatal(&mut self, object: WireId, code: u32, message: &str) -> Result<(), Fault> {
+        // A code means something for its object's interface only.
+        let (id, code) = match self.objects.by_wire(object) {
+            Some(id) => (id, code),
+            None => (1, error_code::IMPLEMENTATION),
+        };
         let text: Vec<u8> = message.bytes().filter(|byte| *byte != 0).take(1024).collect();
-        let _ = self.emit_raw(1, 0, vec![Arg::Object(1), Arg::Uint(code), Arg::Str(Some(text))]);
+        let _ = self.emit_raw(1, 0, vec![Arg::Object(id), Arg::Uint(code), Arg::Str(Some(text))]);
         self.end.get_or_insert(End::CompositorError(message.to_owned()));
         Ok(())
     }

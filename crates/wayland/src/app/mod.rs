@@ -17,6 +17,7 @@
 //! | `better` | what is lossy becomes exact |
 //! | `films` | pictures that change all the time |
 //! | `stub` | answers for what the attached compositor lacks |
+//! | `older` | the same for versions that it lacks |
 //! | `event` | events of the compositor on their way to the program |
 //! | `keyboard` | keys that must not stay down when the link falls silent |
 //! | `late` | input that comes too late to be meant |
@@ -46,6 +47,7 @@ mod late;
 mod making;
 mod memory;
 mod object;
+mod older;
 mod registry;
 mod replay;
 mod request;
@@ -145,7 +147,8 @@ pub struct Desk {
 /// Who is at fault, and what to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The program; it gets a `wl_display.error` on this object with this code.
+    /// The program; it gets a `wl_display.error` about this object with this code of the object's interface: one of
+    /// [`error_code`] goes with object 1 or a registry.
     App { object: u32, code: u32, message: String },
     /// The display side.
     Peer(String),
@@ -157,7 +160,15 @@ impl Fault {
     pub(crate) fn app(object: u32, code: u32, message: impl Into<String>) -> Self {
         Self::App { object, code, message: message.into() }
     }
+
+    /// As [`Self::app`], with a code of [`error_code`].
+    pub(crate) fn display(code: u32, message: impl Into<String>) -> Self {
+        Self::app(DISPLAY, code, message)
+    }
 }
+
+/// The program's `wl_display`.
+const DISPLAY: u32 = 1;
 
 /// `wl_display.error` codes.
 pub(crate) mod error_code {

@@ -40,7 +40,7 @@ impl Connection {
     pub(super) fn on_request(&mut self, raw: &RawMessage) -> Result<(), Fault> {
         let call = self.check_call(raw)?;
         let args = wire::decode(call.desc, call.interface, raw, self.input.fds_mut())
-            .map_err(|error| Fault::app(call.id, error_code::INVALID_METHOD, error.to_string()))?;
+            .map_err(|error| Fault::display(error_code::INVALID_METHOD, error.to_string()))?;
         self.check_objects(call, &args)?;
         match call.rule.class {
             Class::Local | Class::LocalDestructor | Class::Pending | Class::Commit | Class::Value => {
@@ -49,11 +49,7 @@ impl Connection {
             Class::State | Class::ParentState => self.state(call, &args),
             Class::Refused => {
                 let (interface, message) = call.name();
-                Err(Fault::app(
-                    call.id,
-                    error_code::IMPLEMENTATION,
-                    format!("{interface}.{message} is refused"),
-                ))
+                Err(Fault::display(error_code::IMPLEMENTATION, format!("{interface}.{message} is refused")))
             }
             Class::Forward | Class::Reply | Class::OneShot | Class::Destructor => self.forward(call, args),
         }
@@ -62,14 +58,14 @@ impl Connection {
     fn check_call(&self, raw: &RawMessage) -> Result<Call, Fault> {
         let Some(object) = self.objects.alive(raw.object) else {
             let message = format!("object {} does not exist", raw.object);
-            return Err(Fault::app(1, error_code::INVALID_OBJECT, message));
+            return Err(Fault::display(error_code::INVALID_OBJECT, message));
         };
         let interface = object.interface;
         let desc = interface.requests.get(usize::from(raw.opcode));
         let Some(desc) = desc.filter(|desc| desc.since <= object.version) else {
             let message =
                 format!("{} version {} has no request {}", interface.name, object.version, raw.opcode);
-            return Err(Fault::app(raw.object, error_code::INVALID_METHOD, message));
+            return Err(Fault::display(error_code::INVALID_METHOD, message));
         };
         let rule = policy::request(interface.name, raw.opcode);
         Ok(Call { id: raw.object, interface, desc, opcode: raw.opcode, version: object.version, rule })
@@ -89,7 +85,7 @@ impl Connection {
             };
             let (on, message) = call.name();
             let text = format!("{on}.{message}: object {id} {wrong}, expected a {}", interface.name);
-            return Err(Fault::app(call.id, error_code::INVALID_OBJECT, text));
+            return Err(Fault::display(error_code::INVALID_OBJECT, text));
         }
         Ok(())
     }
@@ -361,7 +357,7 @@ impl Connection {
     fn translate_fd(&mut self, call: Call, fd: OwnedFd, size: Option<u32>) -> Result<WireArg, Fault> {
         let fault = |what: String| {
             let (interface, message) = call.name();
-            Fault::app(call.id, error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
+            Fault::display(error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
         };
         match (call.rule.fd, size) {
             (Some(Fd::Pipe), _) => {

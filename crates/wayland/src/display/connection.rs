@@ -19,6 +19,7 @@ use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use super::cursor::Cursors;
+use super::events::DISPLAY_IMPLEMENTATION;
 use super::hold::{Holds, Need};
 use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
@@ -320,7 +321,8 @@ impl Connection {
     pub fn on_hang_up(&mut self) {
         if self.end.is_none() {
             let what = "the compositor closed the connection".to_owned();
-            self.tell(&ToApp::Fatal { code: 0, message: what.clone() });
+            let (object, code) = (WireId::DISPLAY, DISPLAY_IMPLEMENTATION);
+            self.tell(&ToApp::Fatal { object, code, message: what.clone() });
             self.finish(End::CompositorError(what));
         }
     }

@@ -115,12 +115,19 @@ impl Connection {
 
     fn on_error(&mut self, args: &[Arg]) -> Result<(), End> {
         let [Arg::Object(object), Arg::Uint(code), Arg::Str(text)] = args else { return Ok(()) };
-        let interface = self.objects.local(*object).map_or("an unknown object", |local| local.interface.name);
+        let local = self.objects.local(*object);
+        let interface = local.map_or("an unknown object", |local| local.interface.name);
         let text = text.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
         let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_ERROR_CHARS).collect();
-        let message = format!("{interface}: {text}");
-        self.tell(&ToApp::Fatal { code: *code, message: message.clone() });
-        Err(End::CompositorError(message))
+        let ended = format!("{interface}: {text}");
+        // The program's library reads the code by the interface of the object that it is told.
+        let (object, code, message) = match local.map(|local| local.role) {
+            Some(Role::App(wire)) => (wire, *code, text),
+            Some(Role::Own(Own::Display)) => (WireId::DISPLAY, *code, text),
+            Some(Role::Own(_)) | None => (WireId::DISPLAY, DISPLAY_IMPLEMENTATION, ended.clone()),
+        };
+        self.tell(&ToApp::Fatal { object, code, message });
+        Err(End::CompositorError(ended))
     }
 
     fn on_global(&mut self, args: Vec<Arg>) -> Result<(), End> {
@@ -302,6 +309,9 @@ impl Connection {
 
 /// The clock that the app side expects presentation times of.
 const CLOCK_MONOTONIC: u32 = 1;
+
+/// `wl_display.error.implementation`.
+pub(super) const DISPLAY_IMPLEMENTATION: u32 = 3;
 
 /// Characters of a compositor's complaint that are passed on.
 const MAX_ERROR_CHARS: usize = 1024;

@@ -237,9 +237,21 @@ fn what_the_compositor_says_last_reaches_the_app_side() {
     let text = Arg::Str(Some(b"bad\x1b[31m things".to_vec()));
     rig.event(1, "error", vec![Arg::Object(id), Arg::Uint(3), text]);
     rig.turn();
-    let message = "wl_surface: bad[31m things".to_owned();
-    assert_eq!(rig.take_told(), [ToApp::Fatal { code: 3, message: message.clone() }]);
-    assert_eq!(rig.end(), Some(&End::CompositorError(message)));
+    let message = "bad[31m things".to_owned();
+    assert_eq!(rig.take_told(), [ToApp::Fatal { object: surface, code: 3, message }]);
+    assert_eq!(rig.end(), Some(&End::CompositorError("wl_surface: bad[31m things".to_owned())));
+}
+
+#[test]
+fn regression_an_error_about_an_object_of_ours_is_not_given_its_code() {
+    let mut rig = Rig::new();
+    let text = Arg::Str(Some(b"no".to_vec()));
+    // The first helper that is bound: `wl_compositor`, of which the program knows nothing.
+    let helper = rig.registry + 2;
+    rig.event(1, "error", vec![Arg::Object(helper), Arg::Uint(0), text]);
+    rig.turn();
+    let [ToApp::Fatal { object: WireId::DISPLAY, code: 3, message }] = &rig.take_told()[..] else { panic!() };
+    assert!(message.ends_with(": no"), "{message}");
 }
 
 #[test]
@@ -247,6 +259,6 @@ fn a_hang_up_ends_the_connection() {
     let mut rig = Rig::new();
     rig.connection.on_hang_up();
     rig.turn();
-    assert!(matches!(&rig.take_told()[..], [ToApp::Fatal { code: 0, .. }]));
+    assert!(matches!(&rig.take_told()[..], [ToApp::Fatal { object: WireId::DISPLAY, code: 3, .. }]));
     assert!(matches!(rig.end(), Some(End::CompositorError(_))));
 }
