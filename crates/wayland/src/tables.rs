@@ -160,17 +160,20 @@ pub enum Stub {
 
 /// Every global that this program knows.
 pub const GLOBALS: &[Global] = &[
-    // Without these there are no windows. 4 has `damage_buffer`; sway 1.7 and weston 10 stop there.
-    offered(WlCompositor::interface, 4, Missing::Fatal { least: 4 }),
+    // Without these there are no windows. 4 has `damage_buffer`; sway 1.7 and weston 10 stop there. 6 has the preferred
+    // scale, which the app side tells in their place; 7 would report releases that it makes itself.
+    offered(WlCompositor::interface, 6, Missing::Fatal { least: 4 }),
     offered(WlSubcompositor::interface, 1, Missing::Fatal { least: 1 }),
     // 2 only adds `release`, and is younger than all of the list. Wholly local towards the program.
     offered(WlShm::interface, 1, Missing::Fatal { least: 1 }),
     // 3 has the actions of drag and drop, and is everywhere; 4 only adds `release`.
     offered(WlDataDeviceManager::interface, 3, Missing::Fatal { least: 3 }),
-    // sway 1.7 stops at 2; 3 adds `reposition`, which would need a down-translation.
-    offered(XdgWmBase::interface, 2, Missing::Fatal { least: 1 }),
-    // sway 1.7 stops at 7; 8 has `axis_value120` in place of `axis_discrete`. weston headless has none.
-    offered(WlSeat::interface, 7, Missing::Stub(Stub::SeatWithoutDevices)),
+    // sway 1.7 stops at 2. The app side answers what 3 to 6 add where the compositor does not: `reposition` and the
+    // capabilities of 5.
+    offered(XdgWmBase::interface, 6, Missing::Fatal { least: 1 }),
+    // sway 1.7 stops at 7; 8 has `axis_value120` in place of `axis_discrete`, which is made of it. weston headless has
+    // none.
+    offered(WlSeat::interface, 9, Missing::Stub(Stub::SeatWithoutDevices)),
     // Answered from the snapshot, so 4 (name and description) also above weston 10's 3.
     offered(WlOutput::interface, 4, Missing::Local),
     // Also answered from the snapshot: 3 (`wl_output.done` ends a change) above weston's 2.
@@ -356,10 +359,10 @@ mod tests {
     #[test]
     fn children_inherit_their_parents_cap() {
         for (name, cap) in [
-            ("wl_surface", 4),
-            ("wl_keyboard", 7),
+            ("wl_surface", 6),
+            ("wl_keyboard", 9),
             ("wl_data_offer", 3),
-            ("xdg_popup", 2),
+            ("xdg_popup", 6),
             ("wl_callback", 1),
             ("zwp_pointer_gesture_hold_v1", 3),
         ] {

@@ -13,7 +13,7 @@ use crate::tables;
 use crate::wire::Arg;
 
 use super::making::Making;
-use super::object::{Data, Wanted};
+use super::object::{Configures, Data, Wanted};
 use super::surface::{MAX_FRAMES, Unsent};
 use super::told::Open;
 use super::{Connection, Fault};
@@ -168,6 +168,7 @@ impl Connection {
             match &mut object.data {
                 Data::Toplevel(wanted) => *wanted = Wanted::default(),
                 Data::TextInput { commits, before } => *before = *commits,
+                Data::Shell(configures) => *configures = Configures::default(),
                 _ => {}
             }
         }

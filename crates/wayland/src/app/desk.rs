@@ -26,6 +26,8 @@ const REFRESH: std::ops::RangeInclusive<i32> = 10_000..=500_000;
 pub(super) struct Known {
     outputs: HashMap<u32, Output>,
     seats: HashMap<u32, Seat>,
+    /// The version of the display's `xdg_wm_base`.
+    pub(super) shell: u32,
 }
 
 impl Connection {
@@ -36,6 +38,7 @@ impl Connection {
         Known {
             outputs: outputs.collect(),
             seats: seats.filter_map(|(name, seat)| Some((name, seat?))).collect(),
+            shell: self.version_there("xdg_wm_base"),
         }
     }
 
@@ -63,6 +66,7 @@ impl Connection {
         }
         let keyboards: Vec<u32> = self.keyboards.keys().copied().collect();
         keyboards.into_iter().try_for_each(|id| self.tell_repeat(id))?;
+        self.tell_scales()?;
         self.tell_keymaps()
     }
 
@@ -72,6 +76,11 @@ impl Connection {
         let current = modes.filter(|mode| mode.flags & 1 != 0 && REFRESH.contains(&mode.refresh));
         let fastest = current.map(|mode| mode.refresh.unsigned_abs()).max();
         fastest.map_or(DEFAULT_PERIOD, |mhz| Duration::from_nanos(1_000_000_000_000 / u64::from(mhz)))
+    }
+
+    /// The scale of an output of the program.
+    pub(super) fn output_scale(&self, id: u32) -> Option<i32> {
+        self.output_name(id).map(|name| self.output_in(name).scale)
     }
 
     fn output_name(&self, id: u32) -> Option<u32> {

@@ -147,10 +147,22 @@ impl Connection {
         let mut args = self.localise(interface, version, desc, rule, event)?;
         self.note_event(id, name, &mut args);
         self.told.on_event(id, interface, opcode, &args);
-        self.emit_raw(id, opcode, args)?;
+        if name == ("xdg_popup", "configure") {
+            self.tell_repositioned(id)?;
+        }
+        if let Some((opcode, args)) = self.renewed(id, opcode, args) {
+            self.emit_raw(id, opcode, args)?;
+        }
         match (name, serial) {
             (("wl_callback", "done"), _) => self.sync.on_done(id),
+            (("wl_surface", "enter" | "leave"), _) => {
+                self.tell_scale(id)?;
+                let fraction = self.surfaces.get(&id).and_then(|surface| surface.fraction_told);
+                fraction.map_or(Ok(()), |(fraction, _)| self.tell_scale(fraction))?;
+            }
             (("xdg_surface" | "zwlr_layer_surface_v1", "configure"), Some(WireArg::Uint(serial))) => {
+                let known = self.serials.for_app(serial);
+                self.note_configure(id, known);
                 self.on_configure(id, serial)?;
             }
             (

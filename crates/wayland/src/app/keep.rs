@@ -224,8 +224,8 @@ impl Connection {
                 self.note_wanted(id, Wanted { size: (*width, *height), maximized, fullscreen });
             }
             (("xdg_popup", "configure"), [Arg::Int(x), Arg::Int(y), ..]) => {
-                if let Some(Data::Popup { at, .. }) = self.objects.of_mut(id).map(|object| &mut object.data) {
-                    *at = Some((*x, *y));
+                if let Some(Data::Popup(popup)) = self.objects.of_mut(id).map(|object| &mut object.data) {
+                    popup.at = Some((*x, *y));
                 }
             }
             (("zwp_text_input_v3", "done"), [Arg::Uint(count)]) => {

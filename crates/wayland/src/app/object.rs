@@ -40,11 +40,9 @@ pub(crate) enum Data {
     },
     /// Of an `xdg_toplevel`: what the display wanted last.
     Toplevel(Wanted),
-    /// Of an `xdg_popup`: the surface that it belongs to, and where the display has put it in that one's window.
-    Popup {
-        parent: u32,
-        at: Option<(i32, i32)>,
-    },
+    /// Of an `xdg_surface`.
+    Shell(Configures),
+    Popup(Popup),
     /// Of a `zwp_text_input_v3`: how often the program committed it, and how often before this display.
     TextInput {
         commits: u32,
@@ -52,6 +50,30 @@ pub(crate) enum Data {
     },
     /// Of an `xdg_activation_token_v1`: `done` is owed.
     Token,
+}
+
+/// What an `xdg_surface` was configured with last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Configures {
+    /// The serial as the program knows it.
+    pub(crate) last: Option<u32>,
+    /// The display has heard that the program acknowledges it.
+    pub(crate) acknowledged: bool,
+    /// It was sent again from here: it is acknowledged twice, which the display must not hear.
+    pub(crate) repeated: bool,
+}
+
+/// An `xdg_popup`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Popup {
+    /// The surface that it belongs to.
+    pub(crate) parent: u32,
+    /// The `xdg_surface` that it was made of.
+    pub(crate) shell: u32,
+    /// Where the display has put it in the parent's window.
+    pub(crate) at: Option<(i32, i32)>,
+    /// The token of a `reposition` that its first configure is to answer.
+    pub(crate) token: Option<u32>,
 }
 
 /// A window as the display last configured it.

@@ -55,6 +55,7 @@ impl Connection {
         self.restage(&roles)?;
         self.end_ghosts();
         self.compare_keymaps();
+        self.tell_older(known.shell)?;
         self.update_desk(known)?;
         if self.ping.hangs() {
             self.send(&ToDisplay::Hang(true));

@@ -14,7 +14,7 @@ use crate::policy::{self, Class, Fd, Keep, Rule, Subject};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
 
-use super::object::{AddError, Data, Object};
+use super::object::{AddError, Configures, Data, Object, Popup};
 use super::surface::{Attach, Kind, Role, Stage, Surface};
 use super::{Connection, Fault, error_code};
 
@@ -93,7 +93,7 @@ impl Connection {
     pub(super) fn add_object(&mut self, id: u32, object: Object) -> Result<(), Fault> {
         self.objects.add(id, object).map_err(|error| match error {
             AddError::BadId => {
-                Fault::app(1, error_code::INVALID_OBJECT, format!("new id {id} is in use or leaves a gap"))
+                Fault::display(error_code::INVALID_OBJECT, format!("new id {id} is in use or leaves a gap"))
             }
             AddError::TooMany => Fault::TooMuch("objects of one program"),
         })
@@ -132,7 +132,7 @@ impl Connection {
             (("wl_surface", "commit"), []) => self.commit(call.id)?,
             (("wl_surface", _), args) => self.pend(call, args)?,
             (("wl_region" | "xdg_positioner" | "wl_compositor" | "xdg_wm_base", _), args) => {
-                self.value(call, args)
+                self.value(call, args)?;
             }
             _ => self.memory(call, args)?,
         }
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// Builds objects that travel by value.
-    fn value(&mut self, call: Call, args: &[Arg]) {
+    fn value(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
         let numbers: Vec<i32> = args
             .iter()
             .filter_map(|arg| match arg {
@@ -163,9 +163,16 @@ impl Connection {
         }
         match self.objects.of_mut(call.id).map(|object| &mut object.data) {
             Some(Data::Region(ops)) => add_region_op(ops, call.desc.name, &numbers),
-            Some(Data::Positioner(positioner)) => set_positioner(positioner, call.desc.name, &numbers),
+            Some(Data::Positioner(positioner)) => {
+                if !is_valid(call.desc.name, &numbers) {
+                    let what = format!("{} of {numbers:?}", call.desc.name);
+                    return Err(Fault::app(call.id, POSITIONER_INVALID_INPUT, what));
+                }
+                set_positioner(positioner, call.desc.name, &numbers);
+            }
             _ => {}
         }
+        Ok(())
     }
 
     /// Records a double-buffered request for the surface's next commit.
@@ -181,7 +188,9 @@ impl Connection {
         };
         let Some(owner) = owner.filter(|owner| self.surfaces.contains_key(owner)) else { return Ok(()) };
         self.mirror(owner, call, args)?;
-        if call.desc.name == "ack_configure" && !self.acknowledge(owner, args) {
+        if call.desc.name == "ack_configure"
+            && (!self.acknowledge(owner, args) || self.is_acknowledged(call.id, args))
+        {
             return Ok(());
         }
         let Some(object) = self.name(call.id) else { return Ok(()) };
@@ -246,6 +255,7 @@ impl Connection {
             _ => true,
         };
         call.rule.serial.is_none_or(fresh)
+            && self.is_known_there(call)
             && self.has_parent(call, args)
             && args.iter().zip(call.desc.signature).all(|(arg, kind)| match arg {
                 Arg::Object(0) => true,
@@ -395,6 +405,7 @@ impl Connection {
                 let wire = self.name(*id).unwrap_or(WireId::NULL);
                 self.set_association(*id, Some(*id));
                 self.surfaces.insert(*id, Surface::new(wire));
+                self.tell_scale(*id)?;
             }
             (
                 ("wl_subcompositor", "get_subsurface"),
@@ -407,6 +418,9 @@ impl Connection {
             (("wl_subsurface", "destroy"), []) => self.orphan(call.id)?,
             (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
             (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
+            (("xdg_wm_base", "get_xdg_surface"), [Plain::NewId(id), _]) => {
+                self.set_data(*id, Data::Shell(Configures::default()));
+            }
             (("wl_keyboard" | "wl_pointer" | "wl_touch", "release"), []) => {
                 self.keyboards.remove(&call.id);
                 self.focus.forget(call.id);
@@ -420,11 +434,17 @@ impl Connection {
                     _ => self.association(call.id),
                 };
                 self.set_role(surface, Role::Configured);
-                if let (("xdg_surface", "get_popup"), [Plain::NewId(popup), Plain::Object(parent), _]) =
-                    (call.name(), args)
-                    && let Some(parent) = self.association(*parent)
-                {
-                    self.set_data(*popup, Data::Popup { parent, at: None });
+                match (call.name(), args) {
+                    (("xdg_surface", "get_popup"), [Plain::NewId(popup), Plain::Object(parent), _]) => {
+                        if let Some(parent) = self.association(*parent) {
+                            let (shell, at, token) = (call.id, None, None);
+                            self.set_data(*popup, Data::Popup(Popup { parent, shell, at, token }));
+                        }
+                    }
+                    (("xdg_surface", "get_toplevel"), [Plain::NewId(toplevel)]) => {
+                        self.tell_window_capabilities(*toplevel)?;
+                    }
+                    _ => {}
                 }
                 self.begin_window(surface, call.desc.name == "get_popup" && !crossed);
             }
@@ -518,9 +538,18 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&call.id) else { return Ok(()) };
         match (call.desc.name, args) {
             ("attach", [_, Arg::Int(x), Arg::Int(y)]) => {
+                // wl_surface, version 5: the offset has a request of its own.
+                let has_offset = call.version >= 5;
+                if has_offset && (*x, *y) != (0, 0) {
+                    let what = "attach has no offset from version 5 on".to_owned();
+                    return Err(Fault::app(call.id, SURFACE_INVALID_OFFSET, what));
+                }
                 surface.pending.attach = buffer;
-                surface.pending.offset = (*x, *y);
+                if !has_offset {
+                    surface.pending.offset = (*x, *y);
+                }
             }
+            ("offset", [Arg::Int(x), Arg::Int(y)]) => surface.pending.offset = (*x, *y),
             ("damage", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
                 super::commit::add_damage(&mut surface.pending.surface_damage, [*x, *y, *width, *height]);
             }
@@ -533,11 +562,15 @@ impl Connection {
     }
 }
 
+/// `wl_surface.error.invalid_offset`.
+const SURFACE_INVALID_OFFSET: u32 = 3;
+
 /// An argument that can be looked at after the request has left.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Plain {
     NewId(u32),
     Object(u32),
+    Uint(u32),
     Other,
 }
 
@@ -545,6 +578,7 @@ fn plain(arg: &Arg) -> Plain {
     match arg {
         Arg::NewId(id) => Plain::NewId(*id),
         Arg::Object(id) => Plain::Object(*id),
+        Arg::Uint(value) => Plain::Uint(*value),
         _ => Plain::Other,
     }
 }
@@ -580,6 +614,22 @@ fn add_region_op(ops: &mut Vec<RegionOp>, name: &str, numbers: &[i32]) {
             "subtract" => RegionOp::Subtract(x, y, width, height),
             _ => RegionOp::Add(x, y, width, height),
         });
+    }
+}
+
+/// `xdg_positioner.error.invalid_input`.
+const POSITIONER_INVALID_INPUT: u32 = 0;
+/// `bottom_right`, the last of `xdg_positioner.anchor` and `gravity`.
+const LAST_ANCHOR: i32 = 8;
+
+/// Whether a positioner may have such numbers. The display side makes one of its own, about which no compositor could tell
+/// the program anything.
+fn is_valid(name: &str, numbers: &[i32]) -> bool {
+    match (name, numbers) {
+        ("set_size", &[width, height]) => width > 0 && height > 0,
+        ("set_anchor_rect", &[_, _, width, height]) => width >= 0 && height >= 0,
+        ("set_anchor" | "set_gravity", &[anchor]) => (0..=LAST_ANCHOR).contains(&anchor),
+        _ => true,
     }
 }
 

@@ -11,8 +11,6 @@ use super::{Connection, Fault};
 
 /// `zxdg_toplevel_decoration_v1.mode.client_side`, `org_kde_kwin_server_decoration_manager.mode.client`.
 const CLIENT_SIDE: u32 = 1;
-/// 1.0 of `wp_fractional_scale_v1`.
-const SCALE_ONE: u32 = 120;
 
 impl Connection {
     /// The events that follow the bind of a stub.
@@ -47,6 +45,9 @@ impl Connection {
             }
             (("zxdg_importer_v2", "import_toplevel"), Some(id)) => self.emit(id, "destroyed", Vec::new()),
             (("xdg_surface", "get_popup"), Some(id)) => self.emit(id, "popup_done", Vec::new()),
+            (("xdg_popup", "reposition"), _) if self.wire(call.id).is_some() => {
+                self.reposition_here(call.id, args)
+            }
             // Of a popup that is over the program knows.
             (("xdg_popup", "grab"), _) if self.wire(call.id).is_some() => {
                 self.emit(call.id, "popup_done", Vec::new())
@@ -81,9 +82,10 @@ impl Connection {
             Some("zxdg_toplevel_decoration_v1") => self.emit(id, "configure", vec![Arg::Uint(CLIENT_SIDE)]),
             Some("org_kde_kwin_server_decoration") => self.emit(id, "mode", vec![Arg::Uint(CLIENT_SIDE)]),
             Some("wp_fractional_scale_v1") => {
-                let scale = self.desk.snapshot.outputs.iter().map(|output| output.scale).max().unwrap_or(1);
-                let scale = u32::try_from(scale).unwrap_or(1).clamp(1, 16);
-                self.emit(id, "preferred_scale", vec![Arg::Uint(scale * SCALE_ONE)])
+                // It may be another one with the same id.
+                let surface = self.association(id).and_then(|surface| self.surfaces.get_mut(&surface));
+                surface.into_iter().for_each(|surface| surface.fraction_told = None);
+                self.tell_scale(id)
             }
             _ => Ok(()),
         }

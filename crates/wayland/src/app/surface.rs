@@ -299,6 +299,10 @@ pub(crate) struct Surface {
     /// Buffers to give back at the next tick.
     pub(crate) held_buffers: Vec<u32>,
     pub(crate) visible: bool,
+    /// The scale that was told here for its buffers.
+    pub(crate) scale_told: Option<u32>,
+    /// The same for its `wp_fractional_scale_v1`, and which that is.
+    pub(crate) fraction_told: Option<(u32, u32)>,
     pub(crate) parent: Option<u32>,
     pub(crate) sync: bool,
     pub(crate) children: Vec<u32>,
@@ -340,6 +344,8 @@ impl Surface {
             feedback: Vec::new(),
             held_buffers: Vec::new(),
             visible: true,
+            scale_told: None,
+            fraction_told: None,
             parent: None,
             sync: false,
             children: Vec::new(),

@@ -66,6 +66,12 @@ impl Told {
         }
     }
 
+    /// What is open at an object: the object that each event named.
+    pub(crate) fn about(&self, object: u32) -> impl Iterator<Item = u32> {
+        let first = Open { object, end: 0, about: 0 };
+        self.open.range(first..).take_while(move |open| open.object == object).map(|open| open.about)
+    }
+
     /// The program has destroyed an object.
     pub(crate) fn forget(&mut self, object: u32) {
         self.open.retain(|open| open.object != object && open.about != object);

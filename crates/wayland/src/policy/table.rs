@@ -74,8 +74,15 @@ pub const TABLE: &[Block] = &[
             state("set_buffer_transform"),
             state("set_buffer_scale"),
             pending("damage_buffer"),
+            pending("offset"),
         ],
-        &[forward("enter").until("leave"), forward("leave")],
+        &[
+            forward("enter").until("leave"),
+            forward("leave"),
+            // The scale is the app side's to tell where the compositor is older than 6.
+            forward("preferred_buffer_scale"),
+            forward("preferred_buffer_transform"),
+        ],
     ),
     lasting(
         "wl_subcompositor",
@@ -179,6 +186,10 @@ pub const TABLE: &[Block] = &[
             value("set_gravity"),
             value("set_constraint_adjustment"),
             value("set_offset"),
+            value("set_reactive"),
+            value("set_parent_size"),
+            // Its serial is translated where the positioner is used.
+            value("set_parent_configure"),
         ],
         &[],
     ),
@@ -214,13 +225,24 @@ pub const TABLE: &[Block] = &[
             reply("unset_fullscreen").keep("fullscreen"),
             forward("set_minimized"),
         ],
-        &[forward("configure"), forward("close")],
+        &[
+            forward("configure"),
+            forward("close"),
+            forward("configure_bounds"),
+            // Made up where the compositor is older than 5.
+            forward("wm_capabilities"),
+        ],
     ),
     brief(
         "xdg_popup",
         // A dropped grab is answered by `popup_done`.
-        &[destructor("destroy").after(&[This]), one_shot("grab").serial(1)],
-        &[forward("configure"), forward("popup_done")],
+        &[
+            destructor("destroy").after(&[This]),
+            one_shot("grab").serial(1),
+            // Answered by a configure: by the app side's where the compositor is older than 3.
+            reply("reposition").value(0).after(&[This]),
+        ],
+        &[forward("configure"), forward("popup_done"), forward("repositioned")],
     )
     .farewell(&["popup_done"]),
     lasting(
@@ -343,6 +365,9 @@ pub const TABLE: &[Block] = &[
             forward("axis_source"),
             forward("axis_stop").millis(0),
             forward("axis_discrete"),
+            // Made of `axis_discrete` where the compositor is older than 8.
+            forward("axis_value120"),
+            forward("axis_relative_direction"),
         ],
     ),
     lasting(

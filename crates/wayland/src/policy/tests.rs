@@ -365,7 +365,7 @@ fn lookup_finds_every_row_and_refuses_the_rest() {
         assert_eq!(found, row.rule);
         *opcode += 1;
     }
-    for (interface, opcode) in [("wl_surface", 10), ("wl_surface", u16::MAX), ("wl_shell", 0), ("", 0)] {
+    for (interface, opcode) in [("wl_surface", 11), ("wl_surface", u16::MAX), ("wl_shell", 0), ("", 0)] {
         assert_eq!(request(interface, opcode).class, Class::Refused);
         assert_eq!(event(interface, opcode).class, Class::Refused);
     }

@@ -3,6 +3,7 @@
 mod better;
 mod making;
 mod pacing;
+mod protocols;
 mod replay;
 mod subsurfaces;
 #[cfg(feature = "video")]

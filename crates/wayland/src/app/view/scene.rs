@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::message::{Request, WireArg, WireId};
 
 use super::super::Connection;
-use super::super::object::Data;
+use super::super::object::{self, Data};
 use super::super::replay::Roles;
 use super::super::surface::{Stage, Surface};
 
@@ -116,7 +116,9 @@ fn popups(core: &Connection) -> Vec<Popup> {
     let living = core.objects.iter().filter(|(_, object)| object.alive);
     let mut popups: Vec<Popup> = living
         .filter_map(|(_, object)| {
-            let (Data::Popup { parent, at: Some(at) }, Some(id)) = (&object.data, object.surface) else {
+            let (Data::Popup(object::Popup { parent, at: Some(at), .. }), Some(id)) =
+                (&object.data, object.surface)
+            else {
                 return None;
             };
             let surface = core.surfaces.get(&id)?;

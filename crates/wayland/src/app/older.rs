@@ -1,0 +1,174 @@
+//! What a display of an older version leaves to this side: events that it does not know, a request that it cannot take.
+//!
+//! Programs are offered the same versions whatever display is attached. Most of what a later version adds is an option that
+//! a compositor need not use; the rest is here: wheel steps in 120ths, the scale that a surface should have, what a window
+//! manager can do, and popups that move. Invariant: what the display says itself is never said here too.
+
+use crate::tables;
+use crate::wire::Arg;
+
+use super::object::{Configures, Data, Popup};
+use super::request::{Call, Plain};
+use super::{Connection, Fault};
+
+/// 1.0 of `wp_fractional_scale_v1`.
+const SCALE_ONE: u32 = 120;
+/// A whole step of `wl_pointer.axis_value120`.
+const WHEEL_STEP: i32 = 120;
+/// Scales of outputs beyond are not believed.
+const MAX_SCALE: i32 = 16;
+
+/// `xdg_toplevel.wm_capabilities`: the window menu, maximize, fullscreen, minimize.
+const ALL_CAPABILITIES: [u32; 4] = [1, 2, 3, 4];
+
+/// The first version of `xdg_wm_base` with bounds, with capabilities, and with popups that move.
+const WITH_BOUNDS: u32 = 4;
+const WITH_CAPABILITIES: u32 = 5;
+const WITH_REPOSITION: u32 = 3;
+/// The first version of `wl_compositor` whose surfaces are told their scale.
+const WITH_SCALE: u32 = 6;
+/// The first version of `wl_seat` whose pointers tell 120ths.
+const WITH_VALUE120: u32 = 8;
+
+impl Connection {
+    /// The version at which the attached display has a global; 0 if it has none.
+    pub(super) fn version_there(&self, global: &str) -> u32 {
+        self.desk.snapshot.version(global).unwrap_or(0)
+    }
+
+    /// Whether the attached display knows the request at all.
+    pub(super) fn is_known_there(&self, call: Call) -> bool {
+        match call.name() {
+            ("xdg_popup", "reposition") => self.version_there("xdg_wm_base") >= WITH_REPOSITION,
+            _ => true,
+        }
+    }
+
+    /// An event as the program's version of the object has it; `None` if it has nothing like it.
+    pub(super) fn renewed(&self, id: u32, opcode: u16, args: Vec<Arg>) -> Option<(u16, Vec<Arg>)> {
+        let Some(object) = self.objects.of(id) else { return Some((opcode, args)) };
+        let name = object.interface.events.get(usize::from(opcode)).map(|event| event.name);
+        match (object.interface.name, name, args.as_slice()) {
+            ("wl_pointer", Some("axis_discrete"), [axis, Arg::Int(steps)])
+                if object.version >= WITH_VALUE120 =>
+            {
+                let (Arg::Uint(axis), steps) = (axis, steps.saturating_mul(WHEEL_STEP)) else { return None };
+                let opcode = tables::event_opcode(object.interface, "axis_value120")?;
+                // Nothing is not a distance.
+                (steps != 0).then(|| (opcode, vec![Arg::Uint(*axis), Arg::Int(steps)]))
+            }
+            _ => Some((opcode, args)),
+        }
+    }
+
+    /// Another display takes over from one whose `xdg_wm_base` was of version `before`: what only that one said is void.
+    pub(super) fn tell_older(&mut self, before: u32) -> Result<(), Fault> {
+        let now = self.version_there("xdg_wm_base");
+        for id in self.objects.living("xdg_toplevel") {
+            if before >= WITH_BOUNDS && now < WITH_BOUNDS {
+                self.emit(id, "configure_bounds", vec![Arg::Int(0), Arg::Int(0)])?;
+            }
+            if before >= WITH_CAPABILITIES {
+                self.tell_window_capabilities(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A window may ask for everything of a display that does not say.
+    pub(super) fn tell_window_capabilities(&mut self, toplevel: u32) -> Result<(), Fault> {
+        if self.version_there("xdg_wm_base") >= WITH_CAPABILITIES {
+            return Ok(());
+        }
+        let all = ALL_CAPABILITIES.iter().flat_map(|capability| capability.to_ne_bytes());
+        self.emit(toplevel, "wm_capabilities", vec![Arg::Array(all.collect())])
+    }
+
+    /// Tells surfaces their scale, where the display does not and it is another one than they were told.
+    pub(super) fn tell_scales(&mut self) -> Result<(), Fault> {
+        if self.attached {
+            self.objects.living("wl_surface").into_iter().try_for_each(|id| self.tell_scale(id))?;
+            let scales = self.objects.living("wp_fractional_scale_v1");
+            scales.into_iter().try_for_each(|id| self.tell_scale(id))?;
+        }
+        Ok(())
+    }
+
+    /// The same for one surface, or for one `wp_fractional_scale_v1`.
+    pub(super) fn tell_scale(&mut self, id: u32) -> Result<(), Fault> {
+        let Some(object) = self.objects.alive(id) else { return Ok(()) };
+        let (fractional, there) = (object.interface.name == "wp_fractional_scale_v1", object.wire.is_some());
+        let told = if fractional { there } else { self.version_there("wl_compositor") >= WITH_SCALE };
+        let Some(surface) = self.association(id) else { return Ok(()) };
+        let scale = Some(self.scale_of(surface)).filter(|_| !told);
+        let Some(state) = self.surfaces.get_mut(&surface) else { return Ok(()) };
+        let before = match fractional {
+            true => std::mem::replace(&mut state.fraction_told, scale.map(|scale| (id, scale)))
+                .map(|(_, scale)| scale),
+            false => std::mem::replace(&mut state.scale_told, scale),
+        };
+        let Some(scale) = scale.filter(|scale| before != Some(*scale)) else { return Ok(()) };
+        match fractional {
+            true => self.emit(id, "preferred_scale", vec![Arg::Uint(scale * SCALE_ONE)]),
+            false => self.emit(id, "preferred_buffer_scale", vec![Arg::Int(scale.cast_signed())]),
+        }
+    }
+
+    /// The highest scale among the outputs that a surface is on; among all while it is on none that the program knows.
+    fn scale_of(&self, surface: u32) -> u32 {
+        let on: Vec<i32> = self.told.about(surface).filter_map(|id| self.output_scale(id)).collect();
+        let all = || self.desk.snapshot.outputs.iter().map(|output| output.scale).max();
+        let scale = on.into_iter().max().or_else(all).unwrap_or(1);
+        scale.clamp(1, MAX_SCALE).unsigned_abs()
+    }
+
+    /// `xdg_popup.reposition` of a display that cannot move popups: it stays where it is, and may have its new size.
+    pub(super) fn reposition_here(&mut self, popup: u32, args: &[Plain]) -> Result<(), Fault> {
+        let [Plain::Object(positioner), Plain::Uint(token)] = *args else { return Ok(()) };
+        let size = match self.objects.of(positioner).map(|object| &object.data) {
+            Some(Data::Positioner(positioner)) => positioner.size,
+            _ => None,
+        };
+        let Some(object) = self.objects.of_mut(popup) else { return Ok(()) };
+        let Data::Popup(state) = &mut object.data else { return Ok(()) };
+        let (Popup { shell, at: Some((x, y)), .. }, Some((width, height))) = (*state, size) else {
+            state.token = Some(token);
+            return Ok(());
+        };
+        let Some(Data::Shell(configures)) = self.objects.of_mut(shell).map(|object| &mut object.data) else {
+            return Ok(());
+        };
+        let Some(serial) = configures.last else { return Ok(()) };
+        configures.repeated = true;
+        self.emit(popup, "repositioned", vec![Arg::Uint(token)])?;
+        self.emit(popup, "configure", [x, y, width, height].map(Arg::Int).into())?;
+        self.emit(shell, "configure", vec![Arg::Uint(serial)])
+    }
+
+    /// A popup is configured for the first time after it was to move.
+    pub(super) fn tell_repositioned(&mut self, popup: u32) -> Result<(), Fault> {
+        let token = match self.objects.of_mut(popup).map(|object| &mut object.data) {
+            Some(Data::Popup(popup)) => popup.token.take(),
+            _ => None,
+        };
+        token.map_or(Ok(()), |token| self.emit(popup, "repositioned", vec![Arg::Uint(token)]))
+    }
+
+    /// The display configures an `xdg_surface`; the serial is the program's.
+    pub(super) fn note_configure(&mut self, shell: u32, serial: u32) {
+        if let Some(Data::Shell(configures)) = self.objects.of_mut(shell).map(|object| &mut object.data) {
+            *configures = Configures { last: Some(serial), ..Configures::default() };
+        }
+    }
+
+    /// Whether the program acknowledges a second time what it was told a second time: the display has heard it.
+    pub(super) fn is_acknowledged(&mut self, shell: u32, args: &[Arg]) -> bool {
+        let Some(Data::Shell(configures)) = self.objects.of_mut(shell).map(|object| &mut object.data) else {
+            return false;
+        };
+        if !matches!(args, [Arg::Uint(serial)] if configures.last == Some(*serial)) {
+            return false;
+        }
+        std::mem::replace(&mut configures.acknowledged, true) && configures.repeated
+    }
+}

@@ -1,0 +1,271 @@
+//! Protocol versions that a display lacks, and errors: what the program is told here, and in whose name.
+
+use super::*;
+
+/// [`desk`] with these globals instead of what it has of the same name.
+pub(super) fn desk_with(globals: &[(&str, u32)]) -> Rc<Desk> {
+    let mut desk = Desk::clone(&desk());
+    let listed = &mut desk.snapshot.globals;
+    listed.retain(|global| globals.iter().all(|(name, _)| *name != global.interface));
+    for ((interface, version), name) in globals.iter().zip(900..) {
+        listed.push(Global { name, interface: (*interface).to_owned(), version: *version });
+    }
+    Rc::new(desk)
+}
+
+impl Rig {
+    fn name_of(&self, id: u32) -> WireArg {
+        WireArg::Object(self.connection.objects.of(id).unwrap().wire.unwrap())
+    }
+
+    /// The error that ended the program: object and code.
+    pub(super) fn error(&mut self) -> Option<(u32, u32)> {
+        let events = self.events();
+        let error = events.iter().find(|event| (event.object, event.name) == (1, "error"))?;
+        let [Arg::Object(object), Arg::Uint(code), _] = error.args[..] else { panic!("{error:?}") };
+        Some((object, code))
+    }
+
+    fn positioner(&mut self, base: u32, width: i32, height: i32) -> u32 {
+        let id = self.id("xdg_positioner");
+        self.request(base, "create_positioner", vec![Arg::NewId(id)]);
+        self.request(id, "set_size", vec![Arg::Int(width), Arg::Int(height)]);
+        self.request(id, "set_anchor_rect", [0, 0, 1, 1].map(Arg::Int).into());
+        id
+    }
+
+    /// A popup on a window: its `xdg_surface` and `xdg_popup`.
+    fn popup(&mut self, base: u32) -> (u32, u32) {
+        let compositor = self.bind("wl_compositor");
+        let (parent, child) = (self.surface(compositor), self.surface(compositor));
+        let (shell, _) = self.toplevel(parent);
+        let xdg = self.id("xdg_surface");
+        self.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(child)]);
+        let positioner = self.positioner(base, 10, 20);
+        let popup = self.id("xdg_popup");
+        let args = vec![Arg::NewId(popup), Arg::Object(shell), Arg::Object(positioner)];
+        self.request(xdg, "get_popup", args);
+        (xdg, popup)
+    }
+
+    fn acknowledged(&mut self, xdg: u32, serial: u32) -> bool {
+        let surface = self.connection.association(xdg).unwrap();
+        self.request(xdg, "ack_configure", vec![Arg::Uint(serial)]);
+        std::mem::take(&mut self.connection.surfaces.get_mut(&surface).unwrap().pending.state).acknowledges()
+    }
+}
+
+#[test]
+fn regression_an_error_of_the_compositor_names_the_programs_own_object() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let surface = rig.surface(compositor);
+    let object = rig.connection.wire(surface).unwrap();
+    rig.tell(&ToApp::Fatal { object, code: 2, message: "invalid size".to_owned() });
+    assert_eq!(rig.error(), Some((surface, 2)));
+}
+
+#[test]
+fn an_error_about_nothing_of_the_programs_is_the_displays() {
+    for object in [WireId::DISPLAY, WireId(4000)] {
+        let mut rig = Rig::new();
+        rig.tell(&ToApp::Fatal { object, code: 3, message: "gone".to_owned() });
+        assert_eq!(rig.error(), Some((1, error_code::IMPLEMENTATION)));
+    }
+}
+
+/// 1 is `not_constructed` of an `xdg_surface`, and nothing of the sort had happened.
+#[test]
+fn regression_a_request_that_does_not_exist_is_no_error_of_the_objects_own() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let surface = rig.surface(compositor);
+    let (xdg, _) = rig.toplevel(surface);
+    rig.connection.input().push(&[xdg.to_ne_bytes(), (8_u32 << 16 | 30).to_ne_bytes()].concat(), []).unwrap();
+    rig.connection.process(rig.now);
+    assert_eq!(rig.error(), Some((1, error_code::INVALID_METHOD)));
+}
+
+#[test]
+fn a_positioner_with_impossible_numbers_is_the_positioners_error() {
+    for (request, args) in [
+        ("set_size", vec![Arg::Int(0), Arg::Int(4)]),
+        ("set_anchor_rect", [0, 0, -1, 4].map(Arg::Int).into()),
+        ("set_gravity", vec![Arg::Uint(9)]),
+    ] {
+        let mut rig = Rig::new();
+        let base = rig.bind("xdg_wm_base");
+        let positioner = rig.positioner(base, 4, 4);
+        rig.request(positioner, request, args);
+        assert_eq!(rig.error(), Some((positioner, 0)), "{request}");
+    }
+}
+
+#[test]
+fn an_offset_moves_the_content_and_attach_may_have_none() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    rig.units();
+    let buffer = rig.buffer(shm, 4, 4, 2);
+    rig.request(surface, "offset", vec![Arg::Int(3), Arg::Int(-4)]);
+    rig.attach(surface, buffer);
+    rig.commit(surface);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(rig.units().last().unwrap().offset, (3, -4));
+    rig.events();
+    rig.request(surface, "attach", vec![Arg::Object(buffer), Arg::Int(1), Arg::Int(0)]);
+    assert_eq!(rig.error(), Some((surface, 3)));
+}
+
+#[test]
+fn wheel_steps_of_an_older_compositor_are_120ths() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let pointer = rig.id("wl_pointer");
+    rig.request(seat, "get_pointer", vec![Arg::NewId(pointer)]);
+    rig.events();
+    rig.event(pointer, "axis_discrete", vec![WireArg::Uint(0), WireArg::Int(-2)]);
+    rig.event(pointer, "axis_discrete", vec![WireArg::Uint(0), WireArg::Int(0)]);
+    rig.event(pointer, "axis_value120", vec![WireArg::Uint(0), WireArg::Int(30)]);
+    let events = rig.events();
+    assert_eq!(names(&events), [(pointer, "axis_value120"), (pointer, "axis_value120")]);
+    assert!(matches!(events[0].args[..], [Arg::Uint(0), Arg::Int(-240)]));
+}
+
+/// The first frame is drawn at the right scale where there is no doubt which that is.
+#[test]
+fn surfaces_are_told_their_scale_where_the_compositor_does_not() {
+    let mut desk = Desk::clone(&desk());
+    desk.snapshot.outputs[0].scale = 2;
+    desk.snapshot.outputs.push(Output { global: 16, scale: 3, ..Output::default() });
+    let mut rig = Rig::with_desk(&Rc::new(desk.clone()));
+    let scale = |events: Vec<Event>| {
+        let told = events.into_iter().filter(|event| event.name == "preferred_buffer_scale");
+        told.map(|event| if let [Arg::Int(scale)] = event.args[..] { scale } else { 0 }).collect::<Vec<_>>()
+    };
+    let (compositor, output) = (rig.bind("wl_compositor"), rig.bind("wl_output"));
+    let surface = rig.surface(compositor);
+    assert_eq!(scale(rig.events()), [3], "the highest there is");
+    let on = rig.name_of(output);
+    rig.event(surface, "enter", vec![on.clone()]);
+    assert_eq!(scale(rig.events()), [2], "its output's");
+    desk.snapshot.outputs[0].scale = 1;
+    rig.connection.on_desk(rig.now, &Rc::new(desk));
+    assert_eq!(scale(rig.events()), [1], "regression: it changes with the output");
+    rig.event(surface, "leave", vec![on]);
+    assert_eq!(scale(rig.events()), [3]);
+    let newer = desk_with(&[("wl_compositor", 6)]);
+    rig.connection.attach(rig.now, &newer, Compression::default());
+    assert_eq!(scale(rig.events()), [0; 0], "that one says it itself");
+    rig.event(surface, "preferred_buffer_scale", vec![WireArg::Int(1)]);
+    assert_eq!(scale(rig.events()), [1]);
+}
+
+#[test]
+fn regression_the_fractional_stub_follows_the_outputs() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let surface = rig.surface(compositor);
+    let (manager, fraction) = (rig.bind("wp_fractional_scale_manager_v1"), rig.id("wp_fractional_scale_v1"));
+    rig.request(manager, "get_fractional_scale", vec![Arg::NewId(fraction), Arg::Object(surface)]);
+    let told = |rig: &mut Rig| {
+        let told = rig.events().into_iter().filter(|event| event.name == "preferred_scale");
+        told.map(|event| if let [Arg::Uint(scale)] = event.args[..] { scale } else { 0 }).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut rig), [120]);
+    let mut changed = Desk::clone(&desk());
+    changed.snapshot.outputs[0].scale = 2;
+    rig.connection.on_desk(rig.now, &Rc::new(changed));
+    assert_eq!(told(&mut rig), [240]);
+}
+
+#[test]
+fn a_window_may_ask_for_everything_of_a_compositor_that_does_not_say() {
+    for (version, expected) in [(4, 1), (5, 0)] {
+        let mut rig = Rig::with_desk(&desk_with(&[("xdg_wm_base", version)]));
+        let compositor = rig.bind("wl_compositor");
+        let surface = rig.surface(compositor);
+        rig.toplevel(surface);
+        let told = rig.events().into_iter().filter(|event| event.name == "wm_capabilities");
+        let told: Vec<_> = told.map(|event| format!("{:?}", event.args)).collect();
+        assert_eq!(told.len(), expected, "version {version}");
+        let all = [1_u32, 2, 3, 4].map(u32::to_ne_bytes).concat();
+        assert!(told.iter().all(|args| *args == format!("{:?}", [Arg::Array(all.clone())])), "{told:?}");
+    }
+}
+
+#[test]
+fn a_popup_is_moved_by_the_compositor_if_it_can() {
+    let mut rig = Rig::with_desk(&desk_with(&[("xdg_wm_base", 3)]));
+    let base = rig.bind("xdg_wm_base");
+    let (_, popup) = rig.popup(base);
+    let positioner = rig.positioner(base, 30, 40);
+    rig.events();
+    rig.sent.clear();
+    rig.request(popup, "reposition", vec![Arg::Object(positioner), Arg::Uint(7)]);
+    let [ToDisplay::Request(Request { args, .. })] = &rig.sent[..] else { panic!("{:?}", rig.sent) };
+    assert!(
+        matches!(args[..], [WireArg::Positioner(positioner), WireArg::Uint(7)] if positioner.size == Some((30, 40)))
+    );
+    assert!(rig.events().is_empty());
+}
+
+/// GTK waits for the answer before it draws the popup anew.
+#[test]
+fn a_popup_that_the_compositor_cannot_move_stays_and_is_configured() {
+    let mut rig = Rig::new();
+    let base = rig.bind("xdg_wm_base");
+    let (xdg, popup) = rig.popup(base);
+    rig.event(popup, "configure", [5, 6, 10, 20].map(WireArg::Int).into());
+    rig.event(xdg, "configure", vec![WireArg::Uint(41)]);
+    assert!(rig.acknowledged(xdg, 41));
+    rig.events();
+    rig.sent.clear();
+    let positioner = rig.positioner(base, 30, 40);
+    rig.request(popup, "reposition", vec![Arg::Object(positioner), Arg::Uint(7)]);
+    assert!(rig.sent.is_empty());
+    let events = rig.events();
+    assert_eq!(names(&events), [(popup, "repositioned"), (popup, "configure"), (xdg, "configure")]);
+    assert!(matches!(events[1].args[..], [Arg::Int(5), Arg::Int(6), Arg::Int(30), Arg::Int(40)]));
+    let [Arg::Uint(serial)] = events[2].args[..] else { panic!() };
+    assert!(!rig.acknowledged(xdg, serial), "the compositor has heard it, and would end the program");
+    rig.event(xdg, "configure", vec![WireArg::Uint(42)]);
+    assert!(rig.acknowledged(xdg, 42));
+}
+
+#[test]
+fn a_popup_that_moves_before_it_is_configured_is_answered_with_that() {
+    let mut rig = Rig::new();
+    let base = rig.bind("xdg_wm_base");
+    let (xdg, popup) = rig.popup(base);
+    rig.events();
+    let positioner = rig.positioner(base, 30, 40);
+    rig.request(popup, "reposition", vec![Arg::Object(positioner), Arg::Uint(7)]);
+    assert!(rig.events().is_empty());
+    for serial in [41, 42] {
+        rig.event(popup, "configure", [5, 6, 10, 20].map(WireArg::Int).into());
+        rig.event(xdg, "configure", vec![WireArg::Uint(serial)]);
+    }
+    let told: Vec<_> = rig.events().iter().map(|event| event.name).collect();
+    assert_eq!(told, ["repositioned", "configure", "configure", "configure", "configure"]);
+}
+
+#[test]
+fn what_only_a_newer_display_said_of_windows_is_void_at_an_older_one() {
+    let mut rig = Rig::with_desk(&desk_with(&[("xdg_wm_base", 6)]));
+    let compositor = rig.bind("wl_compositor");
+    let surface = rig.surface(compositor);
+    let (_, toplevel) = rig.toplevel(surface);
+    rig.event(toplevel, "configure_bounds", vec![WireArg::Int(800), WireArg::Int(600)]);
+    rig.event(toplevel, "wm_capabilities", vec![WireArg::Array(Vec::new())]);
+    let told = |rig: &mut Rig| {
+        let told = rig.events().into_iter().filter(|event| event.object == toplevel);
+        told.map(|event| event.name).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut rig), ["configure_bounds", "wm_capabilities"]);
+    for expected in [&["configure_bounds", "wm_capabilities"][..], &[]] {
+        rig.connection.attach(rig.now, &desk(), Compression::default());
+        assert_eq!(told(&mut rig), expected, "told once");
+    }
+}
