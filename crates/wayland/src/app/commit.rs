@@ -95,7 +95,7 @@ impl Connection {
         surface.destination = pending.destination.unwrap_or(surface.destination);
         let reshaped = before != (surface.scale, surface.transform, surface.crop, surface.destination);
         let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
-        let change = self.take_content(id, pending.attach, &damage, pending.waits)?;
+        let change = self.take_content(id, pending.attach, &damage)?;
         Ok(Unsent {
             state,
             change,
@@ -106,13 +106,7 @@ impl Connection {
         })
     }
 
-    fn take_content(
-        &mut self,
-        id: u32,
-        attach: Attach,
-        damage: &Damage,
-        waits: bool,
-    ) -> Result<Change, Fault> {
+    fn take_content(&mut self, id: u32, attach: Attach, damage: &Damage) -> Result<Change, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Change::Keep) };
         match attach {
             Attach::Keep => Ok(Change::Keep),
@@ -132,12 +126,7 @@ impl Connection {
                 let bytes = absorb(surface, id, &buffer, damage)
                     .map_err(|error| Fault::app(buffer_id, SHM_INVALID_FD, error.to_string()))?;
                 self.config.probe.end(begun, Work::Capture, (surface.wire, surface.updates + 1), bytes);
-                if waits && self.attached {
-                    surface.held_buffers.push(buffer_id);
-                    Ok(Change::New)
-                } else {
-                    self.release_buffer(buffer_id).map(|()| Change::New)
-                }
+                self.release_buffer(buffer_id).map(|()| Change::New)
             }
         }
     }
@@ -324,6 +313,7 @@ impl Connection {
 
     /// `wl_surface.destroy`: what has not been sent never will be.
     pub(super) fn drop_surface(&mut self, id: u32) -> Result<(), Fault> {
+        self.drop_held(id)?;
         let Some(surface) = self.surfaces.remove(&id) else { return Ok(()) };
         for child in &surface.children {
             if let Some(child) = self.surfaces.get_mut(child) {
@@ -348,7 +338,6 @@ impl Connection {
         }
         // Their ids must become free; the program knows that the surface is gone.
         frames.into_iter().try_for_each(|id| self.forget(id))?;
-        surface.held_buffers.into_iter().try_for_each(|id| self.release_buffer(id))?;
         self.discard_feedback(feedback)?;
         surface.children.into_iter().try_for_each(|child| self.release_cached(child))
     }
@@ -408,6 +397,7 @@ impl Connection {
     /// A buffer is destroyed while attached but not committed: its pixels are taken now.
     pub(super) fn take_attached(&mut self, id: u32) -> Result<(), Fault> {
         for surface in self.surfaces.values_mut() {
+            surface.timing.forget_buffer(id);
             let Attach::Buffer { id: attached, buffer } = &surface.pending.attach else { continue };
             if *attached == id {
                 let content = read_whole(buffer);

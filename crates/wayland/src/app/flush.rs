@@ -243,7 +243,8 @@ impl Connection {
         let patience = self.key_patience();
         let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
         let films = self.surfaces.values().filter_map(Surface::films_end);
-        films.chain(content).chain(frames).chain(keys).chain(self.ping.next_timeout()).min()
+        let held = self.timing_due().filter(|_| self.making.is_none());
+        films.chain(content).chain(frames).chain(keys).chain(held).chain(self.ping.next_timeout()).min()
     }
 
     /// Handles what time alone brings: held keys, pings, frame callbacks.
@@ -256,7 +257,11 @@ impl Connection {
             self.process(now);
         }
         self.surfaces.values_mut().for_each(|surface| surface.end_paused_films(now));
-        let step = self.release_keys().and_then(|()| self.ping_timeout()).and_then(|()| self.answer_frames());
+        let step = self
+            .release_keys()
+            .and_then(|()| self.ping_timeout())
+            .and_then(|()| self.apply_due())
+            .and_then(|()| self.answer_frames());
         self.settle(step);
     }
 
@@ -334,11 +339,7 @@ impl Connection {
             let Some(surface) = self.surfaces.get_mut(&id) else { continue };
             surface.last_frame = Some(now);
             let frames = surface.take_frames(now, patience);
-            let buffers = std::mem::take(&mut surface.held_buffers);
             let time = self.clock_ms();
-            for buffer in buffers {
-                self.release_buffer(buffer)?;
-            }
             for callback in frames {
                 self.emit(callback, "done", vec![Arg::Uint(time)])?;
                 self.forget(callback)?;

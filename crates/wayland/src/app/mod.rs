@@ -13,6 +13,7 @@
 //! | `desk` | outputs and seats, answered from the snapshot |
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
+//! | `timing` | commits that are to be applied later |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `better` | what is lossy becomes exact |
 //! | `films` | pictures that change all the time |
@@ -59,6 +60,7 @@ mod stub;
 mod surface;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod told;
 mod view;
 mod watch;

@@ -120,16 +120,17 @@ impl Connection {
             (("zxdg_output_manager_v1", "get_xdg_output"), [Arg::NewId(id), Arg::Object(output)]) => {
                 self.get_xdg_output(*id, *output)?;
             }
-            (("wp_fifo_manager_v1", "get_fifo"), [Arg::NewId(id), Arg::Object(surface)]) => {
-                self.set_association(*id, Some(*surface));
-            }
-            (("wp_fifo_v1", "wait_barrier"), []) => {
-                let surface = self.association(call.id);
-                if let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) {
-                    surface.pending.waits = true;
-                }
-            }
-            (("wl_surface", "commit"), []) => self.commit(call.id)?,
+            (
+                (
+                    "wp_fifo_manager_v1"
+                    | "wp_fifo_v1"
+                    | "wp_commit_timing_manager_v1"
+                    | "wp_commit_timer_v1",
+                    _,
+                ),
+                args,
+            ) => self.timing(call, args)?,
+            (("wl_surface", "commit"), []) => self.commit_in_time(call.id)?,
             (("wl_surface", _), args) => self.pend(call, args)?,
             (("wl_region" | "xdg_positioner" | "wl_compositor" | "xdg_wm_base", _), args) => {
                 self.value(call, args)?;
@@ -390,6 +391,7 @@ impl Connection {
         let named: Vec<u32> =
             call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect();
         for surface in named {
+            self.apply_held(surface)?;
             self.flush_tree(surface)?;
         }
         if let (("xdg_toplevel", "set_title"), [Arg::Str(Some(title))]) = (call.name(), args) {

@@ -16,6 +16,7 @@ use crate::message::{MAX_UNIT_STATE, Request, WireId};
 use super::committed::Committed;
 use super::films::Films;
 use super::shm::Buffer;
+use super::timing::Timing;
 use super::watch::News;
 
 /// What the pending state attaches.
@@ -58,8 +59,11 @@ pub(crate) struct Pending {
     pub(crate) transform: Option<Transform>,
     pub(crate) crop: Option<Option<Crop>>,
     pub(crate) destination: Option<Option<(i32, i32)>>,
-    /// `wp_fifo_v1.wait_barrier`: the buffer comes back only at the next tick.
+    /// `wp_fifo_v1.wait_barrier` and `set_barrier`.
     pub(crate) waits: bool,
+    pub(crate) sets_barrier: bool,
+    /// `wp_commit_timer_v1.set_timestamp`.
+    pub(crate) target: Option<Time>,
 }
 
 /// Double-buffered requests in the order in which they must be replayed; a newer one replaces its like.
@@ -296,8 +300,8 @@ pub(crate) struct Surface {
     pub(crate) frames: Vec<u32>,
     /// Feedback by unit number.
     pub(crate) feedback: Vec<(u64, u32)>,
-    /// Buffers to give back at the next tick.
-    pub(crate) held_buffers: Vec<u32>,
+    /// Commits that are to be applied later.
+    pub(crate) timing: Timing,
     pub(crate) visible: bool,
     /// The scale that was told here for its buffers.
     pub(crate) scale_told: Option<u32>,
@@ -342,7 +346,7 @@ impl Surface {
             last_bytes: 0,
             frames: Vec::new(),
             feedback: Vec::new(),
-            held_buffers: Vec::new(),
+            timing: Timing::default(),
             visible: true,
             scale_told: None,
             fraction_told: None,
@@ -498,11 +502,11 @@ impl Surface {
         frames
     }
 
-    /// Whether there are frame callbacks, or buffers to give back, for the next tick.
+    /// Whether there are frame callbacks for the next tick.
     pub(crate) fn awaits_tick(&self) -> bool {
         let withheld =
             self.unsent.as_ref().is_some_and(|unsent| self.withholds() && !unsent.frames.is_empty());
-        withheld || !self.frames.is_empty() || !self.held_buffers.is_empty()
+        withheld || !self.frames.is_empty()
     }
 
     /// Whether the newest commit left the surface with content.

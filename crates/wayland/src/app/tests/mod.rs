@@ -6,6 +6,7 @@ mod pacing;
 mod protocols;
 mod replay;
 mod subsurfaces;
+mod timing;
 #[cfg(feature = "video")]
 mod video;
 mod view;

@@ -1,0 +1,336 @@
+//! `wp_fifo` and `wp_commit_timing`: commits that are to be applied later than they are made.
+//!
+//! Such a commit waits as the program made it: its pixels are unread and its buffer is not given back, which is what keeps
+//! a program in step. Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
+//! in which they were made, each as if it were made then. Order beats time, as everywhere: what a later request builds on
+//! is applied at once. Invariant: however many commits wait and whatever time they name, the next one is applied within
+//! [`MAX_WAIT`].
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wayferry_proto::Time;
+
+use crate::wire::Arg;
+
+use super::request::Call;
+use super::surface::{Attach, Pending, Stage, Surface};
+use super::{Connection, Fault};
+
+/// What `wp_fifo` and `wp_commit_timing` keep of a surface.
+#[derive(Debug, Default)]
+pub(crate) struct Timing {
+    /// Its `wp_fifo_v1` and its `wp_commit_timer_v1`.
+    fifo: Option<u32>,
+    timer: Option<u32>,
+    /// When the barrier was set, if one was.
+    barrier: Option<Time>,
+    queue: VecDeque<Queued>,
+    /// Commits of synchronised subsurfaces behind those, for the next one of the surface.
+    below: Vec<(u32, Pending)>,
+}
+
+/// A commit that waits, with those of synchronised subsurfaces before it.
+#[derive(Debug)]
+struct Queued {
+    below: Vec<(u32, Pending)>,
+    own: Pending,
+    since: Time,
+}
+
+impl Timing {
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// A buffer is destroyed whose content a commit still needs: its memory stays, its id may be another's.
+    pub(crate) fn forget_buffer(&mut self, buffer: u32) {
+        let queued = self
+            .queue
+            .iter_mut()
+            .flat_map(|queued| queued.below.iter_mut().map(|(_, p)| p).chain([&mut queued.own]));
+        for pending in queued.chain(self.below.iter_mut().map(|(_, pending)| pending)) {
+            if let Attach::Buffer { id, .. } = &mut pending.attach
+                && *id == buffer
+            {
+                *id = 0;
+            }
+        }
+    }
+
+    /// Takes out all that waits, oldest first; `None` stands for the surface itself.
+    fn drain(&mut self) -> Vec<(Option<u32>, Pending)> {
+        let mut all = Vec::new();
+        for Queued { below, own, .. } in std::mem::take(&mut self.queue) {
+            all.extend(below.into_iter().map(|(id, pending)| (Some(id), pending)));
+            all.push((None, own));
+        }
+        all.extend(std::mem::take(&mut self.below).into_iter().map(|(id, pending)| (Some(id), pending)));
+        all
+    }
+
+    /// Takes out what waits of one synchronised subsurface.
+    fn drain_below(&mut self, child: u32) -> Vec<Pending> {
+        let mut gone = Vec::new();
+        for below in self.queue.iter_mut().map(|queued| &mut queued.below).chain([&mut self.below]) {
+            for (id, pending) in std::mem::take(below) {
+                if id == child {
+                    gone.push(pending);
+                } else {
+                    below.push((id, pending));
+                }
+            }
+        }
+        gone
+    }
+}
+
+impl Connection {
+    /// Requests of `wp_fifo` and `wp_commit_timing`.
+    pub(super) fn timing(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
+        match (call.name(), args) {
+            (("wp_fifo_manager_v1", "get_fifo"), [Arg::NewId(id), Arg::Object(surface)]) => {
+                self.add_timing(call, *id, *surface, |timing| &mut timing.fifo)
+            }
+            (("wp_commit_timing_manager_v1", "get_timer"), [Arg::NewId(id), Arg::Object(surface)]) => {
+                self.add_timing(call, *id, *surface, |timing| &mut timing.timer)
+            }
+            (("wp_fifo_v1", "set_barrier"), []) => {
+                self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.sets_barrier = true;
+                Ok(())
+            }
+            (("wp_fifo_v1", "wait_barrier"), []) => {
+                self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.waits = true;
+                Ok(())
+            }
+            (
+                ("wp_commit_timer_v1", "set_timestamp"),
+                [Arg::Uint(high), Arg::Uint(low), Arg::Uint(nanos)],
+            ) => self.set_timestamp(call, u64::from(*high) << 32 | u64::from(*low), *nanos),
+            (("wp_fifo_v1" | "wp_commit_timer_v1", "destroy"), []) => {
+                let surface = self.association(call.id).and_then(|id| self.surfaces.get_mut(&id));
+                if let Some(Surface { timing, .. }) = surface {
+                    timing.fifo = timing.fifo.filter(|id| *id != call.id);
+                    timing.timer = timing.timer.filter(|id| *id != call.id);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_timing(
+        &mut self,
+        call: Call,
+        id: u32,
+        surface: u32,
+        slot: impl Fn(&mut Timing) -> &mut Option<u32>,
+    ) -> Result<(), Fault> {
+        self.set_association(id, Some(surface));
+        let Some(state) = self.surfaces.get_mut(&surface) else { return Ok(()) };
+        match slot(&mut state.timing).replace(id) {
+            Some(_) => Err(Fault::app(call.id, ALREADY_EXISTS, format!("surface {surface} has one already"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The surface that a `wp_fifo_v1` or a `wp_commit_timer_v1` is about.
+    fn timed(&mut self, call: Call, destroyed: u32) -> Result<&mut Surface, Fault> {
+        let id = self.association(call.id);
+        let surface = id.and_then(|id| self.surfaces.get_mut(&id));
+        // Another surface may have its id by now.
+        let surface = surface
+            .filter(|surface| surface.timing.fifo == Some(call.id) || surface.timing.timer == Some(call.id));
+        surface.ok_or_else(|| Fault::app(call.id, destroyed, "the surface is destroyed"))
+    }
+
+    fn set_timestamp(&mut self, call: Call, seconds: u64, nanos: u32) -> Result<(), Fault> {
+        let start = self.config.clock_start.0;
+        let pending = &mut self.timed(call, TIMER_SURFACE_DESTROYED)?.pending;
+        if nanos >= NANOS {
+            return Err(Fault::app(call.id, INVALID_TIMESTAMP, format!("{nanos} ns are a second or more")));
+        }
+        let time = seconds.saturating_mul(u64::from(NANOS)).saturating_add(u64::from(nanos));
+        match pending.target.replace(Time::from_nanos(time.saturating_sub(start))) {
+            Some(_) => Err(Fault::app(call.id, TIMESTAMP_EXISTS, "the commit has a timestamp already")),
+            None => Ok(()),
+        }
+    }
+
+    /// `wl_surface.commit`: at once, or when it is due.
+    pub(super) fn commit_in_time(&mut self, id: u32) -> Result<(), Fault> {
+        let synchronised = self.effectively_synchronised(id);
+        let root = match synchronised {
+            true => self.ancestors(id).find(|above| !self.effectively_synchronised(*above)).unwrap_or(id),
+            false => id,
+        };
+        let Some(surface) = self.surfaces.get(&root) else { return Ok(()) };
+        let waits = !surface.timing.is_idle();
+        if synchronised {
+            // Constraints are those of the surface that its commit waits for.
+            if !waits {
+                return self.commit(id);
+            }
+            return self.queue_below(root, id);
+        }
+        let pending = &surface.pending;
+        if !waits && self.ready_at(surface, pending, self.now).is_some_and(|due| due <= self.now) {
+            return self.commit_own(id, self.now);
+        }
+        let now = self.now;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let (below, own) = (std::mem::take(&mut surface.timing.below), std::mem::take(&mut surface.pending));
+        surface.timing.queue.push_back(Queued { below, own, since: now });
+        if surface.timing.queue.len() > MAX_QUEUED { self.apply_first(id, now) } else { Ok(()) }
+    }
+
+    fn queue_below(&mut self, root: u32, id: u32) -> Result<(), Fault> {
+        let pending = self.surfaces.get_mut(&id).map(|surface| std::mem::take(&mut surface.pending));
+        let Some(surface) = self.surfaces.get_mut(&root) else { return Ok(()) };
+        surface.timing.below.extend(pending.map(|pending| (id, pending)));
+        if surface.timing.below.len() > MAX_QUEUED { self.apply_held(root) } else { Ok(()) }
+    }
+
+    /// When a commit may be applied that was made at `since`; `None` as long as that depends on what is not there yet.
+    fn ready_at(&self, surface: &Surface, pending: &Pending, since: Time) -> Option<Time> {
+        let fifo = match surface.timing.barrier.filter(|_| pending.waits) {
+            None => Time::ZERO,
+            Some(set) => self.barrier_clears(surface, set),
+        };
+        let target = pending.target.unwrap_or(Time::ZERO);
+        Some(fifo.max(target).min(since + MAX_WAIT))
+    }
+
+    /// When a barrier is no more: a frame after what set it has left, or later where that is not seen.
+    fn barrier_clears(&self, surface: &Surface, set: Time) -> Time {
+        let unseen = !self.attached || !surface.visible || surface.stage != Stage::Shown;
+        if unseen {
+            return set + UNSEEN_PERIOD;
+        }
+        match surface.unsent {
+            // It has not left: the link does not keep up.
+            Some(_) => set + STUCK,
+            None => set + self.period(),
+        }
+    }
+
+    /// When the first commit that waits at a surface is due.
+    fn first_due(&self, surface: &Surface) -> Option<Time> {
+        let first = surface.timing.queue.front()?;
+        self.ready_at(surface, &first.own, first.since)
+    }
+
+    /// When [`Self::apply_due`] has something to do.
+    pub(super) fn timing_due(&self) -> Option<Time> {
+        self.surfaces.values().filter_map(|surface| self.first_due(surface)).min()
+    }
+
+    /// Applies the commits that are due.
+    pub(super) fn apply_due(&mut self) -> Result<(), Fault> {
+        let now = self.now;
+        let due = |connection: &Self, id: u32| {
+            let surface = connection.surfaces.get(&id)?;
+            // Pixels are encoded from the content as it is.
+            connection.first_due(surface).filter(|due| *due <= now && connection.making.is_none())
+        };
+        let waiting = self.surfaces.iter().filter(|(_, surface)| !surface.timing.is_idle());
+        for id in waiting.map(|(id, _)| *id).collect::<Vec<_>>() {
+            while let Some(due) = due(self, id) {
+                // Frames keep their distance from each other, however late a turn comes.
+                let late = now.since(due) >= self.period();
+                self.apply_first(id, if late { now } else { due })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies all that waits at a surface and at those above it: something builds on it.
+    pub(super) fn apply_held(&mut self, id: u32) -> Result<(), Fault> {
+        let chain: Vec<u32> = self.ancestors(id).collect();
+        for id in chain.into_iter().rev() {
+            while self.surfaces.get(&id).is_some_and(|surface| !surface.timing.is_idle()) {
+                self.apply_first(id, self.now)?;
+            }
+            let below = self.surfaces.get_mut(&id).map(|surface| std::mem::take(&mut surface.timing.below));
+            below.into_iter().flatten().try_for_each(|(child, pending)| self.commit_as(child, pending))?;
+        }
+        Ok(())
+    }
+
+    fn apply_first(&mut self, id: u32, at: Time) -> Result<(), Fault> {
+        let first = self.surfaces.get_mut(&id).and_then(|surface| surface.timing.queue.pop_front());
+        let Some(Queued { below, own, .. }) = first else { return Ok(()) };
+        below.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))?;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let newer = std::mem::replace(&mut surface.pending, own);
+        self.commit_own(id, at)?;
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.pending = newer;
+        }
+        Ok(())
+    }
+
+    /// Commits what is pending at a surface that is not synchronised.
+    fn commit_own(&mut self, id: u32, at: Time) -> Result<(), Fault> {
+        if let Some(surface) = self.surfaces.get_mut(&id)
+            && surface.pending.sets_barrier
+        {
+            surface.timing.barrier = Some(at);
+        }
+        self.commit(id)
+    }
+
+    /// Commits a surface as it was when it was committed.
+    fn commit_as(&mut self, id: u32, pending: Pending) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let newer = std::mem::replace(&mut surface.pending, pending);
+        self.commit(id)?;
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.pending = newer;
+        }
+        Ok(())
+    }
+
+    /// A surface is destroyed: its commits that wait never come, those of surfaces below it do.
+    pub(super) fn drop_held(&mut self, id: u32) -> Result<(), Fault> {
+        let mut gone: Vec<Pending> = Vec::new();
+        for surface in self.surfaces.values_mut().filter(|surface| !surface.timing.is_idle()) {
+            gone.extend(surface.timing.drain_below(id));
+        }
+        let all = self.surfaces.get_mut(&id).map(|surface| surface.timing.drain()).unwrap_or_default();
+        for (child, pending) in all {
+            match child {
+                Some(child) => self.commit_as(child, pending)?,
+                None => gone.push(pending),
+            }
+        }
+        for Pending { attach, frames, feedback, .. } in gone {
+            if let Attach::Buffer { id, .. } = attach {
+                self.release_buffer(id)?;
+            }
+            frames.into_iter().try_for_each(|id| self.forget(id))?;
+            self.discard_feedback(feedback)?;
+        }
+        Ok(())
+    }
+}
+
+/// Commits that may wait at one surface, and commits of subsurfaces for one of them: far above the buffers that a program
+/// has. Beyond, the oldest is applied at once.
+pub(super) const MAX_QUEUED: usize = 64;
+/// However late a commit is to be applied, it waits no longer.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Time between frames of a surface that the user does not see: slow enough not to matter, fast enough to end loops soon.
+const UNSEEN_PERIOD: Duration = Duration::from_millis(100);
+/// A frame that has not left for so long does not hold up those behind it any longer; they replace it.
+const STUCK: Duration = Duration::from_secs(2);
+
+/// Nanoseconds in a second.
+const NANOS: u32 = 1_000_000_000;
+
+/// Errors of both managers, of `wp_fifo_v1`, and of `wp_commit_timer_v1`.
+const ALREADY_EXISTS: u32 = 0;
+const FIFO_SURFACE_DESTROYED: u32 = 0;
+const INVALID_TIMESTAMP: u32 = 0;
+const TIMESTAMP_EXISTS: u32 = 1;
+const TIMER_SURFACE_DESTROYED: u32 = 2;
