@@ -18,11 +18,14 @@ use wayland_backend::protocol::{Interface, MessageDesc};
 use wayland_client::Proxy;
 use wayland_client::protocol::{
     wl_compositor::WlCompositor, wl_data_device_manager::WlDataDeviceManager, wl_display::WlDisplay,
-    wl_output::WlOutput, wl_seat::WlSeat, wl_shm::WlShm, wl_subcompositor::WlSubcompositor,
+    wl_fixes::WlFixes, wl_output::WlOutput, wl_seat::WlSeat, wl_shm::WlShm,
+    wl_subcompositor::WlSubcompositor,
 };
 use wayland_protocols::ext::{
+    background_effect::v1::client::ext_background_effect_manager_v1::ExtBackgroundEffectManagerV1,
     data_control::v1::client::ext_data_control_manager_v1::ExtDataControlManagerV1,
     foreign_toplevel_list::v1::client::ext_foreign_toplevel_list_v1::ExtForeignToplevelListV1,
+    idle_notify::v1::client::ext_idle_notifier_v1::ExtIdleNotifierV1,
     image_copy_capture::v1::client::ext_image_copy_capture_manager_v1::ExtImageCopyCaptureManagerV1,
     session_lock::v1::client::ext_session_lock_manager_v1::ExtSessionLockManagerV1,
 };
@@ -41,6 +44,7 @@ use wayland_protocols::wp::{
     linux_drm_syncobj::v1::client::wp_linux_drm_syncobj_manager_v1::WpLinuxDrmSyncobjManagerV1,
     pointer_constraints::zv1::client::zwp_pointer_constraints_v1::ZwpPointerConstraintsV1,
     pointer_gestures::zv1::client::zwp_pointer_gestures_v1::ZwpPointerGesturesV1,
+    pointer_warp::v1::client::wp_pointer_warp_v1::WpPointerWarpV1,
     presentation_time::client::wp_presentation::WpPresentation,
     primary_selection::zv1::client::zwp_primary_selection_device_manager_v1::ZwpPrimarySelectionDeviceManagerV1,
     relative_pointer::zv1::client::zwp_relative_pointer_manager_v1::ZwpRelativePointerManagerV1,
@@ -63,6 +67,7 @@ use wayland_protocols::xdg::{
     system_bell::v1::client::xdg_system_bell_v1::XdgSystemBellV1,
     toplevel_drag::v1::client::xdg_toplevel_drag_manager_v1::XdgToplevelDragManagerV1,
     toplevel_icon::v1::client::xdg_toplevel_icon_manager_v1::XdgToplevelIconManagerV1,
+    toplevel_tag::v1::client::xdg_toplevel_tag_manager_v1::XdgToplevelTagManagerV1,
     xdg_output::zv1::client::zxdg_output_manager_v1::ZxdgOutputManagerV1,
 };
 use wayland_protocols_misc::{
@@ -130,9 +135,11 @@ pub enum Missing {
     },
     /// It makes no difference: the app side answers it alone, whatever the compositor has.
     Local,
-    /// It is not offered either.
+    /// It is not offered either: programs that find it do without something else.
     Absent,
-    /// It stays silent: every request is accepted, no event ever comes, and nothing owes one.
+    /// As [`Self::Absent`], and also not offered while the compositor has this successor of it.
+    Unless(&'static str),
+    /// A hint that may be ignored. It stays silent: every request is accepted, no event ever comes, and nothing owes one.
     Silent,
     /// It answers as this stub does.
     Stub(Stub),
@@ -160,6 +167,8 @@ pub enum Stub {
 
 /// Every global that this program knows.
 pub const GLOBALS: &[Global] = &[
+    // Registries that are not needed any more. 2 acknowledges removals, which nothing waits for.
+    offered(WlFixes::interface, 1, Missing::Local),
     // Without these there are no windows. 4 has `damage_buffer`; sway 1.7 and weston 10 stop there. 6 has the preferred
     // scale, which the app side tells in their place; 7 would report releases that it makes itself.
     offered(WlCompositor::interface, 6, Missing::Fatal { least: 4 }),
@@ -178,15 +187,17 @@ pub const GLOBALS: &[Global] = &[
     offered(WlOutput::interface, 4, Missing::Local),
     // Also answered from the snapshot: 3 (`wl_output.done` ends a change) above weston's 2.
     offered(ZxdgOutputManagerV1::interface, 3, Missing::Local),
-    // Decorations. 2 of the first only adds errors.
-    offered(ZxdgDecorationManagerV1::interface, 1, Missing::Stub(Stub::ClientSideDecoration)),
+    // Decorations. From 2 of the first on a window may have content when it is asked for, which the app side keeps from
+    // older compositors.
+    offered(ZxdgDecorationManagerV1::interface, 2, Missing::Stub(Stub::ClientSideDecoration)),
     offered(OrgKdeKwinServerDecorationManager::interface, 1, Missing::Stub(Stub::ClientSideDecoration)),
     // How a surface's content is shown. Every compositor of the list has the viewporter.
     offered(WpViewporter::interface, 1, Missing::Silent),
     offered(WpFractionalScaleManagerV1::interface, 1, Missing::Stub(Stub::OutputScale)),
     offered(WpContentTypeManagerV1::interface, 1, Missing::Silent),
     offered(WpTearingControlManagerV1::interface, 1, Missing::Silent),
-    offered(WpAlphaModifierV1::interface, 1, Missing::Silent),
+    offered(WpAlphaModifierV1::interface, 1, Missing::Absent),
+    offered(ExtBackgroundEffectManagerV1::interface, 1, Missing::Absent),
     offered(WpSinglePixelBufferManagerV1::interface, 1, Missing::Local),
     // Pacing is local. 2 of the first only changes what a refresh of 0 means.
     offered(WpPresentation::interface, 1, Missing::Local),
@@ -194,25 +205,30 @@ pub const GLOBALS: &[Global] = &[
     offered(WpCommitTimingManagerV1::interface, 1, Missing::Local),
     // Input. 2 has more shapes, and a shape above the compositor's version is an error.
     offered(WpCursorShapeManagerV1::interface, 1, Missing::Stub(Stub::ThemedCursor)),
-    offered(ZwpPointerConstraintsV1::interface, 1, Missing::Silent),
+    offered(ZwpPointerConstraintsV1::interface, 1, Missing::Absent),
+    offered(WpPointerWarpV1::interface, 1, Missing::Absent),
     offered(ZwpRelativePointerManagerV1::interface, 1, Missing::Silent),
     // 3 has the hold gesture. A compositor without it gives no event for it.
     offered(ZwpPointerGesturesV1::interface, 3, Missing::Silent),
     // 2 has dials; sway 1.7 stops at 1.
     offered(ZwpTabletManagerV2::interface, 1, Missing::Silent),
-    // 2 has actions and the language; sway 1.7 stops at 1.
-    offered(ZwpTextInputManagerV3::interface, 1, Missing::Silent),
+    // 2 has actions, the language and the panel; sway 1.7 stops at 1, and weston has nothing but the old one.
+    offered(ZwpTextInputManagerV3::interface, 2, Missing::Absent),
+    offered(ZwpTextInputManagerV1::interface, 1, Missing::Unless("zwp_text_input_manager_v3")),
     offered(ZwpKeyboardShortcutsInhibitManagerV1::interface, 1, Missing::Silent),
     offered(ZwpPrimarySelectionDeviceManagerV1::interface, 1, Missing::Silent),
-    // Windows and the desktop around them; dialog, bell, drag and icon are stubs in most places today.
+    // Windows and the desktop around them; sway 1.7 has none of dialog, bell, drag, icon and tag.
     offered(ZwpIdleInhibitManagerV1::interface, 1, Missing::Silent),
+    // 2 has notifications that pay no regard to inhibitors.
+    offered(ExtIdleNotifierV1::interface, 1, Missing::Absent),
     offered(XdgActivationV1::interface, 1, Missing::Stub(Stub::EmptyToken)),
     offered(ZxdgExporterV2::interface, 1, Missing::Stub(Stub::UselessHandle)),
     offered(ZxdgImporterV2::interface, 1, Missing::Stub(Stub::DeadImport)),
     offered(XdgWmDialogV1::interface, 1, Missing::Silent),
-    offered(XdgSystemBellV1::interface, 1, Missing::Silent),
-    offered(XdgToplevelDragManagerV1::interface, 1, Missing::Silent),
+    offered(XdgSystemBellV1::interface, 1, Missing::Absent),
+    offered(XdgToplevelDragManagerV1::interface, 1, Missing::Absent),
     offered(XdgToplevelIconManagerV1::interface, 1, Missing::Silent),
+    offered(XdgToplevelTagManagerV1::interface, 1, Missing::Absent),
     // Windows that are no windows of a program, and input for other programs. sway 1.7's versions.
     privileged(ZwlrLayerShellV1::interface, 4),
     privileged(ZwpVirtualKeyboardManagerV1::interface, 1),
@@ -238,7 +254,6 @@ pub const GLOBALS: &[Global] = &[
     withheld(ZwpLinuxDmabufV1::interface, 3),
     withheld(WpLinuxDrmSyncobjManagerV1::interface, 1),
     withheld(WpColorManagerV1::interface, 1),
-    withheld(ZwpTextInputManagerV1::interface, 1),
 ];
 
 /// The entry for a global, if it is known at all.

@@ -9,6 +9,7 @@ use crate::wire::Arg;
 
 use super::object::{Configures, Data, Popup};
 use super::request::{Call, Plain};
+use super::surface::Surface;
 use super::{Connection, Fault};
 
 /// 1.0 of `wp_fractional_scale_v1`.
@@ -25,6 +26,8 @@ const ALL_CAPABILITIES: [u32; 4] = [1, 2, 3, 4];
 const WITH_BOUNDS: u32 = 4;
 const WITH_CAPABILITIES: u32 = 5;
 const WITH_REPOSITION: u32 = 3;
+/// The first version of the decoration manager that takes windows with content.
+const WITH_LATE_DECORATION: u32 = 2;
 /// The first version of `wl_compositor` whose surfaces are told their scale.
 const WITH_SCALE: u32 = 6;
 /// The first version of `wl_seat` whose pointers tell 120ths.
@@ -36,10 +39,17 @@ impl Connection {
         self.desk.snapshot.version(global).unwrap_or(0)
     }
 
-    /// Whether the attached display knows the request at all.
-    pub(super) fn is_known_there(&self, call: Call) -> bool {
-        match call.name() {
-            ("xdg_popup", "reposition") => self.version_there("xdg_wm_base") >= WITH_REPOSITION,
+    /// Whether the attached display knows the request at all, and takes it now.
+    pub(super) fn is_known_there(&self, call: Call, args: &[Arg]) -> bool {
+        match (call.name(), args) {
+            (("xdg_popup", "reposition"), _) => self.version_there("xdg_wm_base") >= WITH_REPOSITION,
+            (("zxdg_decoration_manager_v1", "get_toplevel_decoration"), [_, Arg::Object(toplevel)])
+                if call.version >= WITH_LATE_DECORATION =>
+            {
+                let window = self.association(*toplevel).and_then(|id| self.surfaces.get(&id));
+                self.version_there(call.interface.name) >= WITH_LATE_DECORATION
+                    || !window.is_some_and(Surface::mapped)
+            }
             _ => true,
         }
     }

@@ -58,8 +58,11 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots) -> Vec
             Missing::Stub(Stub::ThemedCursor) => at_compositor().or(Some(NO_GLOBAL)),
             _ => at_compositor(),
         };
-        if global.missing == Missing::Absent && real.is_none() {
-            continue;
+        let successor = |name| snapshot.version(name).is_some();
+        match global.missing {
+            Missing::Absent if real.is_none() => continue,
+            Missing::Unless(newer) if real.is_none() || successor(newer) => continue,
+            _ => {}
         }
         offers.push(Offer { name, interface, version: global.version, global: real });
     }
@@ -72,6 +75,12 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots) -> Vec
     // Programs insist on a seat; one without a global has no devices.
     offers.extend(named("wl_seat", slots.seats()));
     offers
+}
+
+/// Whether a program may have been offered a global that is not there any more.
+fn may_vanish(global: &tables::Global) -> bool {
+    let comes_and_goes = matches!(global.missing, Missing::Absent | Missing::Unless(_));
+    global.access == Access::Offered && comes_and_goes || matches!(global.name(), "wl_output" | "wl_seat")
 }
 
 /// Which of the program's `sync`s had to be forwarded.
@@ -204,14 +213,10 @@ impl Connection {
         self.greet(*id, offer.interface)
     }
 
-    /// An output or seat may go between its announcement and the bind; the object is inert then.
+    /// A global may go between its announcement and the bind; the object is inert then.
     fn bind_vanished(&mut self, registry: u32, interface: &[u8], version: u32, id: u32) -> Result<(), Fault> {
-        let known = match interface {
-            b"wl_output" => tables::interface("wl_output"),
-            b"wl_seat" => tables::interface("wl_seat"),
-            _ => None,
-        };
-        let Some(table) = known else {
+        let known = str::from_utf8(interface).ok().and_then(tables::global);
+        let Some(table) = known.filter(|global| may_vanish(global)).map(tables::Global::interface) else {
             return Err(Fault::app(registry, error_code::INVALID_OBJECT, "no global of that name"));
         };
         let version = version.clamp(1, tables::version_cap(table.name));
@@ -313,18 +318,38 @@ mod tests {
         Snapshot { globals: globals.collect(), ..Snapshot::default() }
     }
 
+    fn names(s: &Snapshot) -> Vec<(&'static str, u32)> {
+        let offers = offers(&Config::default(), s, &Slots::new(s));
+        offers.into_iter().map(|o| (o.interface, o.version)).collect()
+    }
+
     #[test]
-    fn the_list_does_not_depend_on_the_compositor() {
-        let names = |s: &Snapshot| -> Vec<_> {
-            offers(&Config::default(), s, &Slots::new(s))
-                .into_iter()
-                .map(|o| (o.interface, o.version))
-                .collect()
-        };
+    fn what_is_answered_here_does_not_depend_on_the_compositor() {
         assert_eq!(
             names(&snapshot(&[])),
             names(&snapshot(&["wl_compositor", "xdg_wm_base", "zwp_tablet_manager_v2"]))
         );
+    }
+
+    #[test]
+    fn regression_what_would_only_pretend_is_not_offered() {
+        for interface in [
+            "xdg_toplevel_drag_manager_v1",
+            "xdg_system_bell_v1",
+            "zwp_text_input_manager_v3",
+            "zwp_pointer_constraints_v1",
+            "wp_alpha_modifier_v1",
+        ] {
+            let has = |s: &Snapshot| names(s).iter().any(|(name, _)| *name == interface);
+            assert!(!has(&snapshot(&["wl_compositor"])) && has(&snapshot(&[interface])), "{interface}");
+        }
+    }
+
+    #[test]
+    fn the_old_text_input_is_for_compositors_that_have_nothing_else() {
+        let (old, new) = ("zwp_text_input_manager_v1", "zwp_text_input_manager_v3");
+        let has = |s: &Snapshot| names(s).iter().any(|(name, _)| *name == old);
+        assert!(has(&snapshot(&[old])) && !has(&snapshot(&[old, new])) && !has(&snapshot(&[new])));
     }
 
     #[test]

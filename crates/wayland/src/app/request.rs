@@ -112,6 +112,7 @@ impl Connection {
         match (call.name(), args.as_slice()) {
             (("wl_display", "sync"), [Arg::NewId(id)]) => self.sync(*id)?,
             (("wl_display", "get_registry"), [Arg::NewId(id)]) => self.get_registry(*id)?,
+            (("wl_fixes", "destroy_registry"), [Arg::Object(registry)]) => self.forget(*registry)?,
             (("xdg_wm_base", "pong"), [Arg::Uint(serial)]) => self.pong(*serial),
             (("wl_surface", "frame"), [Arg::NewId(id)]) => self.add_frame(call.id, *id)?,
             (("wp_presentation", "feedback"), [Arg::Object(surface), Arg::NewId(id)]) => {
@@ -256,7 +257,7 @@ impl Connection {
             _ => true,
         };
         call.rule.serial.is_none_or(fresh)
-            && self.is_known_there(call)
+            && self.is_known_there(call, args)
             && self.has_parent(call, args)
             && args.iter().zip(call.desc.signature).all(|(arg, kind)| match arg {
                 Arg::Object(0) => true,

@@ -42,6 +42,7 @@ pub const TABLE: &[Block] = &[
         ],
     ),
     app("wl_registry", &[local("bind")], &[local("global"), local("global_remove")]),
+    app("wl_fixes", &[local_destructor("destroy"), local("destroy_registry")], &[]),
     // Of a forwarded `sync`. Callbacks of frames never leave the side that they were made on.
     brief("wl_callback", &[], &[destructor("done")]),
     // ---------------------------------------------------------------------------------------------------------
@@ -138,6 +139,17 @@ pub const TABLE: &[Block] = &[
     lasting(
         "wp_alpha_modifier_surface_v1",
         &[destructor("destroy").after(&[This]), state("set_multiplier")],
+        &[],
+    ),
+    lasting(
+        "ext_background_effect_manager_v1",
+        &[destructor("destroy"), forward("get_background_effect").surface(Arg(1))],
+        &[forward("capabilities")],
+    )
+    .greets(),
+    lasting(
+        "ext_background_effect_surface_v1",
+        &[destructor("destroy").after(&[This]), state("set_blur_region").value(0)],
         &[],
     ),
     // ---------------------------------------------------------------------------------------------------------
@@ -284,6 +296,15 @@ pub const TABLE: &[Block] = &[
         &[destructor("destroy"), forward("set_name").keep("name"), forward("add_buffer").value(0).keep_all()],
         &[],
     ),
+    lasting(
+        "xdg_toplevel_tag_manager_v1",
+        &[
+            destructor("destroy"),
+            forward("set_toplevel_tag").keep("tag").keeper(Arg(0)),
+            forward("set_toplevel_description").keep("description").keeper(Arg(0)),
+        ],
+        &[],
+    ),
     lasting("zxdg_exporter_v2", &[destructor("destroy"), reply("export_toplevel").surface(Arg(1))], &[]),
     brief("zxdg_exported_v2", &[destructor("destroy")], &[forward("handle")]),
     lasting("zxdg_importer_v2", &[destructor("destroy"), forward("import_toplevel")], &[]),
@@ -318,6 +339,12 @@ pub const TABLE: &[Block] = &[
         &[],
     ),
     lasting("zwp_idle_inhibitor_v1", &[destructor("destroy")], &[]),
+    lasting("ext_idle_notifier_v1", &[destructor("destroy"), forward("get_idle_notification")], &[]),
+    lasting(
+        "ext_idle_notification_v1",
+        &[destructor("destroy")],
+        &[forward("idled").until("resumed"), forward("resumed")],
+    ),
     // ---------------------------------------------------------------------------------------------------------
     // Outputs: the display side has them too, for `wl_surface.enter`, but the snapshot speaks for them
     lasting(
@@ -417,6 +444,7 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
+    lasting("wp_pointer_warp_v1", &[destructor("destroy"), one_shot("warp_pointer").serial(4)], &[]),
     lasting(
         "zwp_locked_pointer_v1",
         &[
@@ -487,6 +515,9 @@ pub const TABLE: &[Block] = &[
             forward("set_content_type"),
             forward("set_cursor_rectangle"),
             forward("commit"),
+            forward("set_available_actions"),
+            forward("show_input_panel"),
+            forward("hide_input_panel"),
         ],
         &[
             forward("enter").until("leave"),
@@ -496,6 +527,43 @@ pub const TABLE: &[Block] = &[
             forward("delete_surrounding_text"),
             // Its "serial" counts the object's commits: no serial of the compositor's.
             forward("done"),
+            forward("action").serial(1),
+            forward("language"),
+            forward("preedit_hint"),
+        ],
+    ),
+    lasting("zwp_text_input_manager_v1", &[forward("create_text_input")], &[]),
+    lasting(
+        "zwp_text_input_v1",
+        &[
+            // Not kept: after the `leave` that a program gets, it activates what has the focus next.
+            forward("activate"),
+            forward("deactivate"),
+            forward("show_input_panel"),
+            forward("hide_input_panel"),
+            forward("reset"),
+            forward("set_surrounding_text"),
+            forward("set_content_type"),
+            forward("set_cursor_rectangle"),
+            forward("set_preferred_language"),
+            forward("commit_state"),
+            forward("invoke_action"),
+        ],
+        &[
+            forward("enter").until("leave"),
+            forward("leave"),
+            forward("modifiers_map"),
+            forward("input_panel_state"),
+            // Its "serials" are the program's own, of `commit_state`.
+            forward("preedit_string"),
+            forward("preedit_styling"),
+            forward("preedit_cursor"),
+            forward("commit_string"),
+            forward("cursor_position"),
+            forward("delete_surrounding_text"),
+            forward("keysym").millis(1),
+            forward("language"),
+            forward("text_direction"),
         ],
     ),
     // ---------------------------------------------------------------------------------------------------------

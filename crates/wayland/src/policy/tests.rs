@@ -190,6 +190,9 @@ fn serials_and_times_that_the_protocol_names_are_not_forgotten() {
         ("zwp_tablet_pad_ring_v2", &["set_feedback"], &["frame"]),
         ("zwp_tablet_pad_strip_v2", &["set_feedback"], &["frame"]),
         ("zwlr_layer_surface_v1", &["ack_configure"], &["configure"]),
+        ("zwp_text_input_v1", &[], &["keysym"]),
+        ("zwp_text_input_v3", &[], &["action"]),
+        ("wp_pointer_warp_v1", &["warp_pointer"], &[]),
         ("zwp_virtual_keyboard_v1", &["key"], &[]),
         (
             "zwlr_virtual_pointer_v1",

@@ -269,3 +269,65 @@ fn what_only_a_newer_display_said_of_windows_is_void_at_an_older_one() {
         assert_eq!(told(&mut rig), expected, "told once");
     }
 }
+
+#[test]
+fn a_registry_that_is_destroyed_gives_its_id_back() {
+    let mut rig = Rig::new();
+    let fixes = rig.bind("wl_fixes");
+    let registry = rig.id("wl_registry");
+    rig.request(1, "get_registry", vec![Arg::NewId(registry)]);
+    rig.events();
+    rig.request(fixes, "destroy_registry", vec![Arg::Object(registry)]);
+    let [Event { object: 1, name: "delete_id", args }] = &rig.events()[..] else { panic!() };
+    assert!(matches!(args[..], [Arg::Uint(id)] if id == registry));
+    rig.connection.on_desk(rig.now, &desk_with(&[("zwp_text_input_manager_v3", 1)]));
+    assert!(!rig.events().iter().any(|event| event.object == registry));
+}
+
+/// Compositors with version 1 end a program over it.
+#[test]
+fn decorations_of_a_window_with_content_are_asked_of_newer_compositors_only() {
+    for (version, content, crosses) in [(1, true, false), (1, false, true), (2, true, true)] {
+        let mut rig = Rig::with_desk(&desk_with(&[("zxdg_decoration_manager_v1", version)]));
+        let (compositor, shm) = (rig.bind("wl_compositor"), rig.bind("wl_shm"));
+        let surface = rig.surface(compositor);
+        let (_, toplevel) = rig.toplevel(surface);
+        if content {
+            let buffer = rig.buffer(shm, 4, 4, 1);
+            rig.attach(surface, buffer);
+            rig.commit(surface);
+        }
+        let manager = rig.bind("zxdg_decoration_manager_v1");
+        let decoration = rig.id("zxdg_toplevel_decoration_v1");
+        rig.events();
+        let args = vec![Arg::NewId(decoration), Arg::Object(toplevel)];
+        rig.request(manager, "get_toplevel_decoration", args);
+        assert_eq!(
+            rig.connection.wire(decoration).is_some(),
+            crosses,
+            "version {version}, content {content}"
+        );
+        let answered = names(&rig.events()) == [(decoration, "configure")];
+        assert_eq!(answered, !crosses);
+    }
+}
+
+/// A bind may be on its way when the display changes.
+#[test]
+fn a_global_that_has_just_gone_can_still_be_bound() {
+    let mut rig = Rig::with_desk(&desk_with(&[("xdg_system_bell_v1", 1)]));
+    let bell = rig.bind("xdg_system_bell_v1");
+    let name =
+        rig.connection.offers.iter().find(|offer| offer.interface == "xdg_system_bell_v1").unwrap().name;
+    rig.connection.attach(rig.now, &desk(), Compression::default());
+    assert!(names(&rig.events()).iter().any(|(_, name)| *name == "global_remove"));
+    let registry = rig.id("wl_registry");
+    rig.request(1, "get_registry", vec![Arg::NewId(registry)]);
+    let late = rig.id("xdg_system_bell_v1");
+    let interface = Arg::Str(Some(b"xdg_system_bell_v1".to_vec()));
+    rig.request(registry, "bind", vec![Arg::Uint(name), interface, Arg::Uint(1), Arg::NewId(late)]);
+    for bell in [bell, late] {
+        rig.request(bell, "ring", vec![Arg::Object(0)]);
+    }
+    assert!(rig.error().is_none() && rig.connection.end().is_none());
+}
