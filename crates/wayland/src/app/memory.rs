@@ -1,6 +1,7 @@
 //! Requests on the program's memory: `wl_shm`, pools, buffers, buffers of one pixel.
 //!
-//! Invariant: what all pools of a program announce together stays below the limit.
+//! What a pool announces costs nothing here: pixels are read as they are committed, and what a program may pin of its own
+//! memory is its host's business. Invariant: a pool never becomes smaller than it was announced.
 
 use std::rc::Rc;
 
@@ -8,7 +9,7 @@ use crate::wire::Arg;
 
 use super::object::Data;
 use super::request::Call;
-use super::shm::{Buffer, MAX_POOL_BYTES, Pool};
+use super::shm::{Buffer, Pool};
 use super::{Connection, Fault};
 
 /// `wl_shm.error`: the numbers of a buffer, the file.
@@ -23,12 +24,12 @@ impl Connection {
                 ("wl_shm", "create_pool"),
                 (Some(Arg::NewId(id)), Some(Arg::Fd(fd)), Some(Arg::Int(size)), ..),
             ) => {
-                let size = self.pool_size(call.id, size, 0)?;
+                let size = pool_size(call.id, size)?;
                 self.set_data(id, Data::Pool(Rc::new(Pool::new(fd, size))));
             }
             (("wl_shm_pool", "resize"), (Some(Arg::Int(size)), ..)) => {
                 let Some(pool) = self.pool(call.id) else { return Ok(()) };
-                let size = self.pool_size(call.id, size, pool.size())?;
+                let size = pool_size(call.id, size)?;
                 pool.resize(size).map_err(|what| Fault::app(call.id, INVALID_FD, what))?;
             }
             (
@@ -62,10 +63,6 @@ impl Connection {
                     self.set_data(id, Data::Buffer(Rc::new(buffer)));
                 }
             }
-            (("wl_shm_pool", "destroy"), _) => {
-                // Buffers keep the memory; the announced bytes count while the pool can grow.
-                self.pool_bytes -= self.pool(call.id).map_or(0, |pool| pool.size());
-            }
             (("wl_buffer", "destroy"), _) => self.take_attached(call.id)?,
             _ => {}
         }
@@ -78,18 +75,12 @@ impl Connection {
             _ => None,
         }
     }
+}
 
-    /// A pool's new size, counted against the limit.
-    fn pool_size(&mut self, id: u32, size: i32, old: u64) -> Result<u64, Fault> {
-        let size = u64::try_from(size).ok().filter(|size| *size > 0);
-        let size = size.ok_or_else(|| Fault::app(id, INVALID_STRIDE, "a pool has at least one byte"))?;
-        let total = self.pool_bytes + size.saturating_sub(old);
-        if total > MAX_POOL_BYTES {
-            return Err(Fault::TooMuch("bytes of shared memory"));
-        }
-        self.pool_bytes = total;
-        Ok(size)
-    }
+/// A pool's size as announced.
+fn pool_size(id: u32, size: i32) -> Result<u64, Fault> {
+    let size = u64::try_from(size).ok().filter(|size| *size > 0);
+    size.ok_or_else(|| Fault::app(id, INVALID_STRIDE, "a pool has at least one byte"))
 }
 
 /// The first six arguments, by value.

@@ -222,7 +222,6 @@ pub struct Connection {
     /// Bytes that were kept since they were last counted.
     grown: usize,
     next_pipe: u64,
-    pool_bytes: u64,
     /// Content handed over beyond the budget because order demanded it.
     debt: u64,
     /// Content handed over without budget because it is small.
@@ -291,7 +290,6 @@ impl Connection {
             age: 0,
             grown: 0,
             next_pipe: 2,
-            pool_bytes: 0,
             debt: 0,
             small_debt: 0,
             more: false,

@@ -10,9 +10,6 @@ use std::rc::Rc;
 use rustix::io::{Errno, pread};
 use wayferry_pixels::{Format, Layout, Size};
 
-/// Bytes that all pools of one program may announce together.
-pub(crate) const MAX_POOL_BYTES: u64 = 4 << 30;
-
 /// A `wl_shm_pool`.
 #[derive(Debug)]
 pub(crate) struct Pool {
