@@ -9,6 +9,12 @@ use wayferry_proto::{Error, UpdateSeq};
 
 use crate::value::{Image, Positioner, RegionOp};
 
+/// What a message for the display side counts for beside its bytes wherever those under way are bounded, in
+/// [`ToApp::Consumed`] too: about what it takes to hold one.
+pub const MESSAGE_COST: u64 = 256;
+/// What may be under way to the display side, by [`cost`]: bytes of messages that it has not handled. A program beyond it
+/// waits. Far above what programs say in a round trip or during an outage, so only floods meet it.
+pub const MAX_AHEAD: u64 = 4 << 20;
 /// Requests in the state of one unit, regions' operations, children: far above what programs do, far below harm.
 pub const MAX_UNIT_STATE: usize = 512;
 /// Synchronised subsurfaces that may be committed with one unit.
@@ -21,6 +27,11 @@ pub const MAX_REGION_OPS: usize = 1024;
 pub const MAX_ARGS: usize = 20;
 /// Bytes of one string or array argument: a whole Wayland message is at most 4096.
 pub const MAX_ARG_BYTES: usize = 4096;
+
+/// What a message for the display side counts for.
+pub fn cost(message: &[u8]) -> u64 {
+    message.len() as u64 + MESSAGE_COST
+}
 
 /// Names an object inside one app connection, on the wire between the halves; never reused.
 ///
@@ -212,10 +223,10 @@ pub enum ToApp {
         /// The `wl_keyboard`.
         keyboard: WireId,
     },
-    /// So many bytes of the wayland channel's messages have been handled, all in all; sent now and then. The app side
-    /// stops listening to a program that is too far ahead of it.
+    /// So much of what came on the wayland channel has been handled, and is not held any more; sent now and then. The app
+    /// side stops listening to a program that is [`MAX_AHEAD`] of it.
     Consumed {
-        /// Payload bytes since the connection began.
+        /// The [`cost`] of those messages since the connection began.
         bytes: u64,
     },
     /// An update of the surface could not be painted: its whole content is wanted again.

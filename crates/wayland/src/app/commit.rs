@@ -315,6 +315,7 @@ impl Connection {
     pub(super) fn drop_surface(&mut self, id: u32) -> Result<(), Fault> {
         self.drop_held(id)?;
         let Some(surface) = self.surfaces.remove(&id) else { return Ok(()) };
+        self.under_way.forget(surface.wire);
         for child in &surface.children {
             if let Some(child) = self.surfaces.get_mut(child) {
                 child.parent = None;

@@ -50,6 +50,7 @@ impl Connection {
     }
 
     fn on_applied(&mut self, surface: WireId, unit: u64) -> Result<(), Fault> {
+        self.under_way.applied(surface, unit);
         let id = self.objects.by_wire(surface);
         if let Some(surface) = id.and_then(|id| self.surfaces.get_mut(&id)) {
             surface.on_applied(unit);

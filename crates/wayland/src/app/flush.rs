@@ -172,7 +172,7 @@ impl Connection {
         due.retain(|(rank, _)| turn == Turn::Rest || rank.is_first());
         due.sort_unstable();
         for (_, id) in due {
-            if self.making.is_some() {
+            if self.making.is_some() || self.under_way.is_full() {
                 break;
             }
             if self.room() == 0 && !self.is_small(id) {
@@ -284,7 +284,8 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        surface.unsent.as_ref().filter(|_| !surface.withholds() && !surface.is_far_ahead())?;
+        let ahead = surface.is_far_ahead() || self.under_way.is_full();
+        surface.unsent.as_ref().filter(|_| !surface.withholds() && !ahead)?;
         Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface)))
     }
 

@@ -119,6 +119,7 @@ impl Connection {
         let Making { id, unsent, began, mut made, .. } = making;
         if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
             self.publish_unit(&unit);
+            self.under_way.add(unit.surface, unit.number);
             self.send(&ToDisplay::Unit(unit));
         }
         Ok(())

@@ -15,6 +15,7 @@
 //! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
 //! | `timing` | commits that are to be applied later |
 //! | `making` | a commit whose pixels are being encoded |
+//! | `under_way` | units that the display side has not applied |
 //! | `better` | what is lossy becomes exact |
 //! | `films` | pictures that change all the time |
 //! | `stub` | answers for what the attached compositor lacks |
@@ -62,6 +63,7 @@ mod surface;
 mod tests;
 mod timing;
 mod told;
+mod under_way;
 mod view;
 mod watch;
 
@@ -81,7 +83,7 @@ use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 use crate::action::{Action, End};
 use crate::blob;
 use crate::codec;
-use crate::message::{ToApp, ToDisplay, WireId};
+use crate::message::{self, MAX_AHEAD, ToApp, ToDisplay, WireId};
 use crate::snapshot::Snapshot;
 use crate::tables;
 use crate::trace::Probe;
@@ -97,9 +99,6 @@ use self::surface::Surface;
 const MAX_WAITING_OUT: usize = 1 << 20;
 /// Content handed over beyond the budget because order demanded it; above this the program's requests wait.
 const MAX_DEBT: u64 = 4 << 20;
-/// Bytes of messages that the display side has not handled; a program beyond it waits. Far above what programs send
-/// in a round trip or during an outage, so only floods meet it.
-const MAX_AHEAD: u64 = 4 << 20;
 /// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
 const REQUESTS_AT_ONCE: usize = 64;
 /// Events of the compositor that wait for a blob.
@@ -228,7 +227,7 @@ pub struct Connection {
     small_debt: u64,
     /// The last turn ended before the input did.
     more: bool,
-    /// Bytes of messages sent to the display side, and handled there.
+    /// What was sent to the display side, and what of it was handled there, by [`message::cost`].
     sent: u64,
     consumed: u64,
     /// The last flush left no budget.
@@ -245,6 +244,8 @@ pub struct Connection {
     epoch: u64,
     /// Contents that were encoded.
     encodings: u64,
+    /// Units of commits that left and are not applied.
+    under_way: under_way::UnderWay,
     end: Option<End>,
 }
 
@@ -302,6 +303,7 @@ impl Connection {
             stirred: 1,
             epoch: 0,
             encodings: 0,
+            under_way: under_way::UnderWay::default(),
             end: None,
         }
     }
@@ -439,7 +441,7 @@ impl Connection {
         if bytes.len() > MAX_MESSAGE {
             return self.settle(Err(Fault::TooMuch("bytes of one commit")));
         }
-        self.sent += bytes.len() as u64;
+        self.sent += message::cost(&bytes);
         self.actions.push_back(Action::Message(bytes));
     }
 

@@ -39,7 +39,8 @@ pub(crate) type DamageRect = [i32; 4];
 /// Damage rectangles of one kind beyond which a commit counts as damaged everywhere.
 pub(crate) const MAX_DAMAGE: usize = 256;
 
-/// Units that may be on their way; later commits wait. The display side holds them all until their pixels come, and has a limit, too.
+/// Units of one surface that may be on their way; later commits fold into one that waits here. The display side holds
+/// them all until their pixels come. Of all surfaces of a program together there is a bound in `under_way`.
 const MAX_UNAPPLIED: usize = 64;
 
 /// Frame callbacks that may wait at one surface.

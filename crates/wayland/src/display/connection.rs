@@ -13,7 +13,7 @@ use wayland_backend::protocol::Interface;
 
 use crate::action::{Action, End};
 use crate::blob::Kept;
-use crate::message::{ToApp, ToDisplay, WireId};
+use crate::message::{self, MAX_AHEAD, ToApp, ToDisplay, WireId};
 use crate::tables::{self, Access};
 use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
@@ -31,9 +31,10 @@ use super::updates::Updates;
 /// Bytes that may wait for a compositor that does not read.
 pub(super) const MAX_OUTPUT: usize = 4 << 20;
 
-/// Messages that may arrive before the compositor has listed its globals: a local round trip or two.
-const MAX_BACKLOG: usize = 16_384;
-/// Bytes of messages after which the app side is told that they were handled: far below what it may be ahead.
+/// What may wait here of the app side's messages, by [`message::cost`]. It stops listening to its program at a quarter of
+/// that; only what is due by time leaves it then.
+pub(super) const MAX_WAITING: u64 = 4 * MAX_AHEAD;
+/// What is handled before the app side is told of it: far below what it may be ahead.
 const ACKNOWLEDGE_EVERY: u64 = 64 << 10;
 
 /// Pipes that one turn of the run loop may open; a descriptor or two each.
@@ -133,10 +134,15 @@ pub struct Connection {
     pub(super) stage: Stage,
     /// When the app side was last told when events are read, while the link is silent.
     read_told: Option<Time>,
-    /// Bytes of messages taken in, and how many of them the app side was told of.
-    consumed: u64,
+    /// What was taken in, by [`message::cost`], and how much of that the app side was told to be handled.
+    received: u64,
     acknowledged: u64,
-    pub(super) backlog: VecDeque<ToDisplay>,
+    /// What the message at hand counts for.
+    pub(super) cost: u64,
+    /// Messages that came before the compositor had listed its globals, and what each counts for.
+    pub(super) backlog: VecDeque<(u64, ToDisplay)>,
+    /// What those count for together.
+    deferred: u64,
     pub(super) globals: Vec<Global>,
     pub(super) helpers: Helpers,
     pub(super) formats: HashSet<u32>,
@@ -189,8 +195,10 @@ impl Connection {
             end,
             stage: Stage::Registry,
             read_told: None,
-            consumed: 0,
+            received: 0,
             acknowledged: 0,
+            cost: 0,
+            deferred: 0,
             backlog: VecDeque::new(),
             globals: Vec::new(),
             helpers: Helpers::default(),
@@ -255,18 +263,41 @@ impl Connection {
         if self.end.is_some() {
             return;
         }
+        let cost = message::cost(bytes);
+        self.received += cost;
         let outcome = match ToDisplay::decode(bytes) {
             Err(error) => Err(End::PeerViolation(error.to_string())),
-            Ok(message) if self.stage != Stage::Running => self.defer(message),
-            Ok(message) => self.on_to_display(now, message),
+            Ok(message) if self.stage != Stage::Running => {
+                self.defer(cost, message);
+                Ok(())
+            }
+            Ok(message) => self.handle(now, cost, message),
         };
         self.settle(outcome);
-        self.pump(now);
-        self.consumed += bytes.len() as u64;
-        if self.consumed - self.acknowledged >= ACKNOWLEDGE_EVERY {
-            self.acknowledged = self.consumed;
-            self.tell(&ToApp::Consumed { bytes: self.consumed });
+        if self.waiting() > MAX_WAITING {
+            let what = format!("messages that cost {} wait, expected at most {MAX_WAITING}", self.waiting());
+            self.finish(End::PeerViolation(what));
         }
+        self.pump(now);
+    }
+
+    /// What waits here of the app side's messages.
+    fn waiting(&self) -> u64 {
+        self.deferred + self.holds.cost()
+    }
+
+    /// Tells the app side, now and then, how much of what it said has been handled.
+    pub(super) fn acknowledge(&mut self) {
+        let handled = self.received - self.waiting();
+        if handled - self.acknowledged >= ACKNOWLEDGE_EVERY {
+            self.acknowledged = handled;
+            self.tell(&ToApp::Consumed { bytes: handled });
+        }
+    }
+
+    fn handle(&mut self, now: Time, cost: u64, message: ToDisplay) -> Result<(), End> {
+        self.cost = cost;
+        self.on_to_display(now, message)
     }
 
     /// Takes in a complete update of a surface; the surface may not have been made yet, or be gone.
@@ -396,8 +427,9 @@ impl Connection {
             }
             Stage::Formats => {
                 self.stage = Stage::Running;
-                while let Some(message) = self.backlog.pop_front() {
-                    self.on_to_display(now, message)?;
+                while let Some((cost, message)) = self.backlog.pop_front() {
+                    self.deferred -= cost;
+                    self.handle(now, cost, message)?;
                 }
                 Ok(())
             }
@@ -434,12 +466,9 @@ impl Connection {
         self.send(self.helpers.registry, ops::REGISTRY_BIND, args)
     }
 
-    fn defer(&mut self, message: ToDisplay) -> Result<(), End> {
-        if self.backlog.len() >= MAX_BACKLOG {
-            return Err(End::TooMuch("messages before the compositor has answered"));
-        }
-        self.backlog.push_back(message);
-        Ok(())
+    fn defer(&mut self, cost: u64, message: ToDisplay) {
+        self.deferred += cost;
+        self.backlog.push_back((cost, message));
     }
 
     fn on_to_display(&mut self, now: Time, message: ToDisplay) -> Result<(), End> {

@@ -12,9 +12,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::message::WireId;
 
-/// Items held at once in one app connection. Honest programs reach a few per surface.
-pub(crate) const MAX_HELD: usize = 1024;
-
 /// What items are ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
@@ -64,6 +61,8 @@ pub(crate) struct Holds<T> {
     /// How many held items keep each key.
     kept: HashMap<Key, usize>,
     next_ticket: u64,
+    /// What all items cost together.
+    cost: u64,
     /// Whether something may have become ready since the last fruitless search.
     stirred: bool,
 }
@@ -73,17 +72,14 @@ pub(crate) struct Holds<T> {
 pub(crate) struct Held<T> {
     ticket: u64,
     claim: Claim,
+    cost: u64,
     /// The item.
     pub(crate) item: T,
 }
 
-/// More than [`MAX_HELD`] items.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Full;
-
 impl<T> Default for Holds<T> {
     fn default() -> Self {
-        Self { items: VecDeque::new(), kept: HashMap::new(), next_ticket: 0, stirred: false }
+        Self { items: VecDeque::new(), kept: HashMap::new(), next_ticket: 0, cost: 0, stirred: false }
     }
 }
 
@@ -99,16 +95,18 @@ impl<T> Holds<T> {
         self.items.is_empty()
     }
 
-    /// Holds an item behind all that are here.
-    pub(crate) fn push(&mut self, claim: Claim, item: T) -> Result<(), Full> {
-        if self.items.len() >= MAX_HELD {
-            return Err(Full);
-        }
+    /// Holds an item that [must wait](Self::must_wait) behind all that are here. What it costs is the caller's measure; the
+    /// caller bounds it.
+    pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64) {
         count(&mut self.kept, &claim.keeps);
-        self.items.push_back(Held { ticket: self.next_ticket, claim, item });
+        self.cost += cost;
+        self.items.push_back(Held { ticket: self.next_ticket, claim, cost, item });
         self.next_ticket += 1;
-        self.stirred = true;
-        Ok(())
+    }
+
+    /// What all items cost together.
+    pub(crate) fn cost(&self) -> u64 {
+        self.cost
     }
 
     /// A fact has come about.
@@ -136,6 +134,7 @@ impl<T> Holds<T> {
         self.stirred = true;
         let held = self.items.remove(ready)?;
         discount(&mut self.kept, &held.claim.keeps);
+        self.cost -= held.cost;
         Some(held)
     }
 
@@ -143,6 +142,7 @@ impl<T> Holds<T> {
     pub(crate) fn hold_again(&mut self, mut held: Held<T>, need: Need) {
         held.claim.needs.push(need);
         count(&mut self.kept, &held.claim.keeps);
+        self.cost += held.cost;
         let place = self.items.partition_point(|other| other.ticket < held.ticket);
         self.items.insert(place, held);
     }
@@ -150,11 +150,13 @@ impl<T> Holds<T> {
     /// Looks at every held item; `change` gives the items, with their claims, that take its place.
     pub(crate) fn rewrite(&mut self, mut change: impl FnMut(Claim, T) -> Vec<(Claim, T)>) {
         self.kept.clear();
+        self.cost = 0;
         for held in std::mem::take(&mut self.items) {
-            let ticket = held.ticket;
+            let (ticket, mut cost) = (held.ticket, held.cost);
             for (claim, item) in change(held.claim, held.item) {
                 count(&mut self.kept, &claim.keeps);
-                self.items.push_back(Held { ticket, claim, item });
+                self.cost += cost;
+                self.items.push_back(Held { ticket, claim, cost: std::mem::take(&mut cost), item });
             }
         }
         self.stirred = true;
@@ -246,7 +248,7 @@ mod tests {
             let index = self.arrived.len();
             self.arrived.push(item.clone());
             if self.holds.must_wait(&claim) {
-                self.holds.push(claim, (index, item)).expect("below the limit");
+                self.holds.push(claim, (index, item), 1);
             } else {
                 self.left.push(index);
             }
@@ -332,6 +334,7 @@ mod tests {
             world.pump(false);
             prop_assert!(world.holds.is_empty());
             prop_assert!(world.holds.kept.is_empty());
+            prop_assert_eq!(world.holds.cost(), 0);
             prop_assert_eq!(world.left.len(), world.arrived.len());
             world.check_order();
         }
@@ -365,15 +368,5 @@ mod tests {
         world.pump(false);
         assert_eq!(world.left, [1]);
         assert!(world.holds.kept.is_empty());
-    }
-
-    #[test]
-    fn too_many_held_items_are_refused() {
-        let mut holds = Holds::default();
-        for _ in 0..MAX_HELD {
-            let claim = Claim { needs: vec![Need::Blob(1)], ..Claim::default() };
-            holds.push(claim, ()).expect("below the limit");
-        }
-        assert_eq!(holds.push(Claim::default(), ()), Err(Full));
     }
 }

@@ -50,7 +50,8 @@ impl Connection {
         }
         let claim = self.claim_request(&request, desc);
         if self.holds.must_wait(&claim) {
-            return self.hold(claim, Waiting::Request(request));
+            self.hold(claim, Waiting::Request(request));
+            return Ok(());
         }
         self.perform(&request)
     }

@@ -12,7 +12,7 @@ use crate::trace::Stage;
 use crate::wire::Arg;
 
 use super::connection::{Connection, known};
-use super::hold::{Claim, Full, Key, Need};
+use super::hold::{Claim, Key, Need};
 use super::objects::Own;
 use super::ops;
 use super::requests::{Place, ints, no_memory, objects_in, wrong};
@@ -39,7 +39,8 @@ impl Connection {
             let Some(need) = self.lacks(&unit) else { return self.apply(now, &unit) };
             claim.needs.push(need);
         }
-        self.hold(claim, Waiting::Unit(unit))
+        self.hold(claim, Waiting::Unit(unit));
+        Ok(())
     }
 
     /// Sends whatever need not be held any longer.
@@ -59,6 +60,7 @@ impl Connection {
             };
             self.settle(outcome);
         }
+        self.acknowledge();
     }
 
     /// Lets units know of the updates that are complete, or need not be.
@@ -70,8 +72,9 @@ impl Connection {
         });
     }
 
-    pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) -> Result<(), End> {
-        self.holds.push(claim, waiting).map_err(|Full| End::TooMuch("held units and requests"))
+    /// Holds what the message at hand said.
+    pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) {
+        self.holds.push(claim, waiting, std::mem::take(&mut self.cost));
     }
 
     /// Drops the held commits of a surface that is being destroyed; its children's stay, on their own.

@@ -2,6 +2,8 @@
 
 mod compositor;
 mod everything;
+mod honest;
+mod limits;
 mod onlooker;
 mod program;
 mod rig;

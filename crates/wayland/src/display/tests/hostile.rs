@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use super::super::Config;
+use super::super::connection::MAX_WAITING;
 use super::rig::{GLOBALS, Rig, size};
 use crate::action::End;
-use crate::message::{Request, ToApp, ToDisplay, UnitContent, WireArg, WireId};
+use crate::message::{self, Request, ToApp, ToDisplay, UnitContent, WireArg, WireId};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::Arg;
 
@@ -126,14 +127,18 @@ fn garbage_ends_the_connection() {
 }
 
 #[test]
-fn limits_are_named() {
+fn a_peer_that_is_further_ahead_than_may_be_is_told_so() {
     let mut rig = Rig::new();
     let surface = rig.surface();
-    for _ in 0..=super::super::hold::MAX_HELD {
+    let mut cost = 0;
+    while cost <= MAX_WAITING {
+        assert_eq!(rig.end(), None, "at {cost}");
         let unit = rig.unit(surface, UnitContent::Update(UpdateSeq(1)));
-        rig.connection.on_message(Time::ZERO, &ToDisplay::Unit(unit).encode());
+        let message = ToDisplay::Unit(unit).encode();
+        cost += message::cost(&message);
+        rig.connection.on_message(Time::ZERO, &message);
     }
-    assert_eq!(rig.end(), Some(&End::TooMuch("held units and requests")));
+    rig.violation();
 }
 
 #[test]
