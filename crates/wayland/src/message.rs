@@ -229,7 +229,8 @@ pub enum ToApp {
         /// The [`cost`] of those messages since the connection began.
         bytes: u64,
     },
-    /// An update of the surface could not be painted: its whole content is wanted again.
+    /// The whole content of the surface is wanted again: an update could not be painted, or what it builds on was dropped
+    /// to make room for others.
     Refresh {
         /// The surface.
         surface: WireId,

@@ -143,6 +143,13 @@ impl Pool {
         }
     }
 
+    /// Forgets the buffers that the compositor does not hold; returns their ids, which the caller destroys.
+    pub(crate) fn clear_free(&mut self) -> Vec<u32> {
+        let (busy, free) = std::mem::take(&mut self.buffers).into_iter().partition(|buffer| buffer.busy);
+        self.buffers = busy;
+        free.into_iter().map(|buffer: Buffer| buffer.id).collect()
+    }
+
     /// Forgets all buffers; returns their ids, which the caller destroys.
     pub(crate) fn clear(&mut self) -> Vec<u32> {
         self.buffers.drain(..).map(|buffer| buffer.id).collect()

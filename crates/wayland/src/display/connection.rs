@@ -24,7 +24,7 @@ use super::hold::{Holds, Need};
 use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
 use super::ops;
-use super::surface::Surface;
+use super::surface::{Memory, Surface};
 use super::units::Waiting;
 use super::updates::Updates;
 
@@ -149,6 +149,7 @@ pub struct Connection {
     pub(super) objects: Objects,
     pub(super) holds: Holds<Waiting>,
     pub(super) surfaces: HashMap<WireId, Surface>,
+    pub(super) memory: Memory,
     pub(super) updates: Updates,
     /// What may be done now of what takes long; nothing, but for within [`Self::work`].
     pub(super) room: Room,
@@ -206,6 +207,7 @@ impl Connection {
             objects,
             holds: Holds::default(),
             surfaces: HashMap::new(),
+            memory: Memory::default(),
             updates: Updates::default(),
             room: Room { paint: 0, open: 0 },
             waits_for_turn: false,

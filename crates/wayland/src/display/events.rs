@@ -146,9 +146,13 @@ impl Connection {
     fn on_frame(&mut self, now: Time, wire: WireId) {
         let Some(surface) = self.surfaces.get_mut(&wire) else { return };
         let appeared = surface.on_frame();
+        let wanted = appeared && surface.ask_again();
         let shown = std::mem::take(&mut surface.awaiting);
         if appeared {
             self.tell(&ToApp::Visible { surface: wire, visible: true });
+        }
+        if wanted {
+            self.tell(&ToApp::Refresh { surface: wire });
         }
         let time_ns = self.clock_ns(now);
         for unit in shown {

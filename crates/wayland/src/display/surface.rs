@@ -2,21 +2,19 @@
 //!
 //! Knows pixels and times, no Wayland messages. Invariant: a surface's content is that of the last update applied to it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use wayferry_pixels::Content;
 use wayferry_proto::Time;
 
-use crate::action::End;
+use crate::message::WireId;
 
 use super::buffers::Pool;
 use super::films::Films;
 
 /// A surface counts as hidden when the compositor has not asked for a frame for so long.
 const HIDDEN_AFTER: Duration = Duration::from_secs(1);
-
-/// Bytes of pixels that the surfaces of one app connection may have.
-const MAX_CONTENT_BYTES: usize = 1 << 30;
 
 /// One surface.
 #[derive(Debug)]
@@ -39,6 +37,19 @@ pub(super) struct Surface {
     visible: bool,
     /// How many updates in succession could not be painted; until a whole content comes, nothing can.
     pub(super) refused: u32,
+    /// The content was dropped, and has not come again. What the compositor was given of it stays on the screen.
+    pub(super) lost: Option<Lost>,
+    /// Grows with each content that is painted, over all surfaces.
+    pub(super) painted: u64,
+}
+
+/// How far a content that was dropped is from coming again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// It is not needed before the surface is seen again, or changes.
+    Dropped,
+    /// The app side was asked for the whole of it.
+    Asked,
 }
 
 impl Surface {
@@ -54,12 +65,14 @@ impl Surface {
             asked: None,
             visible: true,
             refused: 0,
+            lost: None,
+            painted: 0,
         }
     }
 
     /// Whether a frame callback should go with the next commit; it counts as sent.
     pub(super) fn ask_frame(&mut self, now: Time) -> bool {
-        let ask = self.asked.is_none() && self.content.is_some();
+        let ask = self.asked.is_none() && self.is_mapped();
         if ask {
             self.asked = Some(now);
         }
@@ -86,9 +99,31 @@ impl Surface {
         due
     }
 
+    /// Whether there is something to be seen of it.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.content.is_some() || self.lost.is_some()
+    }
+
+    /// Whether the app side is to be asked for the whole content: it was dropped, and is needed now. It counts as asked.
+    pub(super) fn ask_again(&mut self) -> bool {
+        let ask = self.lost == Some(Lost::Dropped);
+        if ask {
+            self.lost = Some(Lost::Asked);
+        }
+        ask
+    }
+
+    /// Drops what can be had again of a surface that shows something. Returns the buffers that are of no use.
+    fn drop_content(&mut self) -> Vec<u32> {
+        self.lost = self.lost.or(Some(Lost::Dropped));
+        self.content = None;
+        self.films.clear();
+        self.pool.clear_free()
+    }
+
     /// Drops the content.
     pub(super) fn unmap(&mut self) {
-        self.content = None;
+        (self.content, self.lost) = (None, None);
         self.films.clear();
         self.pool.reset();
         self.asked = None;
@@ -99,11 +134,48 @@ impl Surface {
     }
 }
 
-/// Whether the surfaces together stay within the bounds.
-pub(super) fn check_memory<'a>(surfaces: impl Iterator<Item = &'a Surface>) -> Result<(), End> {
-    let bytes: usize = surfaces.map(Surface::content_bytes).sum();
-    if bytes > MAX_CONTENT_BYTES {
-        return Err(End::TooMuch("bytes of pixels of one program"));
-    }
-    Ok(())
+/// Memory for the contents of all surfaces of a program. When it is used up, what was painted longest ago is dropped, hidden
+/// surfaces first: the compositor has its own copy, and the app side tells the whole content again when it is needed.
+#[derive(Debug)]
+pub(super) struct Memory {
+    most: usize,
+    /// Contents that were painted.
+    painted: u64,
 }
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { most: MAX_CONTENT_BYTES, painted: 0 }
+    }
+}
+
+impl Memory {
+    /// The content of `latest` has just been painted: makes room for it among the others. Returns the buffers that are of no
+    /// use any more.
+    pub(super) fn make_room(
+        &mut self,
+        latest: &mut Surface,
+        others: &mut HashMap<WireId, Surface>,
+    ) -> Vec<u32> {
+        self.painted += 1;
+        latest.painted = self.painted;
+        let mut bytes: usize = others.values().chain([&*latest]).map(Surface::content_bytes).sum();
+        let mut useless = Vec::new();
+        while bytes > self.most {
+            let kept = others.values_mut().filter(|surface| surface.content_bytes() > 0);
+            let Some(oldest) = kept.min_by_key(|surface| (surface.visible, surface.painted)) else { break };
+            bytes -= oldest.content_bytes();
+            useless.extend(oldest.drop_content());
+        }
+        useless
+    }
+
+    /// Has room for so many bytes only.
+    #[cfg(test)]
+    pub(super) fn limit(&mut self, most: usize) {
+        self.most = most;
+    }
+}
+
+/// Bytes of pixels that are kept of the surfaces of one program: 32 screens of 3840 × 2160.
+const MAX_CONTENT_BYTES: usize = 1 << 30;

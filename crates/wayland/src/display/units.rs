@@ -16,7 +16,6 @@ use super::hold::{Claim, Key, Need};
 use super::objects::Own;
 use super::ops;
 use super::requests::{Place, ints, no_memory, objects_in, wrong};
-use super::surface::check_memory;
 use super::updates::Applied;
 
 /// Something that is held.
@@ -214,7 +213,10 @@ impl Connection {
             self.perform(request)?;
         }
         let Some(id) = self.objects.live(unit.surface) else { return Ok(()) };
-        self.attach(id, unit)?;
+        if !self.attach(id, unit)? {
+            // What was said waits for the commit that brings the whole content again.
+            return self.put_off(unit);
+        }
         let Some(surface) = self.surfaces.get_mut(&unit.surface) else { return Ok(()) };
         if surface.ask_frame(now) {
             let callback = self.objects.own(known("wl_callback"), 1, Own::Frame(unit.surface))?;
@@ -228,15 +230,29 @@ impl Connection {
         Ok(())
     }
 
-    /// Brings the content of the unit to the compositor.
-    fn attach(&mut self, id: u32, unit: &Unit) -> Result<(), End> {
-        let Some(mut surface) = self.surfaces.remove(&unit.surface) else { return Ok(()) };
+    fn put_off(&mut self, unit: &Unit) -> Result<(), End> {
+        if unit.feedback {
+            self.tell(&ToApp::Discarded { surface: unit.surface, unit: unit.number });
+        }
+        self.tell(&ToApp::Applied { surface: unit.surface, unit: unit.number });
+        Ok(())
+    }
+
+    /// Brings the content of the unit to the compositor. Returns whether it is to be committed: what it builds on may have
+    /// been dropped.
+    fn attach(&mut self, id: u32, unit: &Unit) -> Result<bool, End> {
+        let Some(mut surface) = self.surfaces.remove(&unit.surface) else { return Ok(true) };
         let outcome = self.attach_to(id, unit, &mut surface);
         self.surfaces.insert(unit.surface, surface);
         outcome
     }
 
-    fn attach_to(&mut self, id: u32, unit: &Unit, surface: &mut super::surface::Surface) -> Result<(), End> {
+    fn attach_to(
+        &mut self,
+        id: u32,
+        unit: &Unit,
+        surface: &mut super::surface::Surface,
+    ) -> Result<bool, End> {
         let ((x, y), wire) = (unit.offset, unit.surface);
         // wl_surface, version 5: the offset has a request of its own, and attach must not carry it.
         let attach_offset = if surface.version >= 5 { (0, 0) } else { (x, y) };
@@ -250,28 +266,28 @@ impl Connection {
                 for unit in std::mem::take(&mut surface.awaiting) {
                     self.tell(&ToApp::Discarded { surface: wire, unit });
                 }
-                return self.send(id, ops::SURFACE_ATTACH, place(0));
+                return self.send(id, ops::SURFACE_ATTACH, place(0)).map(|()| true);
             }
-            UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(()),
+            UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(true),
             UnitContent::Keep => Default::default(),
             UnitContent::Update(seq) => {
                 let begun = self.config.probe.begin();
-                let Applied { changed, refused } = self.updates.apply(unit.surface, surface, seq.0)?;
-                if refused {
+                let Applied { changed, wanted, missing } = self.updates.apply(unit.surface, surface, seq.0)?;
+                if wanted {
                     self.tell(&ToApp::Refresh { surface: wire });
                 }
                 self.config.probe.end(begun, Stage::Decode, (wire, seq.0), pixel_bytes(surface, &changed));
-                if check_memory(self.surfaces.values().chain([&*surface])).is_err() {
-                    // Those that go on are asked for again.
-                    let all = self.surfaces.values_mut().chain([&mut *surface]);
-                    all.for_each(|surface| surface.films.clear());
-                    check_memory(self.surfaces.values().chain([&*surface]))?;
+                if missing {
+                    return Ok(false);
+                }
+                for buffer in self.memory.make_room(surface, &mut self.surfaces) {
+                    self.destroy_buffer(buffer)?;
                 }
                 changed
             }
         };
         let begun = self.config.probe.begin();
-        let Some(content) = &surface.content else { return Ok(()) };
+        let Some(content) = &surface.content else { return Ok(true) };
         let format = self.shown_format(content.format());
         let (buffer, useless) = surface.pool.take(content, format, |spec| {
             let own = Own::Buffer(unit.surface);
@@ -283,7 +299,7 @@ impl Connection {
         }
         self.send(id, ops::SURFACE_ATTACH, place(buffer))?;
         if surface.version < 4 && !changed.is_empty() {
-            return self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX]));
+            return self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX])).map(|()| true);
         }
         for rect in changed.rects() {
             // Sides are at most 2¹⁴.
@@ -293,7 +309,7 @@ impl Connection {
         if let UnitContent::Update(seq) = unit.content {
             self.config.probe.end(begun, Stage::Commit, (wire, seq.0), pixel_bytes(surface, &changed));
         }
-        Ok(())
+        Ok(true)
     }
 
     fn ask_feedback(&mut self, id: u32, unit: &Unit) -> Result<(), End> {

@@ -253,8 +253,14 @@ impl Updates {
         // Nothing is left of what comes before one that begins anew.
         let first = updates.iter().rposition(|(_, update)| update.fresh).unwrap_or(0);
         let mut updates = updates.split_off(first);
-        if surface.refused > 0 && updates.first().is_some_and(|(_, update)| !update.fresh) {
-            return Ok(applied);
+        if updates.first().is_some_and(|(_, update)| !update.fresh) {
+            if surface.refused > 0 {
+                return Ok(applied);
+            }
+            if surface.lost.is_some() {
+                (applied.wanted, applied.missing) = (surface.ask_again(), true);
+                return Ok(applied);
+            }
         }
         let (painted, mut wrong) = (!updates.is_empty(), fault(surface, &updates));
         for (seq, mut update) in updates.drain(..) {
@@ -269,7 +275,7 @@ impl Updates {
         if let Some((seq, what)) = wrong {
             surface.films.clear();
             surface.refused += 1;
-            applied.refused = true;
+            applied.wanted = true;
             if surface.refused > MAX_REFUSED {
                 return Err(End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0)));
             }
@@ -298,8 +304,10 @@ impl Updates {
 pub(super) struct Applied {
     /// Where it is different.
     pub(super) changed: Region,
-    /// Not all could be painted.
-    pub(super) refused: bool,
+    /// Not all could be painted: the whole content is wanted again.
+    pub(super) wanted: bool,
+    /// What they build on was dropped.
+    pub(super) missing: bool,
 }
 
 /// What is wrong with the first of these updates that cannot be painted, and which that is. It is not known before of
@@ -335,7 +343,7 @@ fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &mut Stored) -> R
             surface.films.clear();
             paint_on(decoder, &mut content, &mut surface.films, update)?;
             surface.pool.reset();
-            surface.content = Some(content);
+            (surface.content, surface.lost) = (Some(content), None);
             Ok(Region::full(update.size))
         }
     }

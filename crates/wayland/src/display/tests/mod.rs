@@ -4,6 +4,7 @@
 mod films;
 mod hostile;
 mod input;
+mod memory;
 mod opening;
 mod rig;
 mod startup;
