@@ -222,7 +222,7 @@ impl Ferry {
                 Parcel::ToDisplay(bytes) => self.display.on_message(now, &bytes),
                 Parcel::ToApp(bytes) => self.app.on_message(now, &bytes),
                 Parcel::Update(header, chunks) => self.display.on_update(now, &header, chunks),
-                Parcel::BlobToDisplay(hash, bytes) => self.display.on_blob(now, hash, &bytes),
+                Parcel::BlobToDisplay(hash, bytes) => self.display.on_blob(now, hash, &bytes.into()),
                 Parcel::BlobToApp(hash, bytes) => self.app.on_blob(now, hash, &bytes.into()),
             }
         }

@@ -17,6 +17,7 @@ pub mod blob;
 mod codec;
 pub mod display;
 pub mod message;
+mod picture;
 pub mod policy;
 pub mod snapshot;
 pub mod tables;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -505,10 +506,11 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
+        let blob: Rc<[u8]> = bytes[..].into();
         for shown in self.connections.values_mut() {
-            shown.core.on_blob(now, hash, bytes);
+            shown.core.on_blob(now, hash, &blob);
         }
-        self.blobs.add(hash, bytes[..].into());
+        self.blobs.add(hash, blob);
     }
 
     fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 //! decide what is kept: the policy table does. Invariant: what is kept of one program stays below [`MAX_KEPT`].
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use wayland_backend::protocol::Interface;
 
@@ -40,6 +40,28 @@ impl Message {
 
     pub(crate) fn bytes(&self) -> usize {
         ENTRY + self.0.len()
+    }
+}
+
+/// The contents that requests name: each is there once, however many name it.
+#[derive(Debug, Default)]
+pub(crate) struct Stock(BTreeMap<u128, Weak<[u8]>>);
+
+impl Stock {
+    /// A content to be kept, together with whoever else keeps it.
+    pub(crate) fn share(&mut self, hash: u128, bytes: &[u8]) -> Rc<[u8]> {
+        if let Some(shared) = self.0.get(&hash).and_then(Weak::upgrade) {
+            return shared;
+        }
+        self.0.retain(|_, content| content.strong_count() > 0);
+        let content = Rc::from(bytes);
+        self.0.insert(hash, Rc::downgrade(&content));
+        content
+    }
+
+    /// Bytes of all contents that are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.values().filter_map(Weak::upgrade).map(|content| content.len()).sum()
     }
 }
 
@@ -89,9 +111,19 @@ impl Past {
         self.messages().filter_map(Message::request).flat_map(|request| names(&request).collect::<Vec<_>>())
     }
 
+    /// Bytes of all that, without the contents that it names: others may name them, too.
     pub(crate) fn bytes(&self) -> usize {
-        let blobs = self.kept.iter().filter_map(|kept| kept.blob.as_ref()).map(|(_, blob)| blob.len());
-        self.messages().map(Message::bytes).chain(blobs).sum()
+        self.messages().map(Message::bytes).sum()
+    }
+
+    /// How old the requests are that name a content.
+    pub(crate) fn pictures(&self) -> impl Iterator<Item = u64> {
+        self.kept.iter().filter(|kept| kept.blob.is_some()).map(|kept| kept.age)
+    }
+
+    /// Forgets requests that name a content and are not newer than `age`.
+    pub(crate) fn forget_pictures(&mut self, age: u64) {
+        self.kept.retain(|kept| kept.blob.is_none() || kept.age > age);
     }
 }
 
@@ -153,6 +185,16 @@ impl Graves {
         let needed = self.needed(living);
         self.graves.retain(|name, _| needed.binary_search(name).is_ok());
         self.most = 2 * self.graves.len();
+    }
+
+    /// What the objects went through.
+    pub(crate) fn pasts(&self) -> impl Iterator<Item = &Past> {
+        self.graves.values().map(|grave| &grave.past)
+    }
+
+    /// As [`Self::pasts`].
+    pub(crate) fn pasts_mut(&mut self) -> impl Iterator<Item = &mut Past> {
+        self.graves.values_mut().map(|grave| &mut grave.past)
     }
 
     pub(crate) fn bytes(&self) -> usize {

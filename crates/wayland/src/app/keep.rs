@@ -9,7 +9,7 @@ use crate::policy::{self, Again, Keep, Subject};
 use crate::tables;
 use crate::wire::Arg;
 
-use super::birth::{Grave, Lasting, MAX_KEPT, Message, names};
+use super::birth::{Grave, Lasting, MAX_KEPT, Message, Past, names};
 use super::object::{Data, Object, Wanted};
 use super::request::{Call, nullable};
 use super::surface::{Kind, Stage, Unsent};
@@ -41,7 +41,7 @@ impl Connection {
         let pixels = drafts.map(|draft| draft.content().pixels().len() as u64).sum();
         let objects: usize = self.objects.iter().map(|(_, object)| object.past.bytes()).sum();
         let surfaces: usize = self.surfaces.values().map(|surface| surface.committed.bytes()).sum();
-        Kept { pixels, state: (objects + surfaces + self.graves.bytes()) as u64 }
+        Kept { pixels, state: (objects + surfaces + self.graves.bytes() + self.stock.bytes()) as u64 }
     }
 
     /// [`Kept::state`] of [`Self::kept`].
@@ -66,11 +66,25 @@ impl Connection {
         self.grown += bytes;
         if self.grown > UNCOUNTED {
             self.grown = 0;
-            if self.kept_bytes() > MAX_KEPT as u64 {
-                return Err(Fault::TooMuch("bytes kept for another display"));
+            while self.kept_bytes() > MAX_KEPT as u64 {
+                if !self.forget_older_pictures() {
+                    return Err(Fault::TooMuch("bytes kept for another display"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Forgets the older half of the pictures that are kept: windows at another display get no icon then. Returns whether
+    /// there were any.
+    fn forget_older_pictures(&mut self) -> bool {
+        let pasts = self.objects.iter().map(|(_, object)| &object.past).chain(self.graves.pasts());
+        let mut ages: Vec<u64> = pasts.flat_map(Past::pictures).collect();
+        ages.sort_unstable();
+        let Some(until) = ages.get(ages.len().saturating_sub(1) / 2).copied() else { return false };
+        let pasts = self.objects.iter_mut().map(|(_, object)| &mut object.past);
+        pasts.chain(self.graves.pasts_mut()).for_each(|past| past.forget_pictures(until));
+        true
     }
 
     /// Keeps a request: as the birth of what it makes, or because its effect lasts.

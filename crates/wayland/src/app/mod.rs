@@ -216,6 +216,8 @@ pub struct Connection {
     ghosts: BTreeSet<WireId>,
     /// The content that the request at hand names.
     stocked: Option<(u128, Rc<[u8]>)>,
+    /// Contents that are kept, each once.
+    stock: birth::Stock,
     /// Requests that were kept so far.
     age: u64,
     /// Bytes that were kept since they were last counted.
@@ -288,6 +290,7 @@ impl Connection {
             graves: birth::Graves::default(),
             ghosts: BTreeSet::new(),
             stocked: None,
+            stock: birth::Stock::default(),
             age: 0,
             grown: 0,
             next_pipe: 2,

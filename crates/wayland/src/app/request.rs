@@ -6,10 +6,12 @@
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
+use wayferry_proto::MAX_BLOB;
 use wayland_backend::protocol::{Interface, MessageDesc};
 
 use crate::action::Action;
 use crate::message::{MAX_ARG_BYTES, MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
+use crate::picture;
 use crate::policy::{self, Class, Fd, Keep, Rule, Subject};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
@@ -323,19 +325,23 @@ impl Connection {
                 Arg::Fixed(value) => WireArg::Fixed(value),
                 Arg::Str(value) => WireArg::Str(value),
                 Arg::Array(value) => WireArg::Array(value),
-                Arg::Object(id) => self.translate_object(id),
+                Arg::Object(id) => match self.translate_object(id, crosses) {
+                    Some(arg) => arg,
+                    None => return Ok(None),
+                },
                 Arg::NewId(id) => WireArg::NewId(self.name(id).unwrap_or(WireId::NULL)),
                 // Nobody is there to read or write it: the program sees the end at once.
                 Arg::Fd(_) if !crosses && call.rule.fd == Some(Fd::Pipe) => return Ok(None),
-                Arg::Fd(fd) => self.translate_fd(call, fd, size)?,
+                Arg::Fd(fd) => self.translate_fd(call, fd, size, crosses)?,
             });
         }
         Ok(Some(out))
     }
 
-    fn translate_object(&mut self, id: u32) -> WireArg {
-        let Some(object) = self.objects.of(id) else { return WireArg::Object(WireId::NULL) };
-        match &object.data {
+    /// An object by its name or its value; `None` if that does not cross.
+    fn translate_object(&mut self, id: u32, crosses: bool) -> Option<WireArg> {
+        let Some(object) = self.objects.of(id) else { return Some(WireArg::Object(WireId::NULL)) };
+        Some(match &object.data {
             Data::Region(ops) => WireArg::Region(ops.clone()),
             Data::Positioner(positioner) => {
                 let parent = positioner.parent_configure.and_then(|serial| self.serials.for_display(serial));
@@ -343,30 +349,43 @@ impl Connection {
             }
             Data::Buffer(buffer) => {
                 let buffer = Rc::clone(buffer);
-                self.image(&buffer).map_or(WireArg::Object(WireId::NULL), WireArg::Image)
+                WireArg::Image(self.image(&buffer, crosses)?)
             }
             _ => WireArg::Object(object.name.unwrap_or(WireId::NULL)),
-        }
+        })
     }
 
-    /// Sends a content aside; a request that lasts keeps it.
-    fn stock(&mut self, bytes: Vec<u8>) -> u128 {
+    /// Keeps a content for the request at hand, and sends it aside if the display side gets that.
+    fn stock(&mut self, bytes: Vec<u8>, crosses: bool) -> u128 {
         let hash = crate::blob::hash(&bytes);
-        self.stocked = Some((hash, Rc::from(bytes.as_slice())));
-        self.act(Action::Blob { hash, bytes });
+        self.stocked = Some((hash, self.stock.share(hash, &bytes)));
+        if crosses {
+            self.act(Action::Blob { hash, bytes });
+        }
         hash
     }
 
-    /// The pixels of a buffer that is used outside a surface, as a blob.
-    fn image(&mut self, buffer: &super::shm::Buffer) -> Option<Image> {
-        let content = super::commit::read_whole(buffer).ok()?;
-        let bytes = content.pixels().to_vec();
-        let hash = self.stock(bytes);
+    /// The pixels of a buffer that is used outside a surface, as a blob; `None` if they do not cross.
+    fn image(&mut self, buffer: &super::shm::Buffer, crosses: bool) -> Option<Image> {
+        let content = super::commit::read_whole(buffer).ok().filter(|_| picture::crosses(buffer.size))?;
+        // It takes about as long as content of that size.
+        self.debt += content.pixels().len() as u64;
+        let bytes = picture::pack(&mut self.encoder, content);
+        if bytes.len() > MAX_BLOB as usize {
+            return None;
+        }
+        let hash = self.stock(bytes, crosses);
         let (width, height) = (buffer.size.width(), buffer.size.height());
         Some(Image { hash, width, height, format: buffer.format.to_wl_shm() })
     }
 
-    fn translate_fd(&mut self, call: Call, fd: OwnedFd, size: Option<u32>) -> Result<WireArg, Fault> {
+    fn translate_fd(
+        &mut self,
+        call: Call,
+        fd: OwnedFd,
+        size: Option<u32>,
+        crosses: bool,
+    ) -> Result<WireArg, Fault> {
         let fault = |what: String| {
             let (interface, message) = call.name();
             Fault::display(error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
@@ -380,7 +399,7 @@ impl Connection {
             }
             (Some(Fd::Blob), Some(length)) => {
                 let bytes = crate::blob::read(&fd, length).map_err(|error| fault(error.to_string()))?;
-                let hash = self.stock(bytes);
+                let hash = self.stock(bytes, crosses);
                 Ok(WireArg::Blob { hash, length })
             }
             _ => Err(fault("files of this kind do not cross".to_owned())),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -341,11 +342,11 @@ impl Connection {
     }
 
     /// Takes in a blob, before or after the message that names it.
-    pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &[u8]) {
+    pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &Rc<[u8]>) {
         if self.end.is_some() {
             return;
         }
-        self.blobs.add(hash, bytes.into());
+        self.blobs.add(hash, Rc::clone(bytes));
         self.holds.meet(|need| *need == Need::Blob(hash));
         self.pump(now);
     }

@@ -12,6 +12,7 @@ use wayland_backend::protocol::{AllowNull, ArgumentType, MessageDesc};
 
 use crate::action::End;
 use crate::message::{Request, ToApp, WireArg, WireId};
+use crate::picture;
 use crate::policy::{self, Class, Subject};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::Arg;
@@ -115,7 +116,10 @@ impl Connection {
             (ArgumentType::Object(_), WireArg::Region(_)) if expected == Some("wl_region") => Ok(()),
             (ArgumentType::Object(_), WireArg::Positioner(_)) if expected == Some("xdg_positioner") => Ok(()),
             (ArgumentType::Object(_), WireArg::Image(image)) if expected == Some("wl_buffer") => {
-                Size::new(image.width, image.height).map_err(|error| error.to_string())?;
+                let size = Size::new(image.width, image.height).map_err(|error| error.to_string())?;
+                if !picture::crosses(size) {
+                    return Err(format!("a picture of {}x{}", image.width, image.height));
+                }
                 Format::from_wl_shm(image.format).ok_or("an unknown pixel format")?;
                 Ok(())
             }
@@ -208,7 +212,21 @@ impl Connection {
         if request.object == WireId::DISPLAY {
             claim.waits = vec![Key::Reply];
         }
+        if object.interface.name.starts_with("xdg_toplevel_icon") {
+            self.loosen(&mut claim);
+        }
         claim
+    }
+
+    /// An icon waits for its pixels; windows, other icons and `sync` do not wait for an icon. One whose window has gone by then
+    /// is not set.
+    fn loosen(&self, claim: &mut Claim) {
+        let interface = |id| self.objects.of(id).map(|object| object.interface.name);
+        let is_icon = |id| interface(id) == Some("xdg_toplevel_icon_v1");
+        let orders = |key: &Key| matches!(key, Key::Order(id) if !is_icon(*id));
+        claim.waits.retain(|key| !orders(key));
+        let keeps_window = |key: &Key| matches!(key, Key::Use(id) if interface(*id) == Some("xdg_toplevel"));
+        claim.keeps.retain(|key| *key != Key::Reply && !orders(key) && !keeps_window(key));
     }
 
     fn subject_surface(&self, request: &Request, subject: Subject) -> Option<WireId> {
@@ -253,6 +271,10 @@ impl Connection {
         let (Some(id), false) = (self.objects.live(request.object), self.is_swallowed(request, desc)) else {
             return self.swallow(request, desc);
         };
+        if request.args.iter().any(|arg| self.blob_need(arg).is_some()) {
+            // It was here, and has gone because others came.
+            return self.swallow(request, desc);
+        }
         let mut temporary = Vec::new();
         // The compositor must see new ids in the order in which they are given away: helpers before the new object.
         let mut args = Vec::with_capacity(request.args.len());
@@ -384,7 +406,7 @@ impl Connection {
     }
 
     fn blob_fd(&self, hash: u128, length: u32) -> Result<OwnedFd, End> {
-        let bytes = self.blobs.of(hash).ok_or(End::TooMuch("bytes of blobs"))?;
+        let bytes = self.blobs.of(hash).ok_or_else(|| wrong("a blob that never came".to_owned()))?;
         if bytes.len() != length as usize {
             return Err(wrong(format!("a blob of {} bytes, expected {length}", bytes.len())));
         }
@@ -475,21 +497,16 @@ impl Connection {
         let Some(format) = Format::from_wl_shm(image.format) else {
             return Err(wrong(format!("pixel format {:#x} is unknown", image.format)));
         };
-        let pixels = self.blobs.of(image.hash).ok_or(End::TooMuch("bytes of blobs"))?;
-        let row = size.width() as usize * format.bytes_per_pixel();
-        let expected = row * size.height() as usize;
-        if pixels.len() != expected {
-            return Err(wrong(format!("an image of {} bytes, expected {expected}", pixels.len())));
+        let blob = self.blobs.of(image.hash).ok_or_else(|| wrong("an image without its blob".to_owned()))?;
+        let content =
+            picture::unpack(blob, size, format).map_err(|error| wrong(format!("an image: {error}")))?;
+        let (pixels, shown) = (content.pixels(), self.shown_format(format));
+        if shown == format {
+            return self.make_static_buffer(size, shown, pixels);
         }
-        let shown = self.shown_format(format);
-        let pixels = if shown == format {
-            pixels.to_vec()
-        } else {
-            let mut converted = vec![0; size.width() as usize * size.height() as usize * 4];
-            convert::row(format, pixels, &mut converted);
-            converted
-        };
-        self.make_static_buffer(size, shown, &pixels)
+        let mut converted = vec![0; size.width() as usize * size.height() as usize * 4];
+        convert::row(format, pixels, &mut converted);
+        self.make_static_buffer(size, shown, &converted)
     }
 
     /// A buffer whose pixels never change.

@@ -272,7 +272,8 @@ impl Connection {
             UnitContent::Keep => Default::default(),
             UnitContent::Update(seq) => {
                 let begun = self.config.probe.begin();
-                let Applied { changed, wanted, missing } = self.updates.apply(unit.surface, surface, seq.0)?;
+                let Applied { changed, wanted, missing } =
+                    self.updates.apply(unit.surface, surface, seq.0)?;
                 if wanted {
                     self.tell(&ToApp::Refresh { surface: wire });
                 }

@@ -202,7 +202,7 @@ impl Rig {
         let which = which % self.blobs.len();
         match self.blobs.remove(which) {
             Some((true, hash, bytes)) => {
-                self.display.on_blob(self.now, hash, &bytes);
+                self.display.on_blob(self.now, hash, &Rc::from(bytes));
                 self.collect_display();
             }
             Some((false, hash, bytes)) => {

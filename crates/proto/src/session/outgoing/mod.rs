@@ -30,6 +30,8 @@ const PIECE: usize = 16 << 10;
 
 /// Places that are kept for replacements on their way here.
 const MAX_VACATED: usize = 1024;
+/// Bytes of a blob that goes before everything else, as keymaps do; larger ones are pictures, which can wait.
+const SMALL_BLOB: u32 = 128 << 10;
 
 /// The beginning of a pipe that travels at the priority of Wayland messages: programs give a paste up that does not
 /// begin soon.
@@ -175,7 +177,13 @@ impl Outgoing {
         let (class, place) = match header.kind() {
             // Its head; it is put back into its own class when that is through.
             Kind::Pipe => (Class::Wayland, 1),
-            Kind::Blob => (Class::Events, self.place(Class::Events)),
+            Kind::Blob => {
+                let class = match header {
+                    Header::Blob { length, .. } if length > SMALL_BLOB => Class::Pipe,
+                    _ => Class::Events,
+                };
+                (class, self.place(class))
+            }
             kind => (kind.class(), 0),
         };
         let id = self.insert(header, Priority::new(class, place));

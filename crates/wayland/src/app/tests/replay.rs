@@ -663,7 +663,7 @@ fn an_icon_that_was_destroyed_after_use_is_set_again() {
             "xdg_toplevel_icon_v1.destroy()",
         ]
     );
-    assert!(matches!(&rig.pipes[..], [Action::Blob { bytes, .. }] if bytes.len() == 256));
+    assert!(matches!(&rig.pipes[..], [Action::Blob { bytes, .. }] if bytes.len() < 256));
 }
 
 #[test]

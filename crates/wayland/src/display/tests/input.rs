@@ -3,10 +3,11 @@
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 
+use wayferry_pixels::{Compression, Content, Encoder, Format, Size};
 use wayferry_proto::Time;
 
 use super::super::buffers::Memory;
-use super::rig::{GLOBALS, Rig};
+use super::rig::{GLOBALS, Rig, size};
 use crate::message::{ToApp, ToDisplay, WireArg, WireId};
 use crate::value::Image;
 use crate::wire::Arg;
@@ -235,6 +236,66 @@ fn events_of_destroyed_objects_leave_nothing_behind() {
     rig.assert_alive();
 }
 
+/// A blob with a picture of one colour.
+fn icon_of(size: Size, pixel: [u8; 4]) -> Vec<u8> {
+    let mut content = Content::new(size, Format::Argb8888);
+    content.fill(&pixel);
+    crate::picture::pack(&mut Encoder::new(Compression::Lz4), content)
+}
+
+/// On a slow link a large icon comes long after its window.
+#[test]
+fn regression_a_window_goes_although_its_icon_has_not_come() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("xdg_toplevel_icon_manager_v1");
+    let [_, surface, xdg_surface, toplevel] = rig.toplevel();
+    let pixels = icon_of(size(1024, 1024), [9, 8, 7, 255]);
+    let hash = crate::blob::hash(&pixels);
+    for _ in 0..2 {
+        let icon = rig.make(manager, "create_icon", vec![]);
+        let image = WireArg::Image(Image { hash, width: 1024, height: 1024, format: 0 });
+        rig.request(icon, "add_buffer", vec![image, WireArg::Int(1)]);
+        rig.request(manager, "set_icon", vec![WireArg::Object(toplevel), WireArg::Object(icon)]);
+        rig.request(icon, "destroy", vec![]);
+    }
+    // Neither its end nor an answer waits for that.
+    let callback = rig.name();
+    rig.request(WireId::DISPLAY, "sync", vec![WireArg::NewId(callback)]);
+    rig.request(toplevel, "destroy", vec![]);
+    rig.request(xdg_surface, "destroy", vec![]);
+    rig.request(surface, "destroy", vec![]);
+    let requests = rig.requests();
+    for expected in ["wl_display.sync", "xdg_toplevel.destroy", "wl_surface.destroy"] {
+        assert!(requests.iter().any(|request| request == expected), "{expected} waits: {requests:?}");
+    }
+    rig.connection.on_blob(rig.now, hash, &pixels.into());
+    rig.turn();
+    assert!(!rig.requests().contains(&"xdg_toplevel_icon_manager_v1.set_icon".to_owned()));
+    rig.assert_alive();
+}
+
+/// Blobs that nobody has used yet make room for newer ones.
+#[test]
+fn regression_icons_whose_pixels_were_forgotten_end_nobody() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("xdg_toplevel_icon_manager_v1");
+    let pixels = icon_of(size(2, 2), [9, 8, 7, 255]);
+    let hash = crate::blob::hash(&pixels);
+    rig.connection.on_blob(rig.now, hash, &pixels.into());
+    let image = |hash| WireArg::Image(Image { hash, width: 2, height: 2, format: 0 });
+    let icon = rig.make(manager, "create_icon", vec![]);
+    rig.request(icon, "add_buffer", vec![image(7), WireArg::Int(1)]);
+    rig.request(icon, "add_buffer", vec![image(hash), WireArg::Int(2)]);
+    for salt in 0..20u8 {
+        rig.connection.on_blob(rig.now, u128::from(salt) + 100, &vec![salt; 1 << 20].into());
+    }
+    // The first one comes, and lets the second one go, whose pixels have gone.
+    let first = icon_of(size(2, 2), [1, 1, 1, 255]);
+    rig.connection.on_blob(rig.now, 7, &first.into());
+    rig.turn();
+    rig.assert_alive();
+}
+
 #[test]
 fn an_icon_waits_for_its_pixels() {
     let mut rig = Rig::new();
@@ -242,14 +303,14 @@ fn an_icon_waits_for_its_pixels() {
     let icon = rig.make(manager, "create_icon", vec![]);
     let [_, _, _, toplevel] = rig.toplevel();
     rig.requests();
-    let pixels = [9, 8, 7, 255].repeat(4);
+    let pixels = icon_of(size(2, 2), [9, 8, 7, 255]);
     let hash = crate::blob::hash(&pixels);
     let image = WireArg::Image(Image { hash, width: 2, height: 2, format: 0 });
     rig.request(icon, "add_buffer", vec![image, WireArg::Int(1)]);
     rig.request(manager, "set_icon", vec![WireArg::Object(toplevel), WireArg::Object(icon)]);
     rig.request(icon, "destroy", vec![]);
     assert!(!rig.requests().iter().any(|request| request.starts_with("xdg_toplevel_icon_v1")));
-    rig.connection.on_blob(rig.now, hash, &pixels);
+    rig.connection.on_blob(rig.now, hash, &pixels.into());
     rig.turn();
     let requests = rig.requests();
     let expected = [
@@ -303,7 +364,7 @@ fn a_virtual_keyboards_keys_wait_for_its_keymap() {
     rig.request(keyboard, "keymap", keymap.clone());
     rig.request(keyboard, "key", vec![WireArg::Uint(9), WireArg::Uint(30), WireArg::Uint(1)]);
     assert_eq!(rig.requests(), Vec::<String>::new());
-    rig.connection.on_blob(rig.now, hash, b"keys\0");
+    rig.connection.on_blob(rig.now, hash, &b"keys\0".as_slice().into());
     rig.turn();
     let got = rig.got.iter().find(|got| got.request == "keymap").expect("it was sent");
     let Arg::Fd(fd) = &got.args[1] else { panic!("{got:?}") };
@@ -323,7 +384,7 @@ fn a_keymap_of_another_size_than_announced_is_refused() {
         let mut rig = Rig::with(&globals);
         let keyboard = virtual_keyboard(&mut rig);
         let hash = crate::blob::hash(b"keys\0");
-        rig.connection.on_blob(rig.now, hash, b"keys\0");
+        rig.connection.on_blob(rig.now, hash, &b"keys\0".as_slice().into());
         rig.requests();
         rig.request(
             keyboard,
