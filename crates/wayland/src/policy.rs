@@ -59,8 +59,8 @@ pub struct Rule {
     /// for double-buffered state: the surface whose commit it waits for; if `None`, the one that its object
     /// belongs to.
     pub surface: Option<Subject>,
-    /// Surfaces whose earlier commit units must be applied before this request, although some may wait for
-    /// pixels.
+    /// Surfaces between whose commits this request stands: earlier units must be applied before it, later ones after it,
+    /// although some may wait for pixels.
     pub after: &'static [Subject],
     /// Whether a new display is told again. [`Class::State`] is kept without saying so.
     pub keep: Keep,
@@ -128,6 +128,8 @@ pub enum Subject {
     This,
     /// The object in this argument.
     Arg(u8),
+    /// Every surface that the one of [`Self::This`] is a subsurface of, however far up.
+    Above,
 }
 
 /// What the app side keeps of a request to tell a new display.

@@ -118,6 +118,7 @@ impl Connection {
                     Some(WireArg::Object(name)) => self.objects.by_name(*name),
                     _ => None,
                 },
+                Subject::Above => None,
             };
             self.age += 1;
             let kept = Lasting { slot, age: self.age, message, blob };

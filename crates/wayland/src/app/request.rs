@@ -517,7 +517,7 @@ impl Connection {
         }
     }
 
-    /// The surface that a rule means.
+    /// The surface that a rule means; of several, the nearest.
     pub(super) fn subject(&self, id: u32, subject: Subject, args: &[Arg]) -> Option<u32> {
         match subject {
             Subject::This => self.owner(id),
@@ -525,6 +525,7 @@ impl Connection {
                 Some(Arg::Object(id)) => self.owner(*id),
                 _ => None,
             },
+            Subject::Above => self.surfaces.get(&self.owner(id)?)?.parent,
         }
     }
 

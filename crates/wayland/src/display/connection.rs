@@ -26,6 +26,7 @@ use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
 use super::ops;
 use super::surface::{Memory, Surface};
+use super::tree::Tree;
 use super::units::Waiting;
 use super::updates::Updates;
 
@@ -151,6 +152,7 @@ pub struct Connection {
     pub(super) holds: Holds<Waiting>,
     pub(super) surfaces: HashMap<WireId, Surface>,
     pub(super) memory: Memory,
+    pub(super) tree: Tree,
     pub(super) updates: Updates,
     /// What may be done now of what takes long; nothing, but for within [`Self::work`].
     pub(super) room: Room,
@@ -209,6 +211,7 @@ impl Connection {
             holds: Holds::default(),
             surfaces: HashMap::new(),
             memory: Memory::default(),
+            tree: Tree::default(),
             updates: Updates::default(),
             room: Room { paint: 0, open: 0 },
             waits_for_turn: false,

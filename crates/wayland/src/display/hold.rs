@@ -21,6 +21,9 @@ pub(crate) enum Key {
     Use(WireId),
     /// The object is made by something held: whatever names it waits.
     Make(WireId),
+    /// The surface is unmapped by something held, and its role loses what was asked of it: requests to what belongs to
+    /// the surface wait.
+    Unmap(WireId),
     /// The compositor owes an answer to something held: `wl_display.sync` waits.
     Reply,
 }

@@ -22,6 +22,7 @@ mod objects;
 mod ops;
 mod requests;
 mod surface;
+mod tree;
 mod units;
 mod updates;
 mod watcher;

@@ -50,6 +50,7 @@ impl Connection {
             }
         }
         let claim = self.claim_request(&request, desc);
+        self.note_tree(&request, desc);
         if self.holds.must_wait(&claim) {
             self.hold(claim, Waiting::Request(request));
             return Ok(());
@@ -188,18 +189,23 @@ impl Connection {
             }
         }
         let rule = policy::request(object.interface.name, request.opcode);
-        let own_surface = self.surface_of(request.object);
-        let after: Vec<WireId> =
-            rule.after.iter().filter_map(|s| self.subject_surface(request, *s)).collect();
+        let after: Vec<WireId> = rule.after.iter().flat_map(|s| self.subject_surfaces(request, *s)).collect();
+        // Order has two sides: what comes behind these commits comes before later ones.
         claim.waits.extend(after.iter().map(|id| Key::Order(*id)));
+        claim.keeps.extend(after.iter().map(|id| Key::Order(*id)));
+        // What is held for a surface must not be overtaken by its commits.
+        let made = rule.surface.and_then(|subject| self.subject_surfaces(request, subject).pop());
+        claim.keeps.extend(made.or_else(|| self.surface_of(request.object)).map(Key::Order));
+        claim.waits.extend(named.iter().filter_map(|id| self.surface_of(*id)).map(Key::Unmap));
         if desc.is_destructor {
             claim.waits.push(Key::Use(request.object));
             claim.keeps.extend(object.origin.iter().map(|id| Key::Use(*id)));
-        }
-        if !after.is_empty() {
-            // The surface whose role, mode or parent this is must not be committed before it.
-            let made = rule.surface.and_then(|subject| self.subject_surface(request, subject));
-            claim.keeps.extend(made.or(own_surface).map(Key::Order));
+            if let ("xdg_toplevel" | "xdg_popup", Some(xdg_surface)) =
+                (object.interface.name, object.origin.first())
+            {
+                // A popup names what it is on by its `xdg_surface`, and must go before that one's role.
+                claim.waits.push(Key::Use(*xdg_surface));
+            }
         }
         if rule.class == Class::Reply {
             claim.keeps.push(Key::Reply);
@@ -229,15 +235,34 @@ impl Connection {
         claim.keeps.retain(|key| *key != Key::Reply && !orders(key) && !keeps_window(key));
     }
 
-    fn subject_surface(&self, request: &Request, subject: Subject) -> Option<WireId> {
-        let object = match subject {
-            Subject::This => request.object,
-            Subject::Arg(index) => match request.args.get(usize::from(index))? {
-                WireArg::Object(id) => *id,
-                _ => return None,
+    /// Keeps in mind what is a subsurface of what.
+    fn note_tree(&mut self, request: &Request, desc: &MessageDesc) {
+        let Some(object) = self.objects.of(request.object) else { return };
+        match (object.interface.name, desc.name, request.args.as_slice()) {
+            ("wl_subcompositor", "get_subsurface", [_, WireArg::Object(child), WireArg::Object(parent)]) => {
+                self.tree.adopt(*child, *parent);
+            }
+            ("wl_subsurface", "destroy", _) => {
+                object.origin.get(1).into_iter().for_each(|child| self.tree.orphan(*child));
+            }
+            ("wl_surface", "destroy", _) => self.tree.orphan(request.object),
+            _ => {}
+        }
+    }
+
+    fn subject_surfaces(&self, request: &Request, subject: Subject) -> Vec<WireId> {
+        let one = match subject {
+            Subject::This => Some(request.object),
+            Subject::Arg(index) => match request.args.get(usize::from(index)) {
+                Some(WireArg::Object(id)) => Some(*id),
+                _ => None,
             },
+            Subject::Above => {
+                let surface = self.surface_of(request.object);
+                return surface.map(|surface| self.tree.above(surface).collect()).unwrap_or_default();
+            }
         };
-        self.surface_of(object)
+        one.and_then(|object| self.surface_of(object)).into_iter().collect()
     }
 
     fn blob_need(&self, arg: &WireArg) -> Option<Need> {

@@ -76,15 +76,15 @@ impl Connection {
         self.holds.push(claim, waiting, std::mem::take(&mut self.cost));
     }
 
-    /// Drops the held commits of a surface that is being destroyed; its children's stay, on their own.
+    /// Drops the held commits of a surface that is being destroyed; its children's stay, on their own. What is part of a
+    /// commit of its parent stays there: that one is shown as a whole before the surface goes.
     pub(super) fn cancel_units(&mut self, surface: WireId) {
         let mut dropped = Vec::new();
-        let mut kept = Vec::new();
         self.holds.rewrite(|claim, waiting| match waiting {
-            Waiting::Unit(unit) | Waiting::Folded(unit) if mentions(&unit, surface) => {
-                let first = kept.len();
-                prune(unit, surface, &mut kept, &mut dropped);
-                kept.drain(first..).map(|unit| (claim_shape(&unit), Waiting::Unit(unit))).collect()
+            Waiting::Unit(unit) | Waiting::Folded(unit) if unit.surface == surface => {
+                dropped.extend(unit.feedback.then_some(unit.number));
+                let children = unit.children.into_iter();
+                children.map(|unit| (claim_shape(&unit), Waiting::Unit(unit))).collect()
             }
             waiting => vec![(claim, waiting)],
         });
@@ -377,8 +377,10 @@ fn add_claim(claim: &mut Claim, unit: &Unit) {
             claim.keeps.push(Key::Use(id));
         }
     }
-    if let UnitContent::Update(seq) = unit.content {
-        claim.needs.push(Need::Update { surface: unit.surface, seq: seq.0 });
+    match unit.content {
+        UnitContent::Keep => {}
+        UnitContent::None => claim.keeps.push(Key::Unmap(unit.surface)),
+        UnitContent::Update(seq) => claim.needs.push(Need::Update { surface: unit.surface, seq: seq.0 }),
     }
     for child in &unit.children {
         add_claim(claim, child);
@@ -389,27 +391,4 @@ fn add_claim(claim: &mut Claim, unit: &Unit) {
 fn names(unit: &Unit, surface: WireId, update: u64) -> bool {
     let alone = unit.children.is_empty() && unit.offset == (0, 0);
     alone && unit.surface == surface && unit.content == UnitContent::Update(UpdateSeq(update))
-}
-
-fn mentions(unit: &Unit, surface: WireId) -> bool {
-    unit.surface == surface || unit.children.iter().any(|child| mentions(child, surface))
-}
-
-/// Takes the commits of `surface` out of a unit: what is left, as units of their own where the parent is gone, goes to
-/// `kept`, the numbers of what was taken out to `dropped`.
-fn prune(mut unit: Unit, surface: WireId, kept: &mut Vec<Unit>, dropped: &mut Vec<u64>) {
-    if unit.surface == surface {
-        if unit.feedback {
-            dropped.push(unit.number);
-        }
-        for child in unit.children {
-            prune(child, surface, kept, dropped);
-        }
-        return;
-    }
-    let children = std::mem::take(&mut unit.children);
-    for child in children {
-        prune(child, surface, &mut unit.children, dropped);
-    }
-    kept.push(unit);
 }

@@ -1,6 +1,6 @@
 //! The policy table itself. How to read it: [the module above](super).
 
-use super::Subject::{Arg, This};
+use super::Subject::{Above, Arg, This};
 use super::{Again, Class, Fd, Home, Keep, Rule, Subject, Time};
 
 /// The rules of one interface.
@@ -62,8 +62,8 @@ pub const TABLE: &[Block] = &[
     lasting(
         "wl_surface",
         &[
-            // Waits for no commit of its own: it cancels those that are held.
-            destructor("destroy"),
+            // Waits for no commit of its own: it cancels those that are held. What is around it is shown first.
+            destructor("destroy").after(&[Above]),
             // Its pixels cross as an update, which the unit names.
             pending("attach"),
             pending("damage"),
@@ -97,7 +97,7 @@ pub const TABLE: &[Block] = &[
     lasting(
         "wl_subsurface",
         &[
-            destructor("destroy").after(&[This]),
+            destructor("destroy").after(&[This, Above]),
             parent_state("set_position"),
             parent_state("place_above"),
             parent_state("place_below"),

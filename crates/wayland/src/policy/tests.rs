@@ -253,7 +253,7 @@ fn subjects_are_or_belong_to_surfaces() {
     for row in rows() {
         for subject in row.rule.after.iter().copied().chain(row.rule.surface) {
             let interface = match subject {
-                Subject::This => row.interface,
+                Subject::This | Subject::Above => row.interface,
                 Subject::Arg(index) => row.interface_of(index).unwrap_or_else(|| panic!("{}", row.name())),
             };
             assert!(owned.contains(interface.name), "{}: {}", row.name(), interface.name);

@@ -117,3 +117,26 @@ fn a_desynchronised_child_commits_alone() {
     rig.commit(child);
     assert_eq!(rig.units().len(), 1);
 }
+
+/// A part of the window may vanish only after what the program drew before.
+#[test]
+fn a_waiting_commit_of_the_parent_leaves_before_its_child_is_destroyed() {
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    for value in [5, 6] {
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(child, buffer);
+        rig.commit(child);
+        let buffer = rig.buffer(shm, 4, 4, value);
+        rig.attach(parent, buffer);
+        rig.commit(parent);
+        rig.flush(u64::MAX);
+    }
+    assert_eq!(rig.units().len(), 1, "the second waits for the next frame");
+    rig.sent.clear();
+    rig.request(child, "destroy", vec![]);
+    let [ToDisplay::Unit(unit), ToDisplay::Request(_)] = rig.sent.as_slice() else {
+        panic!("{:?}", rig.sent)
+    };
+    assert_eq!((unit.content, unit.children.len()), (UnitContent::Update(UpdateSeq(3)), 1));
+}

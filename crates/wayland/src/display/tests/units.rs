@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use wayferry_pixels::{Content, Format, Layout, Rect, Region};
 use wayferry_proto::{Time, UpdateSeq};
 
-use super::rig::{Rig, size};
+use super::rig::{GLOBALS, Rig, size};
 use crate::action::End;
 use crate::message::{ToApp, ToDisplay, UnitContent, WireArg, WireId};
 use crate::value::Positioner;
@@ -223,6 +223,135 @@ fn a_popup_waits_for_its_parents_pixels() {
     assert_eq!(tail, expected);
     let _ = callback;
     rig.assert_alive();
+}
+
+/// A popup on a window or on another popup, shown: its `wl_surface`, `xdg_surface` and `xdg_popup`.
+fn popup(rig: &mut Rig, shell: WireId, parent: WireId) -> [WireId; 3] {
+    let surface = rig.surface();
+    let xdg_surface = rig.make(shell, "get_xdg_surface", vec![WireArg::Object(surface)]);
+    let positioner = Positioner { size: Some((1, 1)), ..Positioner::default() };
+    let args = vec![WireArg::Object(parent), WireArg::Positioner(positioner)];
+    let popup = rig.make(xdg_surface, "get_popup", args);
+    rig.paint(surface, size(1, 1), RED);
+    [surface, xdg_surface, popup]
+}
+
+/// Objects at the compositor that got this request, in the order in which they got it.
+fn objects_of(rig: &Rig, interface: &str, request: &str) -> Vec<u32> {
+    rig.got.iter().filter(|got| got.is(interface, request)).map(|got| got.object).collect()
+}
+
+/// Regression: the compositor ended the program for `not_the_topmost_popup`.
+#[test]
+fn a_popup_goes_before_the_one_that_it_is_on_although_its_pixels_are_on_their_way() {
+    let mut rig = Rig::new();
+    let [shell, window, window_xdg, _] = rig.toplevel();
+    rig.paint(window, size(1, 1), RED);
+    let lower = popup(&mut rig, shell, window_xdg);
+    let upper = popup(&mut rig, shell, lower[1]);
+    rig.commit_update(upper[0]);
+    rig.requests();
+    let ids = [upper[2], lower[2]].map(|popup| rig.id(popup));
+    for [_, xdg_surface, popup] in [upper, lower] {
+        rig.request(popup, "destroy", vec![]);
+        rig.request(xdg_surface, "destroy", vec![]);
+    }
+    assert_eq!(objects_of(&rig, "xdg_popup", "destroy"), []);
+    // The pixels are of no use any more.
+    rig.request(upper[0], "destroy", vec![]);
+    rig.request(lower[0], "destroy", vec![]);
+    assert_eq!(objects_of(&rig, "xdg_popup", "destroy"), ids);
+    rig.assert_alive();
+}
+
+/// A surface, and what makes it a subsurface of another.
+fn subsurface(rig: &mut Rig, parent: WireId) -> (WireId, WireId) {
+    let child = rig.surface();
+    let manager = rig.bind("wl_subcompositor");
+    let args = vec![WireArg::Object(child), WireArg::Object(parent)];
+    (child, rig.make(manager, "get_subsurface", args))
+}
+
+/// What the compositor gets once these pixels are there, without what it takes to show them.
+fn once_painted(rig: &mut Rig, surface: WireId) -> Vec<&'static str> {
+    rig.requests();
+    let update = rig.fresh(surface, size(1, 1), GREEN);
+    rig.deliver(update);
+    let told = ["commit", "destroy", "get_subsurface", "set_title", "get_toplevel_decoration"];
+    let of_memory = ["wl_shm_pool", "wl_buffer"];
+    let got = rig.got.iter().filter(|got| !of_memory.contains(&got.interface) && told.contains(&got.request));
+    got.map(|got| got.request).collect()
+}
+
+/// Regression: it stayed invisible, for its place in the window applies with the parent's next commit.
+#[test]
+fn a_parents_commit_does_not_pass_a_subsurface_that_is_still_to_be_made() {
+    let mut rig = Rig::new();
+    let (window, child) = (rig.surface(), rig.surface());
+    rig.commit_update(child);
+    let manager = rig.bind("wl_subcompositor");
+    rig.requests();
+    rig.make(manager, "get_subsurface", vec![WireArg::Object(child), WireArg::Object(window)]);
+    rig.commit(window);
+    assert_eq!(objects_of(&rig, "wl_surface", "commit"), []);
+    once_painted(&mut rig, child);
+    assert_eq!(objects_of(&rig, "wl_surface", "commit"), [rig.id(child), rig.id(window)]);
+    let made = rig.got.iter().position(|got| got.request == "get_subsurface");
+    let commit = rig.got.iter().rposition(|got| got.request == "commit");
+    assert!(made < commit);
+}
+
+/// Regression: a part of the window vanished while the window's pixels were on their way.
+#[test]
+fn a_subsurface_is_taken_out_of_its_window_between_the_same_commits_as_at_home() {
+    for whole in [false, true] {
+        let mut rig = Rig::new();
+        let window = rig.surface();
+        let (middle, _) = subsurface(&mut rig, window);
+        let (child, role) = subsurface(&mut rig, middle);
+        rig.paint(child, size(1, 1), RED);
+        rig.commit_update(window);
+        rig.requests();
+        rig.request(if whole { child } else { role }, "destroy", vec![]);
+        rig.commit(window);
+        rig.commit(middle);
+        assert_eq!(rig.requests(), Vec::<String>::new());
+        assert_eq!(once_painted(&mut rig, window), ["commit", "destroy", "commit", "commit"]);
+        rig.assert_alive();
+    }
+}
+
+/// Regression: what a commit shows as a whole was shown without the part that was destroyed after it.
+#[test]
+fn a_commit_is_shown_as_a_whole_although_a_child_is_destroyed_meanwhile() {
+    let mut rig = Rig::new();
+    let window = rig.surface();
+    let (child, _) = subsurface(&mut rig, window);
+    let mut unit = rig.unit(window, UnitContent::Update(UpdateSeq(1)));
+    unit.children.push(rig.unit(child, UnitContent::Keep));
+    rig.say(&ToDisplay::Unit(unit));
+    rig.request(child, "destroy", vec![]);
+    assert_eq!(once_painted(&mut rig, window), ["commit", "commit", "destroy"]);
+    assert_eq!(applied(&mut rig), [(child, 1), (window, 1)]);
+}
+
+/// Regression: a compositor forgets title and application id of a window that is unmapped; the new ones came too early.
+#[test]
+fn what_is_asked_of_a_window_after_it_was_unmapped_is_not_lost() {
+    let mut rig = Rig::with(&[GLOBALS, &[("zxdg_decoration_manager_v1", 1)]].concat());
+    let [_, surface, _, toplevel] = rig.toplevel();
+    let decorations = rig.bind("zxdg_decoration_manager_v1");
+    rig.paint(surface, size(1, 1), RED);
+    rig.commit_update(surface);
+    let unit = rig.unit(surface, UnitContent::None);
+    rig.say(&ToDisplay::Unit(unit));
+    rig.requests();
+    rig.request(toplevel, "set_title", vec![WireArg::Str(Some(b"t".to_vec()))]);
+    rig.make(decorations, "get_toplevel_decoration", vec![WireArg::Object(toplevel)]);
+    rig.commit(surface);
+    assert_eq!(rig.requests(), Vec::<String>::new());
+    let order = ["commit", "commit", "set_title", "get_toplevel_decoration", "commit"];
+    assert_eq!(once_painted(&mut rig, surface), order);
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! Which surface is a subsurface of which, by the requests that have arrived: one that is held counts as done.
+//!
+//! For order only, so it asks nothing of whoever made the tree. Invariant: it has no more entries than there are surfaces.
+
+use std::collections::HashMap;
+
+use crate::message::{MAX_UNIT_DEPTH, WireId};
+
+/// Subsurfaces with what they are on.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    parents: HashMap<WireId, WireId>,
+}
+
+impl Tree {
+    /// A surface becomes a subsurface.
+    pub(super) fn adopt(&mut self, child: WireId, parent: WireId) {
+        self.parents.insert(child, parent);
+    }
+
+    /// A surface is no subsurface any more.
+    pub(super) fn orphan(&mut self, child: WireId) {
+        self.parents.remove(&child);
+    }
+
+    /// The surfaces above one, the nearest first: as many as there may be, even if a peer made a ring of them.
+    pub(super) fn above(&self, surface: WireId) -> impl Iterator<Item = WireId> {
+        let parent = |surface: &WireId| self.parents.get(surface).copied();
+        std::iter::successors(parent(&surface), parent).take(MAX_UNIT_DEPTH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_of_subsurfaces_has_an_end() {
+        let mut tree = Tree::default();
+        tree.adopt(WireId(4), WireId(6));
+        tree.adopt(WireId(6), WireId(8));
+        assert_eq!(tree.above(WireId(4)).collect::<Vec<_>>(), [WireId(6), WireId(8)]);
+        tree.adopt(WireId(8), WireId(4));
+        assert_eq!(tree.above(WireId(4)).count(), MAX_UNIT_DEPTH);
+        tree.orphan(WireId(6));
+        assert_eq!(tree.above(WireId(4)).collect::<Vec<_>>(), [WireId(6)]);
+    }
+}
