@@ -62,7 +62,8 @@ impl Connection {
         if initial {
             self.sync.owe();
         }
-        if barrier {
+        // The pixels of a commit that waits are gone when its surface is unmapped: it must not leave without them.
+        if barrier && unsent.change != Change::Unmap {
             self.flush_surface(id)?;
         }
         self.join(id, unsent)?;

@@ -140,3 +140,26 @@ fn a_waiting_commit_of_the_parent_leaves_before_its_child_is_destroyed() {
     };
     assert_eq!((unit.content, unit.children.len()), (UnitContent::Update(UpdateSeq(3)), 1));
 }
+
+/// Regression: its state left without its pixels, so the old pixels were shown with a new scale, or the compositor ended the
+/// program because they did not fit to it.
+#[test]
+fn a_commit_that_waits_is_folded_into_the_one_that_unmaps_its_surface() {
+    let mut rig = Rig::new();
+    let (_, child, subsurface, shm) = tree(&mut rig);
+    rig.request(subsurface, "set_desync", vec![]);
+    let odd = rig.buffer(shm, 3, 3, 5);
+    rig.attach(child, odd);
+    rig.commit(child);
+    rig.flush(u64::MAX);
+    rig.units();
+    rig.request(child, "set_buffer_scale", vec![Arg::Int(2)]);
+    let even = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, even);
+    rig.commit(child);
+    rig.request(child, "attach", vec![Arg::Object(0), Arg::Int(0), Arg::Int(0)]);
+    rig.commit(child);
+    let units = rig.units();
+    let told: Vec<_> = units.iter().map(|unit| (unit.content, unit.state.len())).collect();
+    assert_eq!(told, [(UnitContent::None, 1)]);
+}
