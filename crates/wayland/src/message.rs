@@ -15,7 +15,8 @@ pub const MESSAGE_COST: u64 = 256;
 /// What may be under way to the display side, by [`cost`]: bytes of messages that it has not handled. A program beyond it
 /// waits. Far above what programs say in a round trip or during an outage, so only floods meet it.
 pub const MAX_AHEAD: u64 = 4 << 20;
-/// Requests in the state of one unit, regions' operations, children: far above what programs do, far below harm.
+/// Requests in the state of one unit beside those that place children, regions' operations, children: far above what
+/// programs do, far below harm.
 pub const MAX_UNIT_STATE: usize = 512;
 /// Synchronised subsurfaces that may be committed with one unit.
 pub const MAX_UNIT_CHILDREN: usize = 256;
@@ -563,7 +564,7 @@ impl Unit {
         };
         let feedback = r.bool("a flag")?;
         let offset = (crate::value::int(r, "an offset")?, crate::value::int(r, "an offset")?);
-        let count = r.count(MAX_UNIT_STATE, "a count of requests")?;
+        let count = r.count(MAX_UNIT_STATE + MAX_UNIT_CHILDREN, "a count of requests")?;
         let state = (0..count).map(|_| Request::read(r)).collect::<Result<_, _>>()?;
         let count = r.count(MAX_UNIT_CHILDREN, "a count of children")?;
         let children = (0..count).map(|_| Self::read(r, depth + 1)).collect::<Result<_, _>>()?;

@@ -12,7 +12,6 @@ use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
 use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
-use super::object::Data;
 use super::request::Call;
 use super::shm::{Buffer, ReadError};
 use super::surface::{
@@ -96,9 +95,11 @@ impl Connection {
         surface.destination = pending.destination.unwrap_or(surface.destination);
         let reshaped = before != (surface.scale, surface.transform, surface.crop, surface.destination);
         let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
+        let stack = pending.stack;
         let change = self.take_content(id, pending.attach, &damage)?;
         Ok(Unsent {
             state,
+            stack,
             change,
             offset: pending.offset,
             frames: pending.frames,
@@ -240,10 +241,9 @@ impl Connection {
             return Err(bad("the surface has another role"));
         }
         surface.role = Role::Subsurface;
-        surface.parent = Some(parent);
+        (surface.parent, surface.subsurface) = (Some(parent), id);
         surface.sync = true;
         if let Some(object) = self.objects.of_mut(id) {
-            object.data = Data::Subsurface { parent };
             object.surface = Some(child);
         }
         let Some(above) = self.surfaces.get_mut(&parent) else { return Ok(()) };
@@ -251,7 +251,8 @@ impl Connection {
             return Err(Fault::TooMuch("subsurfaces of one surface"));
         }
         above.children.push(child);
-        above.committed.adopt(parent, child);
+        above.stack.adopt(parent, child);
+        above.committed.stack.adopt(parent, child);
         Ok(())
     }
 
@@ -266,8 +267,14 @@ impl Connection {
         std::iter::successors(Some(id), |id| self.surfaces.get(id)?.parent).take(MAX_UNIT_DEPTH + 1)
     }
 
+    /// The surface that a `wl_subsurface` is about, as long as it lives: its id may be another's after that.
+    pub(super) fn child_of(&self, subsurface: u32) -> Option<u32> {
+        let child = self.association(subsurface)?;
+        self.surfaces.get(&child).filter(|surface| surface.subsurface == subsurface).map(|_| child)
+    }
+
     pub(super) fn set_sync(&mut self, subsurface: u32, sync: bool) -> Result<(), Fault> {
-        let Some(id) = self.association(subsurface) else { return Ok(()) };
+        let Some(id) = self.child_of(subsurface) else { return Ok(()) };
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.sync = sync;
         }
@@ -292,16 +299,28 @@ impl Connection {
 
     /// `wl_subsurface.destroy`: the surface loses its parent.
     pub(super) fn orphan(&mut self, subsurface: u32) -> Result<(), Fault> {
-        let Some(child) = self.association(subsurface) else { return Ok(()) };
+        let Some(child) = self.child_of(subsurface) else { return Ok(()) };
         let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
-        let cached = surface.cached.take();
+        let (cached, parent) = (surface.cached.take(), surface.parent.take());
         surface.sync = false;
-        if let Some(parent) = surface.parent.take().and_then(|parent| self.surfaces.get_mut(&parent)) {
-            parent.children.retain(|id| *id != child);
-            parent.committed.orphan(child);
-        }
+        self.unstack(parent, child);
         cached.map_or(Ok(()), |cached| self.give_up(cached))?;
         self.release_cached(child)
+    }
+
+    /// A child is gone: no commit of its parent, sent or not, places anything next to it any more.
+    fn unstack(&mut self, parent: Option<u32>, child: u32) {
+        let Some(parent) = parent else { return };
+        if let Some(parent) = self.surfaces.get_mut(&parent) {
+            parent.children.retain(|id| *id != child);
+            parent.stack.orphan(child);
+            parent.committed.stack.orphan(child);
+        }
+        for surface in self.surfaces.values_mut() {
+            let pending = surface.timing.pending_mut().chain([&mut surface.pending]);
+            pending.filter_map(|pending| pending.stack.as_mut()).for_each(|stack| stack.orphan(child));
+            surface.unsent.iter_mut().chain(&mut surface.cached).for_each(|unsent| unsent.unstack(child));
+        }
     }
 
     /// Frees the callbacks of a commit that will never be sent.
@@ -322,10 +341,7 @@ impl Connection {
                 child.parent = None;
             }
         }
-        if let Some(parent) = surface.parent.and_then(|parent| self.surfaces.get_mut(&parent)) {
-            parent.children.retain(|child| *child != id);
-            parent.committed.orphan(id);
-        }
+        self.unstack(surface.parent, id);
         let mut frames = surface.frames;
         let mut feedback: Vec<u32> = surface.feedback.into_iter().map(|(_, id)| id).collect();
         frames.extend(surface.pending.frames);

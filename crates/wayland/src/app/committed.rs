@@ -6,16 +6,15 @@
 use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, WireId};
 
 use super::birth::Message;
+use super::stack::Stack;
 
 /// The committed state of a surface.
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     /// In the order in which it must be told.
     requests: Vec<(WireId, u16, Message)>,
-    /// The children and the surface itself, the lowest first; empty without children.
-    stack: Vec<u32>,
-    /// It is not the order in which they became children.
-    moved: bool,
+    /// The children in the order of the last commit, those that were ever moved marked as such.
+    pub(crate) stack: Stack,
 }
 
 impl Committed {
@@ -42,67 +41,14 @@ impl Committed {
         self.requests.retain(|(of, ..)| *of != object);
     }
 
-    /// A surface became a child of `parent`, whose state this is: it is on top.
-    pub(crate) fn adopt(&mut self, parent: u32, child: u32) {
-        if self.stack.is_empty() {
-            self.stack.push(parent);
-        }
-        self.stack.push(child);
-    }
-
-    /// A child is gone.
-    pub(crate) fn orphan(&mut self, child: u32) {
-        self.stack.retain(|id| *id != child);
-        if self.stack.len() == 1 {
-            (self.stack, self.moved) = (Vec::new(), false);
-        }
-    }
-
-    /// A child was placed directly above or below a sibling, or the parent.
-    pub(crate) fn place(&mut self, child: u32, sibling: u32, above: bool) {
-        let knows = |id| self.stack.contains(&id);
-        if child == sibling || !knows(child) || !knows(sibling) {
-            return;
-        }
-        self.moved = true;
-        self.stack.retain(|id| *id != child);
-        if let Some(place) = self.stack.iter().position(|id| *id == sibling) {
-            self.stack.insert(place + usize::from(above), child);
-        }
-    }
-
-    /// How to get the children into this order, whatever it was: each with what it is placed next to, and whether above.
-    /// Nothing if they are in the order in which they became children.
-    pub(crate) fn order(&self, parent: u32) -> Vec<(u32, u32, bool)> {
-        if !self.moved {
-            return Vec::new();
-        }
-        let Some(place) = self.stack.iter().position(|id| *id == parent) else { return Vec::new() };
-        let (below, above) = (&self.stack[..place], &self.stack[place + 1..]);
-        let mut last = parent;
-        let mut next = |child: &u32, above| (*child, std::mem::replace(&mut last, *child), above);
-        let mut order: Vec<_> = below.iter().rev().map(|child| next(child, false)).collect();
-        last = parent;
-        let mut next = |child: &u32, above| (*child, std::mem::replace(&mut last, *child), above);
-        order.extend(above.iter().map(|child| next(child, true)));
-        order
-    }
-
-    /// The children and the surface itself, the lowest first; empty without children.
-    pub(crate) fn stack(&self) -> &[u32] {
-        &self.stack
-    }
-
     pub(crate) fn bytes(&self) -> usize {
         let requests: usize = self.requests.iter().map(|(.., message)| message.bytes()).sum();
-        requests + size_of_val(self.stack.as_slice())
+        requests + self.stack.bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -117,26 +63,5 @@ mod tests {
         assert_eq!(state.requests().last(), Some(request(4, 2)));
         state.forget(WireId(4));
         assert_eq!(state.requests().count(), MAX_UNIT_STATE - 1);
-    }
-
-    proptest! {
-        /// However children were placed, a new row of them gets into the same order.
-        #[test]
-        fn any_order_can_be_made_again(places in proptest::collection::vec((2u32..9, 1u32..9, any::<bool>()), 0..40)) {
-            let new = || {
-                let mut state = Committed::default();
-                (2..8).for_each(|child| state.adopt(1, child));
-                state
-            };
-            let mut state = new();
-            for (child, sibling, above) in places {
-                state.place(child, sibling, above);
-            }
-            let mut again = new();
-            for (child, sibling, above) in state.order(1) {
-                again.place(child, sibling, above);
-            }
-            prop_assert_eq!(again.stack, state.stack);
-        }
     }
 }

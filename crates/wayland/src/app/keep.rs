@@ -134,28 +134,11 @@ impl Connection {
         for (child, unsent) in &unsent.children {
             self.remember(*child, unsent)?;
         }
-        let mut bytes = 0;
-        for (request, kind) in unsent.state.iter() {
-            let place = (kind == Kind::Composes).then(|| self.place(request)).flatten();
-            let Some(surface) = self.surfaces.get_mut(&id) else { break };
-            match (kind, place) {
-                (Kind::Replaces, _) => bytes += surface.committed.add(request),
-                (Kind::Composes, Some((child, sibling, above))) => {
-                    surface.committed.place(child, sibling, above);
-                }
-                _ => {}
-            }
-        }
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        unsent.stack.iter().for_each(|newer| surface.committed.stack.follow(newer));
+        let lasting = unsent.state.iter().filter(|(_, kind)| *kind == Kind::Replaces);
+        let bytes = lasting.map(|(request, _)| surface.committed.add(request)).sum();
         self.grow(bytes)
-    }
-
-    /// What a stacking request says: child, sibling, whether above.
-    fn place(&self, request: &Request) -> Option<(u32, u32, bool)> {
-        let subsurface = self.objects.by_name(request.object)?;
-        let [WireArg::Object(sibling)] = request.args[..] else { return None };
-        let interface = self.objects.of(subsurface)?.interface;
-        let above = tables::request_opcode(interface, "place_above") == Some(request.opcode);
-        Some((self.association(subsurface)?, self.objects.by_name(sibling)?, above))
     }
 
     /// The program destroys an object: what living ones came from is kept as long as they need it.

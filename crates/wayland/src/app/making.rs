@@ -285,7 +285,9 @@ impl Connection {
         surface.frames.extend(unsent.frames);
         let feedback = !unsent.feedback.is_empty();
         surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
-        let (surface, state) = (surface.wire, unsent.state.into_requests());
+        let (surface, mut state) = (surface.wire, unsent.state.into_requests());
+        let moves = unsent.stack.map(|stack| stack.moves(id)).unwrap_or_default();
+        state.extend(moves.into_iter().filter_map(|to| self.stacking(to)));
         let state = state.into_iter().filter_map(|request| self.addressed(request)).collect();
         Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
     }

@@ -57,6 +57,7 @@ mod restage;
 mod serial;
 mod shm;
 mod slots;
+mod stack;
 mod stub;
 mod surface;
 #[cfg(test)]

@@ -34,10 +34,6 @@ pub(crate) enum Data {
     XdgOutput(u32),
     /// Registry name towards the program.
     Seat(u32),
-    /// The child and the parent of a `wl_subsurface`.
-    Subsurface {
-        parent: u32,
-    },
     /// Of an `xdg_toplevel`: what the display wanted last.
     Toplevel(Wanted),
     /// Of an `xdg_surface`.

@@ -17,8 +17,12 @@ use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
 
 use super::object::{AddError, Configures, Data, Object, Popup};
+use super::stack::{Move, Stack};
 use super::surface::{Attach, Kind, Role, Stage, Surface};
 use super::{Connection, Fault, error_code};
+
+/// `wl_subsurface.error.bad_surface`.
+const BAD_SURFACE: u32 = 0;
 
 /// A request whose object, opcode and arguments have been checked.
 #[derive(Clone, Copy)]
@@ -181,15 +185,17 @@ impl Connection {
 
     /// Records a double-buffered request for the surface's next commit.
     fn state(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
-        let parent = match self.objects.of(call.id).map(|object| &object.data) {
-            Some(Data::Subsurface { parent }) => Some(*parent),
-            _ => None,
-        };
+        let parent = || self.surfaces.get(&self.child_of(call.id)?)?.parent;
         let owner = match (call.rule.class, call.rule.surface) {
-            (Class::ParentState, _) => parent,
+            (Class::ParentState, _) => parent(),
             (_, Some(subject)) => self.subject(call.id, subject, args),
             _ => self.owner(call.id),
         };
+        if let (("wl_subsurface", "place_above" | "place_below"), [Arg::Object(sibling)]) =
+            (call.name(), args)
+        {
+            return self.restack(call, owner, *sibling);
+        }
         let Some(owner) = owner.filter(|owner| self.surfaces.contains_key(owner)) else { return Ok(()) };
         self.mirror(owner, call, args)?;
         if call.desc.name == "ack_configure"
@@ -202,15 +208,23 @@ impl Connection {
         else {
             return Ok(());
         };
-        let kind = match call.name() {
-            // Stacking adds up; all other state replaces its like.
-            ("wl_subsurface", "place_above" | "place_below") => Kind::Composes,
-            _ if call.rule.serial.is_some() => Kind::Once,
-            _ => Kind::Replaces,
-        };
+        let kind = if call.rule.serial.is_some() { Kind::Once } else { Kind::Replaces };
         let request = Request { object, opcode: call.opcode, args };
         let Some(surface) = self.surfaces.get_mut(&owner) else { return Ok(()) };
         surface.pending.state.add(request, kind).map_err(Fault::TooMuch)
+    }
+
+    /// `wl_subsurface.place_above` and `place_below`.
+    fn restack(&mut self, call: Call, parent: Option<u32>, sibling: u32) -> Result<(), Fault> {
+        // Its surface, or the parent, may be gone.
+        let (Some(child), Some(parent)) = (self.child_of(call.id), parent) else { return Ok(()) };
+        let Some(above) = self.surfaces.get_mut(&parent) else { return Ok(()) };
+        if above.stack.place(Move { child, sibling, above: call.desc.name == "place_above" }) {
+            Stack::pend(&mut above.stack, &mut above.pending.stack);
+            return Ok(());
+        }
+        let message = format!("wl_surface {sibling} is no sibling of {child}, and not its parent");
+        Err(Fault::app(call.id, BAD_SURFACE, message))
     }
 
     /// Passes a request on to the display side, or to the stub that stands in for it.

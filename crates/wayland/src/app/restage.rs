@@ -10,6 +10,7 @@ use crate::wire::Arg;
 
 use super::object::{Data, Wanted};
 use super::replay::Roles;
+use super::stack::{Move, Stack};
 use super::surface::{Change, Kind, Stage, State, Unsent};
 use super::{Connection, Fault};
 
@@ -24,12 +25,15 @@ impl Connection {
             roots.map(|(id, surface)| (self.generation(roles, *id), surface.wire, *id)).collect();
         // Parents before their dialogs.
         roots.sort_unstable();
+        for surface in self.surfaces.values_mut() {
+            Stack::pend_again(&mut surface.stack, &surface.committed.stack, &mut surface.pending.stack);
+        }
         for (.., id) in roots {
             let window = roles.windows.get(&id).copied();
             let there = window.is_some_and(|window| self.wire(window).is_some());
             match window {
-                _ if there => self.begin_again(roles, id)?,
-                None if !roles.popups.contains(&id) => self.idle(roles, id)?,
+                _ if there => self.begin_again(id)?,
+                None if !roles.popups.contains(&id) => self.idle(id)?,
                 _ => {
                     self.set_stage(id, Stage::Over);
                     // Of a layer whose shell this display lacks.
@@ -64,11 +68,11 @@ impl Connection {
     }
 
     /// A window: its initial commit, if the program has made that.
-    fn begin_again(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
-        self.stow_children(roles, id)?;
+    fn begin_again(&mut self, id: u32) -> Result<(), Fault> {
+        self.stow_children(id)?;
         let Some(surface) = self.surfaces.get(&id) else { return Ok(()) };
         let (mapped, begun) = (surface.mapped(), surface.initial || surface.mapped());
-        let (early, _) = self.state_of(roles, id, mapped);
+        let (early, _) = self.state_of(id, mapped);
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         if !begun {
@@ -89,8 +93,8 @@ impl Connection {
     }
 
     /// A surface without a role: its content waits for one.
-    fn idle(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
-        let whole = self.whole(roles, id)?;
+    fn idle(&mut self, id: u32) -> Result<(), Fault> {
+        let whole = self.whole(id)?;
         let now = self.now;
         if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| whole.is_some()) {
             (surface.stage, surface.unsent, surface.waiting_since) = (Stage::Idle, whole, now);
@@ -108,17 +112,17 @@ impl Connection {
         let waits = if surface.stage == Stage::Over { None } else { surface.unsent.take() };
         self.set_stage(id, Stage::Shown);
         if self.attached {
-            self.idle(&self.roles(), id)?;
+            self.idle(id)?;
         }
         waits.map_or(Ok(()), |unsent| self.line_up(id, unsent))
     }
 
     /// Children bring their content with the parent's next commit if they are synchronised, else by themselves.
-    fn stow_children(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
+    fn stow_children(&mut self, id: u32) -> Result<(), Fault> {
         let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
         let now = self.now;
         for child in children {
-            let Some(whole) = self.whole(roles, child)? else { continue };
+            let Some(whole) = self.whole(child)? else { continue };
             let Some(whole) = self.lay_below(child, whole)? else { continue };
             let synchronised = self.effectively_synchronised(child);
             let Some(surface) = self.surfaces.get_mut(&child) else { continue };
@@ -146,20 +150,20 @@ impl Connection {
 
     /// A commit that brings all of a surface, with its synchronised children; `None` if there is nothing to show: its own
     /// next commit brings the rest.
-    fn whole(&mut self, roles: &Roles, id: u32) -> Result<Option<Unsent>, Fault> {
-        let (state, _) = self.state_of(roles, id, false);
+    fn whole(&mut self, id: u32) -> Result<Option<Unsent>, Fault> {
+        let (state, _) = self.state_of(id, false);
         let Some(surface) = self.surfaces.get(&id) else { return Ok(None) };
         if !surface.mapped() {
             let first = self.lay_below(id, Unsent { state, ..Unsent::default() })?;
             if let (Some(first), Some(surface)) = (first, self.surfaces.get_mut(&id)) {
                 surface.again = first.state;
             }
-            return self.stow_children(roles, id).map(|()| None);
+            return self.stow_children(id).map(|()| None);
         }
         let children = surface.children.clone();
-        let mut whole = Unsent { state, change: Change::New, ..Unsent::default() };
+        let mut whole = Unsent { state, stack: self.stack_of(id), change: Change::New, ..Unsent::default() };
         for child in children {
-            let Some(content) = self.whole(roles, child)? else { continue };
+            let Some(content) = self.whole(child)? else { continue };
             if self.effectively_synchronised(child) {
                 whole.children.push((child, content));
             } else if let Some(surface) = self.surfaces.get_mut(&child) {
@@ -170,28 +174,32 @@ impl Connection {
     }
 
     /// The committed state of a surface: what comes first, and what comes with the content of a window.
-    fn state_of(&self, roles: &Roles, id: u32, split: bool) -> (State, State) {
+    fn state_of(&self, id: u32, split: bool) -> (State, State) {
         let (mut early, mut late) = (State::default(), State::default());
         let Some(surface) = self.surfaces.get(&id) else { return (early, late) };
-        let stacking =
-            surface.committed.order(id).into_iter().filter_map(|place| self.stacking(roles, place));
-        let stacking = stacking.map(|request| (request, Kind::Composes));
-        let committed = surface.committed.requests().map(|request| (request, Kind::Replaces));
-        for (count, (request, kind)) in stacking.chain(committed).enumerate() {
+        for (count, request) in surface.committed.requests().enumerate() {
             let Some(request) = self.addressed(request) else { continue };
             let interface = self.interface_there(request.object).map(|interface| interface.name);
             let is_late = split && (interface == Some("xdg_surface") || count >= MAX_UNIT_STATE);
-            // What exceeds a unit even so is decoration: the order of hundreds of children.
-            let _ = if is_late { &mut late } else { &mut early }.add(request, kind);
+            // What exceeds a unit even so is decoration.
+            let _ = if is_late { &mut late } else { &mut early }.add(request, Kind::Replaces);
         }
         (early, late)
     }
 
-    fn stacking(&self, roles: &Roles, (child, sibling, above): (u32, u32, bool)) -> Option<Request> {
-        let subsurface = *roles.children.get(&child)?;
+    /// The order of a surface's children, if they are not in the order in which they became children.
+    fn stack_of(&self, id: u32) -> Option<Stack> {
+        let stack = self.surfaces.get(&id).map(|surface| &surface.committed.stack)?;
+        stack.is_moved().then(|| stack.clone())
+    }
+
+    /// The request that places a child.
+    pub(super) fn stacking(&self, to: Move) -> Option<Request> {
+        let subsurface = self.surfaces.get(&to.child)?.subsurface;
         let interface = self.objects.of(subsurface)?.interface;
-        let opcode = tables::request_opcode(interface, if above { "place_above" } else { "place_below" })?;
-        let args = vec![WireArg::Object(self.name(sibling)?)];
+        let request = if to.above { "place_above" } else { "place_below" };
+        let opcode = tables::request_opcode(interface, request)?;
+        let args = vec![WireArg::Object(self.name(to.sibling)?)];
         Some(Request { object: self.name(subsurface)?, opcode, args })
     }
 
@@ -253,13 +261,14 @@ impl Connection {
     pub(super) fn show_window(&mut self, id: u32, acknowledge: Option<Request>) -> Result<(), Fault> {
         self.set_stage(id, Stage::Shown);
         let roles = self.roles();
-        let (_, mut state) = self.state_of(&roles, id, true);
+        let (_, mut state) = self.state_of(id, true);
         if let Some(request) = acknowledge {
             state.add(request, Kind::Once).map_err(Fault::TooMuch)?;
         }
+        let stack = self.stack_of(id);
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let change = if surface.mapped() { Change::New } else { Change::Keep };
-        let mut whole = Unsent { state, change, ..Unsent::default() };
+        let mut whole = Unsent { state, stack, change, ..Unsent::default() };
         let newer = surface.unsent.take().unwrap_or_default();
         let mut discarded = whole.merge(newer).map_err(Fault::TooMuch)?;
         let newest = self.with_children(id, Unsent::default());

@@ -16,6 +16,7 @@ use crate::message::{MAX_UNIT_STATE, Request, WireId};
 use super::committed::Committed;
 use super::films::Films;
 use super::shm::Buffer;
+use super::stack::Stack;
 use super::timing::Timing;
 use super::watch::News;
 
@@ -56,6 +57,8 @@ pub(crate) struct Pending {
     pub(crate) frames: Vec<u32>,
     pub(crate) feedback: Vec<u32>,
     pub(crate) state: State,
+    /// The order of the children, if it is another one.
+    pub(crate) stack: Option<Stack>,
     pub(crate) scale: Option<i32>,
     pub(crate) transform: Option<Transform>,
     pub(crate) crop: Option<Option<Crop>>,
@@ -84,8 +87,6 @@ pub(crate) enum Kind {
     Replaces,
     /// As [`Self::Replaces`], and another display must not hear it: it carries a serial.
     Once,
-    /// It adds to earlier ones (stacking order).
-    Composes,
 }
 
 impl State {
@@ -94,9 +95,7 @@ impl State {
     /// # Errors
     /// When the commit would hold more than [`MAX_UNIT_STATE`] requests.
     pub(crate) fn add(&mut self, request: Request, kind: Kind) -> Result<(), &'static str> {
-        if kind != Kind::Composes {
-            self.0.retain(|old| (old.request.object, old.request.opcode) != (request.object, request.opcode));
-        }
+        self.0.retain(|old| (old.request.object, old.request.opcode) != (request.object, request.opcode));
         if self.0.len() >= MAX_UNIT_STATE {
             return Err("double-buffered requests in one commit");
         }
@@ -131,7 +130,7 @@ impl State {
         self.0.into_iter().map(|entry| entry.request).collect()
     }
 
-    /// Puts a newer commit's requests behind these. Stacking requests compose, all others replace.
+    /// Puts a newer commit's requests behind these; they replace their like.
     pub(crate) fn merge(&mut self, newer: Self) -> Result<(), &'static str> {
         newer.0.into_iter().try_for_each(|Entry { request, kind }| self.add(request, kind))
     }
@@ -157,6 +156,8 @@ pub(crate) struct Unsent {
     pub(crate) offset: (i32, i32),
     pub(crate) frames: Vec<u32>,
     pub(crate) feedback: Vec<u32>,
+    /// The order of the children, if it is another one.
+    pub(crate) stack: Option<Stack>,
     /// Cached commits of synchronised children, oldest child first.
     pub(crate) children: Vec<(u32, Unsent)>,
 }
@@ -173,6 +174,10 @@ impl Unsent {
         self.offset.0 = self.offset.0.saturating_add(newer.offset.0);
         self.offset.1 = self.offset.1.saturating_add(newer.offset.1);
         self.frames.extend(newer.frames);
+        match (&mut self.stack, newer.stack) {
+            (Some(old), Some(newer)) => old.fold(&newer),
+            (old, newer) => *old = old.take().or(newer),
+        }
         for (id, child) in newer.children {
             match self.children.iter_mut().find(|(old, _)| *old == id) {
                 Some((_, old)) => discarded.extend(old.merge(child)?),
@@ -210,6 +215,12 @@ impl Unsent {
         }
         kept.iter_mut().for_each(|(_, child)| child.prune(id, pruned));
         self.children = kept;
+    }
+
+    /// A surface is no child any more: nothing is placed next to it.
+    pub(crate) fn unstack(&mut self, child: u32) {
+        self.stack.iter_mut().for_each(|stack| stack.orphan(child));
+        self.children.iter_mut().for_each(|(_, unsent)| unsent.unstack(child));
     }
 
     /// Gives up: the frame callbacks and the presentation feedback that nobody will answer, children's included.
@@ -309,8 +320,12 @@ pub(crate) struct Surface {
     /// The same for its `wp_fractional_scale_v1`, and which that is.
     pub(crate) fraction_told: Option<(u32, u32)>,
     pub(crate) parent: Option<u32>,
+    /// Its `wl_subsurface`, while it has a parent.
+    pub(crate) subsurface: u32,
     pub(crate) sync: bool,
     pub(crate) children: Vec<u32>,
+    /// Their order as the program has placed them, committed or not.
+    pub(crate) stack: Stack,
 }
 
 impl Surface {
@@ -352,8 +367,10 @@ impl Surface {
             scale_told: None,
             fraction_told: None,
             parent: None,
+            subsurface: 0,
             sync: false,
             children: Vec::new(),
+            stack: Stack::default(),
         }
     }
 
@@ -452,7 +469,8 @@ impl Surface {
             return true;
         }
         let windowed = matches!(self.role, Role::Configured | Role::Subsurface);
-        let bare = |unsent: &Unsent| unsent.state.is_empty() && unsent.children.is_empty();
+        let bare =
+            |unsent: &Unsent| unsent.state.is_empty() && unsent.stack.is_none() && unsent.children.is_empty();
         !self.visible && windowed && self.unsent.as_ref().is_some_and(bare)
     }
 
@@ -535,21 +553,12 @@ mod tests {
     }
 
     #[test]
-    fn stacking_requests_compose() {
-        let mut state = State::default();
-        for _ in 0..3 {
-            state.add(request(4, 2), Kind::Composes).unwrap();
-        }
-        assert_eq!(state.into_requests().len(), 3);
-    }
-
-    #[test]
     fn state_is_bounded() {
         let mut state = State::default();
-        for _ in 0..MAX_UNIT_STATE {
-            state.add(request(4, 2), Kind::Composes).unwrap();
+        for object in (4..).step_by(2).take(MAX_UNIT_STATE) {
+            state.add(request(object, 2), Kind::Replaces).unwrap();
         }
-        assert!(state.add(request(4, 2), Kind::Composes).is_err());
+        assert!(state.add(request(2, 2), Kind::Replaces).is_err());
     }
 
     #[test]

@@ -45,17 +45,21 @@ impl Timing {
 
     /// A buffer is destroyed whose content a commit still needs: its memory stays, its id may be another's.
     pub(crate) fn forget_buffer(&mut self, buffer: u32) {
-        let queued = self
-            .queue
-            .iter_mut()
-            .flat_map(|queued| queued.below.iter_mut().map(|(_, p)| p).chain([&mut queued.own]));
-        for pending in queued.chain(self.below.iter_mut().map(|(_, pending)| pending)) {
+        for pending in self.pending_mut() {
             if let Attach::Buffer { id, .. } = &mut pending.attach
                 && *id == buffer
             {
                 *id = 0;
             }
         }
+    }
+
+    /// The commits that wait.
+    pub(crate) fn pending_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        let queue = self.queue.iter_mut();
+        let queued = queue
+            .flat_map(|queued| queued.below.iter_mut().map(|(_, pending)| pending).chain([&mut queued.own]));
+        queued.chain(self.below.iter_mut().map(|(_, pending)| pending))
     }
 
     /// Takes out all that waits, oldest first; `None` stands for the surface itself.

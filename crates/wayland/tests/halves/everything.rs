@@ -65,8 +65,9 @@ impl Everything {
         for (id, interface, version) in self.objects.clone() {
             for (desc, opcode) in interface.requests.iter().zip(0..) {
                 let class = policy::request(interface.name, opcode).class;
-                let plain =
-                    matches!(class, Class::Forward | Class::Reply | Class::State | Class::ParentState);
+                // Only a sibling or the parent will do where a child is placed.
+                let plain = !desc.name.starts_with("place_")
+                    && matches!(class, Class::Forward | Class::Reply | Class::State | Class::ParentState);
                 if plain && desc.since <= version && desc.child_interface.is_none() {
                     self.say(id, interface, version, desc, opcode);
                 }

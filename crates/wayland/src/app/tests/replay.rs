@@ -572,7 +572,7 @@ fn children_come_with_their_parent_in_their_order() {
     rig.attach_to(&desk());
     let story = rig.story();
     let initial = story.iter().find(|words| words.starts_with("unit")).unwrap();
-    for words in ["place_below", "place_above", "set_position(2 2)", "set_position(4 4)"] {
+    for words in ["set_position(2 2)", "set_position(4 4)"] {
         assert!(initial.contains(words), "{initial}");
     }
     assert!(story.contains(&"wl_subsurface.set_desync()".to_owned()));
@@ -584,6 +584,13 @@ fn children_come_with_their_parent_in_their_order() {
     let units = rig.unapplied_units();
     let parent = units.iter().find(|unit| unit.surface == rig.connection.surfaces[&surface].wire).unwrap();
     assert_eq!(parent.children.len(), 2, "the third is by itself");
+    let id = |name| rig.connection.objects.by_name(name).unwrap();
+    let place = |request: &Request| match request.args[..] {
+        [WireArg::Object(sibling)] => Some((id(request.object), id(sibling))),
+        _ => None,
+    };
+    let placed: Vec<_> = parent.state.iter().filter_map(place).collect();
+    assert_eq!(placed, [(third, surface), (second, surface)], "one below, one above");
     assert_eq!(units.len(), 2);
 }
 

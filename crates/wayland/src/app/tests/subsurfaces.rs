@@ -163,3 +163,106 @@ fn a_commit_that_waits_is_folded_into_the_one_that_unmaps_its_surface() {
     let told: Vec<_> = units.iter().map(|unit| (unit.content, unit.state.len())).collect();
     assert_eq!(told, [(UnitContent::None, 1)]);
 }
+
+/// A parent with three children, all shown: the parent, and each child with its `wl_subsurface`.
+fn family(rig: &mut Rig) -> (u32, [(u32, u32); 3]) {
+    let (parent, child, subsurface, shm) = tree(rig);
+    let compositor = rig.bind("wl_compositor");
+    let factory = rig.bind("wl_subcompositor");
+    let mut more = || {
+        let (child, id) = (rig.surface(compositor), rig.id("wl_subsurface"));
+        let args = vec![Arg::NewId(id), Arg::Object(child), Arg::Object(parent)];
+        rig.request(factory, "get_subsurface", args);
+        (child, id)
+    };
+    let children = [(child, subsurface), more(), more()];
+    for (child, _) in children {
+        let buffer = rig.buffer(shm, 2, 2, 5);
+        rig.attach(child, buffer);
+        rig.commit(child);
+    }
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    rig.units();
+    (parent, children)
+}
+
+/// The stacking requests of a unit, by the program's ids: object, whether above, sibling.
+fn placed(rig: &Rig, unit: &Unit) -> Vec<(u32, bool, u32)> {
+    let id = |name| rig.connection.objects.by_name(name).unwrap();
+    let place = |request: &Request| match request.args[..] {
+        [WireArg::Object(sibling)] => Some((id(request.object), request.opcode == 2, id(sibling))),
+        _ => None,
+    };
+    unit.state.iter().filter_map(place).collect()
+}
+
+/// Regression: the compositor was told to place a child below a sibling that was gone, and ended the program; or the child
+/// stayed where it was.
+#[test]
+fn a_child_keeps_the_place_next_to_a_sibling_that_goes_before_the_parent_commits() {
+    for whole in [false, true] {
+        let mut rig = Rig::new();
+        let (parent, [(a, a_role), (_, b_role), (_, c_role)]) = family(&mut rig);
+        rig.request(c_role, "place_below", vec![Arg::Object(a)]);
+        rig.request(a_role, "destroy", vec![]);
+        if whole {
+            rig.request(a, "destroy", vec![]);
+        }
+        rig.commit(parent);
+        rig.now += FRAME;
+        rig.flush(u64::MAX);
+        let unit = rig.units().pop().expect("order alone is reason to commit");
+        // Above the parent, and so below B.
+        assert_eq!(placed(&rig, &unit), [(c_role, true, parent)]);
+        let _ = b_role;
+    }
+}
+
+/// The same of a commit that waits for the one of a surface further up.
+#[test]
+fn a_child_keeps_the_place_next_to_a_sibling_that_goes_before_a_synchronised_parents_commit_applies() {
+    let mut rig = Rig::new();
+    let (parent, [(a, a_role), _, (_, c_role)]) = family(&mut rig);
+    let compositor = rig.bind("wl_compositor");
+    let factory = rig.bind("wl_subcompositor");
+    let (top, role) = (rig.surface(compositor), rig.id("wl_subsurface"));
+    rig.request(factory, "get_subsurface", vec![Arg::NewId(role), Arg::Object(parent), Arg::Object(top)]);
+    rig.request(c_role, "place_below", vec![Arg::Object(a)]);
+    rig.commit(parent);
+    rig.request(a_role, "destroy", vec![]);
+    rig.units();
+    rig.commit(top);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let unit = rig.units().pop().expect("a unit of both");
+    assert_eq!(placed(&rig, &unit.children[0]), [(c_role, true, parent)]);
+}
+
+#[test]
+fn a_child_is_placed_next_to_siblings_and_its_parent_only() {
+    let mut rig = Rig::new();
+    let (_, [(a, a_role), ..]) = family(&mut rig);
+    rig.request(a_role, "place_above", vec![Arg::Object(a)]);
+    let error = rig.events().into_iter().find(|event| event.name == "error").expect("an error");
+    assert!(matches!(error.args[..], [Arg::Object(object), Arg::Uint(0), _] if object == a_role));
+}
+
+/// A `wl_subsurface` outlives its surface, whose id another surface has then.
+#[test]
+fn an_inert_subsurface_says_nothing_about_a_surface_with_the_same_id() {
+    let mut rig = Rig::new();
+    let (parent, child, subsurface, _) = tree(&mut rig);
+    rig.request(child, "destroy", vec![]);
+    let name = rig.connection.objects.of(child).and_then(|object| object.wire).expect("until it is deleted");
+    rig.tell(&ToApp::Deleted(name));
+    let (compositor, factory) = (rig.bind("wl_compositor"), rig.bind("wl_subcompositor"));
+    rig.request(compositor, "create_surface", vec![Arg::NewId(child)]);
+    let again = rig.id("wl_subsurface");
+    rig.request(factory, "get_subsurface", vec![Arg::NewId(again), Arg::Object(child), Arg::Object(parent)]);
+    rig.request(subsurface, "set_desync", vec![]);
+    rig.request(subsurface, "destroy", vec![]);
+    let surface = &rig.connection.surfaces[&child];
+    assert_eq!((surface.parent, surface.sync), (Some(parent), true));
+}

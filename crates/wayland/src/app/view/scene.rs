@@ -142,7 +142,7 @@ fn node(
     let Some(depth) = depth.checked_sub(1) else { return node };
     let places = places(core, roles, surface);
     let mut above = false;
-    for child in surface.committed.stack() {
+    for child in surface.committed.stack.order() {
         if *child == id {
             above = true;
             continue;
@@ -169,14 +169,14 @@ fn node(
 
 /// Where the children of a surface are.
 fn places(core: &Connection, roles: &Roles, surface: &Surface) -> Vec<(u32, (i32, i32))> {
-    if surface.committed.stack().is_empty() {
+    if surface.committed.stack.order().is_empty() {
         return Vec::new();
     }
     let requests = surface.committed.requests();
     let told = requests.filter_map(|request| match request.args[..] {
         [WireArg::Int(x), WireArg::Int(y)] if named(core, &request) == Some("set_position") => {
             let subsurface = core.objects.by_name(request.object)?;
-            let child = core.association(subsurface)?;
+            let child = core.child_of(subsurface)?;
             (roles.children.get(&child) == Some(&subsurface)).then_some((child, (x, y)))
         }
         _ => None,
