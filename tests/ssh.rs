@@ -1,10 +1,12 @@
 //! `wayferry ssh` against a real ssh server on the loopback device.
 
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use crate::rig::{Compositor, Home, Launch, Network, Sshd, Sway};
+use crate::rig::{Compositor, Home, Launch, Network, Sshd, Sway, until};
 
 #[test]
 fn a_window_comes_over_and_the_status_goes_back() {
@@ -138,6 +140,52 @@ fn a_refused_login_is_sshs_own_failure() {
     let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Plain, "AllowUsers nobody-at-all"));
     let mut wayferry = ferry(&sway, &sshd, &[], &["true"]).start();
     assert_eq!(wayferry.ended().code(), Some(255), "{}", wayferry.stderr());
+}
+
+#[test]
+fn another_user_who_has_taken_the_sockets_name_is_given_nothing() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let ssh = squatted(sway.home());
+    let mut wayferry = ferry(&sway, &sshd, &["--ssh-bin", &ssh], &["foot"]).start();
+    assert_eq!(wayferry.ended().code(), Some(85), "{}", wayferry.stderr());
+    let said = wayferry.stderr();
+    assert!(said.contains("user 65534 has the socket") && said.contains("wayferry through ssh"), "{said}");
+    let path = sway.home().read_when("squatter-path", |path| path.ends_with(b"\n"));
+    let mut caller =
+        UnixStream::connect(String::from_utf8_lossy(&path).trim()).expect("the stranger listens");
+    caller.write_all(b"enough\n").expect("the stranger hears");
+    caller.shutdown(std::net::Shutdown::Write).expect("a socket");
+    let heard = sway.home().read_when("squatter-heard", |heard| heard.ends_with(b"enough\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "enough\n", "the stranger was told something");
+    until("the session to be gone", || sshd.home().living().is_empty().then_some(()));
+}
+
+#[test]
+fn a_forward_of_the_users_own_that_fails_does_not_end_the_session() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its number").port();
+    let ssh = sway.home().write("ssh", format!("#!/bin/sh\nexec ssh -L {port}:127.0.0.1:1 \"$@\"\n"));
+    fs::set_permissions(&ssh, Permissions::from_mode(0o755)).expect("its permissions");
+    let ssh = ssh.display().to_string();
+    let mut wayferry = ferry(&sway, &sshd, &["--ssh-bin", &ssh], &["foot", "sh", "-c", "'exit 3'"]).start();
+    assert_eq!(wayferry.ended().code(), Some(3), "{}", wayferry.stderr());
+}
+
+/// An ssh that is watched by another user of both machines, who reads the socket's name in its arguments and is there first.
+fn squatted(home: &Home) -> String {
+    let squatter = home.write("squatter.py", include_str!("tools/squatter.py"));
+    let told = home.file("squatter-path");
+    let script = format!(
+        "#!/bin/sh\nfor word; do case $word in /tmp/wayferry-*:*) path=${{word%%:*}};; esac; done\n\
+         if [ -n \"$path\" ]; then setpriv --reuid=65534 --clear-groups python3 {} \"$path\" &\n\
+         while [ ! -S \"$path\" ]; do :; done; echo \"$path\" >{}; fi\nexec ssh \"$@\"\n",
+        squatter.display(),
+        told.display()
+    );
+    let ssh = home.write("ssh", script);
+    fs::set_permissions(&ssh, Permissions::from_mode(0o755)).expect("its permissions");
+    ssh.display().to_string()
 }
 
 fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {

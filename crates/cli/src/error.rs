@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::run::peer::Stranger;
 use crate::sanitize::sanitize;
 use crate::ssh::Failure;
 
@@ -66,6 +67,8 @@ pub(crate) enum Error {
     Ssh { status: u8 },
     /// ssh came up but the two sides could not meet through it.
     Bootstrap(String),
+    /// Another user of the host has taken the socket on which the two sides were to meet.
+    Stranger { machine: String, stranger: Stranger },
     /// There is no such session, or it is not clear which.
     NoSession(String),
     /// A session of that name runs already.
@@ -116,6 +119,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (82, "no such session runs, or several do and none was named"),
     (83, "a session of that name runs already"),
     (84, "`wayferry` cannot be copied to the other machine"),
+    (85, "another user of the other machine has taken the socket on which the two sides were to meet"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -150,6 +154,7 @@ impl Error {
             Self::NoSession(_) => 82,
             Self::SessionName(_) => 83,
             Self::Install(_) => 84,
+            Self::Stranger { .. } => 85,
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Program { .. } => 126,
             Self::Signal(2) => 130,
@@ -225,6 +230,9 @@ impl Error {
             Self::Bootstrap(_) => {
                 "the server must allow the forwarding of Unix sockets (AllowStreamLocalForwarding yes)"
             }
+            Self::Stranger { .. } => {
+                "nothing was told to that user; `wayferry through ssh HOST -- PROGRAM` needs no socket there"
+            }
             Self::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 "give a file that the option `--trace` of this version wrote"
             }
@@ -290,6 +298,9 @@ impl fmt::Display for Error {
             }
             Self::Ssh { status } => write!(f, "ssh ended with status {status} before the session began"),
             Self::Bootstrap(what) => write!(f, "cannot meet the other side through ssh: {}", sanitize(what)),
+            Self::Stranger { machine, stranger } => {
+                write!(f, "cannot meet through ssh: on `{}`, {stranger}", sanitize(machine))
+            }
             Self::File { path, source } => write!(f, "cannot use `{}`: {source}", path.display()),
             Self::System { doing, source } => write!(f, "{doing} failed: {source}"),
             Self::AfterStart(inner) => inner.fmt(f),
@@ -362,6 +373,10 @@ mod tests {
             Error::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
             Error::RemoteMissing { binary: text(), destination: text() },
             Error::Bootstrap(text()),
+            Error::Stranger {
+                machine: text(),
+                stranger: Stranger { uid: 1001, path: "/tmp/wayferry-0.sock".into() },
+            },
             Error::File { path: "/x".into(), source: io() },
             Error::System { doing: "poll", source: io() },
             Error::Signal(2),

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -25,9 +25,9 @@ use crate::flags::{HostFlags, OwnFlags};
 use crate::host::{launch, ssh_server_address};
 use crate::passing;
 use crate::run::outlets::Stdio;
+use crate::run::peer;
 use crate::run::programs::{Environment, Place, Program, exit_code};
 use crate::run::signals::Signals;
-use crate::run::socket;
 use crate::run::wait::Interests;
 use crate::run::{Clock, earlier};
 use crate::sessions;
@@ -42,7 +42,12 @@ struct Caller {
 
 /// A session for the display behind this socket, which ssh forwards.
 pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Result<u8, Error> {
-    let reached = socket::connect(path);
+    let reached = peer::connect(path);
+    let stranger = |error: &io::Error| error.get_ref()?.downcast_ref::<peer::Stranger>().cloned();
+    if let Some(stranger) = reached.as_ref().err().and_then(stranger) {
+        // Its name stands in ssh's command line, so another user of both machines can be there first.
+        return Err(Error::Stranger { machine: machine(), stranger });
+    }
     // sshd leaves the file behind.
     let _ = std::fs::remove_file(path);
     let from = reached.map_err(|error| {
@@ -50,6 +55,11 @@ pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Res
     })?;
     let to = from.try_clone().map_err(system("dup"))?;
     start(own, host, Caller { from, to, stdio: true })
+}
+
+/// What this machine calls itself.
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// A session for the display behind stdin and stdout.
@@ -67,7 +77,7 @@ pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
 
 fn stdio() -> Result<Caller, Error> {
     let dup = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(system("dup"));
-    Ok(Caller { from: dup(std::io::stdin().as_fd())?, to: dup(std::io::stdout().as_fd())?, stdio: false })
+    Ok(Caller { from: dup(io::stdin().as_fd())?, to: dup(io::stdout().as_fd())?, stdio: false })
 }
 
 /// What the session hands to its front: its readiness, the ends of the program's pipes, and where its notes come from. Gives the
@@ -95,7 +105,7 @@ struct Session {
 
 fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let terminal = caller.stdio && std::io::IsTerminal::is_terminal(&std::io::stdin());
+    let terminal = caller.stdio && io::IsTerminal::is_terminal(&io::stdin());
     let (owner, theirs) = UnixStream::pair().map_err(system("making a socket"))?;
     let mut child = spawn(theirs.into(), terminal)?;
     let Some(session) = Session::hear(owner, &signals)? else {
@@ -118,13 +128,13 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
     };
     if stdio {
         // Whoever waits in `read` there ends with the process.
-        drop(copy(std::io::stdin(), File::from(stdin))?);
+        drop(copy(io::stdin(), File::from(stdin))?);
     }
     let outputs = match stdio {
-        true => [output(stdout, std::io::stdout())?, output(stderr, std::io::stderr())?],
-        false => [output(stdout, std::io::stderr())?, output(stderr, std::io::stderr())?],
+        true => [output(stdout, io::stdout())?, output(stderr, io::stderr())?],
+        false => [output(stdout, io::stderr())?, output(stderr, io::stderr())?],
     };
-    let notes = output(notes, std::io::stderr())?;
+    let notes = output(notes, io::stderr())?;
     let code = wait(&session.owner, session.heard, &relay, &signals)?;
     for over in outputs.iter().chain([&notes]) {
         signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
@@ -226,7 +236,7 @@ fn attend(
 ) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
-        drop(output(notes, std::io::stderr())?);
+        drop(output(notes, io::stderr())?);
     }
     drop(ends);
     let mut program: Option<Program> = None;
@@ -319,7 +329,7 @@ fn pass_on(
             let count = match from.read(&mut piece) {
                 Ok(0) => break,
                 Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => break,
             };
             let taken = to.write_all(&piece[..count]).and_then(|()| to.flush());
@@ -333,7 +343,7 @@ fn pass_on(
     Ok(over)
 }
 
-fn system(doing: &'static str) -> impl Fn(std::io::Error) -> Error {
+fn system(doing: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::System { doing, source }
 }
 

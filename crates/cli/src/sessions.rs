@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::error::Error;
 use crate::run::offer::is_private;
+use crate::run::peer;
 use crate::run::socket::{Listener, RuntimeDir};
 
 /// Where a session is spoken to, and what it is called. Dropping it takes the socket away.
@@ -131,7 +131,7 @@ fn names_in(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().filter(is_socket);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| check(name).is_ok()).take(MAX_SESSIONS).collect();
-    names.retain(|name| call_in(directory, name).is_ok());
+    names.retain(|name| peer::connect_at_once(&directory.join(name)).is_ok());
     names.sort_unstable();
     names
 }
@@ -152,7 +152,7 @@ pub(crate) fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
     let none = || Error::NoSession(format!("no session `{name}` runs here"));
     check(&name).map_err(|_| none())?;
     let directory = directory();
-    match call_in(&directory, &name) {
+    match peer::connect_at_once(&directory.join(&name)) {
         Ok(socket) if is_private(&directory) => Ok((name, socket)),
         _ => Err(none()),
     }
@@ -161,15 +161,6 @@ pub(crate) fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
 /// A file of a session beside its control socket.
 fn beside(directory: &Path, name: &str, suffix: &str) -> PathBuf {
     directory.join(format!(".{name}.{suffix}"))
-}
-
-/// Connects without waiting for a session that is stopped.
-fn call_in(directory: &Path, name: &str) -> Result<OwnedFd, Errno> {
-    let path = directory.join(name);
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(&path)?)?;
-    Ok(socket)
 }
 
 /// What a session is called whose user does not say: as its program.

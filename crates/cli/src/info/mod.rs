@@ -8,7 +8,7 @@ mod document;
 mod text;
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde_json::Value;
 use wayferry_proto::Time;
 
@@ -24,7 +23,7 @@ use crate::error::Error;
 use crate::flags::InfoFlags;
 use crate::notice::notice;
 use crate::run::Clock;
-use crate::run::offer;
+use crate::run::{offer, peer};
 use crate::run::wait::Interests;
 
 pub(crate) use document::{Figures, State};
@@ -56,11 +55,12 @@ fn words(documents: &[Value]) -> String {
 fn ask_all(directory: &Path, clock: &Clock, deadline: Time) -> Result<Vec<Value>, Error> {
     let mut called = Vec::new();
     for path in sockets(directory) {
-        match call(&path) {
+        // Without waiting: a side that is stopped would make that last.
+        match peer::connect_at_once(&path) {
             Ok(socket) => called.push((path, Some(socket))),
-            Err(Errno::CONNREFUSED) => remove(directory, &path),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => remove(directory, &path),
             // It has just ended.
-            Err(Errno::NOENT) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => called.push((path, None)),
         }
     }
@@ -88,14 +88,6 @@ fn sockets(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.filter(is_side).take(MAX_SIDES).map(|entry| entry.path()).collect();
     paths.sort_unstable();
     paths
-}
-
-/// Connects without waiting, which a side that is stopped could make last.
-fn call(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(socket)
 }
 
 /// Takes away what a side left that was killed.
@@ -198,7 +190,7 @@ mod tests {
         let clock = Clock::start();
         let answers: Vec<_> = sockets(home.path())
             .iter()
-            .map(|path| call(path).expect("it listens"))
+            .map(|path| peer::connect_at_once(path).expect("it listens"))
             .zip([clock.now(), clock.now() + PATIENCE, clock.now() + PATIENCE])
             .map(|(socket, deadline)| hear(&socket, &clock, deadline).expect("polled"))
             .collect();

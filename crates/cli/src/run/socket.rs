@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::peer;
 use crate::error::Error;
 
 /// A directory for sockets: the session's own XDG_RUNTIME_DIR, or a private one.
@@ -147,11 +148,12 @@ impl Listener {
         &self.path
     }
 
-    /// The next program that connected, without blocking.
+    /// The next peer that connected, without blocking. Other users than this one and root are turned away.
     pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
         loop {
             match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC) {
-                Ok(fd) => return Ok(Some(fd)),
+                Ok(fd) if peer::check(&fd, &self.path).is_ok() => return Ok(Some(fd)),
+                Ok(_) => {}
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(error) => return Err(error.into()),
@@ -175,7 +177,7 @@ impl Drop for Listener {
     }
 }
 
-/// Connects to a Unix socket.
+/// Connects to a Unix socket, no matter who listens there; see [`peer::connect`] for one of ours.
 pub(crate) fn connect(path: &Path) -> io::Result<OwnedFd> {
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -218,15 +220,20 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A directory of this user's own, in which a socket can be made.
+/// A directory of this user's own, in which a socket can be made, and where others can neither make nor replace one.
 fn usable(path: &Path) -> bool {
     path.is_absolute()
         && fs::metadata(path)
-            .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw())
+            .is_ok_and(|metadata| {
+                let own = metadata.uid() == rustix::process::geteuid().as_raw();
+                metadata.is_dir() && own && metadata.mode() & OTHERS_WRITE == 0
+            })
         && rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
         && path.as_os_str().len() <= MAX_DIR
 }
 
+/// Group and others may write.
+const OTHERS_WRITE: u32 = 0o022;
 /// Longest directory in which a socket of ours still has a path of less than 108 bytes.
 const MAX_DIR: usize = 75;
 
