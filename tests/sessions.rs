@@ -77,6 +77,31 @@ fn a_lost_connection_is_found_again_and_every_key_arrives_once() {
     session.must_run();
 }
 
+/// Its beginning is older than clicks may be when the link is back, its end is not.
+#[test]
+fn text_typed_over_a_cut_never_loses_its_middle() {
+    let sway = Sway::start();
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &[]);
+    let shell = ["-a", "foot", "sh", "-c", "head -n 1 > heard; exec cat"];
+    let mut foot = session.launch("foot").args(shell).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.type_text("rm -r ");
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    let mut typed = "rm -r ".to_owned();
+    until("three seconds of silence", || {
+        sway.type_text(".");
+        typed.push('.');
+        session.attach.stderr().contains("no contact since").then_some(())
+    });
+    link.set_down(false);
+    type_line(&sway, "/data");
+    let heard = session.home().read_when("heard", |text| text.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), format!("{typed}/data\n"));
+    foot.must_run();
+    session.must_run();
+}
+
 #[test]
 fn a_display_that_comes_back_after_another_took_over_is_told_so() {
     let (first, second) = (Sway::start(), Sway::start());

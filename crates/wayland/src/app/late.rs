@@ -1,8 +1,9 @@
-//! Input that comes too late to be meant: what was pressed while the link was away.
+//! Clicks that come too late to be meant: what a pointer or finger pressed while the link was away.
 //!
-//! Somebody who pressed a key at a window that did not answer has looked away or tried again since. A press that is older than
-//! [`TOO_LATE`] does not reach the program, nor does its release; releases of earlier presses, modifiers and focus always do.
-//! Invariant: the program sees the end of whatever it saw begin, and no end of anything else.
+//! A user who clicked at a window that did not answer has tried again since, and what was there may be elsewhere now. A press
+//! that is older than [`TOO_LATE`] does not reach the program, nor does its release; releases of earlier presses and focus
+//! always do. Keys are not looked at: text without its middle is another text, so all of it arrives, in order and however
+//! late, as with ssh. Invariant: the program sees the end of each press that it saw begin, and no other end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +20,7 @@ const MAX_HELD: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Late(BTreeSet<(u32, u32)>);
 
-/// A part of a press, of a key, a button or a finger.
+/// A part of a press, of a button or a finger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Begin,
@@ -55,10 +56,9 @@ impl Late {
 fn part(name: (&str, &str), args: &[WireArg]) -> Option<(u32, Part)> {
     let begin_or_end = |state: u32| if state == 0 { Part::End } else { Part::Begin };
     Some(match (name, args) {
-        (
-            ("wl_keyboard", "key") | ("wl_pointer", "button"),
-            [_, _, WireArg::Uint(code), WireArg::Uint(state)],
-        ) => (*code, begin_or_end(*state)),
+        (("wl_pointer", "button"), [_, _, WireArg::Uint(code), WireArg::Uint(state)]) => {
+            (*code, begin_or_end(*state))
+        }
         (("wl_touch", "down"), [_, _, _, WireArg::Int(finger), ..]) => (finger.cast_unsigned(), Part::Begin),
         (("wl_touch", "up"), [_, _, WireArg::Int(finger)]) => (finger.cast_unsigned(), Part::End),
         (("wl_touch", "motion"), [_, WireArg::Int(finger), ..])
@@ -73,6 +73,7 @@ fn part(name: (&str, &str), args: &[WireArg]) -> Option<(u32, Part)> {
 mod tests {
     use super::*;
 
+    const BUTTON: (&str, &str) = ("wl_pointer", "button");
     const KEY: (&str, &str) = ("wl_keyboard", "key");
 
     fn press(code: u32, state: u32) -> [WireArg; 4] {
@@ -86,20 +87,29 @@ mod tests {
     #[test]
     fn an_old_press_is_dropped_with_its_release_and_a_new_one_is_not() {
         let mut late = Late::default();
-        assert!(!passes(&mut late, KEY, &press(30, 1), 2_000));
-        assert!(passes(&mut late, KEY, &press(31, 1), 1_999));
-        assert!(!passes(&mut late, KEY, &press(30, 0), 0));
-        assert!(passes(&mut late, KEY, &press(31, 0), 0));
+        assert!(!passes(&mut late, BUTTON, &press(30, 1), 2_000));
+        assert!(passes(&mut late, BUTTON, &press(31, 1), 1_999));
+        assert!(!passes(&mut late, BUTTON, &press(30, 0), 0));
+        assert!(passes(&mut late, BUTTON, &press(31, 0), 0));
         // Its second press is meant again.
-        assert!(passes(&mut late, KEY, &press(30, 1), 0));
-        assert!(passes(&mut late, KEY, &press(30, 0), 0));
+        assert!(passes(&mut late, BUTTON, &press(30, 1), 0));
+        assert!(passes(&mut late, BUTTON, &press(30, 0), 0));
     }
 
     #[test]
     fn a_release_of_what_the_program_saw_is_never_dropped() {
         let mut late = Late::default();
-        assert!(passes(&mut late, KEY, &press(30, 1), 0));
-        assert!(passes(&mut late, KEY, &press(30, 0), 60_000), "however old");
+        assert!(passes(&mut late, BUTTON, &press(30, 1), 0));
+        assert!(passes(&mut late, BUTTON, &press(30, 0), 60_000), "however old");
+    }
+
+    #[test]
+    fn text_never_loses_its_middle() {
+        let mut late = Late::default();
+        for age in [60_000, 2_001, 1_999, 0] {
+            assert!(passes(&mut late, KEY, &press(30, 1), age), "a press {age} ms ago");
+            assert!(passes(&mut late, KEY, &press(30, 0), age), "its release");
+        }
         assert!(passes(&mut late, ("wl_keyboard", "modifiers"), &[0, 1, 0, 0, 0].map(WireArg::Uint), 60_000));
     }
 
@@ -122,9 +132,9 @@ mod tests {
     fn the_focus_ends_what_was_held_and_the_list_is_bounded() {
         let mut late = Late::default();
         for code in 0..2 * MAX_HELD as u32 {
-            assert_eq!(passes(&mut late, KEY, &press(code, 1), 3_000), code >= MAX_HELD as u32);
+            assert_eq!(passes(&mut late, BUTTON, &press(code, 1), 3_000), code >= MAX_HELD as u32);
         }
-        assert!(passes(&mut late, ("wl_keyboard", "leave"), &[], 0));
+        assert!(passes(&mut late, ("wl_pointer", "leave"), &[], 0));
         assert!(late.0.is_empty());
     }
 }

@@ -513,11 +513,11 @@ fn held_keys_are_released_after_silence() {
 fn regression_presses_long_after_a_silence_reach_the_program() {
     let mut rig = Rig::new();
     let seat = rig.bind("wl_seat");
-    let keyboard = rig.id("wl_keyboard");
-    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    let wire = rig.connection.wire(keyboard).unwrap();
+    let pointer = rig.id("wl_pointer");
+    rig.request(seat, "get_pointer", vec![Arg::NewId(pointer)]);
+    let wire = rig.connection.wire(pointer).unwrap();
     rig.events();
-    let key = |rig: &mut Rig, code: u32, state: u32| {
+    let button = |rig: &mut Rig, code: u32, state: u32| {
         let args = [7, 0, code, state].map(WireArg::Uint).to_vec();
         rig.tell(&ToApp::Event(Request { object: wire, opcode: 3, args }));
         !rig.events().is_empty()
@@ -525,12 +525,12 @@ fn regression_presses_long_after_a_silence_reach_the_program() {
     rig.now += Duration::from_secs(60);
     let now_ns = u64::try_from(rig.now.since_start().as_nanos()).unwrap();
     rig.tell(&ToApp::Read { time_ns: now_ns - 3_000_000_000 });
-    assert!(!key(&mut rig, 30, 1), "pressed three seconds ago");
+    assert!(!button(&mut rig, 30, 1), "pressed three seconds ago");
     rig.tell(&ToApp::Read { time_ns: now_ns });
-    assert!(!key(&mut rig, 30, 0), "the end of what was dropped");
+    assert!(!button(&mut rig, 30, 0), "the end of what was dropped");
     rig.now += Duration::from_secs(600);
-    assert!(key(&mut rig, 31, 1), "ten minutes later");
-    assert!(key(&mut rig, 31, 0));
+    assert!(button(&mut rig, 31, 1), "ten minutes later");
+    assert!(button(&mut rig, 31, 0));
 }
 
 #[test]
