@@ -2,7 +2,7 @@
 //!
 //! One thread owns both fds, the decoder and the streams' queues; the handle talks to it through two queues and
 //! two eventfds. Whatever ends the link (close, end of file, an error, dropping the handle), the thread ends
-//! exactly once and takes both fds with it. It authenticates nobody: whoever holds the other end is trusted as far
+//! exactly once and takes both fds with it, soon after the handle was dropped; [`wait_for_ends`] waits for that. It authenticates nobody: whoever holds the other end is trusted as far
 //! as the session trusts it.
 //!
 //! Both fds become non-blocking for the life of the carrier; the flags they had are restored when it ends, because
@@ -108,14 +108,30 @@ impl Carrier for ByteStream {
 }
 
 impl Drop for ByteStream {
+    /// Never waits: the peer may let a close take [`CLOSE_LINGER`], and the caller has other sessions and programs to serve.
     fn drop(&mut self) {
         self.shared.dropped.store(true, Ordering::Release);
         self.shared.kick.raise();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+            ending.retain(|thread| !thread.is_finished());
+            ending.push(thread);
         }
     }
 }
+
+/// Waits until all carriers that were dropped have written their last words and given back their descriptors' flags, at most
+/// a second or so. For the end of a process.
+pub fn wait_for_ends() {
+    let ending = std::mem::take(&mut *ENDING.lock().unwrap_or_else(PoisonError::into_inner));
+    for thread in ending {
+        // An error is a panic, which has been printed.
+        let _ = thread.join();
+    }
+}
+
+/// Threads of carriers that were dropped and may still run.
+static ENDING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 /// The thread's state.
 struct Driver {

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use common::*;
+use wayferry_net::byte_stream::wait_for_ends;
 use wayferry_net::{ByteStream, Carrier};
 use wayferry_proto::{Arrival, Class, CloseReason, StreamId, Transmit};
 
@@ -142,6 +143,27 @@ fn a_closed_carrier_may_be_dropped_at_once() {
 }
 
 #[test]
+fn dropping_a_carrier_does_not_wait_for_a_peer_that_does_not_answer_its_close() {
+    let (mut carrier, mut raw) = with_raw_peer();
+    close(&mut *carrier, &CloseReason::Done);
+    drop(carrier);
+    // Had the drop waited, the end would be here already, behind the last words.
+    raw.set_nonblocking(true).unwrap();
+    let mut words = [0; 256];
+    let open = loop {
+        match raw.read(&mut words) {
+            Ok(0) => break false,
+            Ok(_) => {}
+            Err(error) => break error.kind() == std::io::ErrorKind::WouldBlock,
+        }
+    };
+    assert!(open, "it waited for the peer");
+    wait_for_ends();
+    raw.set_nonblocking(false).unwrap();
+    raw.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
 fn the_other_end_sees_the_end_when_a_carrier_is_dropped() {
     let (carrier, mut raw) = with_raw_peer();
     drop(carrier);
@@ -211,6 +233,7 @@ fn inherited_fds_get_their_flags_back() {
     let shared = one.try_clone().unwrap();
     let carrier = ByteStream::spawn_on_socket(one.into()).unwrap();
     drop((carrier, two));
+    wait_for_ends();
     let flags = rustix::fs::fcntl_getfl(&shared).unwrap();
     assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK));
 }
