@@ -19,6 +19,7 @@ pub mod display;
 pub mod message;
 mod picture;
 pub mod policy;
+pub mod served;
 pub mod snapshot;
 pub mod tables;
 pub mod trace;

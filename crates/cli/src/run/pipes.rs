@@ -16,6 +16,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::{ChannelId, ConnectionId, Header, RemoteChannelId, Session, Time};
+use wayferry_wayland::served;
 
 /// Which pipe: its connection and its number there.
 pub(crate) type PipeKey = (ConnectionId, u64);
@@ -296,7 +297,7 @@ impl Pipes {
 impl End {
     /// A FIFO gets an open file description of our own: the program shares the other and may make it block again.
     fn new(fd: OwnedFd) -> Self {
-        match rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        match served::file_type(&fd) {
             Ok(FileType::Fifo) => match reopened(&fd) {
                 Ok(own) => Self { fd: own, kind: EndKind::Fifo },
                 // No reader is left.
@@ -306,6 +307,8 @@ impl End {
             Ok(FileType::Socket) => Self { fd, kind: EndKind::Socket },
             // An eventfd and its kin block on some values whatever poll says.
             Ok(FileType::Unknown) | Err(_) => Self { fd, kind: EndKind::Refused },
+            // poll(2) calls each regular file ready; one of FUSE is when a program says so, which may be never.
+            Ok(_) if served::by_a_program(&fd) => Self { fd, kind: EndKind::Refused },
             Ok(_) => Self { fd, kind: EndKind::Other },
         }
     }

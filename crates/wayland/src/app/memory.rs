@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use crate::served;
 use crate::wire::Arg;
 
 use super::object::Data;
@@ -25,6 +26,9 @@ impl Connection {
                 (Some(Arg::NewId(id)), Some(Arg::Fd(fd)), Some(Arg::Int(size)), ..),
             ) => {
                 let size = pool_size(call.id, size)?;
+                if served::by_a_program(&fd) {
+                    return Err(Fault::app(call.id, INVALID_FD, "a file that a program serves"));
+                }
                 self.set_data(id, Data::Pool(Rc::new(Pool::new(fd, size))));
             }
             (("wl_shm_pool", "resize"), (Some(Arg::Int(size)), ..)) => {

@@ -1,0 +1,72 @@
+//! Files whose content another program serves (FUSE): a read of one takes as long as that program likes.
+//!
+//! Neither fstat(2) nor fstatfs(2) may be used to find out: they ask the program, too. Invariant: nothing here waits for
+//! a program.
+
+use std::fs;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, StatxFlags, fcntl_get_seals, statx};
+use rustix::io::Errno;
+
+/// What kind of file a descriptor leads to.
+///
+/// # Errors
+/// What statx(2) says.
+pub fn file_type(fd: &impl AsFd) -> Result<FileType, Errno> {
+    // What the kernel knows without asking.
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    statx(fd, "", flags, StatxFlags::TYPE).map(|found| FileType::from_raw_mode(found.stx_mode.into()))
+}
+
+/// Whether a read of the file may wait for a program.
+#[must_use]
+pub fn by_a_program(fd: &impl AsFd) -> bool {
+    // Only memory has seals: memfd_create(2), and files of tmpfs.
+    if fcntl_get_seals(fd).is_ok() {
+        return false;
+    }
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    // Before Linux 5.8 it is not told.
+    let Ok(found) = statx(fd, "", flags, StatxFlags::MNT_ID) else { return false };
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // A file of another mount namespace may come from anywhere.
+    mounts.lines().find_map(|line| served(line, found.stx_mnt_id)).unwrap_or(true)
+}
+
+/// Whether a program serves the mount of this line, if it is this one (proc_pid_mountinfo(5)).
+fn served(line: &str, mount: u64) -> Option<bool> {
+    (line.split(' ').next()?.parse() == Ok(mount)).then_some(())?;
+    let (_, behind) = line.split_once(" - ")?;
+    Some(behind.starts_with("fuse"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn memory_and_files_of_the_kernel_are_not_served_by_a_program() {
+        let memory = memfd_create("test", MemfdFlags::ALLOW_SEALING).expect("memory");
+        assert!(!by_a_program(&memory));
+        let file = fs::File::open(std::env::current_exe().expect("a path")).expect("a file");
+        assert!(!by_a_program(&file));
+        assert_eq!(file_type(&file), Ok(FileType::RegularFile));
+        let (read, mut write) = std::io::pipe().expect("a pipe");
+        write.write_all(b"x").expect("room");
+        assert_eq!(file_type(&read), Ok(FileType::Fifo));
+    }
+
+    #[test]
+    fn the_kind_of_a_file_system_stands_behind_the_dash() {
+        let line = |kind: &str| format!("36 35 0:42 / /mnt rw,noatime shared:1 - {kind} source rw");
+        assert_eq!(served(&line("fuse.sshfs"), 36), Some(true));
+        assert_eq!(served(&line("fuseblk"), 36), Some(true));
+        assert_eq!(served(&line("ext4"), 36), Some(false));
+        assert_eq!(served(&line("fuse.sshfs"), 35), None);
+    }
+}
