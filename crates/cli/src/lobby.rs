@@ -22,7 +22,7 @@ use crate::quic;
 use crate::run::earlier;
 use crate::run::link::Link;
 use crate::run::socket::random_bytes;
-use crate::sessions::Named;
+use crate::sessions::{self, Named};
 
 /// What somebody wants of the session, or has for it.
 pub(crate) enum Call {
@@ -50,6 +50,8 @@ pub(crate) struct Lobby {
     rests_until: Time,
     /// No more displays can look on.
     full: bool,
+    /// When the session's files are to be looked after.
+    refresh_at: Time,
 }
 
 /// Somebody on the control socket.
@@ -87,7 +89,15 @@ enum Fate {
 impl Lobby {
     /// With nobody in it.
     pub(crate) fn new(named: Named, door: Door) -> Self {
-        Self { named, door, visitors: Vec::new(), owner: None, rests_until: Time::ZERO, full: false }
+        Self {
+            named,
+            door,
+            visitors: Vec::new(),
+            owner: None,
+            rests_until: Time::ZERO,
+            full: false,
+            refresh_at: Time::ZERO,
+        }
     }
 
     /// With the connection of whoever started the session.
@@ -120,6 +130,7 @@ impl Lobby {
 
     /// Hears everybody; gives what is wanted of the session.
     pub(crate) fn turn(&mut self, now: Time) -> Vec<Call> {
+        self.refresh(now);
         let mut calls: Vec<Call> = self.hear_owner().into_iter().collect();
         self.accept(now);
         for visitor in std::mem::take(&mut self.visitors) {
@@ -147,7 +158,17 @@ impl Lobby {
     pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
         let patience = self.visitors.iter().map(|visitor| visitor.until).min();
         let rest = (now < self.rests_until).then_some(self.rests_until);
-        earlier(earlier(patience, rest), self.door.next_timeout())
+        earlier(earlier(patience, rest), earlier(Some(self.refresh_at), self.door.next_timeout()))
+    }
+
+    fn refresh(&mut self, now: Time) {
+        if now < self.refresh_at {
+            return;
+        }
+        self.refresh_at = now + sessions::REFRESH;
+        if let Err(error) = self.named.refresh() {
+            notice(&format!("the session's control socket is gone: {error}"));
+        }
     }
 
     fn accept(&mut self, now: Time) {

@@ -1,8 +1,10 @@
 //! The sessions of this user on this machine: a directory with one control socket each, named as the session.
 //!
 //! The directory is beside the other temporary ones, not in XDG_RUNTIME_DIR, which goes when its user logs out; a session
-//! does not. It has mode 0700, so nobody but its user can speak to a session. What a session that was killed left behind is
-//! removed by the next of its name. It knows nothing of what is said on the sockets. Invariant: a name has one living owner.
+//! does not. Where another user has made one of its name, it is in the user's own state directory. It has mode 0700, so only its
+//! user can speak to a session, and is locked and touched now and then, so that what cleans temporary directories leaves it alone.
+//! What a session that was killed left behind is removed by the next of its name. It knows nothing of what is said on the
+//! sockets. Invariant: a name has one living owner.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,8 +12,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -24,7 +27,7 @@ use crate::run::socket::{Listener, RuntimeDir};
 pub(crate) struct Named {
     name: String,
     listener: Listener,
-    _lock: Lock,
+    lock: Option<Lock>,
     // After what is in it.
     directory: Directory,
 }
@@ -32,45 +35,77 @@ pub(crate) struct Named {
 /// The right to a name, for as long as this process lives; goes with it even if that is killed.
 #[derive(Debug)]
 struct Lock {
-    _file: OwnedFd,
+    file: OwnedFd,
     path: PathBuf,
 }
 
 impl Lock {
     /// Takes it; `None` if somebody has it.
-    fn take(path: PathBuf) -> io::Result<Option<Self>> {
+    fn take(path: &Path) -> io::Result<Option<Self>> {
         loop {
             let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
+            let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 result => result?,
             }
             // The one before may have taken the file away between the two calls: then this is a lock of nothing.
-            let ours = rustix::fs::fstat(&file)?;
-            if rustix::fs::stat(&path)
-                .is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
-            {
-                return Ok(Some(Self { _file: file, path }));
+            let lock = Self { file, path: path.to_owned() };
+            if lock.is_there() {
+                return Ok(Some(lock));
             }
         }
     }
 }
 
+impl Lock {
+    /// Whether the file that stands at its path is still this one.
+    fn is_there(&self) -> bool {
+        let there = rustix::fs::stat(&self.path);
+        let ours = rustix::fs::fstat(&self.file);
+        there.is_ok_and(|there| {
+            ours.is_ok_and(|ours| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino))
+        })
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // It may have been cleaned away, and another session have made its own.
+        if self.is_there() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
 /// The directory of all sessions; goes with the last.
 #[derive(Debug)]
-struct Directory(PathBuf);
+struct Directory {
+    path: PathBuf,
+    /// What cleans temporary directories passes over one that is locked (tmpfiles.d(5)).
+    lock: Option<OwnedFd>,
+}
+
+impl Directory {
+    fn hold(path: &Path) -> Self {
+        let mut directory = Self { path: path.to_owned(), lock: None };
+        directory.lock();
+        directory
+    }
+
+    fn lock(&mut self) {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let lock = rustix::fs::open(&self.path, flags, Mode::empty()).ok();
+        // A file system without locks is no reason to do without a session.
+        self.lock =
+            lock.filter(|lock| rustix::fs::flock(lock, FlockOperation::NonBlockingLockShared).is_ok());
+    }
+}
 
 impl Drop for Directory {
     fn drop(&mut self) {
         // Fails while something is in it.
-        let _ = fs::remove_dir(&self.0);
+        let _ = fs::remove_dir(&self.path);
     }
 }
 
@@ -95,11 +130,15 @@ impl Named {
         for number in 1..=most {
             let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
             let failed = |source| Error::File { path: directory.join(&name), source };
-            let Some(lock) = Lock::take(beside(directory, &name, "lock")).map_err(failed)? else { continue };
+            let Some(lock) = Lock::take(&beside(directory, &name, LOCK)).map_err(failed)? else { continue };
+            // Its lock may have been cleaned away.
+            if peer::connect_at_once(&directory.join(&name)).is_ok() {
+                continue;
+            }
             // What a session left that was killed: nobody uses it any more.
             let _ = fs::remove_file(beside(directory, &name, WAYLAND));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
-            return Ok(Self { name, listener, _lock: lock, directory: Directory(directory.to_owned()) });
+            return Ok(Self { name, listener, lock: Some(lock), directory: Directory::hold(directory) });
         }
         Err(Error::SessionName(format!("the session `{name}` runs already")))
     }
@@ -116,14 +155,54 @@ impl Named {
 
     /// Where its programs connect.
     pub(crate) fn wayland(&self) -> PathBuf {
-        beside(&self.directory.0, &self.name, WAYLAND)
+        beside(&self.directory.path, &self.name, WAYLAND)
     }
+
+    /// Shows that the session's files are in use, and makes its control socket anew if that was cleaned away. To be called
+    /// every [`REFRESH`].
+    ///
+    /// # Errors
+    /// The socket is gone and cannot be made.
+    pub(crate) fn refresh(&mut self) -> io::Result<()> {
+        let directory = self.directory.path.clone();
+        let socket = directory.join(&self.name);
+        let files = [beside(&directory, &self.name, LOCK), beside(&directory, &self.name, WAYLAND), socket];
+        for file in files.iter().chain([&directory]) {
+            let _ = touch(file);
+        }
+        if self.listener.is_there() {
+            return Ok(());
+        }
+        private(&directory)?;
+        self.directory.lock();
+        // Before the new one is made: dropping it removes the file of its name.
+        self.lock = None;
+        match Lock::take(&beside(&directory, &self.name, LOCK))? {
+            Some(lock) if peer::connect_at_once(&directory.join(&self.name)).is_err() => {
+                self.lock = Some(lock);
+                self.listener = Listener::appearing(&directory, &self.name)?;
+                Ok(())
+            }
+            // Another session has taken the name meanwhile; this one goes on unnamed.
+            _ => Err(io::ErrorKind::AddrInUse.into()),
+        }
+    }
+}
+
+/// Makes a file look used now.
+fn touch(path: &Path) -> io::Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Names of the sessions that answer, in order.
 pub(crate) fn names() -> Vec<String> {
-    let directory = directory();
-    if is_private(&directory) { names_in(&directory) } else { Vec::new() }
+    let private = directories().into_iter().filter(|directory| is_private(directory));
+    let mut names: Vec<String> = private.flat_map(|directory| names_in(&directory)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn names_in(directory: &Path) -> Vec<String> {
@@ -151,11 +230,9 @@ pub(crate) fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
     };
     let none = || Error::NoSession(format!("no session `{name}` runs here"));
     check(&name).map_err(|_| none())?;
-    let directory = directory();
-    match peer::connect_at_once(&directory.join(&name)) {
-        Ok(socket) if is_private(&directory) => Ok((name, socket)),
-        _ => Err(none()),
-    }
+    let private = directories().into_iter().filter(|directory| is_private(directory));
+    let mut sockets = private.filter_map(|directory| peer::connect_at_once(&directory.join(&name)).ok());
+    sockets.next().map(|socket| (name.clone(), socket)).ok_or_else(none)
 }
 
 /// A file of a session beside its control socket.
@@ -194,23 +271,41 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.')
 }
 
-/// Where they are, whether or not it exists.
-fn directory() -> PathBuf {
+/// Where they are, whether or not it exists: beside other temporary files, or, where another user has taken that name, below
+/// the user's own directory.
+fn directories() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
-    RuntimeDir::temporary().join(format!("wayferry-{user}"))
+    let temporary = RuntimeDir::temporary().join(format!("wayferry-{user}"));
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    // A home may be on several machines, each with sessions of its own.
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let own = state.map(|state| state.join("wayferry").join(machine));
+    let fits = |path: &PathBuf| path.as_os_str().len() + MAX_NAME + BESIDE < MAX_PATH;
+    [Some(temporary), own].into_iter().flatten().filter(fits).collect()
 }
 
-/// The directory, made if need be.
+/// The directory of new sessions, made if need be.
 fn made() -> Result<PathBuf, Error> {
-    let path = directory();
-    match fs::DirBuilder::new().mode(0o700).create(&path) {
-        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(Error::File { path, source }),
-        _ if is_private(&path) => Ok(path),
-        _ => {
-            let source =
-                io::Error::new(io::ErrorKind::PermissionDenied, "not a private directory of this user");
-            Err(Error::File { path, source })
+    let mut first = None;
+    for path in directories() {
+        match private(&path) {
+            Ok(()) => return Ok(path),
+            Err(source) => drop(first.get_or_insert(Error::File { path, source })),
         }
+    }
+    let nowhere =
+        || Error::File { path: RuntimeDir::temporary(), source: io::ErrorKind::InvalidFilename.into() };
+    Err(first.unwrap_or_else(nowhere))
+}
+
+/// Makes a directory that only this user can enter, or finds that it is one.
+fn private(path: &Path) -> io::Result<()> {
+    let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ if is_private(path) => Ok(()),
+        _ => Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a private directory of this user")),
     }
 }
 
@@ -224,6 +319,14 @@ const ATTEMPTS: u32 = 5;
 const MAX_SESSIONS: usize = 999;
 /// What the socket of a session's programs is called, beside its own.
 const WAYLAND: &str = "wayland";
+/// And the file that keeps the name.
+const LOCK: &str = "lock";
+/// What is added to a name: a separator, dots, the longest of the two.
+const BESIDE: usize = 3 + WAYLAND.len();
+/// Bytes of a socket's path (unix(7)).
+const MAX_PATH: usize = 108;
+/// What cleans temporary directories waits for days.
+pub(crate) const REFRESH: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]
 mod tests {
@@ -242,6 +345,49 @@ mod tests {
         assert_eq!(Named::claim_in(dir.path(), "foot", true).expect("free again").name(), "foot");
         drop(second);
         assert!(!dir.path().exists(), "it goes with the last");
+    }
+
+    #[test]
+    fn a_session_whose_files_were_cleaned_away_is_found_again() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let sessions = dir.path().join("sessions");
+        private(&sessions).expect("made");
+        let mut named = Named::claim_in(&sessions, "foot", true).expect("free");
+        fs::remove_dir_all(&sessions).expect("cleaned");
+        named.refresh().expect("made anew");
+        assert_eq!(names_in(&sessions), ["foot"]);
+        assert!(matches!(Named::claim_in(&sessions, "foot", true), Err(Error::SessionName(_))));
+        named.refresh().expect("nothing to do");
+        assert_eq!(names_in(&sessions), ["foot"]);
+        drop(named);
+        assert!(!sessions.exists());
+    }
+
+    #[test]
+    fn a_session_whose_lock_was_cleaned_away_keeps_its_name() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let first = Named::claim_in(dir.path(), "foot", true).expect("free");
+        fs::remove_file(beside(dir.path(), "foot", LOCK)).expect("cleaned");
+        let second = Named::claim_in(dir.path(), "foot", false).expect("another name");
+        assert_eq!(second.name(), "foot-2");
+        assert_eq!(names_in(dir.path()), ["foot", "foot-2"], "the first can still be reached");
+        drop((first, second));
+    }
+
+    #[test]
+    fn what_is_in_use_is_locked_and_looks_used() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let mut named = Named::claim_in(dir.path(), "foot", true).expect("free");
+        let open = fs::File::open(dir.path()).expect("a directory");
+        let lock = rustix::fs::flock(&open, FlockOperation::NonBlockingLockExclusive);
+        assert_eq!(lock, Err(Errno::WOULDBLOCK), "a cleaner would not pass over it");
+        let socket = dir.path().join("foot");
+        let old = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let times = Timestamps { last_access: old, last_modification: old };
+        rustix::fs::utimensat(CWD, &socket, &times, AtFlags::empty()).expect("its times");
+        named.refresh().expect("refreshed");
+        let modified = fs::metadata(&socket).and_then(|metadata| metadata.modified()).expect("a time");
+        assert!(modified > std::time::UNIX_EPOCH + Duration::from_secs(1));
     }
 
     #[test]

@@ -79,6 +79,8 @@ impl Drop for RuntimeDir {
 pub(crate) struct Listener {
     fd: OwnedFd,
     path: PathBuf,
+    /// Device and inode of the file.
+    node: (u64, u64),
     lock: Option<(File, PathBuf)>,
     name: OsString,
 }
@@ -114,13 +116,15 @@ impl Listener {
         if made.is_err() {
             let _ = fs::remove_file(&lock_path);
         }
-        Ok(Self { fd: made?, path, lock: Some((File::from(lock), lock_path)), name: name.into() })
+        let fd = made?;
+        let node = node(&path)?;
+        Ok(Self { fd, path, node, lock: Some((File::from(lock), lock_path)), name: name.into() })
     }
 
     /// Listens at a path of which the caller knows that nobody else uses it.
     pub(crate) fn unlocked(path: PathBuf) -> Result<Self, Error> {
-        match listen(&path) {
-            Ok(fd) => Ok(Self { fd, name: path.clone().into(), path, lock: None }),
+        match listen(&path).and_then(|fd| Ok((fd, node(&path)?))) {
+            Ok((fd, node)) => Ok(Self { fd, name: path.clone().into(), path, node, lock: None }),
             Err(source) => Err(Error::File { path, source }),
         }
     }
@@ -135,7 +139,13 @@ impl Listener {
             let _ = fs::remove_file(&hidden);
             return Err(error);
         }
-        Ok(Self { fd, path, lock: None, name: name.into() })
+        let node = node(&path)?;
+        Ok(Self { fd, path, node, lock: None, name: name.into() })
+    }
+
+    /// Whether the socket that stands at its path is still this one.
+    pub(crate) fn is_there(&self) -> bool {
+        node(&self.path).is_ok_and(|node| node == self.node)
     }
 
     /// What programs find in WAYLAND_DISPLAY.
@@ -170,7 +180,10 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // Another may stand there if this one was cleaned away.
+        if self.is_there() {
+            let _ = fs::remove_file(&self.path);
+        }
         if let Some((_lock, path)) = self.lock.take() {
             let _ = fs::remove_file(path);
         }
@@ -205,6 +218,11 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// Which file a path leads to: its device and inode.
+fn node(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
 /// Makes the socket so that at no moment anybody but the owner can connect.
 fn listen(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
@@ -223,11 +241,10 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
 /// A directory of this user's own, in which a socket can be made, and where others can neither make nor replace one.
 fn usable(path: &Path) -> bool {
     path.is_absolute()
-        && fs::metadata(path)
-            .is_ok_and(|metadata| {
-                let own = metadata.uid() == rustix::process::geteuid().as_raw();
-                metadata.is_dir() && own && metadata.mode() & OTHERS_WRITE == 0
-            })
+        && fs::metadata(path).is_ok_and(|metadata| {
+            let own = metadata.uid() == rustix::process::geteuid().as_raw();
+            metadata.is_dir() && own && metadata.mode() & OTHERS_WRITE == 0
+        })
         && rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
         && path.as_os_str().len() <= MAX_DIR
 }
