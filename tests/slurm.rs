@@ -33,15 +33,17 @@ fn a_step_brings_a_program_and_a_job_keeps_one() {
     ferry.ended();
     until("the session to end", || list().contains("no sessions").then_some(()));
 
-    let wrapped = format!("{remote} --linger 3600 host --listen 0.0.0.0:0 -- foot");
-    let output = home.file("job.out").display().to_string();
+    let (file, output) = (home.file("viz.ticket"), home.file("job.out").display().to_string());
+    let file = file.display();
+    let wrapped = format!("{remote} --linger 3600 host --listen 0.0.0.0:0 --ticket-file {file} -- foot");
     slurm
         .inside(home.launch("sbatch"))
         .args(["--partition=viz", "--output", &output, "--wrap", &wrapped])
         .run();
-    let said = home.read_when("job.out", |text| text.starts_with(b"wf1:") && text.contains(&b'\n'));
-    let ticket = String::from_utf8(said).expect("text");
-    let mut attach = wayferry(&["attach", ticket.lines().next().expect("a line")]).start();
+    home.read_when("viz.ticket", |text| text.starts_with(b"wf1:"));
+    let log = fs::read_to_string(home.file("job.out")).unwrap_or_default();
+    assert!(!log.contains("wf1:"), "a secret in a log: {log}");
+    let mut attach = wayferry(&["attach", "--ticket-file", &file.to_string()]).start();
     sway.window("the job's window", |window| window.app_id == "foot" && window.focused);
     let running = || slurm.inside(home.launch("squeue")).args(["--noheader"]).run();
     attach.kill();

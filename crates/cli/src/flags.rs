@@ -203,6 +203,9 @@ pub(crate) struct HostFlags {
     /// Address and UDP port to listen on; port 0 takes any free one.
     #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["bootstrap", "stdio", "serve"])]
     pub(crate) listen: Option<SocketAddr>,
+    /// Write the ticket to FILE, which only you can read, instead of stdout; it goes with the session.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) ticket_file: Option<PathBuf>,
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
@@ -235,10 +238,13 @@ pub(crate) struct HostFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachFlags {
-    /// Which session: HOST, HOST:SESSION, :SESSION of this machine, or the ticket that `wayferry host` printed [default: the
-    /// only one of this machine].
+    /// Which session: HOST, HOST:SESSION, :SESSION of this machine, the ticket that `wayferry host` printed, or `-` for a
+    /// ticket on stdin, where other users of this machine cannot see it [default: the only session of this machine].
     #[arg(value_name = "WHICH")]
     pub(crate) which: Option<Which>,
+    /// Take the ticket from FILE.
+    #[arg(long, value_name = "FILE", conflicts_with = "which")]
+    pub(crate) ticket_file: Option<PathBuf>,
     /// Only look on, beside the display that is there: nothing that is typed or clicked here reaches the programs.
     #[arg(long)]
     pub(crate) view: bool,
@@ -296,6 +302,8 @@ pub(crate) enum Which {
     },
     /// That of a ticket.
     Ticket(String),
+    /// That of the ticket on stdin.
+    Stdin,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -538,6 +546,9 @@ impl std::str::FromStr for Which {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let named = |name: &str| crate::sessions::check(name).map(|()| name.to_owned());
+        if text == "-" {
+            return Ok(Self::Stdin);
+        }
         let version = text.strip_prefix("wf").and_then(|text| text.split_once(':'));
         if version.is_some_and(|(version, _)| version.parse::<u32>().is_ok()) {
             return Ok(Self::Ticket(text.to_owned()));
@@ -765,6 +776,7 @@ mod tests {
             "wayferry attach -x",
             "wayferry through",
             "wayferry attach --ca ca.pem wf1:",
+            "wayferry attach --ticket-file t wf1:",
             "wayferry host --listen 127.0.0.1:0 --cert host.crt",
             "wayferry host --listen 127.0.0.1:0 --key host.key",
         ] {
@@ -788,6 +800,7 @@ mod tests {
         assert_eq!(which("[2001:db8::1]"), there("2001:db8::1", None));
         assert_eq!(which("wf1:AAAA"), Which::Ticket("wf1:AAAA".into()));
         assert_eq!(which("wf:AAAA"), there("wf", Some("AAAA")));
+        assert_eq!(which("-"), Which::Stdin);
         for text in ["", ":", "host:", "-oProxyCommand=x", "host:a b"] {
             assert!(text.parse::<Which>().is_err(), "{text}");
         }
