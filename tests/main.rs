@@ -5,6 +5,7 @@ mod demo;
 mod direct;
 mod docs;
 mod elsewhere;
+mod first_hour;
 mod halves;
 mod idle;
 mod info;

@@ -13,7 +13,8 @@ fn a_cut_and_another_address_are_not_noticed_by_who_types_and_watches() {
     let lan = Lan::start(&home);
     // Before the programs: its clip is made once.
     let film = mpv(&home).arg("--loop").words().join(" ");
-    let script = format!("{film} & exec foot -a foot sh -c 'head -n 4 > heard; exit 5'");
+    let typed = "foot -a foot sh -c 'head -n 4 > heard; exit 5'";
+    let script = format!("{film} & film=$!; {typed}; code=$?; kill $film; exit $code");
     let listen = format!("{FAR}:4433");
     let host = home.wayferry().args(["host", "--listen", &listen, "--", "sh", "-c", &script]);
     let mut host = lan.far(host).start();

@@ -133,12 +133,9 @@ fn a_port_in_use_is_named() {
 
 #[test]
 fn a_missing_program_is_named() {
-    let sway = Sway::start();
     let home = Home::new();
     let mut host = host(&home, &[], &["no-such-program"]);
-    let mut attach = attach(&sway, &[], &host.first_line());
     fails(&mut host, 127, "no-such-program");
-    attach.ended();
     nothing_stays(&home);
 }
 

@@ -11,30 +11,48 @@ use wayferry_net::Ticket;
 use crate::control::{self, Request};
 use crate::error::Error;
 use crate::flags::{AttachFlags, OwnFlags, Which};
-use crate::manage::remote_line;
+use crate::leaving::Leaving;
 use crate::notice::notice;
 use crate::passing;
 use crate::quic;
+use crate::remote::{self, MISSING};
 use crate::run::display_side::Outcome;
 use crate::run::signals::Signals;
 use crate::sessions;
 use crate::ssh::ssh_again;
 use crate::through::{finish, no_more, start};
+use crate::ticket_file;
 use crate::viewer::{Prefer, Viewer};
 use crate::wayback::Other;
 
 /// Shows a session's windows until it ends or lets this display go; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
-    if attach.tls_name.is_some() && !matches!(attach.which, Some(Which::Ticket(_))) {
+    let ticket = ticket(attach)?;
+    if attach.tls_name.is_some() && ticket.is_none() {
         return Err(Error::Usage(
             "`--tls-name` goes with a ticket: sessions are otherwise found through ssh".into(),
         ));
     }
-    match &attach.which {
-        None => here(own, None, attach.view),
-        Some(Which::Here(name)) => here(own, name.as_deref(), attach.view),
-        Some(Which::There { host, session }) => there(own, host, session.as_deref(), attach.view),
-        Some(Which::Ticket(ticket)) => redeem(own, attach, ticket),
+    match (ticket, &attach.which) {
+        (Some(ticket), _) => redeem(own, attach, &ticket),
+        (None, Some(Which::There { host, session })) => there(own, host, session.as_deref(), attach.view),
+        (None, Some(Which::Here(name))) => here(own, name.as_deref(), attach.view),
+        (None, _) => here(own, None, attach.view),
+    }
+}
+
+/// The ticket that was given, wherever it stands.
+fn ticket(attach: &AttachFlags) -> Result<Option<String>, Error> {
+    match (&attach.ticket_file, &attach.which) {
+        (Some(path), _) => ticket_file::read(path).map(Some),
+        (None, Some(Which::Stdin)) => ticket_file::from_stdin().map(Some),
+        (None, Some(Which::Ticket(ticket))) => {
+            notice(
+                "other users of this machine can see a ticket on a command line; `wayferry attach -` reads it from stdin",
+            );
+            Ok(Some(ticket.clone()))
+        }
+        (None, _) => Ok(None),
     }
 }
 
@@ -46,7 +64,14 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
     let request = if view { Request::View(None) } else { Request::Attach(None) };
     passing::send(&socket, &control::line(&request), &[])
         .map_err(|source| Error::System { doing: "speaking to the session", source })?;
-    code(&viewer.meet(socket, Prefer::Socket, false, no_more, |name| Some(Other::Here(name, request)))?)
+    let leaving = Leaving::new("");
+    let again = |name: String| {
+        leaving.met(&name, None);
+        Some(Other::Here(name, request))
+    };
+    let outcome = viewer.meet(socket, Prefer::Socket, false, no_more, again);
+    leaving.tell(&outcome);
+    code(&outcome?)
 }
 
 /// A session of another machine.
@@ -56,11 +81,23 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     let mut words = vec!["meet".to_owned()];
     words.extend(view.then(|| "--view".to_owned()));
     words.extend(session.map(str::to_owned));
-    let command = [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote_line(own, &words)];
+    let command =
+        [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote::plain_line(own, &words).into()];
     let (mut ssh, socket) = start(&command)?;
-    let again = |name: String| Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name, view)));
+    let leaving = Leaving::new(host);
+    let again = |name: String| {
+        leaving.met(&name, None);
+        Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name, view)))
+    };
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
-    finish(&mut ssh, result, &signals)
+    leaving.tell(&result);
+    match finish(&mut ssh, result, &signals)? {
+        MISSING => {
+            let name = session.map(|name| format!(":{name}")).unwrap_or_default();
+            Err(remote::missing(own, host, &format!("attach {host}{name}")))
+        }
+        code => Ok(code),
+    }
 }
 
 /// The session of a ticket.

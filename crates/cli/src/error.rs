@@ -62,7 +62,7 @@ pub(crate) enum Error {
     /// A program cannot be started.
     Program { program: String, source: io::Error },
     /// `wayferry` is missing on the other machine.
-    RemoteMissing { binary: String, destination: String },
+    RemoteMissing { binary: String, destination: String, again: String },
     /// ssh ended before the session began; it has said why.
     Ssh { status: u8 },
     /// ssh came up but the two sides could not meet through it.
@@ -178,6 +178,16 @@ impl Error {
         }
     }
 
+    /// Whether a session that this display has met goes on after it: the user ended only the display, or its compositor or the
+    /// link did.
+    pub(crate) fn leaves_the_session(&self) -> bool {
+        match self {
+            Self::Signal(_) | Self::Lost(_) | Self::Compositor(_) | Self::NothingAnswered { .. } => true,
+            Self::AfterStart(inner) => inner.leaves_the_session(),
+            _ => false,
+        }
+    }
+
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> String {
         match self {
@@ -189,7 +199,9 @@ impl Error {
             Self::MissingGlobals(_) => {
                 "use a compositor with wl_compositor 4, wl_shm and xdg_wm_base (sway 1.7, weston 10 or newer)"
             }
-            Self::Compositor(_) => "the compositor's own log tells more; run the command again",
+            Self::Compositor(_) => {
+                "the compositor's own log tells more; when it runs again, `wayferry attach` shows the session again"
+            }
             Self::Keymap(_) => "set another keyboard layout in the compositor and run the command again",
             Self::NothingAnswered { .. } | Self::Refused { .. } => {
                 "check that the host still runs and that no firewall drops UDP to that port"
@@ -218,14 +230,14 @@ impl Error {
                 "`wayferry list` shows the sessions of this machine, `wayferry list HOST` those of another"
             }
             Self::Install(failure) => failure.hint(),
-            Self::SessionName(_) => "choose another `--name`, or end that one with `wayferry stop`",
+            Self::SessionName(_) => {
+                "`wayferry attach` shows that one, `wayferry stop` ends it; or choose another `--name`"
+            }
             Self::Inexact(_) => "this is a bug of wayferry; the same command and seed show it again",
             Self::Program { .. } => {
                 "check the name and the PATH of the machine on which the program should run"
             }
-            Self::RemoteMissing { .. } => {
-                "install wayferry there, let `--install-remote` do it, or say where it is with `--remote-bin PATH`, before the word ssh"
-            }
+            Self::RemoteMissing { again, .. } => return remote_missing(&sanitize(again)),
             Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",
             Self::Bootstrap(_) => {
                 "the server must allow the forwarding of Unix sockets (AllowStreamLocalForwarding yes)"
@@ -293,7 +305,7 @@ impl fmt::Display for Error {
             }
             Self::Inexact(what) => write!(f, "a codec is not exact: {}", sanitize(what)),
             Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
-            Self::RemoteMissing { binary, destination } => {
+            Self::RemoteMissing { binary, destination, .. } => {
                 write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
             }
             Self::Ssh { status } => write!(f, "ssh ended with status {status} before the session began"),
@@ -331,6 +343,16 @@ pub(crate) fn report(error: &Error) -> u8 {
         let _ = io::Write::write_all(&mut io::stderr(), text(error).as_bytes());
     }
     error.code()
+}
+
+/// The whole next command.
+fn remote_missing(again: &str) -> String {
+    let place = format!("`wayferry --remote-bin PATH {again}` says where it is");
+    if again.starts_with("ssh ") {
+        format!("`wayferry --install-remote {again}` copies it there; {place}")
+    } else {
+        format!("install it there, or {place}")
+    }
 }
 
 fn text(error: &Error) -> String {
@@ -371,7 +393,7 @@ mod tests {
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),
             Error::Program { program: "foot".into(), source: io() },
             Error::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
-            Error::RemoteMissing { binary: text(), destination: text() },
+            Error::RemoteMissing { binary: text(), destination: text(), again: text() },
             Error::Bootstrap(text()),
             Error::Stranger {
                 machine: text(),

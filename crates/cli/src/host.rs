@@ -1,6 +1,6 @@
 //! `wayferry host`: the app side of a session.
 //!
-//! With `--listen` it prints a ticket and waits for the display that comes with it. What `wayferry ssh` and `wayferry through`
+//! With `--listen` it prints a ticket, or writes it to a file, and waits for the display that comes with it. What `wayferry ssh` and `wayferry through`
 //! start on the other machine is a *front* ([`crate::front`]) that starts the session as a process of its own, which outlives the
 //! front. Either way the programs start when a display is there, and displays may come and go until the session is over.
 //! Invariant: sockets, directories and processes are gone when it returns.
@@ -34,6 +34,7 @@ use crate::run::socket::{Listener, RuntimeDir, random_bytes};
 use crate::run::xwayland::Satellite;
 use crate::session::{app_core, session_config, trace_file};
 use crate::sessions::{self, Named};
+use crate::ticket_file::TicketFile;
 use crate::trace::Half;
 
 /// Runs a host; gives the exit code.
@@ -69,16 +70,21 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
+    let launch = launch(own, host);
+    launch.check()?;
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let named = name(own, host)?;
-    let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let start = start(own, launch, &programs, &dir, Place::OwnGroup)?;
     let identity = quic::host_identity(host)?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
     let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
     let expires = host.expire.map(|patience| clock.now() + patience);
     let ticket = door.ticket(Part::Active, Secret::from(random_bytes::<32>()), expires);
-    print_line(&ticket.to_string())?;
+    let _file = match &host.ticket_file {
+        Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
+        None => print_line(&ticket.to_string()).map(|()| None)?,
+    };
     let side = app_side(own, clock, Link::nobody(Side::App))
         .with_trace(trace)
         .with_signals(&signals)
@@ -98,6 +104,8 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
+    let launch = launch(own, host);
+    launch.check()?;
     let named = name(own, host)?;
     let dir = RuntimeDir::new()?;
     let programs = match &own.display {
@@ -105,7 +113,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         // XDG_RUNTIME_DIR goes when its user logs out.
         None => Listener::unlocked(named.wayland())?,
     };
-    let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let mut start = start(own, launch, &programs, &dir, Place::OwnGroup)?;
     let identity = quic::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
         Ipv6Addr::UNSPECIFIED.into()

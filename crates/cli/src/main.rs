@@ -18,17 +18,20 @@ mod generate;
 mod host;
 mod info;
 mod inherit;
+mod leaving;
 mod lobby;
 mod manage;
 mod notice;
 mod passing;
 mod quic;
+mod remote;
 mod run;
 mod sanitize;
 mod session;
 mod sessions;
 mod ssh;
 mod through;
+mod ticket_file;
 mod trace;
 mod viewer;
 mod wayback;
@@ -39,10 +42,13 @@ use crate::error::Error;
 use crate::flags::{BenchCommand, Command, Flags};
 
 fn main() -> ExitCode {
-    match Flags::parse(std::env::args_os()).and_then(run_command) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => ExitCode::from(error::report(&error)),
-    }
+    let code = match Flags::parse(std::env::args_os()).and_then(run_command) {
+        Ok(code) => code,
+        Err(error) => error::report(&error),
+    };
+    // Last words may still be on their way, and an inherited descriptor is not ours to leave changed.
+    wayferry_net::byte_stream::wait_for_ends();
+    ExitCode::from(code)
 }
 
 /// Runs the command; gives the exit code.

@@ -1,8 +1,8 @@
 //! `wayferry list`, `ticket`, `detach` and `stop`: sessions of this machine over their control sockets, those of another through ssh.
 //!
-//! Invariant: whatever a session does, each of these ends after [`PATIENCE`] on this machine.
+//! Invariant: whatever a session does, each of these ends after [`PATIENCE`] on this machine, `stop` after
+//! [`END_PATIENCE`].
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Command;
@@ -16,6 +16,7 @@ use crate::flags::{ListFlags, OwnFlags, TicketFlags, Which};
 use crate::info::attention;
 use crate::notice::notice;
 use crate::passing;
+use crate::remote::{self, MISSING};
 use crate::run::programs::exit_code;
 use crate::run::signals::Signals;
 use crate::sanitize::sanitize;
@@ -70,7 +71,7 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
             words.extend(session.map(|name| format!(":{name}")));
             return over_ssh(own, &host, &words);
         }
-        Which::Ticket(_) => return Err(Error::Usage("a ticket is for `attach` only".into())),
+        Which::Ticket(_) | Which::Stdin => return Err(Error::Usage("a ticket is for `attach` only".into())),
     };
     let signals = Signals::new()?;
     let (name, socket) = sessions::call(name.as_deref())?;
@@ -87,7 +88,8 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
             Ok(None) => {}
             Err(what) => return Err(Error::PeerViolation(what)),
         }
-        let ready = signals.wait_readable(&[socket.as_fd()], Some(PATIENCE))?;
+        let patience = if *request == Request::Stop { END_PATIENCE } else { PATIENCE };
+        let ready = signals.wait_readable(&[socket.as_fd()], Some(patience))?;
         if !ready[0] || !passing::receive(&socket, &mut heard, &mut Vec::new()).unwrap_or(false) {
             return Err(Error::NoSession(format!("`{name}` does not answer")));
         }
@@ -117,26 +119,17 @@ fn say(socket: &OwnedFd, request: &Request) -> Result<(), Error> {
 
 /// The same order to the other machine's own wayferry.
 fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
-    let status =
-        Command::new(&own.ssh_bin).arg("--").arg(host).arg(remote_line(own, words)).status().map_err(
-            |source| Error::Program { program: own.ssh_bin.to_string_lossy().into_owned(), source },
-        )?;
-    match exit_code(status) {
-        127 => Err(Error::RemoteMissing {
-            binary: own.remote_bin.clone().unwrap_or_else(|| "wayferry".into()),
-            destination: host.to_owned(),
-        }),
+    let line = remote::plain_line(own, words);
+    let status = Command::new(&own.ssh_bin).arg("--").arg(host).arg(line).status();
+    let program = || own.ssh_bin.to_string_lossy().into_owned();
+    match exit_code(status.map_err(|source| Error::Program { program: program(), source })?) {
+        MISSING => {
+            let order = words.first().map_or("", String::as_str);
+            let name = words.last().and_then(|word| word.strip_prefix(':')).map(|name| format!(":{name}"));
+            Err(remote::missing(own, host, &format!("{order} {host}{}", name.unwrap_or_default())))
+        }
         code => Ok(code),
     }
-}
-
-/// What ssh has the shell there run.
-pub(crate) fn remote_line(own: &OwnFlags, words: &[String]) -> OsString {
-    const SCRIPT: &str =
-        "b=$1; shift; command -v \"$b\" >/dev/null 2>&1 || b=$HOME/.local/bin/$b; exec \"$b\" \"$@\"";
-    let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
-    let all = ["sh", "-c", SCRIPT, "wayferry", binary].into_iter().chain(words.iter().map(String::as_str));
-    all.map(crate::ssh::quote).collect::<Vec<_>>().join(" ").into()
 }
 
 fn table(documents: &[Value]) -> String {
@@ -173,6 +166,8 @@ fn span(seconds: u64) -> String {
 
 /// How long a session may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take to end, with its programs.
+const END_PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of a document.
 const MAX_DOCUMENT: usize = 64 << 10;
 

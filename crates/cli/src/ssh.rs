@@ -17,8 +17,9 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::flags::{Compress, OwnFlags, congestion_name};
-use crate::manage::remote_line;
+use crate::leaving::Leaving;
 use crate::notice::notice;
+use crate::remote::{self, MISSING};
 use crate::run::display_side::Outcome;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
@@ -47,10 +48,13 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let (mut ssh, met) = reach(own, &args, &door, &signals)?;
     let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
+            let leaving = Leaving::new(args.destination.to_string_lossy());
             let again = |name: String| {
+                leaving.met(&name, args.session_name(own).as_deref());
                 Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name, false)))
             };
             let outcome = viewer.meet(socket, Prefer::Quic, false, |port| addresses(own, &args, port), again);
+            leaving.tell(&outcome);
             finish(&mut ssh, outcome, &signals)
         }
         Met::SshEnded(status) => before_meeting(own, &args, status),
@@ -148,23 +152,14 @@ fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &st
     Program::watch(child, Place::Foreground)
 }
 
-/// What ssh runs on the other machine. It is read by the user's shell there, whichever that is, so all of it is quoted
-/// for `sh`, which looks for wayferry and tidies the socket up if it is not there.
+/// What ssh runs on the other machine.
 fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: Option<&str>) -> String {
-    const SCRIPT: &str = "b=$1; s=$2; shift 2; \
-                          command -v \"$b\" >/dev/null 2>&1 || b=$HOME/.local/bin/$b; \
-                          if command -v \"$b\" >/dev/null 2>&1; then if [ -n \"$s\" ]; then exec \"$b\" host --bootstrap \"$s\" \"$@\"; \
-                          else exec \"$b\" host --stdio \"$@\"; fi; fi; \
-                          if [ -n \"$s\" ]; then rm -f \"$s\"; fi; exit 127";
-    let binary = own.remote_bin.as_deref().unwrap_or("wayferry");
-    let mut words = vec!["sh".to_owned(), "-c".into(), SCRIPT.into(), "wayferry".into(), binary.into()];
-    words.push(remote_socket.unwrap_or_default().to_owned());
-    words.extend(remote_options(own));
-    match args.command_line() {
-        Some(line) => words.push(format!("--shell-line={line}")),
-        None => words.push("--login-shell".into()),
-    }
-    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    let mut words = remote_options(own);
+    words.push(match args.command_line() {
+        Some(line) => format!("--shell-line={line}"),
+        None => "--login-shell".into(),
+    });
+    remote::host_line(own, remote_socket, &words)
 }
 
 /// The own options that concern the other side.
@@ -241,12 +236,12 @@ fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Er
 /// ssh ended before the two sides met.
 fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<u8, Error> {
     match status {
-        MISSING => Err(Error::RemoteMissing {
-            binary: own.remote_bin.clone().unwrap_or_else(|| "wayferry".into()),
-            destination: args.destination.to_string_lossy().into_owned(),
-        }),
+        MISSING => {
+            let destination = args.destination.to_string_lossy();
+            Err(remote::missing(own, &destination, &args.again()))
+        }
         // The other wayferry has said on stderr what is wrong.
-        65..=126 => Ok(status),
+        65..=127 => Ok(status),
         status => Err(Error::Ssh { status }),
     }
 }
@@ -264,8 +259,8 @@ pub(crate) fn ssh_again(
     let mut meet = vec!["meet".to_owned()];
     meet.extend(view.then(|| "--view".to_owned()));
     meet.push(name.to_owned());
-    let line = remote_line(own, &meet);
-    words.extend(["-T".into(), "--".into(), host.to_owned(), line]);
+    let line = remote::plain_line(own, &meet);
+    words.extend(["-T".into(), "--".into(), host.to_owned(), line.into()]);
     words
 }
 
@@ -304,8 +299,6 @@ fn ended_soon(ssh: &mut Program, signals: &Signals) -> Result<Option<u8>, Error>
     Ok(ssh.status().map(exit_code))
 }
 
-/// What a shell says of a program that is not there.
-const MISSING: u8 = 127;
 /// How long ssh may take to end when it has no more to do.
 const SSH_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -323,34 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn the_remote_command_survives_the_remote_shell() {
-        let own = OwnFlags {
-            title_prefix: Some("it's: ".into()),
-            remote_bin: Some("printf".into()),
-            ..OwnFlags::default()
-        };
-        let words: Vec<OsString> = ["host", "foot", "-e", "'a b'"].map(OsString::from).into();
-        let args = SshArgs::parse(&words).expect("parses");
-        // `printf` stands in for wayferry: `printf host --bootstrap …` prints its first argument.
-        let line = remote_command(&own, &args, Some("/tmp/s"));
-        let shown = line.replacen(" printf ", " echo ", 1);
-        let output = Command::new("/bin/sh").arg("-c").arg(&shown).output().expect("sh");
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            "host --bootstrap /tmp/s --title-prefix=it's:  --shell-line=foot -e 'a b'\n"
-        );
-    }
-
-    #[test]
-    fn a_missing_remote_binary_is_127_and_leaves_no_socket() {
-        let dir = RuntimeDir::private().expect("dir");
-        let socket = dir.path().join("s");
-        std::fs::write(&socket, "").expect("file");
-        let own = OwnFlags { remote_bin: Some("wayferry-no-such-binary".into()), ..OwnFlags::default() };
+    fn a_missing_program_is_not_a_missing_wayferry() {
+        let own = OwnFlags::default();
         let args = SshArgs::parse(&["host".into()]).expect("parses");
-        let line = remote_command(&own, &args, socket.to_str());
-        let status = Command::new("/bin/sh").arg("-c").arg(line).status().expect("sh");
-        assert_eq!((status.code(), socket.exists()), (Some(127), false));
-        assert_eq!(before_meeting(&own, &args, 127).expect_err("missing").code(), 72);
+        assert_eq!(before_meeting(&own, &args, MISSING).expect_err("missing").code(), 72);
+        assert_eq!(before_meeting(&own, &args, 127).expect("its own words are said"), 127);
     }
 }

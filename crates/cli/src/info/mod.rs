@@ -23,8 +23,8 @@ use crate::error::Error;
 use crate::flags::InfoFlags;
 use crate::notice::notice;
 use crate::run::Clock;
-use crate::run::{offer, peer};
 use crate::run::wait::Interests;
+use crate::run::{offer, peer};
 
 pub(crate) use document::{Figures, State};
 pub(crate) use text::attention;

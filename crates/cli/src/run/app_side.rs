@@ -25,13 +25,14 @@ use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
 use wayferry_wayland::{Action, End};
 
+use self::ending::Done;
 use self::views::Views;
 use super::backlog::Backlog;
 use super::link::{CleanEnd, Link, closed};
 use super::offer::Offer;
 use super::outlets::{Outlets, Stdio};
 use super::pipes::{PipeToken, Pipes};
-use super::programs::{Environment, Launch, Place, Program};
+use super::programs::{Environment, Launch, Place, Program, is_from};
 use super::recorder::Recorder;
 use super::served::{Served, pixel_compression, send_blob, send_update};
 use super::signals::Signals;
@@ -121,6 +122,10 @@ pub(crate) struct AppSide<'a> {
     orphaned: bool,
     /// The session was asked to end, with this code.
     stopped: Option<u8>,
+    /// The program has ended.
+    done: Option<Done>,
+    /// Those who asked for the end, to be told when it is there.
+    stopping: Vec<OwnedFd>,
     last_end: Option<End>,
     trace: SideTrace,
     recordings: Option<PathBuf>,
@@ -200,6 +205,8 @@ impl<'a> AppSide<'a> {
             state_since: Time::ZERO,
             orphaned: false,
             stopped: None,
+            done: None,
+            stopping: Vec::new(),
             last_end: None,
             trace: SideTrace::new(Half::App, None),
             recordings: None,
@@ -306,7 +313,9 @@ impl<'a> AppSide<'a> {
             self.link.transmit(self.clock.now());
         }
         self.views.dismiss(self.clock.now());
-        match (result, self.program.is_some()) {
+        let started = self.program.is_some();
+        self.leave_nothing();
+        match (result, started) {
             (Err(error), true) => Err(Error::AfterStart(Box::new(error))),
             (result, _) => result,
         }
@@ -484,7 +493,14 @@ impl<'a> AppSide<'a> {
         self.start_by = None;
         if let Some(start) = self.start.take() {
             let Start { launch, environment, place, stdio, .. } = start;
-            self.program = Some(Program::start(&launch, &environment, place, stdio)?);
+            match Program::start(&launch, &environment, place, stdio) {
+                Ok(program) => self.program = Some(program),
+                // It was there when the session began. The display hears of it as of any end.
+                Err(error) => {
+                    trouble(&error);
+                    self.stopped = Some(error.code());
+                }
+            }
         }
         Ok(())
     }
@@ -554,6 +570,7 @@ impl<'a> AppSide<'a> {
     /// Begins to serve a program's socket.
     fn serve(&mut self, fd: OwnedFd) {
         let Some(desk) = &self.desk else { return self.early.push(fd) };
+        let is_bridge = self.satellite.as_ref().is_some_and(|satellite| is_from(&fd, satellite));
         let socket = match Socket::new(fd) {
             Ok(socket) => socket,
             Err(error) => return notice(&format!("cannot serve a program: {error}")),
@@ -582,7 +599,7 @@ impl<'a> AppSide<'a> {
         });
         self.programs += 1;
         let number = self.programs;
-        self.connections.insert(id, Served { number, socket, core, channel, handed: 0, recorder });
+        self.connections.insert(id, Served { number, socket, core, channel, handed: 0, recorder, is_bridge });
     }
 
     fn on_timeouts(&mut self, now: Time) {
@@ -750,11 +767,13 @@ impl<'a> AppSide<'a> {
         match &self.phase {
             Phase::Exiting { deadline: at, .. } => deadline = earlier(deadline, Some(*at)),
             Phase::Running => {
-                if let Some(program) = &self.program {
+                // The descriptor of one that has ended stays ready.
+                if let Some(program) = self.program.as_ref().filter(|_| self.done.is_none()) {
                     interests.add(program.as_fd(), PollFlags::IN, Token::Program);
                 }
             }
         }
+        deadline = earlier(deadline, self.grace_at());
         for (id, served) in &mut self.connections {
             deadline = earlier(deadline, served.core.next_timeout());
             let held = self.backlog.must_wait(served.handed);

@@ -17,6 +17,7 @@ pub(crate) mod peer;
 pub(crate) mod pipes;
 pub(crate) mod programs;
 mod recorder;
+mod remaining;
 pub(crate) mod returning;
 mod served;
 pub(crate) mod signals;

@@ -1,16 +1,20 @@
 //! The programs of a session: started with the session's Wayland display, watched, ended, reaped.
 //!
 //! Each program is watched by a pidfd, so poll(2) sees its end and only that program is ever signalled or reaped.
-//! It does not know sockets or sessions. Invariant: a started program is reaped before the value is gone.
+//! It does not know sockets or sessions. Invariant: a started program is reaped before the value is gone, and not before its
+//! group was signalled for the last time: until then, its number cannot become another process's.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
 use crate::error::Error;
 
@@ -50,6 +54,8 @@ pub(crate) struct Program {
     pidfd: OwnedFd,
     place: Place,
     status: Option<ExitStatus>,
+    /// Its number may be another process's now.
+    reaped: bool,
 }
 
 impl Launch {
@@ -78,6 +84,30 @@ impl Launch {
                 (command, shell.to_string_lossy().into_owned())
             }
         }
+    }
+
+    /// Looks whether the program is there before a session is made for it.
+    ///
+    /// # Errors
+    /// [`Error::Program`], as a start would give it.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let (name, found) = match self {
+            Self::Command(words) => {
+                let name = words.first().cloned().unwrap_or_default();
+                let found = find(&name);
+                (name, found)
+            }
+            Self::ShellLine(line) => {
+                let Some(word) = plain_word(line) else { return Ok(()) };
+                let name = OsString::from(word);
+                let found = find(&name);
+                let unknown = matches!(&found, Err(error) if error.kind() == io::ErrorKind::NotFound);
+                // It may be one of the shell's own words.
+                (name, if unknown && shell_knows(word) { Ok(()) } else { found })
+            }
+            Self::Shell { .. } => (shell(), find(&shell())),
+        };
+        found.map_err(|source| Error::Program { program: name.to_string_lossy().into_owned(), source })
     }
 }
 
@@ -111,7 +141,7 @@ impl Program {
     /// Watches a child that somebody else started.
     pub(crate) fn watch(mut child: Child, place: Place) -> Result<Self, Error> {
         match rustix::process::pidfd_open(pid(&child), PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Self { child, pidfd, place, status: None }),
+            Ok(pidfd) => Ok(Self { child, pidfd, place, status: None, reaped: false }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -123,14 +153,27 @@ impl Program {
     /// Its exit status, once it has ended.
     pub(crate) fn status(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
-            // An error means that there is nothing to wait for any more; it cannot be, as nobody else reaps it.
-            self.status = self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::from_raw(0)));
+            self.status = self.look(WaitIdOptions::NOHANG);
         }
         self.status
     }
 
+    /// Waits for its end as these options say, and leaves it to be reaped.
+    fn look(&self, options: WaitIdOptions) -> Option<ExitStatus> {
+        let options = options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        match rustix::process::waitid(WaitId::Pid(pid(&self.child)), options) {
+            Ok(status) => Some(exit_status(&status?)),
+            Err(Errno::INTR) => None,
+            // There is nothing to wait for any more; it cannot be, as nobody else reaps it.
+            Err(_) => Some(ExitStatus::from_raw(0)),
+        }
+    }
+
     /// Ends it: asks, waits up to `patience`, then insists. Descendants in its own group are ended too.
     pub(crate) fn end(&mut self, patience: Duration) {
+        if self.reaped {
+            return;
+        }
         if self.status().is_none() {
             self.signal(Signal::TERM);
             let mut set = [rustix::event::PollFd::new(&self.pidfd, rustix::event::PollFlags::IN)];
@@ -138,12 +181,16 @@ impl Program {
         }
         if self.status().is_none() {
             self.signal(Signal::KILL);
-            self.status = self.child.wait().ok();
+            while self.status.is_none() {
+                self.status = self.look(WaitIdOptions::empty());
+            }
         }
         if self.place == Place::OwnGroup {
             // The group outlives its leader when descendants are left; without any this is ESRCH.
             let _ = rustix::process::kill_process_group(pid(&self.child), Signal::TERM);
         }
+        let _ = self.child.wait();
+        self.reaped = true;
     }
 
     fn signal(&self, signal: Signal) {
@@ -166,10 +213,64 @@ impl Drop for Program {
     }
 }
 
+/// Whether a Unix connection was made by this program.
+pub(crate) fn is_from(socket: &impl AsFd, program: &Program) -> bool {
+    rustix::net::sockopt::socket_peercred(socket).is_ok_and(|peer| peer.pid == pid(&program.child))
+}
+
 /// The status as a shell would give it: the program's own, or 128 + the signal that ended it.
 pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code & 0xFF).ok()).unwrap_or(255)
+}
+
+/// As the standard library tells it (wait(2)).
+fn exit_status(status: &WaitIdStatus) -> ExitStatus {
+    let code = status.exit_status().map(|code| (code & 0xFF) << 8);
+    ExitStatus::from_raw(code.or_else(|| status.terminating_signal()).unwrap_or(0))
+}
+
+/// Whether execvp(3) would find a program of that name, or why not.
+fn find(name: &OsStr) -> io::Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let directories = if name.as_bytes().contains(&b'/') {
+        vec![PathBuf::new()]
+    } else {
+        std::env::split_paths(&path).collect()
+    };
+    let mut kind = io::ErrorKind::NotFound;
+    for file in directories.iter().map(|directory| directory.join(name)) {
+        match std::fs::metadata(&file) {
+            Ok(found)
+                if found.is_file() && rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok() =>
+            {
+                return Ok(());
+            }
+            Ok(_) => kind = io::ErrorKind::PermissionDenied,
+            Err(_) => {}
+        }
+    }
+    Err(kind.into())
+}
+
+/// The first word of a line, if every shell would run it as a program or a word of its own.
+fn plain_word(line: &str) -> Option<&str> {
+    let word = line.split(' ').next()?;
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._+-".contains(character);
+    (!word.is_empty() && word.chars().all(plain)).then_some(word)
+}
+
+/// Whether the user's shell says that it has such a word; one that has no `command -v` is believed.
+fn shell_knows(word: &str) -> bool {
+    let shell = shell();
+    let name = Path::new(&shell).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    if !["sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"].contains(&name) {
+        return true;
+    }
+    let mut command = Command::new(&shell);
+    command.arg("-c").arg(format!("command -v {word}"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().map_or(true, |status| status.success())
 }
 
 /// The user's shell.
@@ -227,6 +328,37 @@ mod tests {
         };
         assert_eq!(start("wayferry-no-such-program"), 127);
         assert_eq!(start("/"), 126);
+    }
+
+    #[test]
+    fn a_program_that_has_ended_keeps_its_number_until_its_group_was_signalled() {
+        let mut program = sh("exit 7", Place::OwnGroup);
+        let number = pid(&program.child);
+        wait(&mut program);
+        assert_eq!(
+            rustix::process::test_kill_process(number),
+            Ok(()),
+            "it was reaped before its group was ended"
+        );
+        program.end(PATIENCE);
+        assert_eq!(rustix::process::test_kill_process(number), Err(Errno::SRCH));
+        assert_eq!(program.status().map(exit_code), Some(7));
+        // Now that the number may be another's, nothing is signalled.
+        program.end(PATIENCE);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_known_before_it_is_started() {
+        let code = |launch: Launch| launch.check().map_or_else(|error| error.code(), |()| 0);
+        let command = |name: &str| code(Launch::Command(vec![name.into()]));
+        assert_eq!([command("sh"), command("/bin/sh")], [0, 0]);
+        assert_eq!([command("wayferry-no-such-program"), command("/no/such")], [127, 127]);
+        assert_eq!([command("/"), command("/etc/passwd")], [126, 126]);
+        let line = |line: &str| code(Launch::ShellLine(line.into()));
+        for good in ["sh -c true", "exec sh", "cd / && sh", "A=b sh", "'sh'", "(sh)", ""] {
+            assert_eq!(line(good), 0, "{good}");
+        }
+        assert_eq!(line("wayferry-no-such-program -x | cat"), 127);
     }
 
     #[test]

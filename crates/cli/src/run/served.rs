@@ -26,6 +26,8 @@ pub(super) struct Served {
     /// Bytes handed to the session since nothing waited for the link.
     pub(super) handed: u64,
     pub(super) recorder: Option<Recorder>,
+    /// It shows the windows of others, and has none when they have gone.
+    pub(super) is_bridge: bool,
 }
 
 impl Served {

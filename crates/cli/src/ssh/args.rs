@@ -9,6 +9,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::error::Error;
+use crate::flags::OwnFlags;
+use crate::sessions;
 
 /// An ssh command line, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -69,6 +71,18 @@ impl SshArgs {
             return Err(Error::Usage(format!("`{}` is not a destination", args.destination.display())));
         }
         Ok(args)
+    }
+
+    /// What the session is called there if that name is free and the user has not chosen another.
+    pub(crate) fn session_name(&self, own: &OwnFlags) -> Option<String> {
+        own.name.is_none().then(|| sessions::name_of(self.command_line().as_deref().map(OsStr::new)))
+    }
+
+    /// The same words, behind `wayferry` and its own options.
+    pub(crate) fn again(&self) -> String {
+        let words = self.options.iter().chain([&self.destination]).chain(&self.command);
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        std::iter::once("ssh".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
     }
 
     /// The command as ssh sends it: its words with single spaces between them.

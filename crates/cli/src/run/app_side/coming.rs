@@ -11,6 +11,7 @@ use wayferry_proto::{CloseReason, ConnectionId, Header, Side, Time};
 use wayferry_wayland::app::Kept;
 use wayferry_wayland::blob::Sent;
 
+use super::ending::Done;
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
 use crate::control::{Answer, Told};
 use crate::door::Part;
@@ -40,9 +41,9 @@ impl AppSide<'_> {
                 }
                 Call::Stop(socket) => {
                     self.stopped = Some(0);
-                    answer(&socket, &Answer::Done);
+                    self.stopping.push(socket);
                 }
-                Call::Ended(code) => self.stopped = Some(code),
+                Call::Ended(code) => drop(self.done.get_or_insert(Done::with(code))),
                 Call::OwnerLeft => self.abandon(),
             }
         }

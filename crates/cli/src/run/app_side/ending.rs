@@ -1,16 +1,21 @@
 //! When the session ends, and with which code.
 //!
-//! Every display is told, and has some time to hear it. It ends no program: whoever started one does. Invariant: the code is
-//! decided once.
+//! Every display is told, and has some time to hear it. Programs that a session's program has started may outlive it, as with a
+//! launcher that forks and exits: the session goes on while one is connected, or may connect in a moment. Invariant: the
+//! code is decided once.
 
 use std::time::Duration;
 
 use wayferry_proto::{CloseReason, Control, Time};
 
 use super::{AppSide, Outcome, Phase};
-use crate::control::Told;
-use crate::run::Handle;
+use crate::control::{Answer, Told};
+use crate::lobby::answer;
+use crate::notice::notice;
 use crate::run::programs::{Program, exit_code};
+use crate::run::served::Served;
+use crate::run::socket::Listener;
+use crate::run::{Handle, remaining};
 
 impl AppSide<'_> {
     /// Whether the session is over from this side, and how.
@@ -34,7 +39,7 @@ impl AppSide<'_> {
                 self.views.say_exit(now, code);
                 let patience = if self.link.is_up() || self.views.count() > 0 {
                     EXIT_PATIENCE
-                } else if self.link.session.is_suspended() {
+                } else if self.link.session.is_suspended() && self.stopping.is_empty() {
                     AWAY_PATIENCE
                 } else {
                     Duration::ZERO
@@ -59,10 +64,47 @@ impl AppSide<'_> {
             return Some(code);
         }
         if let Some(status) = self.program.as_mut().and_then(Program::status) {
-            return Some(exit_code(status));
+            self.done.get_or_insert(Done::with(exit_code(status)));
+        }
+        if self.done.is_some() {
+            return self.alone_at_last(now);
         }
         let served_one = self.config.oneshot && self.next_connection > 1;
         (served_one && self.connections.is_empty() && self.early.is_empty()).then_some(0)
+    }
+
+    /// The code of the program that has ended, once what it has started is gone too.
+    fn alone_at_last(&mut self, now: Time) -> Option<u8> {
+        let connected = self.is_connected();
+        let display = self.listener.as_ref().map(Listener::name);
+        let done = self.done.as_mut()?;
+        if connected {
+            done.grace = None;
+            if !std::mem::replace(&mut done.told, true) {
+                notice("the program has ended; the session goes on for what it has started");
+            }
+            return None;
+        }
+        let may_come = || display.is_some_and(|display| remaining::any_for(display));
+        let until = *done.grace.get_or_insert_with(|| if may_come() { now + GRACE } else { now });
+        (until <= now).then_some(done.code)
+    }
+
+    /// Whether a program is there to be shown. The X11 bridge is one only while it shows something.
+    fn is_connected(&self) -> bool {
+        let shows = |served: &Served| !served.is_bridge || served.core.fidelity().next().is_some();
+        !self.early.is_empty() || self.connections.values().any(shows)
+    }
+
+    /// When [`Self::alone_at_last`] is to look again.
+    pub(super) fn grace_at(&self) -> Option<Time> {
+        self.done.as_ref().filter(|_| matches!(self.phase, Phase::Running))?.grace
+    }
+
+    /// Ends the programs, gives the session's name back, and then tells those who asked for that.
+    pub(super) fn leave_nothing(&mut self) {
+        drop((self.program.take(), self.satellite.take(), self.lobby.take()));
+        self.stopping.drain(..).for_each(|socket| answer(&socket, &Answer::Done));
     }
 
     pub(super) fn exit_outcome(&self, code: u8) -> Outcome {
@@ -75,6 +117,25 @@ impl AppSide<'_> {
     }
 }
 
+/// The session's program has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Done {
+    code: u8,
+    /// Until when another program may connect; `None` while one is there.
+    grace: Option<Time>,
+    /// The user knows that the session goes on.
+    told: bool,
+}
+
+impl Done {
+    /// With this code.
+    pub(super) fn with(code: u8) -> Self {
+        Self { code, grace: None, told: false }
+    }
+}
+
+/// How long a program may take to connect whose launcher has ended, or that follows another.
+const GRACE: Duration = Duration::from_secs(2);
 /// How long the display may take to answer the end.
 const EXIT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a display that is away may take to come and hear of the end.

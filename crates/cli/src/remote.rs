@@ -1,0 +1,116 @@
+//! What a shell on another machine is asked to run: that machine's own `wayferry`, wherever it was installed.
+//!
+//! sshd gives a command a short PATH, in which `~/.cargo/bin` and its like are missing, so those are looked at too. The line is read
+//! by the user's shell there, whichever that is; all of it is quoted for `sh`. Invariant: where there is no wayferry, the line
+//! ends with [`MISSING`] and nothing of ours is left there.
+
+use crate::error::Error;
+use crate::flags::OwnFlags;
+use crate::ssh::quote;
+
+/// What to start, and how.
+enum Task<'a> {
+    /// `host` for the display behind this forwarded socket, or behind stdin and stdout.
+    Host(Option<&'a str>),
+    /// These words.
+    Plain,
+}
+
+/// The line for a session whose display comes through the forwarded `socket`, or through stdin and stdout.
+pub(crate) fn host_line(own: &OwnFlags, socket: Option<&str>, words: &[String]) -> String {
+    line(own, &Task::Host(socket), words)
+}
+
+/// The line for these words after `wayferry`.
+pub(crate) fn plain_line(own: &OwnFlags, words: &[String]) -> String {
+    line(own, &Task::Plain, words)
+}
+
+/// What the user is told when the line ended with [`MISSING`]; `again` are the words after `wayferry` and its own options.
+pub(crate) fn missing(own: &OwnFlags, destination: &str, again: &str) -> Error {
+    Error::RemoteMissing {
+        binary: binary(own).to_owned(),
+        destination: destination.to_owned(),
+        again: again.to_owned(),
+    }
+}
+
+fn binary(own: &OwnFlags) -> &str {
+    own.remote_bin.as_deref().unwrap_or("wayferry")
+}
+
+fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
+    let (run, socket) = match task {
+        Task::Host(Some(socket)) => ("exec \"$b\" host --bootstrap \"$s\" \"$@\"", *socket),
+        Task::Host(None) => ("exec \"$b\" host --stdio \"$@\"", ""),
+        Task::Plain => ("exec \"$b\" \"$@\"", ""),
+    };
+    let script = format!("{FIND}{run}");
+    let all = ["sh", "-c", &script, "wayferry", binary(own), socket].into_iter();
+    all.chain(words.iter().map(String::as_str)).map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// What a line ends with when there is no wayferry: a code that neither a shell nor a program gives by chance.
+pub(crate) const MISSING: u8 = 72;
+
+/// Makes `b` the binary, or tidies the socket `s` up and ends with [`MISSING`].
+const FIND: &str = "b=$1; s=$2; shift 2; \
+    case $b in */*) ;; *) command -v \"$b\" >/dev/null 2>&1 || \
+    for d in \"$HOME/.local/bin\" \"$HOME/.cargo/bin\" /usr/local/bin /opt/*/bin \"$HOME/.nix-profile/bin\" \
+    \"/etc/profiles/per-user/$USER/bin\" /run/current-system/sw/bin /nix/var/nix/profiles/default/bin; do \
+    if [ -x \"$d/$b\" ]; then b=$d/$b; break; fi; done;; esac; \
+    command -v \"$b\" >/dev/null 2>&1 || { [ -z \"$s\" ] || rm -f \"$s\"; exit 72; }; ";
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::{Command, Output};
+
+    use super::*;
+    use crate::run::socket::RuntimeDir;
+
+    fn own(binary: &str) -> OwnFlags {
+        OwnFlags { remote_bin: Some(binary.into()), ..OwnFlags::default() }
+    }
+
+    fn sh(line: &str, home: &std::path::Path) -> Output {
+        Command::new("/bin/sh").arg("-c").arg(line).env("HOME", home).output().expect("sh")
+    }
+
+    #[test]
+    fn the_line_survives_the_remote_shell() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let words = ["--title-prefix=it's: ".to_owned(), "--shell-line=foot -e 'a b'".to_owned()];
+        let said = sh(&host_line(&own("echo"), Some("/tmp/s"), &words), dir.path());
+        let expected = "host --bootstrap /tmp/s --title-prefix=it's:  --shell-line=foot -e 'a b'\n";
+        assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
+        let said = sh(&plain_line(&own("echo"), &["list".into(), "--json".into()]), dir.path());
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "list --json\n");
+    }
+
+    #[test]
+    fn a_binary_that_cargo_installed_is_found_although_sshd_does_not_look_there() {
+        let dir = RuntimeDir::private().expect("a directory");
+        for place in [".local/bin", ".cargo/bin", ".nix-profile/bin"] {
+            let home = dir.path().join(place.replace('/', "-"));
+            std::fs::create_dir_all(home.join(place)).expect("a directory");
+            let binary = home.join(place).join("wayferry-installed");
+            std::fs::write(&binary, "#!/bin/sh\necho here \"$@\"\n").expect("a file");
+            std::fs::set_permissions(&binary, PermissionsExt::from_mode(0o755)).expect("its permissions");
+            let said = sh(&plain_line(&own("wayferry-installed"), &["list".into()]), &home);
+            assert_eq!(String::from_utf8_lossy(&said.stdout), "here list\n", "{place}");
+        }
+    }
+
+    #[test]
+    fn a_missing_binary_has_a_code_of_its_own_and_leaves_no_socket() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let socket = dir.path().join("s");
+        std::fs::write(&socket, "").expect("a file");
+        let line = host_line(&own("/no/such/wayferry"), socket.to_str(), &[]);
+        assert_eq!((sh(&line, dir.path()).status.code(), socket.exists()), (Some(MISSING.into()), false));
+        // A program that is not there is another matter.
+        let line = plain_line(&own("sh"), &["-c".into(), "exit 127".into()]);
+        assert_eq!(sh(&line, dir.path()).status.code(), Some(127));
+    }
+}
