@@ -242,6 +242,11 @@ pub enum ToApp {
         /// Nanoseconds of the display side's monotonic clock.
         time_ns: u64,
     },
+    /// The compositor wanted new frames of surfaces at this time; goes before the next [`Self::Applied`].
+    Beat {
+        /// Nanoseconds of the display side's monotonic clock.
+        time_ns: u64,
+    },
     /// The compositor ended this connection.
     Fatal {
         /// The program's object that the error is about; [`WireId::DISPLAY`] if it is about none of them.
@@ -271,6 +276,7 @@ const FATAL: u8 = 7;
 const CONSUMED: u8 = 8;
 const REFRESH: u8 = 9;
 const READ: u8 = 10;
+const BEAT: u8 = 11;
 
 impl ToDisplay {
     /// The message's bytes.
@@ -385,6 +391,10 @@ impl ToApp {
                 w.u8(READ);
                 w.u64(*time_ns);
             }
+            Self::Beat { time_ns } => {
+                w.u8(BEAT);
+                w.u64(*time_ns);
+            }
             Self::Fatal { object, code, message } => {
                 w.u8(FATAL);
                 w.varint(object.0);
@@ -424,6 +434,7 @@ impl ToApp {
             CONSUMED => Self::Consumed { bytes: r.varint("a count of bytes")? },
             REFRESH => Self::Refresh { surface: WireId(r.varint("an object")?) },
             READ => Self::Read { time_ns: r.u64("a time")? },
+            BEAT => Self::Beat { time_ns: r.u64("a time")? },
             FATAL => Self::Fatal {
                 object: WireId(r.varint("an object")?),
                 code: r.varint_u32("error code")?,
@@ -670,6 +681,7 @@ mod tests {
             id().prop_map(|keyboard| ToApp::KeysHeld { keyboard }),
             id().prop_map(|surface| ToApp::Refresh { surface }),
             any::<u64>().prop_map(|time_ns| ToApp::Read { time_ns }),
+            any::<u64>().prop_map(|time_ns| ToApp::Beat { time_ns }),
             (0u64..1 << 60).prop_map(|bytes| ToApp::Consumed { bytes }),
             (id(), any::<u32>(), ".{0,20}").prop_map(|(object, code, message)| ToApp::Fatal {
                 object,

@@ -172,14 +172,15 @@ impl Connection {
     /// When what was made better is to be brought to the screen.
     fn show_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id).filter(|surface| surface.owed.is_some())?;
-        let due =
-            surface.last_sent.max(surface.last_better).map_or(Time::ZERO, |left| left + self.pace(surface));
+        let last = surface.last_sent.max(surface.last_better);
+        let due = last.map_or(Time::ZERO, |last| self.next_turn(surface, last));
         Some(due).filter(|_| self.can_show(id))
     }
 
     fn show(&mut self, id: u32) {
         let chain: Vec<u32> = self.shown_with(id).collect();
         let mut shown: Option<Unit> = None;
+        let tick = self.beat().tick(self.now);
         for above in chain {
             let Some(surface) = self.surfaces.get_mut(&above) else { return };
             let content = match surface.owed.take() {
@@ -188,7 +189,7 @@ impl Connection {
             };
             // It may build on the last commit's unit, which must not be replaced then.
             surface.forget_last();
-            let number = surface.next_bare_unit(self.now);
+            let number = surface.next_bare_unit(tick);
             shown = Some(Unit {
                 surface: surface.wire,
                 number,

@@ -7,17 +7,22 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use wayferry_pixels::Format;
+use wayferry_proto::Time;
 
 use crate::message::ToDisplay;
 use crate::snapshot::{Mode, Output, Seat};
 use crate::wire::Arg;
 
+use super::beat::Beat;
 use super::keyboard::Keyboard;
 use super::object::Data;
 use super::{Connection, Fault};
 
 /// Time between frames when no output says: 60 Hz.
 const DEFAULT_PERIOD: Duration = Duration::from_nanos(16_666_667);
+/// What leaves at a tick arrives this part of a period after the compositor has begun a frame. What is drawn at once then is
+/// there well before the next, however much the link trembles, and is not shown later for it.
+const LEAD: u32 = 4;
 /// Refresh rates outside are not believed, mHz.
 const REFRESH: std::ops::RangeInclusive<i32> = 10_000..=500_000;
 
@@ -70,7 +75,20 @@ impl Connection {
         self.tell_keymaps()
     }
 
-    /// Time between frames: the fastest output's.
+    /// The clock that programs draw by: the fastest output's.
+    pub(super) fn beat(&self) -> Beat {
+        Beat::new(self.origin, self.period())
+    }
+
+    /// The compositor wanted frames at this time of the display side's clock.
+    pub(super) fn on_beat(&mut self, time_ns: u64) {
+        let ours = self.desk.clock.ours_from_nanos(time_ns).saturating_sub(self.config.clock_start.0);
+        // By how much the clocks are compared wrongly, half the round trip is wrong the other way.
+        let arrival = Time::from_nanos(ours) + self.period() / LEAD;
+        self.origin = self.beat().leaning_to(arrival - self.credit.rtt / 2).origin();
+    }
+
+    /// Time between frames.
     pub(super) fn period(&self) -> Duration {
         let modes = self.desk.snapshot.outputs.iter().flat_map(|output| &output.modes);
         let current = modes.filter(|mode| mode.flags & 1 != 0 && REFRESH.contains(&mode.refresh));

@@ -88,6 +88,10 @@ impl Connection {
                 self.read_age = self.age_of(time_ns);
                 Ok(())
             }
+            ToApp::Beat { time_ns } => {
+                self.on_beat(time_ns);
+                Ok(())
+            }
             ToApp::Refresh { surface } => self.refresh(surface),
             ToApp::Consumed { bytes } => self.on_consumed(bytes),
             ToApp::Fatal { object, code, message } => self.on_fatal(object, code, &message),

@@ -1,9 +1,11 @@
 //! How units leave: pacing, frame callbacks, and the pixels that go with a unit.
 //!
-//! A surface's commits leave at most once per frame period and only while the content budget lasts; meanwhile newer
-//! commits fold into the waiting one. Order beats pace: whatever later requests build on leaves first. Invariant: a
-//! unit is queued after the updates that it names, and frame callbacks are answered only for commits that have left, that
-//! nobody would see, or that wait for a link which has been silent for long.
+//! One commit of a surface leaves in each interval of the [beat](super::beat), at once if none has left in it, and only while
+//! the content budget lasts; meanwhile newer commits fold into the waiting one. Order beats pace: whatever later requests
+//! build on leaves first. A frame callback is answered at the first tick after its commit left, so that the commit that
+//! the program answers with finds the interval free. Invariant: a unit is queued after the updates that it names, and
+//! frame callbacks are answered only for commits that have left, that nobody would see, or that wait for a link which has
+//! been silent for long.
 //!
 //! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
 //! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
@@ -103,9 +105,9 @@ enum Rank {
     /// Has waited for [`PATIENCE`], since then.
     Overdue(Time),
     /// The keyboard or the pointer is in it, or above it.
-    Attended(Option<Time>),
-    Small(Option<Time>),
-    Other(Option<Time>),
+    Attended(Time),
+    Small(Time),
+    Other(Time),
 }
 
 impl Rank {
@@ -205,14 +207,15 @@ impl Connection {
     fn rank(&self, id: u32) -> Option<Rank> {
         let due = self.send_due(id)?;
         let surface = self.surfaces.get(&id).filter(|_| due <= self.now)?;
-        Some(if self.now.since(surface.waiting_since) >= PATIENCE {
-            Rank::Overdue(surface.waiting_since)
+        let since = surface.waiting_since;
+        Some(if self.now.since(since) >= PATIENCE {
+            Rank::Overdue(since)
         } else if self.is_attended(id) {
-            Rank::Attended(surface.last_sent)
+            Rank::Attended(since)
         } else if self.is_small(id) {
-            Rank::Small(surface.last_sent)
+            Rank::Small(since)
         } else {
-            Rank::Other(surface.last_sent)
+            Rank::Other(since)
         })
     }
 
@@ -286,17 +289,22 @@ impl Connection {
         let surface = self.surfaces.get(&id)?;
         let ahead = surface.is_far_ahead() || self.under_way.is_full();
         surface.unsent.as_ref().filter(|_| !surface.withholds() && !ahead)?;
-        Some(surface.last_sent.map_or(Time::ZERO, |sent| sent + self.pace(surface)))
+        Some(surface.last_sent.map_or(Time::ZERO, |sent| self.next_turn(surface, sent)))
     }
 
-    /// Time between a surface's units: that of frames, but a longer one while nothing that left is applied and nothing
-    /// else is heard. When the link is back, fewer old pictures are on their way then.
-    pub(super) fn pace(&self, surface: &Surface) -> Duration {
+    /// When a unit of the surface may leave after that of this tick.
+    pub(super) fn next_turn(&self, surface: &Surface, last: Time) -> Time {
+        self.beat().after(last, self.pace(surface))
+    }
+
+    /// About how far apart a surface's units are at least, if that is more than a period: while nothing that left is applied
+    /// and nothing else is heard. When the link is back, fewer old pictures are on their way then.
+    fn pace(&self, surface: &Surface) -> Duration {
         let heard = self.credit.heard.map_or(Duration::MAX, |heard| self.now.since(heard));
         let silence = surface.silence(self.now).min(heard);
         let late = silence > self.credit.rtt + LATE;
         let longest = if silence < SILENT { LATE_PERIOD } else { SILENT_PERIOD };
-        self.period().max(if late { (silence / 4).min(longest) } else { Duration::ZERO })
+        if late { (silence / 4).min(longest) } else { Duration::ZERO }
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
@@ -323,13 +331,17 @@ impl Connection {
             return None;
         }
         let seen = self.attached && surface.visible && surface.stage != Stage::Over;
+        // In the interval in which its commit left, the program's answer to it would have to wait.
+        let left = Some(surface.frames_tick).filter(|_| !surface.frames.is_empty());
+        let last = surface.last_frame.max(left);
+        let next = last.map_or(Time::ZERO, |last| self.beat().after(last, Duration::ZERO));
         // Others look on, whose links may be better.
-        let next = surface.last_frame.map_or(Time::ZERO, |last| last + self.period());
         Some(if (seen || self.watched) && !behind { next } else { hidden })
     }
 
     fn answer_frames(&mut self) -> Result<(), Fault> {
         let (now, patience) = (self.now, self.frame_patience());
+        let tick = self.beat().tick(now);
         let due: Vec<u32> = self
             .surfaces
             .keys()
@@ -338,9 +350,9 @@ impl Connection {
             .collect();
         for id in due {
             let Some(surface) = self.surfaces.get_mut(&id) else { continue };
-            surface.last_frame = Some(now);
+            surface.last_frame = Some(tick);
             let frames = surface.take_frames(now, patience);
-            let time = self.clock_ms();
+            let time = self.clock_ms_at(tick);
             for callback in frames {
                 self.emit(callback, "done", vec![Arg::Uint(time)])?;
                 self.forget(callback)?;

@@ -264,7 +264,8 @@ impl Connection {
                 child.forget_last();
             }
         }
-        let now = self.now;
+        // What follows keeps its distance from when this one's turn was.
+        let (now, tick) = (self.now, self.beat().tick(began));
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
         let Made { content, bytes } = made.pop_front().unwrap_or(NOTHING);
         match content {
@@ -279,10 +280,8 @@ impl Connection {
             surface.owed = None;
         }
         surface.last_bytes = bytes;
-        let number = surface.next_unit(now);
-        // The next one keeps its distance from when this one's turn was.
-        surface.last_sent = Some(began);
-        surface.frames.extend(unsent.frames);
+        let number = surface.next_unit(now, tick);
+        surface.owe_frames(unsent.frames, tick);
         let feedback = !unsent.feedback.is_empty();
         surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
         let (surface, mut state) = (surface.wire, unsent.state.into_requests());

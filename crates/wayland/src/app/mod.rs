@@ -13,6 +13,7 @@
 //! | `desk` | outputs and seats, answered from the snapshot |
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
+//! | `beat` | when frames are drawn |
 //! | `timing` | commits that are to be applied later |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `under_way` | units that the display side has not applied |
@@ -33,6 +34,7 @@
 //! Invariant: nothing that the program sends can end more than this connection.
 
 mod away;
+mod beat;
 mod better;
 mod birth;
 mod clipboard;
@@ -188,6 +190,8 @@ pub struct Connection {
     desk: Rc<Desk>,
     attached: bool,
     now: Time,
+    /// A tick of the [beat](beat::Beat).
+    origin: Time,
     input: InBuffer,
     output: OutBuffer,
     objects: Objects,
@@ -269,6 +273,7 @@ impl Connection {
             desk: Rc::clone(desk),
             attached: true,
             now: Time::ZERO,
+            origin: Time::ZERO,
             input: InBuffer::new(),
             output: OutBuffer::new(MAX_WAITING_OUT),
             objects: Objects::new(Object::new(display, 1)),
@@ -479,9 +484,13 @@ impl Connection {
 
     /// Milliseconds of this side's `CLOCK_MONOTONIC`, as programs expect of Wayland times.
     fn clock_ms(&self) -> u32 {
-        let now = self.config.clock_start + self.now.since_start();
+        self.clock_ms_at(self.now)
+    }
+
+    fn clock_ms_at(&self, at: Time) -> u32 {
+        let time = self.config.clock_start + at.since_start();
         // Wayland's 32-bit times wrap.
-        (now.0 / 1_000_000) as u32
+        (time.0 / 1_000_000) as u32
     }
 }
 

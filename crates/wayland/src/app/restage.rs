@@ -73,7 +73,7 @@ impl Connection {
         let Some(surface) = self.surfaces.get(&id) else { return Ok(()) };
         let (mapped, begun) = (surface.mapped(), surface.initial || surface.mapped());
         let (early, _) = self.state_of(id, mapped);
-        let now = self.now;
+        let (now, tick) = (self.now, self.beat().tick(self.now));
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         if !begun {
             // Its own first commit will bring it.
@@ -81,7 +81,7 @@ impl Connection {
             return Ok(());
         }
         surface.stage = Stage::Awaited;
-        let number = surface.next_unit(now);
+        let number = surface.next_unit(now, tick);
         // Its content need not keep its distance from that.
         surface.last_sent = None;
         let surface = surface.wire;

@@ -301,15 +301,16 @@ pub(crate) struct Surface {
     pub(crate) units: u64,
     /// Units that the display side has not applied yet, the oldest first, and when they left.
     pub(crate) unapplied: VecDeque<(u64, Time)>,
-    /// When the last unit of a commit left, the last one that made content better, and when the last frame callbacks were
-    /// answered.
+    /// The ticks in whose intervals the last unit of a commit left, the last one that made content better, and the last frame
+    /// callbacks were answered.
     pub(crate) last_sent: Option<Time>,
     pub(crate) last_better: Option<Time>,
     pub(crate) last_frame: Option<Time>,
     /// Content that left with the last unit, children's included.
     pub(crate) last_bytes: u64,
-    /// Callbacks of commits that were sent, to be answered at the next tick.
+    /// Callbacks of commits that were sent, and the tick in whose interval the first of them was: the next one answers.
     pub(crate) frames: Vec<u32>,
+    pub(crate) frames_tick: Time,
     /// Feedback by unit number.
     pub(crate) feedback: Vec<(u64, u32)>,
     /// Commits that are to be applied later.
@@ -361,6 +362,7 @@ impl Surface {
             last_frame: None,
             last_bytes: 0,
             frames: Vec::new(),
+            frames_tick: Time::ZERO,
             feedback: Vec::new(),
             timing: Timing::default(),
             visible: true,
@@ -415,20 +417,28 @@ impl Surface {
         self.draft.as_ref().is_some_and(Draft::can_take_back)
     }
 
-    /// A unit of a commit leaves; gives its number.
-    pub(crate) fn next_unit(&mut self, now: Time) -> u64 {
+    /// A unit of a commit leaves in the interval of this tick; gives its number.
+    pub(crate) fn next_unit(&mut self, now: Time, tick: Time) -> u64 {
         self.units += 1;
         if self.unapplied.len() < MAX_UNAPPLIED {
             self.unapplied.push_back((self.units, now));
         }
-        self.last_sent = Some(now);
+        self.last_sent = Some(tick);
         self.units
     }
 
+    /// A commit with these frame callbacks has left in the interval of this tick.
+    pub(crate) fn owe_frames(&mut self, frames: Vec<u32>, tick: Time) {
+        if self.frames.is_empty() {
+            self.frames_tick = tick;
+        }
+        self.frames.extend(frames);
+    }
+
     /// A unit leaves that no commit asked for, which the next commit does not keep its distance from; gives its number.
-    pub(crate) fn next_bare_unit(&mut self, now: Time) -> u64 {
+    pub(crate) fn next_bare_unit(&mut self, tick: Time) -> u64 {
         self.units += 1;
-        self.last_better = Some(now);
+        self.last_better = Some(tick);
         self.units
     }
 

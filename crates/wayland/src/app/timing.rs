@@ -205,7 +205,7 @@ impl Connection {
         Some(fifo.max(target).min(since + MAX_WAIT))
     }
 
-    /// When a barrier is no more: a frame after what set it has left, or later where that is not seen.
+    /// When a barrier is no more: with the tick after what set it has left, or later where that is not seen.
     fn barrier_clears(&self, surface: &Surface, set: Time) -> Time {
         let unseen = !self.attached || !surface.visible || surface.stage != Stage::Shown;
         if unseen {
@@ -214,7 +214,7 @@ impl Connection {
         match surface.unsent {
             // It has not left: the link does not keep up.
             Some(_) => set + STUCK,
-            None => set + self.period(),
+            None => self.beat().after(self.beat().tick(set), Duration::ZERO),
         }
     }
 

@@ -136,6 +136,8 @@ pub struct Connection {
     pub(super) stage: Stage,
     /// When the app side was last told when events are read, while the link is silent.
     read_told: Option<Time>,
+    /// When the compositor last wanted frames, unless the app side was told.
+    pub(super) beat: Option<Time>,
     /// What was taken in, by [`message::cost`], and how much of that the app side was told to be handled.
     received: u64,
     acknowledged: u64,
@@ -199,6 +201,7 @@ impl Connection {
             end,
             stage: Stage::Registry,
             read_told: None,
+            beat: None,
             received: 0,
             acknowledged: 0,
             cost: 0,

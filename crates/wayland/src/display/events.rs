@@ -145,6 +145,7 @@ impl Connection {
 
     fn on_frame(&mut self, now: Time, wire: WireId) {
         let Some(surface) = self.surfaces.get_mut(&wire) else { return };
+        self.beat = Some(now);
         let appeared = surface.on_frame();
         let wanted = appeared && surface.ask_again();
         let shown = std::mem::take(&mut surface.awaiting);

@@ -226,6 +226,9 @@ impl Connection {
             self.ask_feedback(id, unit)?;
         }
         self.send(id, ops::SURFACE_COMMIT, vec![])?;
+        if let Some(beat) = self.beat.take() {
+            self.tell(&ToApp::Beat { time_ns: self.clock_ns(beat) });
+        }
         self.tell(&ToApp::Applied { surface: unit.surface, unit: unit.number });
         Ok(())
     }

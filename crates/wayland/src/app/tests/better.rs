@@ -194,7 +194,8 @@ fn a_new_commit_goes_before_what_makes_the_old_one_better() {
 #[test]
 fn what_a_unit_has_not_shown_yet_the_next_one_does() {
     let Shown { mut rig, .. } = lossy_photo();
-    rig.now += Duration::from_millis(100);
+    let beat = rig.connection.beat();
+    rig.now = beat.after(beat.tick(rig.now + Duration::from_millis(100)), FRAME);
     rig.flush_with(IDLE);
     rig.units();
     // Less than a frame later there is more, but no unit yet.

@@ -23,6 +23,9 @@ fn commits_within_a_frame_fold_into_one_unit() {
     rig.flush(u64::MAX);
     let units = rig.units();
     assert_eq!(units.len(), 1);
+    assert!(rig.events().is_empty(), "the next commit would find the interval taken");
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
     let done: Vec<u32> =
         rig.events().iter().filter(|event| event.name == "done").map(|event| event.object).collect();
     assert_eq!(done, frames);
@@ -46,6 +49,8 @@ fn without_budget_content_waits_but_a_map_does_not() {
     assert_eq!(rig.connection.next_timeout(), stranded, "only budget can wake it before");
     rig.flush(1);
     assert_eq!(rig.units().len(), 1);
+    rig.now += FRAME;
+    rig.flush(1);
     assert!(names(&rig.events()).contains(&(frame, "done")));
 }
 
@@ -72,6 +77,8 @@ fn without_budget_a_small_change_passes_and_a_large_one_waits() {
     let large_frame = paint(&mut rig, large, 128, 2);
     rig.flush(0);
     assert_eq!(rig.units().len(), 1, "the small one");
+    rig.now += FRAME;
+    rig.flush(0);
     let answered = names(&rig.events());
     assert!(answered.contains(&(small_frame, "done")) && !answered.contains(&(large_frame, "done")));
     rig.flush(1 << 20);
@@ -342,4 +349,159 @@ fn regression_a_program_draws_once_a_second_while_the_link_is_silent() {
         answered = names(&rig.events()).contains(&(callback, "done"));
     }
     assert!((50..70).contains(&drawn), "{drawn} in a minute");
+}
+
+/// A program in virtual time, and when its commits came and left.
+struct Play {
+    rig: Rig,
+    window: u32,
+    shm: u32,
+    /// Commits so far.
+    drawn: u32,
+    /// When the newest commit came.
+    came: Time,
+    /// For each unit: when the newest commit in it came, and when it left.
+    left: Vec<(Time, Time)>,
+    /// For each callback: when it was answered.
+    answered: Vec<Time>,
+    /// How far the display is, and when its compositor begins frames.
+    display: Option<(Duration, Duration)>,
+}
+
+impl Play {
+    fn new() -> Self {
+        let mut rig = Rig::new();
+        let ([window], shm) = windows::<1>(&mut rig, 8);
+        let (came, left, answered) = (rig.now, Vec::new(), Vec::new());
+        Self { rig, window, shm, drawn: 0, came, left, answered, display: None }
+    }
+
+    fn draw(&mut self) -> u32 {
+        self.drawn += 1;
+        self.came = self.rig.now;
+        let callback = self.rig.frame(self.window);
+        paint(&mut self.rig, self.window, self.shm, 8, self.drawn as u8);
+        callback
+    }
+
+    /// A turn of the run loop. Gives the callbacks that are answered.
+    fn turn(&mut self) -> Vec<u32> {
+        let now = self.rig.now;
+        self.rig.connection.on_timeout(now);
+        let rtt = self.display.map_or(Duration::ZERO, |(delay, _)| 2 * delay);
+        self.rig.flush_with(Credit { content: u64::MAX, rtt, ..Credit::default() });
+        if let Some((_, phase)) = self.display {
+            let frames = (now.since_start() - phase).as_nanos() / FRAME.as_nanos();
+            let time_ns = HostTime::new(phase + FRAME * frames as u32).0;
+            self.rig.tell(&ToApp::Beat { time_ns });
+        }
+        self.left.extend(self.rig.units().iter().map(|_| (self.came, now)));
+        let done: Vec<u32> =
+            self.rig.events().iter().filter(|event| event.name == "done").map(|event| event.object).collect();
+        self.answered.extend(done.iter().map(|_| now));
+        done
+    }
+
+    /// Runs a program for `frames` frames that draws for so long after each callback. The run loop is late by up to `late`.
+    fn by_callbacks(&mut self, frames: u32, draws: Duration, late: Duration) {
+        let (end, mut ready) = (self.rig.now + FRAME * frames, self.rig.now);
+        let mut callback = 0;
+        while self.rig.now < end {
+            let due = self.rig.connection.next_timeout().unwrap_or(end).min(ready).min(end);
+            let late = late * (self.drawn * 7 % 10) / 10;
+            self.rig.now = self.rig.now.max(due + late);
+            if ready <= self.rig.now {
+                callback = self.draw();
+                ready = end + FRAME;
+            }
+            if self.turn().contains(&callback) {
+                ready = self.rig.now + draws;
+            }
+        }
+    }
+
+    /// The longest that a commit has waited.
+    fn longest_wait(&self) -> Duration {
+        self.left.iter().map(|(came, left)| *left - *came).max().unwrap_or(Duration::MAX)
+    }
+}
+
+/// Each commit waited for a whole period: it was due a period after the last one, and so was the callback.
+#[test]
+fn regression_what_is_drawn_with_each_callback_leaves_at_once_at_the_full_rate() {
+    for draws in
+        [Duration::ZERO, Duration::from_micros(300), Duration::from_millis(8), Duration::from_millis(15)]
+    {
+        let mut play = Play::new();
+        play.by_callbacks(600, draws, Duration::ZERO);
+        assert_eq!(play.longest_wait(), Duration::ZERO, "drawing for {draws:?}");
+        assert!((599..=601).contains(&play.left.len()), "{} units, drawing for {draws:?}", play.left.len());
+    }
+}
+
+#[test]
+fn a_run_loop_that_is_late_neither_loses_frames_nor_lets_a_commit_wait() {
+    let mut play = Play::new();
+    play.by_callbacks(600, Duration::from_millis(2), Duration::from_millis(5));
+    assert_eq!(play.longest_wait(), Duration::ZERO);
+    assert!((599..=601).contains(&play.left.len()), "{} units", play.left.len());
+}
+
+/// One that misses its tick waits for the next, as at any compositor.
+#[test]
+fn a_program_that_takes_longer_than_a_frame_draws_with_each_second_tick() {
+    let mut play = Play::new();
+    play.by_callbacks(600, Duration::from_millis(20), Duration::ZERO);
+    assert_eq!(play.longest_wait(), Duration::ZERO);
+    assert!((299..=301).contains(&play.left.len()), "{} units", play.left.len());
+}
+
+#[test]
+fn a_program_that_never_waits_has_its_newest_commit_leave_at_each_tick() {
+    let mut play = Play::new();
+    let (step, end) = (Duration::from_micros(900), play.rig.now + FRAME * 600);
+    let mut next = play.rig.now;
+    while play.rig.now < end {
+        let due = play.rig.connection.next_timeout().unwrap_or(end).min(next);
+        play.rig.now = play.rig.now.max(due);
+        if next <= play.rig.now {
+            play.draw();
+            next = play.rig.now + step;
+        }
+        play.turn();
+    }
+    assert!(play.longest_wait() <= step, "{:?}", play.longest_wait());
+    assert!((600..=602).contains(&play.left.len()), "{} units", play.left.len());
+    let apart = |pair: &[(Time, Time)]| pair[1].1 - pair[0].1;
+    assert!(play.left.windows(2).skip(2).all(|pair| apart(pair) == FRAME));
+}
+
+/// Otherwise it would draw at once, find the interval taken, and have each frame wait from then on.
+#[test]
+fn the_first_commit_after_a_pause_leaves_at_once_and_its_callback_comes_with_the_next_tick() {
+    let mut play = Play::new();
+    for pause in [37, 500, 12_345] {
+        play.rig.now += Duration::from_millis(pause);
+        play.turn();
+        (play.left, play.answered) = Default::default();
+        let began = play.rig.now;
+        play.by_callbacks(60, Duration::from_micros(500), Duration::ZERO);
+        assert_eq!(play.left[0], (began, began));
+        assert_eq!(play.longest_wait(), Duration::ZERO);
+        assert!(play.answered[0] > began && play.answered[0] - began <= FRAME);
+    }
+}
+
+#[test]
+fn ticks_get_into_phase_with_the_compositor_and_the_rate_stays() {
+    let (delay, phase) = (Duration::from_millis(20), Duration::from_millis(9));
+    let mut play = Play::new();
+    play.display = Some((delay, phase));
+    play.by_callbacks(900, Duration::from_micros(500), Duration::ZERO);
+    assert_eq!(play.longest_wait(), Duration::ZERO);
+    // Half a period more or less was gone over.
+    assert!((899..=902).contains(&play.left.len()), "{} units", play.left.len());
+    let arrives = play.answered.last().unwrap().since_start() + delay;
+    let into = Duration::from_nanos(((arrives - phase).as_nanos() % FRAME.as_nanos()) as u64);
+    assert!(into.abs_diff(FRAME / 4) < Duration::from_millis(1), "{into:?} into a frame");
 }

@@ -300,7 +300,8 @@ impl View {
             | ToApp::Presented { .. }
             | ToApp::Discarded { .. }
             | ToApp::KeysHeld { .. }
-            | ToApp::Read { .. } => {}
+            | ToApp::Read { .. }
+            | ToApp::Beat { .. } => {}
         }
     }
 

@@ -669,3 +669,26 @@ proptest! {
         prop_assert_eq!(shown, expected);
     }
 }
+
+#[test]
+fn the_app_side_is_told_once_when_frames_were_wanted() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    rig.paint(surface, size(1, 1), RED);
+    let callback = rig.got.iter().find(|got| got.is("wl_surface", "frame")).unwrap().uint(0);
+    rig.take_told();
+    rig.now = Time::from_millis(16);
+    rig.event(callback, "done", vec![Arg::Uint(0)]);
+    rig.forget(callback);
+    rig.turn();
+    assert_eq!(rig.take_told(), []);
+    rig.now = Time::from_millis(20);
+    for unit in [2, 3] {
+        let bare = rig.unit(surface, UnitContent::Keep);
+        rig.say(&ToDisplay::Unit(bare));
+        let told = rig.take_told();
+        let beat = (unit == 2).then_some(ToApp::Beat { time_ns: 16_000_000 });
+        let expected: Vec<ToApp> = beat.into_iter().chain([ToApp::Applied { surface, unit }]).collect();
+        assert_eq!(told, expected);
+    }
+}
