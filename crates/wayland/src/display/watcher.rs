@@ -70,12 +70,16 @@ enum Role {
     Gone,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct WatchedOutput {
     id: u32,
     xdg: Option<u32>,
     output: Output,
     logical: Option<(i32, i32, i32, i32)>,
+    /// It has been described once: its modes are listed.
+    listed: bool,
+    /// The current mode, if it is not in that list: it is gone with the next one.
+    passing: Option<Mode>,
 }
 
 #[derive(Debug)]
@@ -242,7 +246,7 @@ impl Watcher {
             "wl_output" if self.outputs.len() < snapshot::MAX_OUTPUTS => {
                 let id = self.bind(name, "wl_output", bound, Role::Output(name));
                 let output = Output { global: name, scale: 1, ..Output::default() };
-                let watched = WatchedOutput { id, xdg: None, output, logical: None };
+                let watched = WatchedOutput { id, output, ..WatchedOutput::default() };
                 self.outputs.insert(name, watched);
                 self.watch_logical(name);
             }
@@ -325,8 +329,16 @@ impl Watcher {
             }
             ("mode", [Arg::Uint(flags), Arg::Int(width), Arg::Int(height), Arg::Int(refresh)]) => {
                 let mode = Mode { flags: *flags, width: *width, height: *height, refresh: *refresh };
+                if mode.flags & MODE_CURRENT != 0 {
+                    if let Some(old) = watched.passing.take() {
+                        output.modes.retain(|mode| !is_like(mode, &old));
+                    }
+                    let is_new = !output.modes.iter().any(|old| is_like(old, &mode));
+                    watched.passing = Some(mode).filter(|_| watched.listed && is_new);
+                }
                 add_mode(&mut output.modes, mode);
             }
+            ("done", []) => watched.listed = true,
             ("scale", [Arg::Int(scale)]) => output.scale = *scale,
             ("name", [value]) => output.name = text(value),
             ("description", [value]) => output.description = text(value),
@@ -534,7 +546,7 @@ const MODE_CURRENT: u32 = 1;
 
 /// Adds a mode; one that is current takes that from the others, and a mode told again replaces itself.
 fn add_mode(modes: &mut Vec<Mode>, mode: Mode) {
-    modes.retain(|old| (old.width, old.height, old.refresh) != (mode.width, mode.height, mode.refresh));
+    modes.retain(|old| !is_like(old, &mode));
     if mode.flags & MODE_CURRENT != 0 {
         modes.iter_mut().for_each(|old| old.flags &= !MODE_CURRENT);
     }
@@ -542,6 +554,11 @@ fn add_mode(modes: &mut Vec<Mode>, mode: Mode) {
         modes.remove(0);
     }
     modes.push(mode);
+}
+
+/// Whether two modes differ in nothing but their flags.
+fn is_like(a: &Mode, b: &Mode) -> bool {
+    (a.width, a.height, a.refresh) == (b.width, b.height, b.refresh)
 }
 
 /// A name or description, within the bounds of a snapshot.

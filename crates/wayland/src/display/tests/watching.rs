@@ -220,6 +220,24 @@ fn changes_give_new_snapshots() {
     assert_eq!(watcher.end(), None);
 }
 
+/// A window of a compositor that is resized has a new mode each time.
+#[test]
+fn a_mode_that_no_longer_exists_is_not_told() {
+    let (mut desk, socket) = Desk::new(GLOBALS);
+    let mut watcher = Watcher::new();
+    run(&mut watcher, &socket, &mut desk);
+    let output = desk.output;
+    let mut modes = Vec::new();
+    for width in [1300, 1400, 1280] {
+        desk.event(output, "mode", vec![Arg::Uint(1), Arg::Int(width), Arg::Int(720), Arg::Int(60_000)]);
+        desk.event(output, "done", vec![]);
+        let snapshot = run(&mut watcher, &socket, &mut desk).pop().unwrap();
+        let told = snapshot.outputs[0].modes.iter().map(|mode| (mode.width, mode.flags & 1));
+        modes.push(told.collect::<Vec<_>>());
+    }
+    assert_eq!(modes, [vec![(1280, 0), (1300, 1)], vec![(1280, 0), (1400, 1)], vec![(1280, 1)]]);
+}
+
 #[test]
 fn a_compositor_that_lacks_something_is_refused_by_name() {
     let (mut desk, socket) = Desk::new(&[("wl_compositor", 3), ("wl_shm", 1), ("wl_seat", 7)]);
