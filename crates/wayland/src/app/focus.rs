@@ -1,14 +1,18 @@
 //! Which surfaces the user attends to: those that a keyboard, pointer or touch of the program is in, and where.
 //!
-//! Only what the compositor has said, no guesses. Invariant: a device is in at most one surface.
+//! Only what the compositor has said, no guesses. Invariant: a pointer, a keyboard and a finger each
+//! are in at most one surface.
 
 use std::collections::HashMap;
 
 use crate::message::{WireArg, WireId};
 
-/// Where each device is, by its id.
+/// Where each device is, by its id, and each finger on it.
 #[derive(Debug, Default)]
-pub(crate) struct Focus(HashMap<u32, Place>);
+pub(crate) struct Focus(HashMap<(u32, i32), Place>);
+
+/// Fingers that are followed at once, and other devices: more of them are none's.
+const MAX_PLACES: usize = 256;
 
 /// Where a device is.
 #[derive(Debug, Clone, Copy)]
@@ -22,25 +26,37 @@ impl Focus {
     /// An event of a device may move it.
     pub(crate) fn on_event(&mut self, device: u32, name: (&str, &str), args: &[WireArg]) {
         match (name, args) {
-            (("wl_keyboard" | "wl_pointer", "enter"), [_, WireArg::Object(surface), rest @ ..])
-            | (("wl_touch", "down"), [_, _, WireArg::Object(surface), _, rest @ ..]) => {
-                self.0.insert(device, Place { surface: *surface, at: point(rest) });
+            (("wl_keyboard" | "wl_pointer", "enter"), [_, WireArg::Object(surface), rest @ ..]) => {
+                self.set((device, 0), *surface, point(rest));
             }
-            (("wl_pointer", "motion"), [_, rest @ ..]) | (("wl_touch", "motion"), [_, _, rest @ ..]) => {
-                if let Some(place) = self.0.get_mut(&device) {
-                    place.at = point(rest);
-                }
+            (("wl_touch", "down"), [_, _, WireArg::Object(surface), WireArg::Int(finger), rest @ ..]) => {
+                self.set((device, *finger), *surface, point(rest));
             }
-            (("wl_keyboard" | "wl_pointer", "leave") | ("wl_touch", "up" | "cancel"), _) => {
-                self.forget(device);
+            (("wl_pointer", "motion"), [_, rest @ ..]) => self.go((device, 0), point(rest)),
+            (("wl_touch", "motion"), [_, WireArg::Int(finger), rest @ ..]) => {
+                self.go((device, *finger), point(rest));
             }
+            (("wl_touch", "up"), [_, _, WireArg::Int(finger)]) => drop(self.0.remove(&(device, *finger))),
+            (("wl_keyboard" | "wl_pointer", "leave") | ("wl_touch", "cancel"), _) => self.forget(device),
             _ => {}
+        }
+    }
+
+    fn set(&mut self, which: (u32, i32), surface: WireId, at: Option<(i32, i32)>) {
+        if self.0.len() < MAX_PLACES || self.0.contains_key(&which) {
+            self.0.insert(which, Place { surface, at });
+        }
+    }
+
+    fn go(&mut self, which: (u32, i32), at: Option<(i32, i32)>) {
+        if let Some(place) = self.0.get_mut(&which) {
+            place.at = at;
         }
     }
 
     /// The device is gone.
     pub(crate) fn forget(&mut self, device: u32) {
-        self.0.remove(&device);
+        self.0.retain(|(of, _), _| *of != device);
     }
 
     /// The display is gone.
@@ -111,5 +127,22 @@ mod tests {
         focus.on_event(5, ("wl_touch", "motion"), &[WireArg::Uint(2), WireArg::Int(0), fixed(3), fixed(4)]);
         assert_eq!(focus.point_in(surface), Some((3, 4)));
         assert!(focus.point_in(WireId(8)).is_none());
+    }
+
+    #[test]
+    fn one_finger_that_goes_up_leaves_the_others_where_they_are() {
+        let (mut focus, near, far) = (Focus::default(), WireId(7), WireId(9));
+        for (surface, finger) in [(near, 0), (far, 1), (far, 2)] {
+            let place = [WireArg::Int(finger), WireArg::Fixed(0), WireArg::Fixed(256 * finger)];
+            let args = [&[WireArg::Uint(1), WireArg::Uint(1), WireArg::Object(surface)], &place[..]].concat();
+            focus.on_event(5, ("wl_touch", "down"), &args);
+        }
+        let up = |finger| [WireArg::Uint(2), WireArg::Uint(2), WireArg::Int(finger)];
+        focus.on_event(5, ("wl_touch", "up"), &up(1));
+        assert!(focus.is_in(near) && focus.point_in(far) == Some((0, 2)));
+        focus.on_event(5, ("wl_touch", "up"), &up(2));
+        assert!(focus.is_in(near) && !focus.is_in(far));
+        focus.on_event(5, ("wl_touch", "cancel"), &[]);
+        assert!(!focus.is_anywhere());
     }
 }
