@@ -209,9 +209,11 @@ impl Connection {
                 keyboard.focus_changed(now);
                 true
             }
-            ("keymap", [_, WireArg::Blob { hash, .. }, _]) => {
-                keyboard.keymap = Some(*hash);
-                true
+            // The snapshot may have told them before, or will.
+            ("keymap", [_, WireArg::Blob { hash, .. }, _]) => keyboard.keymap.replace(*hash) != Some(*hash),
+            ("repeat_info", [WireArg::Int(rate), WireArg::Int(delay)]) => {
+                let repeat = (*rate, *delay);
+                keyboard.repeat.replace(repeat) != Some(repeat)
             }
             _ => true,
         }

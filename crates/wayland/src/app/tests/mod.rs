@@ -443,6 +443,26 @@ fn keyboards_have_their_keymap_without_asking() {
     assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapTold { .. })));
 }
 
+/// The snapshot and the compositor's own events say the same.
+#[test]
+fn a_keymap_and_a_repeat_rate_are_told_once() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let keyboard = rig.id("wl_keyboard");
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let hash = blob::hash(b"keys\0");
+    rig.connection.on_blob(rig.now, hash, &Rc::from(b"keys\0".as_slice()));
+    rig.collect();
+    rig.events();
+    let object = rig.connection.wire(keyboard).unwrap();
+    let keymap = || vec![WireArg::Uint(1), WireArg::Blob { hash, length: 5 }, WireArg::Uint(5)];
+    let repeat = |rate| vec![WireArg::Int(rate), WireArg::Int(600)];
+    for (opcode, args) in [(0, keymap()), (5, repeat(25)), (5, repeat(30)), (5, repeat(30)), (0, keymap())] {
+        rig.tell(&ToApp::Event(Request { object, opcode, args }));
+    }
+    assert_eq!(names(&rig.events()), [(keyboard, "repeat_info")]);
+}
+
 #[test]
 fn an_event_that_needs_a_blob_holds_up_the_ones_behind() {
     let mut rig = Rig::new();
