@@ -76,14 +76,7 @@ impl Connection {
                 }
                 Ok(())
             }
-            ToApp::KeysHeld { keyboard } => {
-                let now = self.now;
-                let keyboard = self.objects.by_wire(keyboard).and_then(|id| self.keyboards.get_mut(&id));
-                if let Some(keyboard) = keyboard {
-                    keyboard.heard(now);
-                }
-                Ok(())
-            }
+            ToApp::KeysHeld { keyboard } => self.on_keys_held(keyboard),
             ToApp::Read { time_ns } => {
                 self.read_age = self.age_of(time_ns);
                 Ok(())
@@ -222,6 +215,22 @@ impl Connection {
     /// How long the display side may be silent about a held key.
     pub(super) fn key_patience(&self) -> Duration {
         keyboard::patience(self.desk.clock.rtt().unwrap_or_default())
+    }
+
+    /// Keys of a keyboard are held; if that is no old news, those that were released here are pressed again.
+    fn on_keys_held(&mut self, keyboard: WireId) -> Result<(), Fault> {
+        let (now, time, fresh) = (self.now, self.clock_ms(), self.read_age < self.key_patience());
+        let Some(id) = self.objects.by_wire(keyboard) else { return Ok(()) };
+        let Some(keyboard) = self.keyboards.get_mut(&id) else { return Ok(()) };
+        if !fresh {
+            keyboard.heard(now);
+            return Ok(());
+        }
+        let (serial, keys) = keyboard.held(now);
+        keys.into_iter().try_for_each(|key| {
+            let args = [serial, time, key, 1].map(Arg::Uint);
+            self.emit(id, "key", args.into())
+        })
     }
 
     /// Releases keys of keyboards that the display side has gone silent about.

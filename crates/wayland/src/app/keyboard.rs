@@ -58,6 +58,14 @@ impl Keyboard {
         self.heard = Some(now);
     }
 
+    /// Keys are held just now: gives those to press again that silence has released, with the serial to use.
+    pub(crate) fn held(&mut self, now: Time) -> (u32, Vec<u32>) {
+        self.heard(now);
+        let keys = std::mem::take(&mut self.swallow);
+        self.pressed.extend(&keys);
+        (self.serial, keys.into_iter().collect())
+    }
+
     /// A key event arrives; returns whether the program gets it.
     pub(crate) fn key(&mut self, now: Time, serial: u32, key: u32, pressed: bool) -> bool {
         self.heard(now);
@@ -130,6 +138,19 @@ mod tests {
         assert!(!keyboard.key(at(3000), 6, 30, false), "the program has seen the release already");
         assert!(keyboard.key(at(3100), 7, 30, true));
         assert!(keyboard.key(at(3200), 8, 30, false));
+    }
+
+    /// The user has never let go.
+    #[test]
+    fn keys_that_silence_has_released_are_pressed_again_if_they_are_still_held() {
+        let mut keyboard = Keyboard::new(0);
+        keyboard.key(at(0), 5, 30, true);
+        keyboard.key(at(0), 6, 31, true);
+        assert_eq!(keyboard.on_timeout(at(250), SILENCE).1, [30, 31]);
+        assert!(!keyboard.key(at(900), 7, 31, false));
+        assert_eq!(keyboard.held(at(901)), (7, vec![30]));
+        assert_eq!(keyboard.held(at(1001)).1, []);
+        assert!(keyboard.key(at(1100), 8, 30, false), "the program sees the release");
     }
 
     #[test]
