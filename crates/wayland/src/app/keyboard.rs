@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -117,7 +117,11 @@ pub(crate) fn sealed_memfd(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = std::fs::File::from(fd);
     io::Write::write_all(&mut file, bytes)?;
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
-    Ok(file.into())
+    // Before Linux 6.7 a descriptor that could write must not be mapped shared where writing is sealed. Without /proc it
+    // stays as it is: sealed all the same.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let reader = std::fs::File::open(path);
+    Ok(reader.unwrap_or(file).into())
 }
 
 #[cfg(test)]
@@ -189,5 +193,7 @@ mod tests {
         let file = std::fs::File::from(sealed_memfd(b"keymap\0").unwrap());
         assert_eq!(file.metadata().unwrap().len(), 7);
         assert!(io::Write::write_all(&mut &file, b"x").is_err());
+        let mode = rustix::fs::fcntl_getfl(&file).unwrap() & rustix::fs::OFlags::RWMODE;
+        assert_eq!(mode, rustix::fs::OFlags::RDONLY, "or it cannot be mapped shared before Linux 6.7");
     }
 }
