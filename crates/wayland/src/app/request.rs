@@ -452,6 +452,11 @@ impl Connection {
             (("wl_subsurface", "set_sync"), []) => self.set_sync(call.id, true)?,
             (("wl_subsurface", "set_desync"), []) => self.set_sync(call.id, false)?,
             (("wl_subsurface", "destroy"), []) => self.orphan(call.id)?,
+            (("wp_viewport", "destroy"), []) => {
+                if let Some(surface) = self.association(call.id).and_then(|id| self.surfaces.get_mut(&id)) {
+                    (surface.pending.crop, surface.pending.destination) = (Some(None), Some(None));
+                }
+            }
             (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
             (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
             (("xdg_wm_base", "get_xdg_surface"), [Plain::NewId(id), _]) => {
@@ -554,7 +559,13 @@ impl Connection {
     }
 
     pub(super) fn association(&self, id: u32) -> Option<u32> {
-        self.objects.of(id)?.surface
+        let object = self.objects.of(id)?;
+        // The id of one that is gone may be another's by now, which has a later name.
+        let is_later = |surface: &u32| {
+            let surface = self.surfaces.get(surface).map(|surface| surface.wire);
+            surface.zip(object.name).is_some_and(|(surface, name)| surface > name)
+        };
+        object.surface.filter(|surface| !is_later(surface))
     }
 
     pub(super) fn set_association(&mut self, id: u32, surface: Option<u32>) {

@@ -482,6 +482,34 @@ fn an_event_that_needs_a_blob_holds_up_the_ones_behind() {
     assert_eq!(names[..2], ["keymap", "key"]);
 }
 
+/// Damage in surface coordinates means other pixels with a viewport than without.
+#[test]
+fn damage_is_not_mapped_by_a_viewport_that_is_destroyed() {
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    let viewporter = rig.bind("wp_viewporter");
+    let viewport = rig.id("wp_viewport");
+    rig.request(viewporter, "get_viewport", vec![Arg::NewId(viewport), Arg::Object(surface)]);
+    rig.request(viewport, "set_destination", [2, 2].map(Arg::Int).into());
+    rig.commit(surface);
+    rig.request(viewport, "destroy", vec![]);
+    rig.commit(surface);
+    rig.flush(u64::MAX);
+    rig.now += FRAME;
+    rig.updates.clear();
+    let mut pixels = vec![1; 64];
+    pixels[60..].fill(9);
+    let buffer = rig.buffer_of(shm, 4, 4, &pixels);
+    rig.request(surface, "attach", vec![Arg::Object(buffer), Arg::Int(0), Arg::Int(0)]);
+    rig.request(surface, "damage", [3, 3, 1, 1].map(Arg::Int).into());
+    // The memory of a buffer that is used for the first time is compared as a whole.
+    rig.commit(surface);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(rig.updates.len(), 1);
+    assert_eq!(rig.connection.surfaces[&surface].destination, None);
+}
+
 /// Null may not stand for the surface of an `enter`: libwayland would end the program.
 #[test]
 fn an_enter_of_a_surface_that_was_just_destroyed_names_it_and_is_never_null() {
