@@ -546,6 +546,12 @@ impl Surface {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use crate::message::WireArg;
+
     use super::*;
 
     fn request(object: u64, opcode: u16) -> Request {
@@ -569,6 +575,113 @@ mod tests {
             state.add(request(object, 2), Kind::Replaces).unwrap();
         }
         assert!(state.add(request(2, 2), Kind::Replaces).is_err());
+    }
+
+    /// One commit of a surface, or of a child of it.
+    #[derive(Debug, Clone)]
+    struct Spec {
+        state: Vec<(u64, u16, u32)>,
+        change: Change,
+        offset: (i32, i32),
+        callbacks: usize,
+        children: Vec<(u32, Spec)>,
+    }
+
+    fn spec(depth: u32) -> BoxedStrategy<Spec> {
+        let children = match depth {
+            0 => Just(Vec::new()).boxed(),
+            _ => prop::collection::vec((5u32..8, spec(depth - 1)), 0..3).boxed(),
+        };
+        let change = prop_oneof![3 => Just(Change::New), 2 => Just(Change::Keep), 1 => Just(Change::Unmap)];
+        let state = prop::collection::vec((2u64..5, 0u16..3, any::<u32>()), 0..4);
+        (state, change, (-9i32..9, -9i32..9), 0usize..3, children)
+            .prop_map(|(state, change, offset, callbacks, mut children)| {
+                children.sort_by_key(|(id, _)| *id);
+                children.dedup_by_key(|(id, _)| *id);
+                Spec { state, change, offset, callbacks, children }
+            })
+            .boxed()
+    }
+
+    fn commit(spec: &Spec, next: &mut u32) -> Unsent {
+        let mut state = State::default();
+        for (object, opcode, value) in &spec.state {
+            let args = vec![WireArg::Uint(*value)];
+            let request = Request { object: WireId(2 * object), opcode: *opcode, args };
+            state.add(request, Kind::Replaces).unwrap();
+        }
+        let mut callbacks = || {
+            *next += 1;
+            *next
+        };
+        let frames = (0..spec.callbacks).map(|_| callbacks()).collect();
+        let feedback = (0..spec.callbacks).map(|_| callbacks()).collect();
+        let children = spec.children.iter().map(|(id, child)| (*id, commit(child, next))).collect();
+        let (change, offset) = (spec.change, spec.offset);
+        Unsent { state, change, offset, frames, feedback, children, ..Unsent::default() }
+    }
+
+    /// What a display has of a surface and of those below it. Of feedback: what it will tell something of.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    struct Shown {
+        state: BTreeMap<(WireId, u16), Vec<WireArg>>,
+        mapped: bool,
+        moved: (i32, i32),
+        frames: Vec<u32>,
+        children: BTreeMap<u32, Shown>,
+    }
+
+    impl Shown {
+        fn apply(&mut self, commit: &Unsent) {
+            for (id, child) in &commit.children {
+                self.children.entry(*id).or_default().apply(child);
+            }
+            for (request, _) in commit.state.iter() {
+                self.state.insert((request.object, request.opcode), request.args.clone());
+            }
+            match commit.change {
+                Change::Keep => {}
+                Change::Unmap => self.mapped = false,
+                Change::New => self.mapped = true,
+            }
+            self.moved = (self.moved.0 + commit.offset.0, self.moved.1 + commit.offset.1);
+            self.frames.extend(&commit.frames);
+        }
+    }
+
+    proptest! {
+        /// Whichever commits are folded, a display goes through states that it would have gone through without; each
+        /// callback is answered once and in order, and feedback is the last commit's.
+        #[test]
+        fn folded_commits_come_to_the_state_of_the_last(
+            commits in prop::collection::vec((spec(2), any::<bool>()), 1..12)
+        ) {
+            let (mut one_by_one, mut folded) = (Shown::default(), Shown::default());
+            let (mut next, mut again) = (0, 0);
+            let mut waiting: Option<Unsent> = None;
+            let (mut discarded, mut told) = (Vec::new(), Vec::new());
+            for (spec, leaves) in commits {
+                one_by_one.apply(&commit(&spec, &mut next));
+                let newer = commit(&spec, &mut again);
+                let newest = newer.feedback.clone();
+                match &mut waiting {
+                    Some(old) => discarded.extend(old.merge(newer).unwrap()),
+                    None => waiting = Some(newer),
+                }
+                prop_assert_eq!(waiting.as_ref().map(|unsent| &unsent.feedback), Some(&newest));
+                if leaves && let Some(unsent) = waiting.take() {
+                    folded.apply(&unsent);
+                    prop_assert_eq!(&folded, &one_by_one);
+                    unsent.into_callbacks(&mut Vec::new(), &mut told);
+                }
+            }
+            waiting.into_iter().for_each(|unsent| unsent.into_callbacks(&mut Vec::new(), &mut told));
+            told.extend(discarded);
+            told.sort_unstable();
+            let count = told.len();
+            told.dedup();
+            prop_assert_eq!(told.len(), count, "feedback is answered once");
+        }
     }
 
     #[test]
