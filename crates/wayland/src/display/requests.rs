@@ -194,11 +194,14 @@ impl Connection {
         claim.waits.extend(after.iter().map(|id| Key::Order(*id)));
         claim.keeps.extend(after.iter().map(|id| Key::Order(*id)));
         // What is held for a surface must not be overtaken by its commits.
+        let own = self.surface_of(request.object);
         let made = rule.surface.and_then(|subject| self.subject_surfaces(request, subject).pop());
-        claim.keeps.extend(made.or_else(|| self.surface_of(request.object)).map(Key::Order));
+        claim.keeps.extend(made.or(own).map(Key::Order));
+        claim.waits.extend(made.map(Key::End));
         claim.waits.extend(named.iter().filter_map(|id| self.surface_of(*id)).map(Key::Unmap));
         if desc.is_destructor {
             claim.waits.push(Key::Use(request.object));
+            claim.keeps.extend(own.map(Key::End));
             claim.keeps.extend(object.origin.iter().map(|id| Key::Use(*id)));
             if let ("xdg_toplevel" | "xdg_popup", Some(xdg_surface)) =
                 (object.interface.name, object.origin.first())

@@ -335,6 +335,27 @@ fn a_commit_is_shown_as_a_whole_although_a_child_is_destroyed_meanwhile() {
     assert_eq!(applied(&mut rig), [(child, 1), (window, 1)]);
 }
 
+/// Regression: the compositor ended the program for `viewport_exists`.
+#[test]
+fn a_new_viewport_waits_for_the_end_of_the_one_before() {
+    let mut rig = Rig::new();
+    let surface = rig.surface();
+    let viewporter = rig.bind("wp_viewporter");
+    let viewport = rig.make(viewporter, "get_viewport", vec![WireArg::Object(surface)]);
+    let mut unit = rig.unit(surface, UnitContent::Update(UpdateSeq(1)));
+    unit.state.push(rig.message(viewport, "set_destination", vec![WireArg::Int(3), WireArg::Int(3)]));
+    rig.say(&ToDisplay::Unit(unit));
+    rig.request(viewport, "destroy", vec![]);
+    rig.requests();
+    rig.make(viewporter, "get_viewport", vec![WireArg::Object(surface)]);
+    assert_eq!(rig.requests(), Vec::<String>::new());
+    let update = rig.fresh(surface, size(1, 1), GREEN);
+    rig.deliver(update);
+    let requests = rig.requests();
+    let last: Vec<&str> = requests.iter().rev().take(3).rev().map(String::as_str).collect();
+    assert_eq!(last, ["wl_surface.commit", "wp_viewport.destroy", "wp_viewporter.get_viewport"]);
+}
+
 /// Regression: a compositor forgets title and application id of a window that is unmapped; the new ones came too early.
 #[test]
 fn what_is_asked_of_a_window_after_it_was_unmapped_is_not_lost() {
