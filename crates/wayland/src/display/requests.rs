@@ -375,11 +375,33 @@ impl Connection {
                 _ => {}
             }
         }
+        self.after_placing(request, desc);
         if desc.is_destructor { self.after_destructor(request.object) } else { Ok(()) }
+    }
+
+    /// A surface became a subsurface, is placed elsewhere, or is one no longer.
+    fn after_placing(&mut self, request: &Request, desc: &MessageDesc) {
+        let Some(object) = self.objects.of(request.object) else { return };
+        let (child, parent) = match (object.interface.name, desc.name, &object.origin[..]) {
+            ("wl_subcompositor", "get_subsurface", _) => match request.args[..] {
+                [_, WireArg::Object(child), WireArg::Object(parent)] => (child, Some(parent)),
+                _ => return,
+            },
+            ("wl_subsurface", "destroy", [_, child, ..]) => (*child, None),
+            ("wl_subsurface", "set_position" | "place_above" | "place_below", [_, child, parent]) => {
+                (*child, Some(*parent))
+            }
+            _ => return,
+        };
+        let Some(mut surface) = self.surfaces.remove(&child) else { return };
+        self.uncover(&surface);
+        surface.parent = parent;
+        self.surfaces.insert(child, surface);
     }
 
     fn after_destructor(&mut self, object: WireId) -> Result<(), End> {
         if let Some(mut surface) = self.surfaces.remove(&object) {
+            self.uncover(&surface);
             self.updates.destroy(object);
             for unit in std::mem::take(&mut surface.awaiting) {
                 self.tell(&ToApp::Discarded { surface: object, unit });

@@ -35,6 +35,10 @@ pub(super) struct Surface {
     /// Since when a frame callback is unanswered.
     asked: Option<Time>,
     visible: bool,
+    /// What it is a subsurface of, at the compositor.
+    pub(super) parent: Option<WireId>,
+    /// A subsurface of it went or moved: with the next commit, all of it must be drawn again.
+    pub(super) uncovered: bool,
     /// How many updates in succession could not be painted; until a whole content comes, nothing can.
     pub(super) refused: u32,
     /// The content was dropped, and has not come again. What the compositor was given of it stays on the screen.
@@ -64,6 +68,8 @@ impl Surface {
             awaiting: Vec::new(),
             asked: None,
             visible: true,
+            parent: None,
+            uncovered: false,
             refused: 0,
             lost: None,
             painted: 0,

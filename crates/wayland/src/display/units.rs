@@ -206,16 +206,24 @@ impl Connection {
     }
 
     fn apply(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
+        // Programs say where a child is before they commit it, and some compositors need that order.
+        let places = |request: &&Request| {
+            self.objects.of(request.object).is_some_and(|object| object.interface.name == "wl_subsurface")
+        };
+        let (places, state): (Vec<_>, Vec<_>) = unit.state.iter().partition(places);
+        places.into_iter().try_for_each(|request| self.perform(request))?;
         for child in &unit.children {
             self.apply(now, child)?;
         }
-        for request in &unit.state {
-            self.perform(request)?;
-        }
+        state.into_iter().try_for_each(|request| self.perform(request))?;
         let Some(id) = self.objects.live(unit.surface) else { return Ok(()) };
         if !self.attach(id, unit)? {
             // What was said waits for the commit that brings the whole content again.
             return self.put_off(unit);
+        }
+        let Some(surface) = self.surfaces.get_mut(&unit.surface) else { return Ok(()) };
+        if std::mem::take(&mut surface.uncovered) {
+            self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX]))?;
         }
         let Some(surface) = self.surfaces.get_mut(&unit.surface) else { return Ok(()) };
         if surface.ask_frame(now) {
@@ -265,6 +273,7 @@ impl Connection {
         let place = |buffer| vec![Arg::Object(buffer), Arg::Int(attach_offset.0), Arg::Int(attach_offset.1)];
         let changed = match unit.content {
             UnitContent::None => {
+                self.uncover(surface);
                 surface.unmap();
                 for unit in std::mem::take(&mut surface.awaiting) {
                     self.tell(&ToApp::Discarded { surface: wire, unit });
@@ -314,6 +323,15 @@ impl Connection {
             self.config.probe.end(begun, Stage::Commit, (wire, seq.0), pixel_bytes(surface, &changed));
         }
         Ok(true)
+    }
+
+    /// A surface goes, or goes elsewhere: its parent's next commit has what it covered drawn again. Compositors that do not do
+    /// that by themselves rely on the damage of programs, of which only pixels that differ have come here.
+    pub(super) fn uncover(&mut self, child: &super::surface::Surface) {
+        let parent = child.parent.filter(|_| child.content.is_some() || child.lost.is_some());
+        if let Some(parent) = parent.and_then(|parent| self.surfaces.get_mut(&parent)) {
+            parent.uncovered = true;
+        }
     }
 
     fn ask_feedback(&mut self, id: u32, unit: &Unit) -> Result<(), End> {

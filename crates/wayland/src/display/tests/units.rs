@@ -335,6 +335,61 @@ fn a_commit_is_shown_as_a_whole_although_a_child_is_destroyed_meanwhile() {
     assert_eq!(applied(&mut rig), [(child, 1), (window, 1)]);
 }
 
+/// Some compositors place it with its own commit.
+#[test]
+fn a_child_is_placed_before_it_is_committed() {
+    let mut rig = Rig::new();
+    let window = rig.surface();
+    let (child, role) = subsurface(&mut rig, window);
+    rig.requests();
+    let mut unit = rig.unit(window, UnitContent::Keep);
+    unit.state.push(rig.message(role, "set_position", vec![WireArg::Int(3), WireArg::Int(4)]));
+    unit.state.push(rig.message(window, "set_buffer_scale", vec![WireArg::Int(2)]));
+    unit.children.push(rig.unit(child, UnitContent::Keep));
+    rig.say(&ToDisplay::Unit(unit));
+    let order = [
+        "wl_subsurface.set_position",
+        "wl_surface.commit",
+        "wl_surface.set_buffer_scale",
+        "wl_surface.commit",
+    ];
+    assert_eq!(rig.requests(), order);
+}
+
+/// Regression: on compositors that rely on the damage of programs, its pixels stayed where it had been.
+#[test]
+fn what_a_subsurface_covered_is_drawn_again_once_it_goes_or_moves() {
+    for how in ["nothing", "attach", "set_position", "role", "surface"] {
+        let mut rig = Rig::new();
+        let window = rig.surface();
+        let (child, role) = subsurface(&mut rig, window);
+        rig.paint(window, size(4, 4), RED);
+        rig.paint(child, size(1, 1), GREEN);
+        rig.requests();
+        let mut unit = rig.unit(window, UnitContent::Keep);
+        match how {
+            "attach" => {
+                let unit = rig.unit(child, UnitContent::None);
+                rig.say(&ToDisplay::Unit(unit));
+            }
+            "set_position" => {
+                let args = vec![WireArg::Int(3), WireArg::Int(4)];
+                unit.state.push(rig.message(role, "set_position", args));
+            }
+            "role" => rig.request(role, "destroy", vec![]),
+            "surface" => rig.request(child, "destroy", vec![]),
+            _ => {}
+        }
+        rig.say(&ToDisplay::Unit(unit));
+        rig.commit(window);
+        let id = rig.id(window);
+        let got = rig.got.iter().filter(|got| got.object == id).map(|got| got.request);
+        let got: Vec<&str> = got.filter(|request| ["damage", "commit"].contains(request)).collect();
+        let damaged = ["damage", "commit", "commit"];
+        assert_eq!(got, damaged[usize::from(how == "nothing")..], "{how}");
+    }
+}
+
 /// Regression: the compositor ended the program for `viewport_exists`.
 #[test]
 fn a_new_viewport_waits_for_the_end_of_the_one_before() {
