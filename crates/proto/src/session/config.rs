@@ -26,10 +26,12 @@ pub struct Config {
     pub main_only: Kinds,
     /// The ticket's secret to show (display). Default none.
     pub secret: Option<Secret>,
-    /// The secrets of which the peer must show one, as its secret or as its [incarnation](Hello::incarnation) (app): a
-    /// ticket's, or the incarnations of displays that may come again. The first [`MAX_SECRETS`] count. Default none: any
-    /// peer that the carrier lets in.
+    /// The secrets of which the peer must show one (app), if its incarnation is not an accepted one. The first
+    /// [`MAX_SECRETS`] count. Default none: with no accepted incarnation either, any peer that the carrier lets in.
     pub accepted_secrets: Vec<Secret>,
+    /// The [incarnations](Hello::incarnation) of displays that may come again (app). Shown as a secret, an incarnation is none:
+    /// it lets in the display that it names, not another. The first [`MAX_SECRETS`] count. Default none.
+    pub accepted_incarnations: Vec<Secret>,
     /// Names what begins here (display): random for each [`Session::new`](crate::Session::new), the same for each
     /// [`Session::resuming`](crate::Session::resuming). The session can be resumed by whoever shows it. Offers [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.
     pub resume: Option<Secret>,
@@ -58,6 +60,7 @@ impl Config {
             main_only: Kinds::EMPTY,
             secret: None,
             accepted_secrets: Vec::new(),
+            accepted_incarnations: Vec::new(),
             resume: None,
             repair: Repair::default(),
             compression: vec![Compression::Zstd, Compression::Lz4, Compression::None],
@@ -92,14 +95,29 @@ impl Config {
         }
     }
 
-    /// Which of the accepted secrets this one is, if it is one. Takes as long whichever it is.
-    pub(super) fn accepted(&self, secret: Option<&Secret>) -> Option<usize> {
-        let secrets = self.accepted_secrets.iter().take(MAX_SECRETS).enumerate();
-        secrets.fold(None, |found, (index, accepted)| {
-            let equal = secret.is_some_and(|secret| secret == accepted);
-            found.or(equal.then_some(index))
-        })
+    /// Which of the accepted secrets the peer shows; `None` where it shows none that it would have to.
+    ///
+    /// # Errors
+    /// It shows nothing that is accepted.
+    pub(super) fn admits(&self, peer: &Hello) -> Result<Option<usize>, Unknown> {
+        let (secrets, incarnations) = (&self.accepted_secrets, &self.accepted_incarnations);
+        let secret = position(secrets, peer.secret.as_ref());
+        let known = position(incarnations, peer.incarnation.as_ref()).is_some();
+        let anybody = secrets.is_empty() && incarnations.is_empty();
+        if secret.is_some() || known || anybody { Ok(secret) } else { Err(Unknown) }
     }
+}
+
+/// A peer that shows nothing that is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unknown;
+
+/// Where the one that is shown stands among the accepted ones. Takes as long wherever that is.
+fn position(accepted: &[Secret], shown: Option<&Secret>) -> Option<usize> {
+    accepted.iter().take(MAX_SECRETS).enumerate().fold(None, |found, (index, accepted)| {
+        let equal = shown.is_some_and(|shown| shown == accepted);
+        found.or(equal.then_some(index))
+    })
 }
 
 /// How much repair is sent beside protected blocks, where the carrier can read unordered and the peer takes repair.

@@ -149,6 +149,11 @@ impl Incoming {
         }
     }
 
+    /// Other limits hold from now on.
+    pub(super) fn restrict(&mut self, limits: Limits) {
+        self.rules.limits = limits;
+    }
+
     /// What came of the calls so far, in order.
     pub(super) fn pop(&mut self) -> Option<Output> {
         self.context.outputs.pop_front()

@@ -77,6 +77,10 @@ pub struct Session {
     agreed: Option<Agreed>,
     state: State,
     resumption: Resumption,
+    /// It never goes on over another carrier.
+    forgone: bool,
+    /// The peer was declined before it had said what it has: that is still to come, and means nothing.
+    in_vain: bool,
     /// How many carriers there were before (display).
     attempt: u64,
     /// In which attempt of the display it began.
@@ -143,6 +147,8 @@ impl Session {
             agreed: None,
             state: State::Open,
             resumption: Resumption::No,
+            forgone: false,
+            in_vain: false,
             attempt: 0,
             began: 0,
             warnings: 0,
@@ -172,6 +178,12 @@ impl Session {
     /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
     pub fn set_link(&mut self, now: Time, link: &LinkState) {
         self.outgoing.set_link(now, link);
+    }
+
+    /// What the peer may make this side store from now on: less than it was told at the start, once it is known who the peer is.
+    pub fn restrict(&mut self, limits: Limits) {
+        self.config.limits = limits;
+        self.incoming.restrict(limits);
     }
 
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.
@@ -425,7 +437,7 @@ impl Session {
         self.welcome
     }
 
-    /// Which of [`Config::accepted_secrets`] the peer showed.
+    /// Which of [`Config::accepted_secrets`] the peer showed; a display that comes again may need none.
     pub fn matched_secret(&self) -> Option<usize> {
         self.agreed.as_ref().and_then(|agreed| agreed.secret)
     }
@@ -549,12 +561,10 @@ impl Session {
             let got = format!("two {:?} sides", peer.side);
             return Err(Error::Violation { expected: "an app side and a display side", got });
         }
-        let known = config.accepted(peer.incarnation.as_ref());
-        let secret = known.or(config.accepted(peer.secret.as_ref()));
-        if secret.is_none() && !config.accepted_secrets.is_empty() {
+        let Ok(secret) = config.admits(&peer) else {
             self.close(CloseReason::BadSecret);
             return Ok(());
-        }
+        };
         if !config.session.matches(peer.session) {
             self.close(CloseReason::Gone);
             return Ok(());

@@ -91,14 +91,25 @@ impl Session {
     /// App: answers a peer that is [resuming](crate::Hello::resuming) that there is nothing to go on with. This is a new
     /// session then. Does nothing else.
     pub fn decline(&mut self, now: Time) {
-        if self.state != State::Open || !matches!(self.resumption, Resumption::Asked(_)) {
+        let Resumption::Asked(theirs) = &self.resumption else { return };
+        if self.state != State::Open {
             return;
         }
+        self.in_vain = theirs.is_none();
         self.outgoing.control(&Control::Declined);
         self.began = self.peer().map_or(0, |peer| peer.attempt);
         if let Err(error) = self.go_on(now).and_then(|()| self.take_outputs(now)) {
             self.close((&error).into());
         }
+    }
+
+    /// App: this session never goes on over another carrier. A peer that is [resuming](crate::Hello::resuming) is
+    /// [declined](Session::decline); nothing of what has left is kept, however late the peer says that it has it; and the session
+    /// ends with its carrier. The peer may still begin anew over another. To be called once the peer's hello is there.
+    pub fn forgo(&mut self, now: Time) {
+        self.decline(now);
+        self.forgone = true;
+        self.outgoing.forgo();
     }
 
     /// The carrier is not to be used any more: keeps everything for another one, without an end of the session, as when
@@ -120,6 +131,7 @@ impl Session {
     pub fn is_resumable(&self) -> bool {
         match (self.state, &self.resumption) {
             (State::Closed, _) | (State::Open, Resumption::Asked(_)) => false,
+            (State::Open, Resumption::No) if self.forgone => false,
             (State::Open, Resumption::No) => self.is_numbered() || self.may_be_known(),
             (State::Suspended, _) | (State::Open, Resumption::Asking | Resumption::Agreed) => true,
         }
@@ -173,14 +185,14 @@ impl Session {
     /// The peer says what it has.
     pub(super) fn take_resume(&mut self, now: Time, theirs: Resume) -> Result<(), Error> {
         // It was said in one flight with the hello, by a display that did not know yet what this side can do.
-        let in_vain = !self.is_numbered() && self.peer().is_some_and(|peer| peer.resuming);
+        let unheard = !self.is_numbered() && self.peer().is_some_and(|peer| peer.resuming);
         match &mut self.resumption {
             Resumption::Asked(known @ None) => {
                 *known = Some(theirs);
                 return Ok(());
             }
             Resumption::Asking | Resumption::Agreed => {}
-            Resumption::No if in_vain => return Ok(()),
+            Resumption::No if unheard || std::mem::take(&mut self.in_vain) => return Ok(()),
             Resumption::Asked(Some(_)) => return Err(unasked("a second one")),
             Resumption::No => return Err(unasked("one that nobody asked for")),
         }

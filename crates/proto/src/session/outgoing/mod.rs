@@ -418,6 +418,12 @@ impl Outgoing {
         lists + self.returned.len() + self.transmits.len() + self.retention.entries()
     }
 
+    /// How many entries of the table of places were looked at so far.
+    #[cfg(test)]
+    pub(super) fn touched(&self) -> usize {
+        self.retention.touched()
+    }
+
     /// See [`Protector`].
     pub(super) fn protector(&self) -> &Protector {
         &self.protector

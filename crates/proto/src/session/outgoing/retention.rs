@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use bytes::Bytes;
 
 use super::super::STREAM_CANCELLED;
+use super::super::queue::Kept;
 use super::channel::Channel;
 use super::{Outgoing, Place};
 use crate::assembler::IdSet;
@@ -27,10 +28,41 @@ pub(super) struct Retention {
     by_number: BTreeMap<u64, ChannelId>,
     /// Channels of which everything has left, and the peer has not said to have it.
     sent: BTreeMap<u64, (ChannelId, Channel)>,
-    by_place: BTreeMap<Place, u64>,
+    by_place: Places,
     /// Bytes that have left, of all channels.
     kept: usize,
     messages: Messages,
+}
+
+/// The numbers of channels by where they travelled. It cannot be walked: one receipt may name every number that is here.
+#[derive(Debug, Default)]
+struct Places {
+    numbers: BTreeMap<Place, u64>,
+    /// Entries that were looked at so far.
+    #[cfg(test)]
+    touched: std::cell::Cell<usize>,
+}
+
+impl Places {
+    fn insert(&mut self, place: Place, number: u64) {
+        self.touch();
+        self.numbers.insert(place, number);
+    }
+
+    fn number(&self, place: Place) -> Option<u64> {
+        self.touch();
+        self.numbers.get(&place).copied()
+    }
+
+    fn remove(&mut self, place: Place) -> Option<u64> {
+        self.touch();
+        self.numbers.remove(&place)
+    }
+
+    fn touch(&self) {
+        #[cfg(test)]
+        self.touched.set(self.touched.get() + 1);
+    }
 }
 
 /// The lasting messages that the peer has not said to have.
@@ -61,7 +93,7 @@ impl Retention {
             last_number: 0,
             by_number: BTreeMap::new(),
             sent: BTreeMap::new(),
-            by_place: BTreeMap::new(),
+            by_place: Places::default(),
             kept: 0,
             messages: Messages::default(),
         }
@@ -77,14 +109,30 @@ impl Retention {
 
     /// A stream of which everything has left is another one now.
     pub(super) fn moved(&mut self, from: Place, to: Place) {
-        if let Some(number) = self.by_place.remove(&from) {
-            self.by_place.insert(to, number);
+        let Some(number) = self.by_place.remove(from) else { return };
+        self.by_place.insert(to, number);
+        if let Some((_, channel)) = self.sent.get_mut(&number) {
+            channel.place = Some(to);
         }
     }
 
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        self.by_number.len() + self.sent.len() + self.by_place.len() + self.messages.frames.len()
+        self.by_number.len() + self.sent.len() + self.by_place.numbers.len() + self.messages.frames.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn touched(&self) -> usize {
+        self.by_place.touched.get()
+    }
+
+    /// Nothing is kept any more of what has left, and of what will.
+    fn forgo(&mut self) {
+        self.resumable = false;
+        self.kept = 0;
+        self.sent.clear();
+        self.by_place = Places::default();
+        self.messages.forget(u64::MAX);
     }
 
     fn forget_sent(&mut self, numbers: &RangeInclusive<u64>) {
@@ -92,7 +140,9 @@ impl Retention {
             let number = *number;
             if let Some((_, channel)) = self.sent.remove(&number) {
                 self.forget(&channel);
-                self.by_place.retain(|_, other| *other != number);
+                if let Some(place) = channel.place {
+                    self.by_place.remove(place);
+                }
             }
         }
     }
@@ -122,6 +172,15 @@ impl Outgoing {
         if !numbered {
             self.retention.resumable = false;
             self.retention.messages = Messages::default();
+        }
+    }
+
+    /// This side will not go on over another carrier: channels keep their numbers, which the peer expects, and their bytes are
+    /// forgotten as they leave.
+    pub(in super::super) fn forgo(&mut self) {
+        self.retention.forgo();
+        for channel in self.channels.values_mut() {
+            channel.kept = Kept::default();
         }
     }
 
@@ -155,10 +214,13 @@ impl Outgoing {
 
     /// Keeps a lasting message; gives whether it may leave now.
     pub(super) fn keep_message(&mut self, frame: &[u8]) -> bool {
+        let messages = &mut self.retention.messages;
         if !self.retention.resumable {
+            // The peer counts them where channels have numbers.
+            messages.before += 1;
+            messages.written = messages.before;
             return true;
         }
-        let messages = &mut self.retention.messages;
         messages.frames.push_back(Bytes::copy_from_slice(frame));
         let leaves = !messages.held && !self.suspended;
         if leaves {
@@ -181,7 +243,9 @@ impl Outgoing {
 
     /// Keeps what has been taken of a channel's body.
     pub(super) fn keep(&mut self, id: ChannelId, body: Bytes) {
-        let Some(channel) = self.channels.get_mut(&id).filter(|channel| channel.number.is_some()) else {
+        let keeps = self.retention.resumable;
+        let Some(channel) = self.channels.get_mut(&id).filter(|channel| keeps && channel.number.is_some())
+        else {
             return;
         };
         self.retention.kept += body.len();
@@ -193,6 +257,9 @@ impl Outgoing {
         let Some(channel) = self.detach(id) else { return };
         let Some(number) = channel.number else { return };
         self.retention.by_number.remove(&number);
+        if !self.retention.resumable {
+            return;
+        }
         if let Some(place) = channel.place {
             self.retention.by_place.insert(place, number);
         }
@@ -201,7 +268,7 @@ impl Outgoing {
 
     /// The peer does not want a stream of which everything has left.
     pub(super) fn forget_sent(&mut self, place: Place, code: u32) {
-        let Some(number) = self.retention.by_place.get(&place).copied() else { return };
+        let Some(number) = self.retention.by_place.number(place) else { return };
         self.retention.forget_sent(&(number..=number));
         if code != STREAM_CANCELLED {
             // It may not have read the number.
@@ -268,7 +335,7 @@ impl Outgoing {
         self.transmits.clear();
         self.main = Writer::new();
         self.protector.suspend();
-        self.retention.by_place.clear();
+        self.retention.by_place = Places::default();
         let sent = self.retention.sent.values_mut().map(|(_, channel)| channel);
         self.channels.values_mut().chain(sent).for_each(Channel::detach);
     }

@@ -70,18 +70,29 @@ fn a_wrong_or_missing_secret_is_refused() {
 }
 
 #[test]
-fn an_incarnation_that_is_accepted_is_as_good_as_a_secret() {
+fn a_display_whose_incarnation_is_accepted_needs_no_secret() {
     let [known, other, ticket] = [1, 2, 3].map(|byte| Secret::from([byte; 32]));
-    let app = Config { accepted_secrets: vec![known, ticket], ..app() };
+    let app = Config { accepted_secrets: vec![ticket], accepted_incarnations: vec![known], ..app() };
     let matched = |resume, secret| {
         let display = Config { resume: Some(resume), secret, ..display() };
-        pair(app.clone(), display).ends[APP].session.matched_secret()
+        let pair = pair(app.clone(), display);
+        let app = &pair.ends[APP].session;
+        (app.is_closed(), app.matched_secret())
     };
-    assert_eq!(matched(known, Some(other)), Some(0), "the ticket was used");
-    assert_eq!(matched(known, Some(ticket)), Some(0), "no ticket is used up");
-    assert_eq!(matched(known, None), Some(0));
-    assert_eq!(matched(other, Some(ticket)), Some(1));
-    assert_eq!(matched(other, Some(other)), None);
+    assert_eq!(matched(known, Some(other)), (false, None), "the ticket was used");
+    assert_eq!(matched(known, Some(ticket)), (false, Some(0)));
+    assert_eq!(matched(known, None), (false, None));
+    assert_eq!(matched(other, Some(ticket)), (false, Some(0)));
+    assert_eq!(matched(other, Some(other)), (true, None));
+    assert_eq!(matched(ticket, None), (true, None), "a secret is no incarnation");
+}
+
+#[test]
+fn regression_the_incarnation_of_one_display_lets_another_in() {
+    let [known, other] = [1, 2].map(|byte| Secret::from([byte; 32]));
+    let app = Config { accepted_incarnations: vec![known], ..app() };
+    let pair = pair(app, Config { resume: Some(other), secret: Some(known), ..display() });
+    assert_eq!(pair.ends[DISPLAY].closed(), [(CloseReason::BadSecret, ClosedBy::Peer)]);
 }
 
 #[test]

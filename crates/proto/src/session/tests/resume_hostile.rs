@@ -315,3 +315,89 @@ fn too_many_open_channels_are_not_all_resumed() {
     let resets = alone.events().into_iter().filter(|event| matches!(event, Event::Reset { .. }));
     assert_eq!(resets.count(), 2_100 - 2_048);
 }
+
+/// Sends updates of a hundred bytes, which the peer gets.
+fn send_updates(talk: &mut Talk, seqs: std::ops::RangeInclusive<u64>) {
+    for seq in seqs {
+        talk.alone.session.send_update(update(1, seq), vec![vec![1; 100]]).unwrap();
+        talk.alone.transmits();
+    }
+}
+
+#[test]
+fn regression_a_receipt_that_was_withheld_is_walked_for_each_number() {
+    let count = 4_000;
+    let mut talk = Talk::new(Side::App);
+    send_updates(&mut talk, 1..=count);
+    assert!(talk.alone.session.retained() > 0);
+    let before = talk.alone.session.outgoing.touched();
+    talk.received(done(1..=count));
+    assert_eq!((talk.alone.session.retained(), talk.alone.events()), (0, vec![]));
+    let touched = talk.alone.session.outgoing.touched() - before;
+    assert!(touched <= count as usize, "{touched} entries for {count} numbers");
+}
+
+/// What leaves for a peer that is never resumed is not kept, whether it acknowledges at once, late, or never.
+#[test]
+fn nothing_is_kept_for_a_peer_that_is_not_resumed() {
+    let mut talk = Talk::new(Side::App);
+    talk.alone.session.control(&Control::Snapshot(Bytes::from_static(b"kept"))).unwrap();
+    send_updates(&mut talk, 1..=10);
+    talk.alone.session.forgo(Time::ZERO);
+    let channel = talk.alone.session.open(wayland(1));
+    let cost = |talk: &Talk| talk.alone.session.footprint();
+    talk.alone.session.send(channel, b"four").unwrap();
+    talk.alone.transmits();
+    let before = cost(&talk);
+    for seq in 11..=1_000 {
+        send_updates(&mut talk, seq..=seq);
+        talk.alone.session.control(&Control::AppClosed { connection: ConnectionId(7), error: None }).unwrap();
+        talk.alone.session.send(channel, b"four").unwrap();
+        talk.alone.transmits();
+    }
+    assert_eq!((talk.alone.session.retained(), cost(&talk)), (0, before));
+    // Whatever it says of them, at last: it got them all.
+    talk.received(Receipt { lasting: 991, done: vec![1..=10, 12..=1_001], open: vec![] });
+    talk.received(open(11, 5));
+    assert_eq!((talk.alone.events(), cost(&talk)), (vec![], before));
+    talk.lose();
+    let lost = CloseReason::LinkLost("cable".into());
+    assert_eq!(talk.alone.events(), [Event::Closed { reason: lost, by: ClosedBy::Link }]);
+    // But not what was never sent.
+    for lie in [done(1..=3), Receipt { lasting: 1, ..Receipt::default() }] {
+        let mut talk = Talk::new(Side::App);
+        talk.alone.session.forgo(Time::ZERO);
+        talk.received(lie);
+        assert!(matches!(talk.alone.closed(), CloseReason::ProtocolViolation(_)));
+    }
+}
+
+/// Its hello and what it has are two messages, and the answer may be ready after the first.
+#[test]
+fn regression_a_display_is_declined_before_it_has_said_what_it_has() {
+    for forgo in [false, true] {
+        let mut talk = Talk::candidate();
+        if forgo {
+            talk.alone.session.forgo(Time::ZERO);
+        } else {
+            talk.alone.session.decline(Time::ZERO);
+        }
+        talk.say(&resume(open(1, 5)));
+        assert_eq!((talk.alone.events(), talk.alone.session.is_closed()), (vec![], false));
+        talk.say(&resume(Receipt::default()));
+        talk.violated("nobody asked for");
+    }
+}
+
+#[test]
+fn a_session_takes_less_once_it_knows_its_peer() {
+    let mut talk = Talk::new(Side::App);
+    let tight = Limits { buffered: 10_000, buffered_per_channel: 1_000, ..Limits::default() };
+    talk.alone.session.restrict(tight);
+    talk.alone.data(1, 0, &labelled(events(1), 1, None, &[]));
+    talk.alone.data(1, 500, &[0; 900]);
+    assert!(!talk.alone.session.is_closed());
+    talk.alone.data(1, 1_500, &[0; 900]);
+    talk.alone.events();
+    assert!(talk.alone.session.is_closed());
+}
