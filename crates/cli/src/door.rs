@@ -131,14 +131,14 @@ impl Door {
         }
     }
 
-    /// For a candidate that comes now. The incarnation is the first secret.
+    /// For a candidate that comes now.
     fn config_at(&self, now: Time) -> Config {
         let good = self.secrets.iter().filter(|given| given.until.is_none_or(|until| now < until));
-        // Without an incarnation nobody has, none is right.
-        let incarnation = self.incarnation.unwrap_or_else(|| Secret::from(random_bytes::<32>()));
-        let given = good.map(|given| given.secret).chain(self.viewers.iter().copied());
-        let accepted_secrets = std::iter::once(incarnation).chain(given).collect();
-        Config { start: now, accepted_secrets, ..self.config.clone() }
+        let accepted_secrets = good.map(|given| given.secret).collect();
+        // With nothing that is accepted, anybody would be: one that nobody has.
+        let active = self.incarnation.unwrap_or_else(|| Secret::from(random_bytes::<32>()));
+        let accepted_incarnations = std::iter::once(active).chain(self.viewers.iter().copied()).collect();
+        Config { start: now, accepted_secrets, accepted_incarnations, ..self.config.clone() }
     }
 
     /// Looks at the candidates; gives the one that is let in, and as what.
@@ -175,10 +175,10 @@ impl Door {
         if link.session.is_closed() {
             return None;
         }
-        let shown = link.session.matched_secret().and_then(|index| accepted.get(index).copied())?;
+        let shown = link.session.matched_secret().and_then(|index| accepted.get(index).copied());
         let incarnation = link.session.peer().and_then(|peer| peer.incarnation);
         // Of two ways that a display takes at the same time, the other may have used the secret.
-        let part = self.redeem(shown).or_else(|| self.redeem(incarnation?));
+        let part = shown.and_then(|shown| self.redeem(shown)).or_else(|| self.known(incarnation?));
         let Some(part) = part else {
             link.session.close(CloseReason::BadSecret);
             link.transmit(now);
@@ -187,6 +187,7 @@ impl Door {
         // A display may ask for less than its secret is good for.
         let wish = link.session.capabilities().has(Capabilities::VIEW);
         let part = if wish { Part::View } else { part };
+        self.viewers.retain(|viewer| Some(*viewer) != incarnation);
         match part {
             Part::Active => self.incarnation = incarnation,
             Part::View => self.viewers.extend(incarnation),
@@ -198,14 +199,16 @@ impl Door {
 
     /// What a secret is good for, which it is no more afterwards.
     fn redeem(&mut self, shown: Secret) -> Option<Part> {
-        if let Some(index) = self.secrets.iter().position(|given| given.secret == shown) {
-            return Some(self.secrets.remove(index).part);
-        }
-        if let Some(index) = self.viewers.iter().position(|secret| *secret == shown) {
-            self.viewers.remove(index);
+        let index = self.secrets.iter().position(|given| given.secret == shown)?;
+        Some(self.secrets.remove(index).part)
+    }
+
+    /// As what a display comes again.
+    fn known(&self, incarnation: Secret) -> Option<Part> {
+        if self.viewers.contains(&incarnation) {
             return Some(Part::View);
         }
-        (self.incarnation == Some(shown)).then_some(Part::Active)
+        (self.incarnation == Some(incarnation)).then_some(Part::Active)
     }
 
     /// To be polled for input.
@@ -290,10 +293,24 @@ mod tests {
         let mut door = door();
         door.incarnation = Some(secret(3));
         door.viewers.push(secret(4));
-        assert_eq!(door.redeem(secret(4)), Some(Part::View));
-        assert_eq!(door.redeem(secret(4)), None, "it has another one by now");
-        assert_eq!(door.redeem(secret(3)), Some(Part::Active));
-        assert_eq!(door.incarnation, Some(secret(3)));
+        assert_eq!([3, 4, 5].map(|byte| door.known(secret(byte))), [Some(Part::Active), Some(Part::View), None]);
+        assert_eq!([3, 4].map(|byte| door.redeem(secret(byte))), [None, None], "it is no secret of another display");
+    }
+
+    #[test]
+    fn regression_one_ticket_becomes_eight_views() {
+        let mut door = door();
+        door.ticket(Part::View, secret(1), None);
+        let (ticket, first, second) = (secret(1), secret(10), secret(11));
+        let mut come_as = |shown, incarnation| {
+            door.add(come(hello_as(shown, incarnation)), Time::ZERO);
+            door.turn(Time::ZERO).map(|(part, _)| part)
+        };
+        assert_eq!(come_as(ticket, first), Some(Part::View));
+        assert_eq!(come_as(ticket, second), None, "the ticket was used");
+        assert_eq!(come_as(first, second), None, "by another");
+        assert_eq!(come_as(first, first), Some(Part::View), "the same comes again");
+        assert_eq!(door.viewers, [first]);
     }
 
     /// A carrier on which everything has come already.
@@ -322,8 +339,12 @@ mod tests {
 
     /// What a display says first, as it arrives.
     fn hello(secret: Secret) -> VecDeque<Arrival> {
-        let resume = Some(Secret::from([9; 32]));
-        let mut display = Session::new(Config { secret: Some(secret), resume, ..Config::new(Side::Display) });
+        hello_as(secret, Secret::from([9; 32]))
+    }
+
+    fn hello_as(secret: Secret, incarnation: Secret) -> VecDeque<Arrival> {
+        let (secret, resume) = (Some(secret), Some(incarnation));
+        let mut display = Session::new(Config { secret, resume, ..Config::new(Side::Display) });
         let mut lengths = HashMap::new();
         let mut arrivals = VecDeque::new();
         while let Some(transmit) = display.poll_transmit(Time::ZERO) {

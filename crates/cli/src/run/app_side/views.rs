@@ -1,17 +1,19 @@
 //! Displays that look on beside the active one.
 //!
 //! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and never
-//! writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may look. Invariants:
-//! nothing is queued for a view beyond what its link takes, so nobody waits for it; and when it leaves, all that was its own
-//! goes with it.
+//! writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may look. A view whose
+//! carrier is lost is over: its display may come again, and begins anew. Invariants: nothing is queued for a view beyond what its
+//! link takes, and nothing is kept of what has left, so nobody waits for it, and no answer that it withholds costs anything; and
+//! when it leaves, all that was its own goes with it.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
+use std::time::Duration;
 
 use wayferry_pixels::{Encoder, Workspace};
-use wayferry_proto::{Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Time};
+use wayferry_proto::{Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Time};
 use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
@@ -44,6 +46,8 @@ struct Viewer {
     /// By the program's number.
     programs: BTreeMap<u32, Looking>,
     next: u32,
+    /// So much waits for it that it is told nothing more for now.
+    held: bool,
     /// Of views that are over.
     past: Counts,
 }
@@ -98,9 +102,8 @@ impl Views {
             let same = |viewer: &Viewer| viewer.link.session.peer().and_then(|peer| peer.incarnation) == it;
             self.drop_those(|viewer| it.is_some() && same(viewer));
         }
-        if link.session.peer().is_some_and(|peer| peer.resuming) {
-            link.session.decline(now);
-        }
+        link.session.forgo(now);
+        link.session.restrict(LIMITS);
         if self.is_full() {
             link.session.close(CloseReason::TooMuch(FULL.into()));
             return link.transmit(now);
@@ -109,7 +112,7 @@ impl Views {
         let encoder = Encoder::new(compression).with_threads(self.threads);
         let encoder = encoder.with_workspace(self.workspace.clone());
         let (programs, past) = (BTreeMap::new(), Counts::default());
-        self.viewers.push(Viewer { link, desk: None, encoder, programs, next: 1, past });
+        self.viewers.push(Viewer { link, desk: None, encoder, programs, next: 1, held: false, past });
     }
 
     /// Hears all of them.
@@ -181,6 +184,10 @@ impl Views {
         for viewer in &self.viewers {
             let more = viewer.link.has_more().then_some(now);
             deadline = earlier(deadline, earlier(viewer.link.next_timeout(), more));
+            if viewer.held {
+                deadline = earlier(deadline, Some(now + HELD_LOOK));
+                continue;
+            }
             for view in viewer.views() {
                 deadline = earlier(deadline, view.next_timeout());
             }
@@ -251,11 +258,6 @@ impl Viewer {
             Event::Finished { header: Header::Events { connection }, .. }
             | Event::Reset { header: Header::Events { connection }, .. }
             | Event::Stopped { header: Header::Wayland { connection }, .. } => self.give_up(connection),
-            // It may come again, and is told everything then.
-            Event::Suspended { reason } => {
-                notice(&format!("a display that looked on is away: {reason}"));
-                self.link.lose_carrier();
-            }
             Event::Closed { reason, by } => {
                 if let Err(error) = closed(reason, by) {
                     notice(&format!("a display that looked on was lost: {error}"));
@@ -297,6 +299,8 @@ impl Viewer {
             }
             stays
         });
+        let waiting = self.link.session.retained() as u64 + self.link.state().unsent;
+        self.held = waiting >= MOST_WAITING;
         let mut credit = Credit { encoded: *encoded, ..self.link.credit(now) };
         for Seen { served, published, scene } in programs {
             let looking = self.programs.entry(served.number).or_insert_with(|| {
@@ -307,6 +311,12 @@ impl Viewer {
                 Looking { view: Some(View::new(&desk, compression, lossy)), connection, channel }
             });
             let Some(view) = &mut looking.view else { continue };
+            if self.held {
+                if !published.is_empty() {
+                    view.miss(now);
+                }
+                continue;
+            }
             for published in published {
                 view.hand_on(now, &served.core, published, &mut self.encoder, &mut credit);
             }
@@ -360,3 +370,19 @@ fn add(sum: &mut Counts, counts: Counts) {
 
 /// How many may look on at once.
 const MAX_VIEWS: usize = 8;
+/// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With what one
+/// turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry info` tells of.
+const MOST_WAITING: u64 = 6 << 20;
+/// How often is looked whether one that is told nothing may be told more.
+const HELD_LOOK: Duration = Duration::from_millis(10);
+/// What one of them may make this side store: it has little more to say than what its compositor is like.
+const LIMITS: Limits = Limits {
+    buffered: 8 << 20,
+    buffered_per_channel: 256 << 10,
+    buffered_before_hello: 256 << 10,
+    streams: 1024,
+    unacknowledged: 0,
+};
+
+#[cfg(test)]
+mod tests;

@@ -235,6 +235,10 @@ impl Pixels {
 
     fn prepare_alone(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) -> Readiness {
         let Way::Alone(alone) = &mut self.way else { return Readiness::Settled };
+        // No pixels are kept for a view that can be sent none.
+        if alone.draft.is_none() && means.credit.content == 0 {
+            return Readiness::Waits;
+        }
         if alone.coming.is_none() {
             if !alone.take_in(surface, theirs) {
                 self.rest(surface, theirs, means);

@@ -192,6 +192,14 @@ impl View {
         self.again = Some(now);
     }
 
+    /// Things have left for the active display, and nothing may be said to the view now.
+    pub fn miss(&mut self, now: Time) {
+        for shown in self.surfaces.values_mut().filter(|shown| shown.pixels.follows()) {
+            shown.pixels.leave(now);
+        }
+        self.again = Some(now);
+    }
+
     /// Whether [`Self::look`] may have something to tell.
     pub fn is_due(&self, now: Time, core: &Connection, credit: &Credit) -> bool {
         let fed = self.starved && credit.content > 0;
