@@ -122,6 +122,27 @@ fn a_display_that_comes_back_after_another_took_over_is_told_so() {
 }
 
 #[test]
+fn regression_a_display_that_was_detached_comes_back_by_itself() {
+    let sway = Sway::start();
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);
+    let mut foot = session.launch("foot").arg("cat").start();
+    sway.window("foot", |_| true);
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    until("both sides to notice", || {
+        let away = session.host.stderr().contains("the display is away");
+        (away && session.attach.stderr().contains("trying to get back")).then_some(())
+    });
+    manage(&session, &["detach"]).run();
+    link.set_down(false);
+    assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
+    assert!(session.attach.stderr().contains("sent away"), "{}", session.attach.stderr());
+    assert!(listed(&session).contains("detached"), "{}", listed(&session));
+    foot.must_run();
+    session.host.must_run();
+}
+
+#[test]
 fn regression_a_program_that_starts_while_the_display_is_away_is_shown() {
     let sway = Sway::start();
     let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);

@@ -204,6 +204,48 @@ fn a_view_that_lost_its_connection_comes_back_as_one() {
 }
 
 #[test]
+fn those_who_look_on_are_listed_and_can_be_sent_away() {
+    let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
+    let mut session = Session::start(&active);
+    let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
+    active.window("foot", |_| true);
+    let mut here = view_here(&session, &looking).start();
+    let mut there = with_ticket(&looking, &printed(&session, &["ticket", "--view"])).start();
+    until("both views", || (figure(&session, "views") == 2).then_some(()));
+    let list = listed(&session);
+    assert!(list.contains("view from 127.0.0.1:") && list.contains("view from here"), "{list}");
+    manage(&session, &["detach", "--views"]).run();
+    for view in [&mut here, &mut there] {
+        assert_eq!(view.ended().code(), Some(0), "{}", view.stderr());
+    }
+    let list = listed(&session);
+    assert!(!list.contains("view") && list.contains("attached"), "{list}");
+    let nobody = manage(&session, &["detach", "--views"]).start().ended();
+    assert_eq!(nobody.code(), Some(82));
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
+fn a_ticket_that_was_taken_back_lets_nobody_in() {
+    let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
+    let mut session = Session::start(&active);
+    let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
+    active.window("foot", |_| true);
+    let revoked = [printed(&session, &["ticket", "--view"]), printed(&session, &["ticket", "--for", "2h"])];
+    manage(&session, &["ticket", "--revoke"]).run();
+    for ticket in revoked {
+        let mut view = with_ticket(&looking, &ticket).start();
+        assert_eq!(view.ended().code(), Some(28), "{}", view.stderr());
+    }
+    let mut view = with_ticket(&looking, &printed(&session, &["ticket", "--view", "--for", "1h"])).start();
+    until("the view", || (figure(&session, "views") == 1).then_some(()));
+    view.must_run();
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
 fn the_ninth_view_is_told_why_not() {
     let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let session = Session::start(&active);
@@ -241,6 +283,17 @@ fn a_view_comes_through_ssh_beside_the_display_that_began_the_session() {
     same(&active, &looking);
     first.must_run();
     view.must_run();
+}
+
+/// A ticket as a command prints it.
+fn printed(session: &Session, words: &[&str]) -> String {
+    String::from_utf8(manage(session, words).run()).expect("text").trim().to_owned()
+}
+
+/// A display that comes with a ticket.
+fn with_ticket(compositor: &impl Compositor, ticket: &str) -> Launch {
+    let attach = compositor.home().wayferry().env("WAYLAND_DISPLAY", compositor.display());
+    attach.args(["attach", ticket])
 }
 
 /// A display that looks on at a session of this machine, on a compositor.

@@ -6,6 +6,7 @@
 //! less than [`MAX_LINE`] bytes.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What somebody wants of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +18,18 @@ pub(crate) enum Request {
     /// To look on, as [`Self::Attach`].
     View(Option<IpAddr>),
     /// A ticket for a display that comes by itself.
-    Ticket,
-    /// A ticket for one that only looks on.
-    ViewTicket,
+    Ticket {
+        /// It only looks on.
+        view: bool,
+        /// For how long the ticket is good; the session's default without.
+        good_for: Option<Duration>,
+    },
+    /// That no ticket is good any more that was printed and not used.
+    Revoke,
     /// That its display leaves.
     Detach,
+    /// That all displays leave that look on.
+    DetachViews,
     /// Its end.
     Stop,
 }
@@ -74,28 +82,37 @@ impl Word for Request {
             Self::Attach(Some(reached)) => format!("attach {reached}"),
             Self::View(None) => "view".into(),
             Self::View(Some(reached)) => format!("view {reached}"),
-            Self::Ticket => "ticket".into(),
-            Self::ViewTicket => "ticket --view".into(),
+            Self::Ticket { view, good_for } => {
+                let view = if *view { " --view" } else { "" };
+                let good_for = good_for.map(|time| format!(" --for {}", time.as_secs_f64()));
+                format!("ticket{view}{}", good_for.unwrap_or_default())
+            }
+            Self::Revoke => "ticket --revoke".into(),
             Self::Detach => "detach".into(),
+            Self::DetachViews => "detach --views".into(),
             Self::Stop => "stop".into(),
         }
     }
 
     fn decode(text: &str) -> Option<Self> {
-        match text.split_once(' ') {
-            Some(("attach", reached)) => Some(Self::Attach(Some(reached.parse().ok()?))),
-            Some(("view", reached)) => Some(Self::View(Some(reached.parse().ok()?))),
-            Some(("ticket", "--view")) => Some(Self::ViewTicket),
-            Some(_) => None,
-            None => match text {
-                "info" => Some(Self::Info),
-                "attach" => Some(Self::Attach(None)),
-                "view" => Some(Self::View(None)),
-                "ticket" => Some(Self::Ticket),
-                "detach" => Some(Self::Detach),
-                "stop" => Some(Self::Stop),
-                _ => None,
-            },
+        let words: Vec<&str> = text.split(' ').collect();
+        match words[..] {
+            ["info"] => Some(Self::Info),
+            ["attach"] => Some(Self::Attach(None)),
+            ["attach", reached] => Some(Self::Attach(Some(reached.parse().ok()?))),
+            ["view"] => Some(Self::View(None)),
+            ["view", reached] => Some(Self::View(Some(reached.parse().ok()?))),
+            ["ticket"] => Some(Self::Ticket { view: false, good_for: None }),
+            ["ticket", "--view"] => Some(Self::Ticket { view: true, good_for: None }),
+            ["ticket", "--for", time] => Some(Self::Ticket { view: false, good_for: Some(seconds(time)?) }),
+            ["ticket", "--view", "--for", time] => {
+                Some(Self::Ticket { view: true, good_for: Some(seconds(time)?) })
+            }
+            ["ticket", "--revoke"] => Some(Self::Revoke),
+            ["detach"] => Some(Self::Detach),
+            ["detach", "--views"] => Some(Self::DetachViews),
+            ["stop"] => Some(Self::Stop),
+            _ => None,
         }
     }
 }
@@ -155,6 +172,11 @@ impl Word for Ended {
     }
 }
 
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds))?;
+    Some(Duration::from_secs_f64(seconds))
+}
+
 /// A line with its end.
 pub(crate) fn line(word: &impl Word) -> Vec<u8> {
     let mut text = word.encode().into_bytes();
@@ -200,9 +222,13 @@ mod tests {
             Request::Attach(reached),
             Request::View(None),
             Request::View(reached),
-            Request::Ticket,
-            Request::ViewTicket,
+            Request::Ticket { view: false, good_for: None },
+            Request::Ticket { view: true, good_for: None },
+            Request::Ticket { view: false, good_for: Some(Duration::from_millis(90_500)) },
+            Request::Ticket { view: true, good_for: Some(Duration::from_secs(86_400)) },
+            Request::Revoke,
             Request::Detach,
+            Request::DetachViews,
             Request::Stop,
         ]);
         survives(&[Answer::Done, Answer::Ticket("wf1:x".into()), Answer::Not("no display is there".into())]);
@@ -228,7 +254,15 @@ mod tests {
 
     #[test]
     fn nonsense_and_lines_without_end_are_refused() {
-        for text in [&b"fly\n"[..], b"attach here\n", b"\n", b"\xff\n", &[b'x'; MAX_LINE]] {
+        for text in [
+            &b"fly\n"[..],
+            b"attach here\n",
+            b"ticket --for nan\n",
+            b"detach --all\n",
+            b"\n",
+            b"\xff\n",
+            &[b'x'; MAX_LINE],
+        ] {
             assert!(take::<Request>(&mut text.to_vec()).is_err(), "{text:?}");
         }
         assert!(take::<Ended>(&mut b"ended 256\n".to_vec()).is_err());

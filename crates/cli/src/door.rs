@@ -34,11 +34,25 @@ pub(crate) struct Door {
     identity: Fingerprint,
     config: Config,
     secrets: Vec<Given>,
-    /// The display that is here may come again with this.
-    incarnation: Option<Secret>,
-    /// Displays that look on may come again with these, as such.
-    viewers: Vec<Secret>,
+    /// The display that is here, which may come again.
+    active: Option<Known>,
+    /// Displays that look on, which may come again as such.
+    viewers: Vec<Known>,
     candidates: Vec<Candidate>,
+}
+
+/// By what a display is known that was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    /// With this it may come again.
+    incarnation: Option<Secret>,
+    certificate: Option<Fingerprint>,
+}
+
+impl Known {
+    fn shows(&self, incarnation: Option<Secret>) -> bool {
+        incarnation.is_some() && self.incarnation == incarnation
+    }
 }
 
 /// A display before the door.
@@ -46,6 +60,7 @@ struct Candidate {
     link: Link,
     /// What was accepted when it came.
     accepted: Vec<Secret>,
+    certificate: Option<Fingerprint>,
 }
 
 /// A secret that was given out.
@@ -54,6 +69,8 @@ struct Given {
     part: Part,
     /// Until when it is good.
     until: Option<Time>,
+    /// For whom: one that was met. A printed ticket is for whoever comes with it.
+    met: Option<Fingerprint>,
 }
 
 impl Door {
@@ -65,7 +82,7 @@ impl Door {
             identity,
             config,
             secrets: Vec::new(),
-            incarnation: None,
+            active: None,
             viewers: Vec::new(),
             candidates: Vec::new(),
         }
@@ -78,12 +95,17 @@ impl Door {
         self
     }
 
-    /// A ticket with this secret, for whoever it may be, until then.
-    pub(crate) fn ticket(&mut self, part: Part, secret: Secret, until: Option<Time>) -> Ticket {
+    /// A ticket with this secret, to be printed, that is good until then.
+    pub(crate) fn ticket(&mut self, part: Part, secret: Secret, until: Time) -> Ticket {
+        self.give(Given { secret, part, until: Some(until), met: None })
+    }
+
+    fn give(&mut self, given: Given) -> Ticket {
         if self.secrets.len() >= MAX_SECRETS {
             self.secrets.remove(0);
         }
-        self.secrets.push(Given { secret, part, until });
+        let secret = given.secret;
+        self.secrets.push(given);
         let addresses = match &self.listener {
             Some(listener) => reachable(listener.local_addr()),
             // Nobody answers at port 0: the display comes on the stream.
@@ -92,9 +114,44 @@ impl Door {
         Ticket { addresses, fingerprint: self.identity, secret, session: self.config.session }
     }
 
-    /// A ticket for whoever it may be; none where certificates must be known before.
-    pub(crate) fn open_ticket(&mut self, part: Part, secret: Secret) -> Option<Ticket> {
-        (self.admitted.is_none() && self.listener.is_some()).then(|| self.ticket(part, secret, None))
+    /// Whether tickets can be printed: not where certificates must be known before.
+    pub(crate) fn is_open(&self) -> bool {
+        self.admitted.is_none() && self.listener.is_some()
+    }
+
+    /// Printed tickets are good no more.
+    pub(crate) fn revoke_tickets(&mut self) {
+        self.secrets.retain(|given| given.met.is_some());
+    }
+
+    /// The active display was sent away, or has left for good: it cannot come again.
+    pub(crate) fn forget_active(&mut self) {
+        self.active.take().into_iter().for_each(|known| self.forget(&known));
+    }
+
+    /// Those who looked on were sent away: none of them can come again.
+    pub(crate) fn forget_viewers(&mut self) {
+        std::mem::take(&mut self.viewers).iter().for_each(|known| self.forget(known));
+    }
+
+    /// One that looked on has left for good.
+    pub(crate) fn forget_viewer(&mut self, incarnation: Secret) {
+        let (gone, stay) = self.viewers.iter().partition(|viewer| viewer.shows(Some(incarnation)));
+        self.viewers = stay;
+        let gone: Vec<Known> = gone;
+        gone.iter().for_each(|known| self.forget(known));
+    }
+
+    /// Forgets the certificate of one that is not known any more, and what was given to it.
+    fn forget(&mut self, gone: &Known) {
+        let Some(certificate) = gone.certificate else { return };
+        if self.active.iter().chain(&self.viewers).any(|known| known.certificate == Some(certificate)) {
+            return;
+        }
+        self.secrets.retain(|given| given.met != Some(certificate));
+        if let Some(admitted) = &self.admitted {
+            admitted.dismiss(certificate);
+        }
     }
 
     /// A ticket for the display with this certificate, which reached this machine at that address.
@@ -111,7 +168,8 @@ impl Door {
         }
         // A display that comes again leaves one that it does not need: the good ones must not make room for it.
         self.secrets.retain(|given| given.until.is_none_or(|until| now < until));
-        let mut ticket = self.ticket(part, secret, Some(now + INVITED));
+        let until = Some(now + INVITED);
+        let mut ticket = self.give(Given { secret, part, until, met: Some(fingerprint) });
         let port = ticket.addresses.first().map_or(0, SocketAddr::port);
         if let Some(ip) = reached
             && port != 0
@@ -123,10 +181,10 @@ impl Door {
         ticket
     }
 
-    /// A display comes on this carrier, with that secret.
-    pub(crate) fn add(&mut self, carrier: Box<dyn Carrier>, now: Time) {
+    /// A display comes on this carrier, which has told that it has that certificate.
+    pub(crate) fn add(&mut self, carrier: Box<dyn Carrier>, certificate: Fingerprint, now: Time) {
         if self.candidates.len() < MAX_CANDIDATES {
-            let candidate = Candidate::new(self.config_at(now), carrier);
+            let candidate = Candidate::new(self.config_at(now), carrier, certificate);
             self.candidates.push(candidate);
         }
     }
@@ -136,8 +194,9 @@ impl Door {
         let good = self.secrets.iter().filter(|given| given.until.is_none_or(|until| now < until));
         let accepted_secrets = good.map(|given| given.secret).collect();
         // With nothing that is accepted, anybody would be: one that nobody has.
-        let active = self.incarnation.unwrap_or_else(|| Secret::from(random_bytes::<32>()));
-        let accepted_incarnations = std::iter::once(active).chain(self.viewers.iter().copied()).collect();
+        let nobody = Secret::from(random_bytes::<32>());
+        let known = self.active.iter().chain(&self.viewers).filter_map(|known| known.incarnation);
+        let accepted_incarnations = std::iter::once(nobody).chain(known).collect();
         Config { start: now, accepted_secrets, accepted_incarnations, ..self.config.clone() }
     }
 
@@ -149,7 +208,9 @@ impl Door {
             while self.candidates.len() < MAX_CANDIDATES
                 && let Some(connected) = listener.poll_accept()
             {
-                self.candidates.push(Candidate::new(config.clone(), connected.carrier));
+                let mut candidate = Candidate::new(config.clone(), connected.carrier, connected.peer);
+                candidate.link.set_from(connected.address);
+                self.candidates.push(candidate);
             }
         }
         let mut index = 0;
@@ -170,7 +231,7 @@ impl Door {
 
     /// A secret works once, also for two who came with it at the same time. Whoever is let in may come again as what it is.
     fn let_in(&mut self, candidate: Candidate, now: Time) -> Option<(Part, Link)> {
-        let Candidate { mut link, accepted } = candidate;
+        let Candidate { mut link, accepted, certificate } = candidate;
         // Given up before anybody looked: a display that tries several ways at once. Whoever is here stays.
         if link.session.is_closed() {
             return None;
@@ -187,14 +248,21 @@ impl Door {
         // A display may ask for less than its secret is good for.
         let wish = link.session.capabilities().has(Capabilities::VIEW);
         let part = if wish { Part::View } else { part };
-        self.viewers.retain(|viewer| Some(*viewer) != incarnation);
-        match part {
-            Part::Active => self.incarnation = incarnation,
-            Part::View => self.viewers.extend(incarnation),
-        }
-        let excess = self.viewers.len().saturating_sub(MAX_VIEWERS);
-        self.viewers.drain(..excess);
+        self.remember(part, Known { incarnation, certificate });
         Some((part, link))
+    }
+
+    /// A display was let in. One that it replaces cannot come again.
+    fn remember(&mut self, part: Part, known: Known) {
+        self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
+        let gone = match part {
+            Part::Active => self.active.replace(known),
+            Part::View => {
+                self.viewers.push(known);
+                (self.viewers.len() > MAX_VIEWERS).then(|| self.viewers.remove(0))
+            }
+        };
+        gone.into_iter().for_each(|gone| self.forget(&gone));
     }
 
     /// What a secret is good for, which it is no more afterwards.
@@ -205,10 +273,11 @@ impl Door {
 
     /// As what a display comes again.
     fn known(&self, incarnation: Secret) -> Option<Part> {
-        if self.viewers.contains(&incarnation) {
+        let shows = |known: &Known| known.shows(Some(incarnation));
+        if self.viewers.iter().any(shows) {
             return Some(Part::View);
         }
-        (self.incarnation == Some(incarnation)).then_some(Part::Active)
+        self.active.as_ref().is_some_and(shows).then_some(Part::Active)
     }
 
     /// To be polled for input.
@@ -224,9 +293,9 @@ impl Door {
 }
 
 impl Candidate {
-    fn new(config: Config, carrier: Box<dyn Carrier>) -> Self {
+    fn new(config: Config, carrier: Box<dyn Carrier>, certificate: Fingerprint) -> Self {
         let accepted = config.accepted_secrets.clone();
-        Self { link: Link::new(Session::new(config), carrier), accepted }
+        Self { link: Link::new(Session::new(config), carrier), accepted, certificate: Some(certificate) }
     }
 }
 
@@ -275,6 +344,9 @@ mod tests {
         Door::new(None, Fingerprint([7; 32]), Config::new(Side::App))
     }
 
+    const LATER: Time = Time::from_millis(3_600_000);
+    const DESK: Fingerprint = Fingerprint([8; 32]);
+
     fn secret(byte: u8) -> Secret {
         Secret::from([byte; 32])
     }
@@ -282,8 +354,8 @@ mod tests {
     #[test]
     fn a_secret_for_looking_on_is_good_for_that_alone_and_once() {
         let mut door = door();
-        door.ticket(Part::View, secret(1), None);
-        door.ticket(Part::Active, secret(2), None);
+        door.ticket(Part::View, secret(1), LATER);
+        door.ticket(Part::Active, secret(2), LATER);
         assert_eq!([1, 1].map(|byte| door.redeem(secret(byte))), [Some(Part::View), None]);
         assert_eq!([2, 2].map(|byte| door.redeem(secret(byte))), [Some(Part::Active), None]);
     }
@@ -291,26 +363,34 @@ mod tests {
     #[test]
     fn who_looked_on_comes_again_as_that_and_nothing_else() {
         let mut door = door();
-        door.incarnation = Some(secret(3));
-        door.viewers.push(secret(4));
-        assert_eq!([3, 4, 5].map(|byte| door.known(secret(byte))), [Some(Part::Active), Some(Part::View), None]);
-        assert_eq!([3, 4].map(|byte| door.redeem(secret(byte))), [None, None], "it is no secret of another display");
+        let known = |byte| Known { incarnation: Some(secret(byte)), certificate: None };
+        door.active = Some(known(3));
+        door.viewers.push(known(4));
+        assert_eq!(
+            [3, 4, 5].map(|byte| door.known(secret(byte))),
+            [Some(Part::Active), Some(Part::View), None]
+        );
+        assert_eq!(
+            [3, 4].map(|byte| door.redeem(secret(byte))),
+            [None, None],
+            "it is no secret of another display"
+        );
     }
 
     #[test]
     fn regression_one_ticket_becomes_eight_views() {
         let mut door = door();
-        door.ticket(Part::View, secret(1), None);
+        door.ticket(Part::View, secret(1), LATER);
         let (ticket, first, second) = (secret(1), secret(10), secret(11));
         let mut come_as = |shown, incarnation| {
-            door.add(come(hello_as(shown, incarnation)), Time::ZERO);
+            door.add(come(hello_as(shown, incarnation)), DESK, Time::ZERO);
             door.turn(Time::ZERO).map(|(part, _)| part)
         };
         assert_eq!(come_as(ticket, first), Some(Part::View));
         assert_eq!(come_as(ticket, second), None, "the ticket was used");
         assert_eq!(come_as(first, second), None, "by another");
         assert_eq!(come_as(first, first), Some(Part::View), "the same comes again");
-        assert_eq!(door.viewers, [first]);
+        assert_eq!(door.viewers, [Known { incarnation: Some(first), certificate: Some(DESK) }]);
     }
 
     /// A carrier on which everything has come already.
@@ -367,22 +447,22 @@ mod tests {
     #[test]
     fn regression_both_ways_of_one_display_are_let_in() {
         let mut door = door();
-        door.ticket(Part::Active, secret(7), None);
-        door.add(come(hello(secret(7))), Time::ZERO);
-        door.add(come(hello(secret(7))), Time::ZERO);
+        door.ticket(Part::Active, secret(7), LATER);
+        door.add(come(hello(secret(7))), DESK, Time::ZERO);
+        door.add(come(hello(secret(7))), DESK, Time::ZERO);
         assert!(door.turn(Time::ZERO).is_some_and(|(part, _)| part == Part::Active));
         assert!(door.secrets.is_empty());
         let (_, link) = door.turn(Time::ZERO).expect("the other way of the same");
         assert!(!link.session.is_closed());
-        door.add(come(hello(secret(7))), Time::ZERO);
-        door.incarnation = Some(secret(8));
+        door.add(come(hello(secret(7))), DESK, Time::ZERO);
+        door.active = Some(Known { incarnation: Some(secret(8)), certificate: None });
         assert!(door.turn(Time::ZERO).is_none());
     }
 
     #[test]
     fn regression_who_comes_again_and_again_uses_no_place_of_a_ticket() {
         let mut door = door();
-        door.ticket(Part::View, secret(1), None);
+        door.ticket(Part::View, secret(1), LATER);
         for round in 0..40 {
             let now = Time::from_millis(round * 61_000);
             door.invite(Part::Active, Fingerprint([2; 32]), secret(100 + round as u8), None, now);
@@ -396,16 +476,86 @@ mod tests {
         for left in [true, false] {
             let mut door = Door::new(None, identity, Config::new(Side::App));
             let secret = Secret::from([7; 32]);
-            door.ticket(Part::Active, secret, None);
+            door.ticket(Part::Active, secret, LATER);
             let mut arrivals = hello(secret);
             if left {
                 let reason = CloseReason::LinkLost("given up".into());
                 arrivals.push_back(Arrival::Closed { reason });
             }
-            door.add(come(arrivals), Time::ZERO);
+            door.add(come(arrivals), DESK, Time::ZERO);
             assert_eq!(door.turn(Time::ZERO).is_none(), left);
             assert!(door.candidates.is_empty());
             assert_eq!(door.secrets.is_empty(), !left, "nobody has used the ticket");
         }
+    }
+
+    /// Displays that ssh brings, each with its certificate and its incarnation.
+    fn visited(door: &mut Door, number: u8, part: Part) -> Option<Part> {
+        let (certificate, given) = (Fingerprint([number; 32]), secret(100 + number));
+        door.invite(part, certificate, given, None, Time::ZERO);
+        come_again(door, number, given)
+    }
+
+    fn come_again(door: &mut Door, number: u8, shown: Secret) -> Option<Part> {
+        let arrivals = hello_as(shown, secret(number));
+        door.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
+        door.turn(Time::ZERO).map(|(part, _)| part)
+    }
+
+    #[test]
+    fn regression_detach_revokes_nothing() {
+        let list = Admitted::new();
+        let mut door = door().with_list(list.clone());
+        let admits = |number| list.contains(Fingerprint([number; 32]));
+        assert_eq!(visited(&mut door, 1, Part::Active), Some(Part::Active));
+        assert_eq!(visited(&mut door, 2, Part::View), Some(Part::View));
+        assert_eq!(come_again(&mut door, 1, secret(1)), Some(Part::Active), "it lost its carrier");
+        // What it was given a second time goes with it, too.
+        door.invite(Part::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
+        door.forget_active();
+        assert_eq!([1, 2].map(admits), [false, true]);
+        for shown in [1, 50, 101] {
+            assert_eq!(come_again(&mut door, 1, secret(shown)), None, "{shown}");
+        }
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Part::View), "it was not meant");
+        door.forget_viewers();
+        assert_eq!((admits(2), come_again(&mut door, 2, secret(2))), (false, None));
+        assert_eq!(visited(&mut door, 1, Part::Active), Some(Part::Active), "ssh brings it again");
+    }
+
+    #[test]
+    fn who_is_replaced_cannot_come_again() {
+        let list = Admitted::new();
+        let mut door = door().with_list(list.clone());
+        assert_eq!(visited(&mut door, 1, Part::Active), Some(Part::Active));
+        assert_eq!(visited(&mut door, 2, Part::Active), Some(Part::Active));
+        assert_eq!(come_again(&mut door, 1, secret(1)), None);
+        assert_eq!([1, 2].map(|number| list.contains(Fingerprint([number; 32]))), [false, true]);
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Part::Active));
+    }
+
+    #[test]
+    fn one_that_has_stopped_looking_on_is_forgotten_and_no_other() {
+        let mut door = door();
+        assert_eq!([1, 2].map(|number| visited(&mut door, number, Part::View)), [Some(Part::View); 2]);
+        door.forget_viewer(secret(1));
+        assert_eq!(come_again(&mut door, 1, secret(1)), None);
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Part::View));
+    }
+
+    #[test]
+    fn regression_tickets_never_expire() {
+        let mut door = door();
+        let come_at = |door: &mut Door, byte, now| {
+            door.add(come(hello_as(secret(byte), secret(byte + 100))), DESK, now);
+            door.turn(now).map(|(part, _)| part)
+        };
+        for byte in [1, 2, 3] {
+            door.ticket(Part::View, secret(byte), LATER);
+        }
+        assert_eq!(come_at(&mut door, 1, Time::from_millis(3_599_999)), Some(Part::View));
+        assert_eq!(come_at(&mut door, 2, LATER), None);
+        door.revoke_tickets();
+        assert_eq!(come_at(&mut door, 3, Time::ZERO), None);
     }
 }

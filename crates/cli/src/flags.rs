@@ -142,8 +142,8 @@ pub(crate) enum Command {
     List(ListFlags),
     /// Print a ticket with which one more display can attach to a session that `host --listen` began.
     Ticket(TicketFlags),
-    /// Let a session's display leave; its programs go on, and `attach` shows them again.
-    Detach(WhichFlags),
+    /// Let a session's display leave; its programs go on, and `attach` shows them again. It cannot come back by itself.
+    Detach(DetachFlags),
     /// End a session with its programs.
     Stop(WhichFlags),
     /// Meet a session that runs here, for a display at the other end of stdin and stdout.
@@ -209,6 +209,10 @@ pub(crate) struct HostFlags {
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
+    /// For how long the ticket is good: seconds, or a number with s, m, h or d behind it [default: as long as `--expire`, or
+    /// 1h]. `wayferry ticket` prints another.
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "listen")]
+    pub(crate) good_for: Option<Duration>,
     /// Show this certificate (PEM, the own one first, then those between it and an authority) instead of one made for this
     /// run.
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "bootstrap")]
@@ -279,6 +283,21 @@ pub(crate) struct TicketFlags {
     /// It is good for looking on only.
     #[arg(long)]
     pub(crate) view: bool,
+    /// For how long it is good: seconds, or a number with s, m, h or d behind it [default: 1h].
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) good_for: Option<Duration>,
+    /// Print none, and take back all that were printed and not used.
+    #[arg(long, conflicts_with_all = ["view", "good_for"])]
+    pub(crate) revoke: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DetachFlags {
+    #[command(flatten)]
+    pub(crate) which: WhichFlags,
+    /// Let those leave that look on, and not the display that has the session.
+    #[arg(long)]
+    pub(crate) views: bool,
 }
 
 #[derive(Debug, Args)]
@@ -715,6 +734,17 @@ fn parse_shard(text: &str) -> Result<Shard, String> {
     }
 }
 
+/// A number of seconds, or of what the letter behind it says.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let units = [('s', 1.0), ('m', 60.0), ('h', 3_600.0), ('d', 86_400.0)];
+    let unit = units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, *unit)));
+    let (number, unit) = unit.unwrap_or((text, 1.0));
+    match number.parse::<f64>().map(|number| number * unit) {
+        Ok(seconds) if (1.0..=1e9).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected seconds, or a number with s, m, h or d behind it".into()),
+    }
+}
+
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 1e9 => Ok(Duration::from_secs_f64(seconds)),
@@ -803,6 +833,16 @@ mod tests {
         assert_eq!(which("-"), Which::Stdin);
         for text in ["", ":", "host:", "-oProxyCommand=x", "host:a b"] {
             assert!(text.parse::<Which>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_may_have_a_unit() {
+        let seconds = |text: &str| parse_duration(text).map(|time| time.as_secs_f64());
+        let texts = ["90", "1.5m", "2h", "1d", "30s"];
+        assert_eq!(texts.map(|text| seconds(text).expect(text)), [90.0, 90.0, 7_200.0, 86_400.0, 30.0]);
+        for text in ["", "h", "0", "0.5", "-1", "1w", "1e99", "nan", "infd", "1hh"] {
+            assert!(seconds(text).is_err(), "{text}");
         }
     }
 

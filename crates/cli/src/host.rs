@@ -20,7 +20,7 @@ use crate::door::{Door, Part};
 use crate::error::Error;
 use crate::flags::{HostFlags, OwnFlags};
 use crate::front;
-use crate::lobby::Lobby;
+use crate::lobby::{Lobby, TICKET_LIFE};
 use crate::notice::notice;
 use crate::quic;
 use crate::run::Clock;
@@ -80,7 +80,9 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
     let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
     let expires = host.expire.map(|patience| clock.now() + patience);
-    let ticket = door.ticket(Part::Active, Secret::from(random_bytes::<32>()), expires);
+    let until = host.good_for.map(|life| clock.now() + life).or(expires);
+    let until = until.unwrap_or(clock.now() + TICKET_LIFE);
+    let ticket = door.ticket(Part::Active, Secret::from(random_bytes::<32>()), until);
     let _file = match &host.ticket_file {
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,

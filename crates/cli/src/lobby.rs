@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use wayferry_net::Fingerprint;
 use wayferry_proto::{Secret, Time};
 
 use crate::bootstrap::{Choice, Line};
@@ -32,6 +33,8 @@ pub(crate) enum Call {
     Info(OwnedFd),
     /// The display is to leave.
     Detach(OwnedFd),
+    /// Those that look on are to leave.
+    DetachViews(OwnedFd),
     /// The session is to end.
     Stop(OwnedFd),
     /// The program that the owner ran has ended.
@@ -67,8 +70,8 @@ enum Step {
     Request,
     /// The display's fingerprint.
     Greeting(Part, Option<IpAddr>),
-    /// How it comes.
-    Choice,
+    /// How the display with this certificate comes.
+    Choice(Fingerprint),
 }
 
 /// Whoever started the session.
@@ -81,8 +84,8 @@ struct Owner {
 enum Fate {
     Stays(Visitor),
     Calls(Call),
-    /// It is a display on a byte stream.
-    Enters(OwnedFd),
+    /// It is a display on a byte stream, with this certificate.
+    Enters(OwnedFd, Fingerprint),
     Leaves,
 }
 
@@ -117,6 +120,11 @@ impl Lobby {
         self.full = full;
     }
 
+    /// Who may come again.
+    pub(crate) fn door(&mut self) -> &mut Door {
+        &mut self.door
+    }
+
     /// Tells the owner, if there is one.
     pub(crate) fn tell(&mut self, told: &Told) {
         let Some(owner) = &self.owner else { return };
@@ -137,7 +145,7 @@ impl Lobby {
             match self.hear(visitor, now) {
                 Fate::Stays(visitor) => self.visitors.push(visitor),
                 Fate::Calls(call) => calls.push(call),
-                Fate::Enters(socket) => self.enter(socket, now),
+                Fate::Enters(socket, certificate) => self.enter(socket, certificate, now),
                 Fate::Leaves => {}
             }
         }
@@ -227,9 +235,16 @@ impl Lobby {
             Step::Request => match Request::decode(text) {
                 Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Part::Active, reached))),
                 Some(Request::View(reached)) => Ok(Some(Step::Greeting(Part::View, reached))),
-                Some(Request::Ticket) => self.print_ticket(Part::Active, visitor),
-                Some(Request::ViewTicket) => self.print_ticket(Part::View, visitor),
-                Some(Request::Info | Request::Detach | Request::Stop) => Ok(None),
+                Some(Request::Ticket { view, good_for }) => {
+                    let part = if view { Part::View } else { Part::Active };
+                    self.print_ticket(part, now + good_for.unwrap_or(TICKET_LIFE), visitor)
+                }
+                Some(Request::Revoke) => {
+                    self.door.revoke_tickets();
+                    answer(&visitor.socket, &Answer::Done);
+                    Ok(None)
+                }
+                Some(Request::Info | Request::Detach | Request::DetachViews | Request::Stop) => Ok(None),
                 None => Err(format!("`{text}` is nothing that this session knows")),
             },
             // Only now does the display listen.
@@ -246,25 +261,27 @@ impl Lobby {
                 let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 match rustix::net::send(&visitor.socket, line.as_bytes(), flags) {
-                    Ok(sent) if sent == line.len() => Ok(Some(Step::Choice)),
+                    Ok(sent) if sent == line.len() => Ok(Some(Step::Choice(fingerprint))),
                     _ => Err("the ticket was not taken".into()),
                 }
             }
-            Step::Choice => Ok(None),
+            Step::Choice(_) => Ok(None),
         }
     }
 
-    fn print_ticket(&mut self, part: Part, visitor: &Visitor) -> Result<Option<Step>, String> {
-        let secret = Secret::from(random_bytes::<32>());
-        let ticket = self.door.open_ticket(part, secret).ok_or("only displays that ssh brings are let in")?;
+    fn print_ticket(&mut self, part: Part, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
+        if !self.door.is_open() {
+            return Err("only displays that ssh brings are let in".into());
+        }
+        let ticket = self.door.ticket(part, Secret::from(random_bytes::<32>()), until);
         answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
         Ok(None)
     }
 
     /// A display comes on the socket on which it was met.
-    fn enter(&mut self, socket: OwnedFd, now: Time) {
+    fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
         match quic::byte_stream(socket) {
-            Ok(carrier) => self.door.add(carrier, now),
+            Ok(carrier) => self.door.add(carrier, certificate, now),
             Err(error) => notice(&format!("a display could not come in: {error}")),
         }
     }
@@ -276,13 +293,14 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
         Step::Request => match Request::decode(text) {
             Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
             Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
+            Some(Request::DetachViews) => Fate::Calls(Call::DetachViews(visitor.socket)),
             Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
-            Some(Request::Attach(_) | Request::View(_) | Request::Ticket | Request::ViewTicket) | None => {
+            Some(Request::Attach(_) | Request::View(_) | Request::Ticket { .. } | Request::Revoke) | None => {
                 Fate::Leaves
             }
         },
-        Step::Choice => match Line::decode(text) {
-            Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket),
+        Step::Choice(certificate) => match Line::decode(text) {
+            Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket, certificate),
             // By QUIC it comes to the door by itself.
             _ => Fate::Leaves,
         },
@@ -320,6 +338,8 @@ fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
     }
 }
 
+/// How long a printed ticket is good, if its user does not say.
+pub(crate) const TICKET_LIFE: Duration = Duration::from_secs(3_600);
 /// Why nobody else may look on.
 pub(crate) const FULL: &str = "8 displays look on already";
 /// Who may be in the lobby at once.

@@ -62,7 +62,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Through { words } => through::run(&own, &words),
         Command::List(flags) => manage::list(&own, &flags),
         Command::Ticket(flags) => manage::ticket(&own, flags),
-        Command::Detach(flags) => manage::detach(&own, flags.which),
+        Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
         Command::Meet { session, view } => front::meet(session.as_deref(), view),
         Command::Demo(demo) => demo::run(&own, &demo),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::control::{self, Answer, Request};
 use crate::error::Error;
-use crate::flags::{ListFlags, OwnFlags, TicketFlags, Which};
+use crate::flags::{DetachFlags, ListFlags, OwnFlags, TicketFlags, Which};
 use crate::info::attention;
 use crate::notice::notice;
 use crate::passing;
@@ -46,14 +46,18 @@ pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Lets a session's display leave; gives the exit code.
-pub(crate) fn detach(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
-    order(own, which, &Request::Detach)
+/// Lets a session's display leave, or those that look on; gives the exit code.
+pub(crate) fn detach(own: &OwnFlags, flags: DetachFlags) -> Result<u8, Error> {
+    let request = if flags.views { Request::DetachViews } else { Request::Detach };
+    order(own, flags.which.which, &request)
 }
 
-/// Prints a ticket that lets one more display in; gives the exit code.
+/// Prints a ticket that lets one more display in, or takes those back that were not used; gives the exit code.
 pub(crate) fn ticket(own: &OwnFlags, flags: TicketFlags) -> Result<u8, Error> {
-    let request = if flags.view { Request::ViewTicket } else { Request::Ticket };
+    let request = match flags.revoke {
+        true => Request::Revoke,
+        false => Request::Ticket { view: flags.view, good_for: flags.good_for },
+    };
     order(own, flags.which.which, &request)
 }
 
@@ -136,7 +140,7 @@ fn table(documents: &[Value]) -> String {
     if documents.is_empty() {
         return "no sessions\n".into();
     }
-    let rows: Vec<[String; 4]> = documents.iter().map(row).collect();
+    let rows: Vec<[String; 4]> = documents.iter().flat_map(rows).collect();
     let head = ["SESSION", "PROGRAMS", "DISPLAY", "SINCE"].map(str::to_owned);
     let widths: Vec<usize> = (0..4)
         .map(|column| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -148,11 +152,17 @@ fn table(documents: &[Value]) -> String {
     std::iter::once(&head).chain(&rows).map(line).collect()
 }
 
-fn row(document: &Value) -> [String; 4] {
-    let text = |field: &str| document[field].as_str().map(sanitize).unwrap_or_default();
-    let since = document["state_seconds"].as_u64().map(span).unwrap_or_default();
+/// A session, and below it the displays that look on.
+fn rows(document: &Value) -> Vec<[String; 4]> {
+    let name = document["name"].as_str().map(sanitize).unwrap_or_default();
+    let since = |of: &Value, field: &str| of[field].as_u64().map(span).unwrap_or_default();
     let programs = document["programs"].as_u64().unwrap_or(0).to_string();
-    [text("name"), programs, attention(document).unwrap_or_default(), since]
+    let session = [name, programs, attention(document).unwrap_or_default(), since(document, "state_seconds")];
+    let viewers = document["viewers"].as_array().into_iter().flatten().map(|viewer| {
+        let from = viewer["from"].as_str().map_or("here or through ssh".into(), sanitize);
+        [String::new(), String::new(), format!("view from {from}"), since(viewer, "seconds")]
+    });
+    std::iter::once(session).chain(viewers).collect()
 }
 
 fn span(seconds: u64) -> String {
@@ -181,13 +191,16 @@ mod tests {
     fn sessions_stand_in_columns() {
         let documents = [
             json!({ "name": "foot", "programs": 1, "state": "attached", "state_seconds": 59 }),
-            json!({ "name": "a\u{1b}[2J", "programs": 12, "state": "detached", "state_seconds": 90_000, "views": 2 }),
+            json!({ "name": "a\u{1b}[2J", "programs": 12, "state": "detached", "state_seconds": 90_000, "views": 2,
+                "viewers": [{ "from": "192.0.2.7:5", "seconds": 60 }, { "from": null, "seconds": 3 }] }),
         ];
         assert_eq!(
             table(&documents),
-            "SESSION  PROGRAMS  DISPLAY            SINCE\n\
-             foot     1         attached           59 s\n\
-             a\u{fffd}[2J    12        detached, 2 views  1 d 1 h\n"
+            "SESSION  PROGRAMS  DISPLAY                        SINCE\n\
+             foot     1         attached                       59 s\n\
+             a\u{fffd}[2J    12        detached, 2 views              1 d 1 h\n\
+             \x20                  view from 192.0.2.7:5          1 min\n\
+             \x20                  view from here or through ssh  3 s\n"
         );
         assert_eq!(table(&[]), "no sessions\n");
     }

@@ -3,6 +3,7 @@
 //! docs/info.md lists the fields, and a test holds it to that. Nothing here measures. Invariant: every field is always
 //! there; what is not known is null, never a number that looks like knowledge.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -39,13 +40,22 @@ pub(crate) struct Figures {
 }
 
 /// Displays that look on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Views {
-    count: usize,
+    viewers: Vec<Looker>,
     /// How content came to them, those that have left included.
     counts: Counts,
     /// Bytes of pixels that are kept for them alone.
     pixels: u64,
+}
+
+/// A display that looks on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Looker {
+    /// Where it came from over QUIC; `None` if it came another way.
+    pub(crate) from: Option<SocketAddr>,
+    /// For how long.
+    pub(crate) since: Duration,
 }
 
 /// What a session is called, and whether somebody looks at it.
@@ -111,10 +121,10 @@ impl Figures {
         Self { kept: Some((kept, owed)), ..self }
     }
 
-    /// With so many displays that look on, how content came to them, and bytes of pixels that are kept for them alone.
+    /// With these displays that look on, how content came to them, and bytes of pixels that are kept for them alone.
     #[must_use]
-    pub(crate) fn with_views(self, count: usize, (counts, pixels): (Counts, u64)) -> Self {
-        Self { views: Some(Views { count, counts, pixels }), ..self }
+    pub(crate) fn with_views(self, viewers: Vec<Looker>, (counts, pixels): (Counts, u64)) -> Self {
+        Self { views: Some(Views { viewers, counts, pixels }), ..self }
     }
 
     /// With the surfaces of all programs.
@@ -145,10 +155,11 @@ impl Figures {
             "kept_pixel_bytes": self.kept.as_ref().map(|(kept, _)| kept.pixels),
             "kept_state_bytes": self.kept.as_ref().map(|(kept, _)| kept.state),
             "owed_bytes": self.kept.as_ref().map(|(_, owed)| owed),
-            "views": self.views.map(|views| views.count),
-            "view_pixel_bytes": self.views.map(|views| views.pixels),
-            "view_updates_shared": self.views.map(|views| views.counts.shared),
-            "view_updates_own": self.views.map(|views| views.counts.own),
+            "views": self.views.as_ref().map(|views| views.viewers.len()),
+            "viewers": self.views.as_ref().map(|views| views.viewers.iter().map(looker).collect::<Vec<Value>>()),
+            "view_pixel_bytes": self.views.as_ref().map(|views| views.pixels),
+            "view_updates_shared": self.views.as_ref().map(|views| views.counts.shared),
+            "view_updates_own": self.views.as_ref().map(|views| views.counts.own),
             "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
             "peer_software": self.peer,
             "carrier": if packets { "quic" } else { "byte-stream" },
@@ -190,6 +201,10 @@ struct Surfaces {
 
 /// Surfaces that are told of.
 const MAX_SURFACES: usize = 100;
+
+fn looker(looker: &Looker) -> Value {
+    json!({ "from": looker.from.map(|from| from.to_string()), "seconds": looker.since.as_secs() })
+}
 
 fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
     json!({
@@ -289,7 +304,9 @@ pub(super) mod tests {
     #[test]
     fn what_is_known_is_told() {
         let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
-        let document = document.with_views(2, (Counts { own: 3, shared: 400 }, 65_536));
+        let from = [Some(SocketAddr::from(([192, 0, 2, 7], 5))), None];
+        let viewers = from.map(|from| Looker { from, since: Duration::from_millis(2_500) });
+        let document = document.with_views(viewers.to_vec(), (Counts { own: 3, shared: 400 }, 65_536));
         let mut document = document.with_kept(Kept { pixels: 1_228_800, state: 507 }, 32).document();
         // One literal of the macro takes no more fields.
         let object = document.as_object_mut().expect("an object");
@@ -299,6 +316,8 @@ pub(super) mod tests {
         for (name, value) in kept.into_iter().chain(views).chain(updates) {
             assert_eq!(object.remove(name), Some(json!(value)), "{name}");
         }
+        let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2 }, { "from": null, "seconds": 2 }]);
+        assert_eq!(object.remove("viewers"), Some(viewers));
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
             "name": "foot", "state": "attached", "state_seconds": 7,
@@ -338,6 +357,7 @@ pub(super) mod tests {
             "kept_state_bytes",
             "owed_bytes",
             "views",
+            "viewers",
             "view_pixel_bytes",
             "view_updates_shared",
             "view_updates_own",

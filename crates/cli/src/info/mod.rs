@@ -26,7 +26,7 @@ use crate::run::Clock;
 use crate::run::wait::Interests;
 use crate::run::{offer, peer};
 
-pub(crate) use document::{Figures, State};
+pub(crate) use document::{Figures, Looker, State};
 pub(crate) use text::attention;
 
 /// Prints what the sides tell; gives the exit code.

@@ -334,7 +334,7 @@ impl<'a> AppSide<'a> {
                     return Ok(outcome);
                 }
             }
-            self.views.receive(now);
+            self.hear_views(now);
             self.turn_lobby(now);
             self.check_expiry(now)?;
             self.limit_owed(now);

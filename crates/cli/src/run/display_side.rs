@@ -312,7 +312,14 @@ impl<'a> DisplaySide<'a> {
             self.perform_actions();
             self.link.transmit(now);
             if let Some(back) = &mut self.back {
-                back.turn(now, &mut self.link)?;
+                match back.turn(now, &mut self.link) {
+                    // It was let in before.
+                    Err(Error::Rejected(_)) if back.is_welcome() => {
+                        notice(SENT_AWAY);
+                        return Ok(Outcome::Stopped);
+                    }
+                    result => result?,
+                }
             }
             self.link.receive(now);
             while let Some(event) = self.link.poll_event() {
@@ -381,7 +388,7 @@ impl<'a> DisplaySide<'a> {
                 notice("back again");
             }
             Event::Closed { reason, .. } if self.is_replaced(&reason) => {
-                notice("another display shows the session now");
+                notice(if reason == CloseReason::Gone { REPLACED } else { SENT_AWAY });
                 return Ok(Some(Outcome::Stopped));
             }
             Event::Closed { reason, by } => {
@@ -783,6 +790,10 @@ const MAX_TOLD: usize = 16;
 const MAX_READS: usize = 16;
 /// How long the compositor may take to tell what it has.
 const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
+/// Why the session ended here, as the user is told.
+const REPLACED: &str = "another display shows the session now";
+/// The same where the session only says that it does not know this display any more.
+const SENT_AWAY: &str = "another display shows the session now, or this one was sent away";
 /// Stop code: the program's connection to the compositor could not be made.
 const STOP_NO_COMPOSITOR: u32 = 4;
 /// Stop code: the program's connection to the compositor is over.

@@ -4,6 +4,7 @@
 //! clean end. It knows no Wayland. Invariant: a turn takes a bounded number of arrivals, so that sockets get their turn
 //! whatever the peer sends.
 
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) struct Link {
     /// How many packets the carrier's peer has acknowledged, and when that last changed.
     acked: (u64, Time),
     saved: Saved,
+    /// Where the peer came from, if that is known.
+    from: Option<SocketAddr>,
 }
 
 /// Whether the peer is heard, and whether the user was told.
@@ -68,7 +71,18 @@ impl Link {
             contact: Contact::Fine,
             acked: (0, Time::ZERO),
             saved: Saved::default(),
+            from: None,
         }
+    }
+
+    /// The peer came from there.
+    pub(crate) fn set_from(&mut self, from: SocketAddr) {
+        self.from = Some(from);
+    }
+
+    /// Where the peer came from, if that is known.
+    pub(crate) fn from(&self) -> Option<SocketAddr> {
+        self.from
     }
 
     /// Whether somebody is at the other end, or was a moment ago.

@@ -33,10 +33,19 @@ impl AppSide<'_> {
                 Call::Detach(socket) => {
                     let word = if self.link.is_up() || self.link.session.is_suspended() {
                         self.dismiss_display(now, CloseReason::Done);
+                        self.forget_display();
                         Answer::Done
                     } else {
                         Answer::Not("no display is there".into())
                     };
+                    answer(&socket, &word);
+                }
+                Call::DetachViews(socket) => {
+                    let none = self.views.count() == 0;
+                    self.views.dismiss(now);
+                    // One that lost its link and has not come again is not let in any more, either.
+                    self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_viewers());
+                    let word = if none { Answer::Not("no display looks on".into()) } else { Answer::Done };
                     answer(&socket, &word);
                 }
                 Call::Stop(socket) => {
@@ -46,6 +55,13 @@ impl AppSide<'_> {
                 Call::Ended(code) => drop(self.done.get_or_insert(Done::with(code))),
                 Call::OwnerLeft => self.abandon(),
             }
+        }
+    }
+
+    /// Hears the displays that look on. One that has left for good cannot come again.
+    pub(super) fn hear_views(&mut self, now: Time) {
+        for incarnation in self.views.receive(now) {
+            self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_viewer(incarnation));
         }
     }
 
@@ -87,10 +103,16 @@ impl AppSide<'_> {
 
     /// The connection to the display is over; the programs wait for another.
     pub(super) fn on_display_left(&mut self, now: Time, end: Result<CleanEnd, Error>) {
-        if let Err(error) = end {
-            notice(&format!("a display was lost: {error}"));
+        match end {
+            Ok(_) => self.forget_display(),
+            Err(error) => notice(&format!("a display was lost: {error}")),
         }
         self.lose_display(now);
+    }
+
+    /// The display has left for good, or was sent away: it cannot come again by itself.
+    fn forget_display(&mut self) {
+        self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_active());
     }
 
     /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
@@ -205,7 +227,7 @@ impl AppSide<'_> {
             .with_place(self.lobby.as_ref().map(Lobby::name), state, now.since(self.state_since))
             .with_kept(kept, self.link.session.retained())
             .with_surfaces(surfaces)
-            .with_views(self.views.count(), self.views.figures())
+            .with_views(self.views.lookers(now), self.views.figures())
             .document()
     }
 

@@ -13,13 +13,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use wayferry_pixels::{Encoder, Workspace};
-use wayferry_proto::{Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Time};
+use wayferry_proto::{
+    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret, Time,
+};
 use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
 
 use super::{Link, STOP_UNKNOWN, Served, closed, pixel_compression};
 use crate::flags::Compress;
+use crate::info::Looker;
 use crate::lobby::FULL;
 use crate::notice::notice;
 use crate::run::earlier;
@@ -40,6 +43,9 @@ pub(super) struct Views {
 /// A display that looks on.
 struct Viewer {
     link: Link,
+    since: Time,
+    /// It has left for good, or broke the rules.
+    leaves: bool,
     /// What it has told of its compositor.
     desk: Option<Rc<Desk>>,
     encoder: Encoder,
@@ -112,15 +118,28 @@ impl Views {
         let encoder = Encoder::new(compression).with_threads(self.threads);
         let encoder = encoder.with_workspace(self.workspace.clone());
         let (programs, past) = (BTreeMap::new(), Counts::default());
-        self.viewers.push(Viewer { link, desk: None, encoder, programs, next: 1, held: false, past });
+        self.viewers.push(Viewer {
+            link,
+            since: now,
+            leaves: false,
+            desk: None,
+            encoder,
+            programs,
+            next: 1,
+            held: false,
+            past,
+        });
     }
 
-    /// Hears all of them.
-    pub(super) fn receive(&mut self, now: Time) {
+    /// Hears all of them; gives the incarnations of those that have left for good.
+    pub(super) fn receive(&mut self, now: Time) -> Vec<Secret> {
         for viewer in &mut self.viewers {
             viewer.receive(now);
         }
+        let gone = self.viewers.iter().filter(|viewer| viewer.leaves);
+        let gone = gone.filter_map(|viewer| viewer.link.session.peer()?.incarnation).collect();
         self.drop_those(Viewer::is_over);
+        gone
     }
 
     fn drop_those(&mut self, leaves: impl Fn(&Viewer) -> bool) {
@@ -195,6 +214,12 @@ impl Views {
         deadline
     }
 
+    /// Who they are.
+    pub(super) fn lookers(&self, now: Time) -> Vec<Looker> {
+        let lookers = self.viewers.iter();
+        lookers.map(|viewer| Looker { from: viewer.link.from(), since: now.since(viewer.since) }).collect()
+    }
+
     /// How content came to them so far, and bytes of pixels that are kept for them alone.
     pub(super) fn figures(&self) -> (Counts, u64) {
         let (mut counts, mut kept) = (self.past, 0);
@@ -259,6 +284,7 @@ impl Viewer {
             | Event::Reset { header: Header::Events { connection }, .. }
             | Event::Stopped { header: Header::Wayland { connection }, .. } => self.give_up(connection),
             Event::Closed { reason, by } => {
+                self.leaves = !reason.is_of_link() && reason != CloseReason::Timeout;
                 if let Err(error) = closed(reason, by) {
                     notice(&format!("a display that looked on was lost: {error}"));
                 }
