@@ -16,6 +16,7 @@ mod drain;
 mod early;
 mod engine;
 mod failure;
+mod keylog;
 mod link;
 mod listen;
 mod probe;

@@ -10,7 +10,6 @@ mod carrier;
 pub mod endpoint;
 pub mod identity;
 mod inbox;
-mod keylog;
 mod outbox;
 mod peers;
 mod pem_file;
