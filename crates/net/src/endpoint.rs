@@ -16,7 +16,6 @@ mod drain;
 mod early;
 mod engine;
 mod failure;
-mod keylog;
 mod link;
 mod listen;
 mod probe;

@@ -17,10 +17,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::server::ServerSessionMemoryCache;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, KeyLogFile,
-    PeerMisbehaved, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, PeerMisbehaved,
+    ServerConfig, SignatureScheme,
 };
 
+use crate::keylog::KeyLogTo;
 use crate::peers::Peers;
 use crate::pem_file::{self, NotPem, PemContent, PemError};
 use crate::tickets::Tickets;
@@ -178,7 +179,7 @@ pub(crate) fn client_config(
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.resumption = Resumption::store(tickets);
     config.enable_early_data = true;
-    config.key_log = key_log(log_keys, config.key_log);
+    config.key_log = key_log(log_keys, config.key_log)?;
     Ok(config)
 }
 
@@ -200,12 +201,17 @@ pub(crate) fn server_config(
     config.send_tls13_tickets = TICKETS;
     // What bounds early data is the window of the connection (RFC 9001 §4.6.1).
     config.max_early_data_size = u32::MAX;
-    config.key_log = key_log(log_keys, config.key_log);
+    config.key_log = key_log(log_keys, config.key_log)?;
     Ok(config)
 }
 
-fn key_log(wanted: bool, none: Arc<dyn KeyLog>) -> Arc<dyn KeyLog> {
-    if wanted { Arc::new(KeyLogFile::new()) } else { none }
+fn key_log(wanted: bool, none: Arc<dyn KeyLog>) -> Result<Arc<dyn KeyLog>, rustls::Error> {
+    if !wanted {
+        return Ok(none);
+    }
+    let log = KeyLogTo::from_environment()
+        .map_err(|error| rustls::Error::General(format!("the file that SSLKEYLOGFILE names: {error}")))?;
+    Ok(log.map_or(none, |log| Arc::new(log)))
 }
 
 /// Whose certificate is good.

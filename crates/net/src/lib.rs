@@ -10,6 +10,7 @@ mod carrier;
 pub mod endpoint;
 pub mod identity;
 mod inbox;
+mod keylog;
 mod outbox;
 mod peers;
 mod pem_file;

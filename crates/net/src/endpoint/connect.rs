@@ -13,12 +13,12 @@ use rustls::client::Resumption;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::keylog::KeyLogTo;
 use super::link::{Link, Side};
 use super::probe;
 use super::runtime::PromptRuntime;
 use super::sockets::Sockets;
 use super::{By, ClientTls, Config, Connection, Engine, Failure, Pending};
+use crate::keylog::KeyLogTo;
 use crate::quic::race::local_address;
 use crate::quic::socket;
 

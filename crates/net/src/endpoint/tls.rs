@@ -11,9 +11,9 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{ClientConfig, ServerConfig};
 
-use super::keylog::KeyLogTo;
 use super::{Config, Failure, TicketStore};
 use crate::identity::{Fingerprint, Identity, Known, PinnedVerifier};
+use crate::keylog::KeyLogTo;
 use crate::roots::Roots;
 use crate::trust::NamedVerifier;
 
