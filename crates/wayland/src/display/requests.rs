@@ -45,7 +45,8 @@ impl Connection {
         self.declare_new(&request, desc)?;
         if desc.is_destructor {
             self.objects.doom(request.object);
-            if self.surfaces.contains_key(&request.object) {
+            // What a commit of the surface above shows is shown first, with all that is in it.
+            if self.surfaces.contains_key(&request.object) && !self.tree.is_part(request.object) {
                 self.cancel_units(request.object);
             }
         }
@@ -248,7 +249,7 @@ impl Connection {
             ("wl_subsurface", "destroy", _) => {
                 object.origin.get(1).into_iter().for_each(|child| self.tree.orphan(*child));
             }
-            ("wl_surface", "destroy", _) => self.tree.orphan(request.object),
+            ("wl_surface", "destroy", _) => self.tree.forget(request.object),
             _ => {}
         }
     }

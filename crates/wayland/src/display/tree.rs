@@ -2,7 +2,7 @@
 //!
 //! For order only, so it asks nothing of whoever made the tree. Invariant: it has no more entries than there are surfaces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::message::{MAX_UNIT_DEPTH, WireId};
 
@@ -10,17 +10,31 @@ use crate::message::{MAX_UNIT_DEPTH, WireId};
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     parents: HashMap<WireId, WireId>,
+    /// Surfaces that have been subsurfaces: nothing else can become of them.
+    children: HashSet<WireId>,
 }
 
 impl Tree {
     /// A surface becomes a subsurface.
     pub(super) fn adopt(&mut self, child: WireId, parent: WireId) {
         self.parents.insert(child, parent);
+        self.children.insert(child);
     }
 
     /// A surface is no subsurface any more.
     pub(super) fn orphan(&mut self, child: WireId) {
         self.parents.remove(&child);
+    }
+
+    /// A surface ends.
+    pub(super) fn forget(&mut self, surface: WireId) {
+        self.orphan(surface);
+        self.children.remove(&surface);
+    }
+
+    /// Whether a surface is, or was, part of another one's window.
+    pub(super) fn is_part(&self, surface: WireId) -> bool {
+        self.children.contains(&surface)
     }
 
     /// The surfaces above one, the nearest first: as many as there may be, even if a peer made a ring of them.

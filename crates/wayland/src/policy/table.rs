@@ -62,7 +62,7 @@ pub const TABLE: &[Block] = &[
     lasting(
         "wl_surface",
         &[
-            // Waits for no commit of its own: it cancels those that are held. What is around it is shown first.
+            // Cancels the commits of its own that are held, unless it is a subsurface. What is around it is shown first.
             destructor("destroy").after(&[Above]),
             // Its pixels cross as an update, which the unit names.
             pending("attach"),

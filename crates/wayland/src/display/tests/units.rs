@@ -390,6 +390,22 @@ fn what_a_subsurface_covered_is_drawn_again_once_it_goes_or_moves() {
     }
 }
 
+/// Regression: a commit of the window showed the subsurface without the pixels that it had been committed with.
+#[test]
+fn a_subsurface_keeps_its_own_commits_until_it_is_destroyed() {
+    let mut rig = Rig::new();
+    let (window, child) = (rig.surface(), rig.surface());
+    rig.commit_update(child);
+    let manager = rig.bind("wl_subcompositor");
+    let role = rig.make(manager, "get_subsurface", vec![WireArg::Object(child), WireArg::Object(window)]);
+    rig.commit(window);
+    rig.request(role, "destroy", vec![]);
+    rig.request(child, "destroy", vec![]);
+    let story = once_painted(&mut rig, child);
+    assert_eq!(story, ["commit", "get_subsurface", "commit", "destroy", "destroy"]);
+    assert_eq!(applied(&mut rig), [(child, 1), (window, 1)]);
+}
+
 /// Regression: the compositor ended the program for `viewport_exists`.
 #[test]
 fn a_new_viewport_waits_for_the_end_of_the_one_before() {
