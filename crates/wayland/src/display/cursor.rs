@@ -22,16 +22,21 @@ use super::requests::ints;
 /// Bytes of a cursor file that are read at most.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Largest side of a cursor image.
+/// Largest side of a cursor image in a theme.
 const MAX_SIDE: u32 = 512;
+
+/// Scale of outputs up to which cursors grow.
+const MAX_SCALE: i32 = 4;
 
 /// What has been drawn so far.
 #[derive(Debug)]
 pub(super) struct Cursors {
     theme: String,
     size: u32,
-    /// By shape.
-    drawn: HashMap<u32, Drawn>,
+    /// By shape and scale.
+    drawn: HashMap<(u32, u32), Drawn>,
+    /// Scales of the program's outputs: cursors are drawn for the largest.
+    scales: HashMap<WireId, u32>,
     /// Our surfaces, by the pointer or tablet tool that shows them.
     surfaces: HashMap<WireId, u32>,
 }
@@ -48,12 +53,44 @@ struct Drawn {
 struct Image {
     size: Size,
     hotspot: (i32, i32),
+    /// The size that the theme gives it, of which its sides may differ.
+    nominal: u32,
     pixels: Vec<u8>,
+}
+
+impl Image {
+    /// As large as it must be for a nominal size, its sides multiples of `scale`: cursors are few and small, so pixels are
+    /// just repeated, and transparent ones added.
+    fn fit(self, nominal: u32, scale: u32) -> Self {
+        let times = (nominal / self.nominal.max(1)).max(1);
+        let (width, height) = (self.size.width(), self.size.height());
+        let side = |length: u32| (length * times).next_multiple_of(scale);
+        let Ok(size) = Size::new(side(width), side(height)) else { return self };
+        let mut pixels = vec![0; size.width() as usize * size.height() as usize * 4];
+        for (row, y) in pixels.chunks_exact_mut(size.width() as usize * 4).zip(0..height * times) {
+            for (pixel, x) in row.chunks_exact_mut(4).zip(0..width * times) {
+                let at = ((y / times * width + x / times) * 4) as usize;
+                pixel.copy_from_slice(&self.pixels[at..at + 4]);
+            }
+        }
+        let [x, y] = [self.hotspot.0, self.hotspot.1].map(|at| at.saturating_mul(times.cast_signed()));
+        Self { size, hotspot: (x, y), nominal: self.nominal * times, pixels }
+    }
 }
 
 impl Cursors {
     pub(super) fn new(theme: String, size: u32) -> Self {
-        Self { theme, size, drawn: HashMap::new(), surfaces: HashMap::new() }
+        Self { theme, size, drawn: HashMap::new(), scales: HashMap::new(), surfaces: HashMap::new() }
+    }
+
+    /// The compositor has told the scale of an output.
+    pub(super) fn set_scale(&mut self, output: WireId, scale: i32) {
+        self.scales.insert(output, scale.clamp(1, MAX_SCALE).unsigned_abs());
+    }
+
+    /// The largest scale of an output.
+    fn scale(&self) -> u32 {
+        self.scales.values().copied().max().unwrap_or(1)
     }
 }
 
@@ -78,7 +115,9 @@ impl Connection {
 
     fn show_shape(&mut self, pointer: WireId, serial: u32, shape: u32) -> Result<(), End> {
         let Some(pointer_id) = self.objects.live(pointer) else { return Ok(()) };
-        let drawn = self.draw(shape)?;
+        // wl_surface, version 3
+        let scale = if self.helpers.compositor_version >= 3 { self.cursors.scale() } else { 1 };
+        let drawn = self.draw(shape, scale)?;
         let surface = match self.cursors.surfaces.get(&pointer) {
             Some(surface) => *surface,
             None => {
@@ -94,12 +133,17 @@ impl Connection {
             }
         };
         let (x, y) = drawn.hotspot;
+        // At most 4.
+        let factor = scale.cast_signed();
         let mut args = vec![Arg::Uint(serial), Arg::Object(surface)];
-        args.extend(ints(&[x, y]));
+        args.extend(ints(&[x / factor, y / factor]));
         self.send(pointer_id, self.set_cursor_opcode(pointer), args)?;
+        if self.helpers.compositor_version >= 3 {
+            self.send(surface, ops::SURFACE_SET_BUFFER_SCALE, ints(&[factor]))?;
+        }
         let args = vec![Arg::Object(drawn.buffer), Arg::Int(0), Arg::Int(0)];
         self.send(surface, ops::SURFACE_ATTACH, args)?;
-        // Sides are at most 512.
+        // Sides are at most some thousands.
         let (width, height) = (drawn.size.width() as i32, drawn.size.height() as i32);
         self.send(surface, ops::SURFACE_DAMAGE, ints(&[0, 0, width, height]))?;
         self.send(surface, ops::SURFACE_COMMIT, vec![])
@@ -110,21 +154,24 @@ impl Connection {
         interface.and_then(|interface| crate::tables::request_opcode(interface, "set_cursor")).unwrap_or(0)
     }
 
-    fn draw(&mut self, shape: u32) -> Result<Drawn, End> {
+    fn draw(&mut self, shape: u32, scale: u32) -> Result<Drawn, End> {
         // Only known shapes are kept apart, so the map stays small whatever numbers come.
-        let key = if names(shape).is_empty() { 0 } else { shape };
+        let key = (if names(shape).is_empty() { 0 } else { shape }, scale);
         if let Some(drawn) = self.cursors.drawn.get(&key) {
             return Ok(*drawn);
         }
-        let image = load(&self.cursors.theme, self.cursors.size, shape).unwrap_or_else(arrow);
+        let size = self.cursors.size;
+        let image = load(&self.cursors.theme, size * scale, shape).unwrap_or_else(|| arrow(size));
+        let image = image.fit(size * scale, scale);
         let buffer = self.make_static_buffer(image.size, Format::Argb8888, &image.pixels)?;
         let drawn = Drawn { buffer, size: image.size, hotspot: image.hotspot };
         self.cursors.drawn.insert(key, drawn);
         Ok(drawn)
     }
 
-    /// A pointer is gone, and with it our surface on it.
+    /// A pointer is gone, and with it our surface on it; or an output.
     pub(super) fn cursors_forget(&mut self, pointer: WireId) -> Result<(), End> {
+        self.cursors.scales.remove(&pointer);
         if let Some(surface) = self.cursors.surfaces.remove(&pointer) {
             self.send(surface, ops::SURFACE_DESTROY, vec![])?;
             self.objects.own_destroyed(surface);
@@ -145,12 +192,13 @@ fn load(theme: &str, size: u32, shape: u32) -> Option<Image> {
     if image.width.max(image.height) > MAX_SIDE {
         return None;
     }
+    let nominal = image.size;
     let expected = image.width as usize * image.height as usize * 4;
     // The file holds little-endian argb words, which is what `argb8888` is.
     let pixels = image.pixels_rgba;
     let size = Size::new(image.width, image.height).ok()?;
     let hotspot = (i32::try_from(image.xhot).ok()?, i32::try_from(image.yhot).ok()?);
-    (pixels.len() == expected).then_some(Image { size, hotspot, pixels })
+    (pixels.len() == expected).then_some(Image { size, hotspot, nominal, pixels })
 }
 
 /// Names under which themes have a shape of `wp_cursor_shape_device_v1`, the usual one first; none if there is no
@@ -195,8 +243,8 @@ fn names(shape: u32) -> &'static [&'static str] {
     }
 }
 
-/// An arrow for hosts without any cursor theme: black with a white rim.
-fn arrow() -> Image {
+/// An arrow of that nominal size for hosts without any cursor theme: black with a white rim.
+fn arrow(nominal: u32) -> Image {
     const ROWS: [&[u8]; 17] = [
         b"O          ",
         b"OO         ",
@@ -223,7 +271,7 @@ fn arrow() -> Image {
     };
     let pixels = ROWS.iter().flat_map(|row| row.iter().flat_map(pixel)).collect();
     let size = Size::new(ROWS[0].len() as u32, ROWS.len() as u32).expect("a small image");
-    Image { size, hotspot: (0, 0), pixels }
+    Image { size, hotspot: (0, 0), nominal, pixels }
 }
 
 #[cfg(test)]
@@ -232,9 +280,20 @@ mod tests {
 
     #[test]
     fn the_built_in_arrow_is_a_whole_image() {
-        let image = arrow();
+        let image = arrow(24);
         assert_eq!(image.pixels.len(), image.size.width() as usize * image.size.height() as usize * 4);
         assert_eq!(&image.pixels[..4], [255; 4]);
+    }
+
+    #[test]
+    fn an_image_grows_to_whole_pixels_of_its_scale() {
+        let pixels: Vec<u8> = (0..3 * 4).collect();
+        let image = Image { size: Size::new(3, 1).unwrap(), hotspot: (2, 0), nominal: 24, pixels };
+        let (second, third) = ([4, 5, 6, 7], [8, 9, 10, 11]);
+        let image = image.fit(48, 4);
+        assert_eq!((image.size.width(), image.size.height(), image.hotspot), (8, 4, (4, 0)));
+        assert_eq!([&image.pixels[8..12], &image.pixels[16..20]], [second, third]);
+        assert_eq!(&image.pixels[24..32], [0; 8], "and has a transparent rim");
     }
 
     #[test]

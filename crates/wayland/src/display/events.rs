@@ -207,6 +207,9 @@ impl Connection {
             return self.on_ping(raw.object, &args);
         }
         if meaning::is_consumed(local.interface, raw.opcode) {
+            if let ("wl_output", "scale", [Arg::Int(scale)]) = (local.interface.name, desc.name, &args[..]) {
+                self.cursors.set_scale(wire, *scale);
+            }
             return Ok(());
         }
         if local.interface.name == "wl_keyboard" {

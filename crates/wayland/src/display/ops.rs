@@ -19,6 +19,7 @@ pub(crate) const SURFACE_ATTACH: u16 = 1;
 pub(crate) const SURFACE_DAMAGE: u16 = 2;
 pub(crate) const SURFACE_FRAME: u16 = 3;
 pub(crate) const SURFACE_COMMIT: u16 = 6;
+pub(crate) const SURFACE_SET_BUFFER_SCALE: u16 = 8;
 pub(crate) const SURFACE_DAMAGE_BUFFER: u16 = 9;
 pub(crate) const SURFACE_OFFSET: u16 = 10;
 pub(crate) const PRESENTATION_FEEDBACK: u16 = 1;
@@ -66,6 +67,7 @@ mod tests {
             ("wl_surface", "damage", SURFACE_DAMAGE),
             ("wl_surface", "frame", SURFACE_FRAME),
             ("wl_surface", "commit", SURFACE_COMMIT),
+            ("wl_surface", "set_buffer_scale", SURFACE_SET_BUFFER_SCALE),
             ("wl_surface", "damage_buffer", SURFACE_DAMAGE_BUFFER),
             ("wl_surface", "offset", SURFACE_OFFSET),
             ("wp_presentation", "feedback", PRESENTATION_FEEDBACK),

@@ -325,6 +325,28 @@ fn an_icon_waits_for_its_pixels() {
 }
 
 #[test]
+fn shapes_are_drawn_at_the_scale_of_the_outputs() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let pointer = rig.make(seat, "get_pointer", vec![]);
+    let manager = rig.bind("wp_cursor_shape_manager_v1");
+    let device = rig.make(manager, "get_pointer", vec![WireArg::Object(pointer)]);
+    let output = rig.bind("wl_output");
+    let mut bytes = Vec::new();
+    for scale in [1, 2] {
+        let id = rig.id(output);
+        rig.event(id, "scale", vec![Arg::Int(scale)]);
+        rig.turn();
+        rig.requests();
+        rig.request(device, "set_shape", vec![WireArg::Uint(5), WireArg::Uint(1)]);
+        let told = rig.got.iter().find(|got| got.is("wl_surface", "set_buffer_scale")).unwrap();
+        assert!(matches!(told.args[..], [Arg::Int(told)] if told == scale));
+        bytes.push(rig.shown.last().unwrap().pixels.len());
+    }
+    assert_eq!(bytes, [11 * 17 * 4, 22 * 34 * 4]);
+}
+
+#[test]
 fn shapes_are_drawn_where_the_compositor_cannot() {
     let mut rig = Rig::new();
     let seat = rig.bind("wl_seat");
