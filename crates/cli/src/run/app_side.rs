@@ -39,7 +39,7 @@ use super::signals::Signals;
 use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
 use super::wait::Interests;
-use super::xwayland::Satellite;
+use super::xwayland::{Running, Satellite};
 use super::{Clock, Handle, earlier};
 use crate::control::Told;
 use crate::error::Error;
@@ -92,7 +92,7 @@ pub(crate) struct AppSide<'a> {
     start: Option<Start>,
     program: Option<Program>,
     /// The X11 bridge: its end does not end the session.
-    satellite: Option<Program>,
+    satellite: Option<Running>,
     /// Until when the program waits for the bridge.
     start_by: Option<Time>,
     connections: BTreeMap<ConnectionId, Served>,
@@ -162,6 +162,7 @@ enum Token {
     Outlets,
     Listener,
     Program,
+    Satellite,
     Connection(ConnectionId),
     Pipe(PipeToken),
 }
@@ -486,12 +487,21 @@ impl<'a> AppSide<'a> {
             by = now + SATELLITE_PATIENCE;
             self.start_by = Some(by);
         }
-        let waits = |start: &Start| start.satellite.as_ref().is_some_and(|satellite| !satellite.is_ready());
-        if now < by && self.start.as_ref().is_some_and(waits) {
+        self.watch_satellite();
+        let waits = |satellite: &Running| !satellite.is_over() && !satellite.is_ready();
+        if now < by && self.start.is_some() && self.satellite.as_ref().is_some_and(waits) {
             return Ok(());
         }
         self.start_by = None;
-        if let Some(start) = self.start.take() {
+        if let Some(mut start) = self.start.take() {
+            if let Some(satellite) = &self.satellite {
+                satellite.unready().into_iter().for_each(|text| notice(&text));
+                if satellite.is_over() {
+                    // Toolkits that find a display which does not answer give up.
+                    start.environment.set.retain(|(name, _)| name != "DISPLAY");
+                    start.environment.unset.push("DISPLAY".into());
+                }
+            }
             let Start { launch, environment, place, stdio, .. } = start;
             match Program::start(&launch, &environment, place, stdio) {
                 Ok(program) => self.program = Some(program),
@@ -503,6 +513,11 @@ impl<'a> AppSide<'a> {
             }
         }
         Ok(())
+    }
+
+    fn watch_satellite(&mut self) {
+        let end = self.satellite.as_mut().and_then(Running::take_end);
+        end.into_iter().for_each(|text| notice(&text));
     }
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
@@ -526,6 +541,7 @@ impl<'a> AppSide<'a> {
             match token {
                 Token::Link | Token::Signal | Token::Handle | Token::Lobby | Token::View => {}
                 Token::Program => {}
+                Token::Satellite => self.watch_satellite(),
                 Token::Outlets => self.outlets.iter_mut().for_each(Outlets::turn),
                 Token::Offer => self.tell_figures(now),
                 Token::Listener => self.accept(now),
@@ -570,7 +586,7 @@ impl<'a> AppSide<'a> {
     /// Begins to serve a program's socket.
     fn serve(&mut self, fd: OwnedFd) {
         let Some(desk) = &self.desk else { return self.early.push(fd) };
-        let is_bridge = self.satellite.as_ref().is_some_and(|satellite| is_from(&fd, satellite));
+        let is_bridge = self.satellite.as_ref().is_some_and(|satellite| is_from(&fd, satellite.program()));
         let socket = match Socket::new(fd) {
             Ok(socket) => socket,
             Err(error) => return notice(&format!("cannot serve a program: {error}")),
@@ -770,6 +786,9 @@ impl<'a> AppSide<'a> {
                 // The descriptor of one that has ended stays ready.
                 if let Some(program) = self.program.as_ref().filter(|_| self.done.is_none()) {
                     interests.add(program.as_fd(), PollFlags::IN, Token::Program);
+                }
+                if let Some(satellite) = self.satellite.as_ref().filter(|satellite| !satellite.is_over()) {
+                    interests.add(satellite.as_fd(), PollFlags::IN, Token::Satellite);
                 }
             }
         }
