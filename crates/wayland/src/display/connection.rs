@@ -30,8 +30,9 @@ use super::tree::Tree;
 use super::units::Waiting;
 use super::updates::Updates;
 
-/// Bytes that may wait for a compositor that does not read.
-pub(super) const MAX_OUTPUT: usize = 4 << 20;
+/// Bytes that may wait for a compositor that does not read. From half of that on what the app side says waits; one message
+/// of it makes no more than the other half.
+pub(super) const MAX_OUTPUT: usize = 16 << 20;
 
 /// What may wait here of the app side's messages, by [`message::cost`]. It stops listening to its program at a quarter of
 /// that; only what is due by time leaves it then.
@@ -39,8 +40,8 @@ pub(super) const MAX_WAITING: u64 = 4 * MAX_AHEAD;
 /// What is handled before the app side is told of it: far below what it may be ahead.
 const ACKNOWLEDGE_EVERY: u64 = 64 << 10;
 
-/// Pipes that one turn of the run loop may open; a descriptor or two each.
-const MAX_WAITING_PIPES: usize = 64;
+/// Pipes that one turn of the run loop may open, a descriptor or two each; what would open more waits for the next turn.
+pub(super) const MAX_WAITING_PIPES: usize = 64;
 
 /// What a connection needs to know.
 #[derive(Debug, Clone)]
@@ -328,7 +329,7 @@ impl Connection {
             return;
         }
         self.room = *room;
-        if std::mem::take(&mut self.waits_for_turn) {
+        if !self.is_clogged() && std::mem::take(&mut self.waits_for_turn) {
             self.holds.meet(|need| *need == Need::Turn);
             self.pump(now);
         }
@@ -344,7 +345,12 @@ impl Connection {
     }
 
     fn has_work(&self) -> bool {
-        self.waits_for_turn || self.updates.has_closed()
+        (self.waits_for_turn && !self.is_clogged()) || self.updates.has_closed()
+    }
+
+    /// Whether the compositor is to read before more is said to it.
+    pub(super) fn is_clogged(&self) -> bool {
+        self.output.len() > MAX_OUTPUT / 2
     }
 
     /// Takes in a blob, before or after the message that names it.
@@ -568,10 +574,7 @@ impl Connection {
     }
 
     /// Has what comes out of `fd` sent to the app side.
-    pub(super) fn pipe_out(&mut self, pipe: u64, fd: OwnedFd) -> Result<(), End> {
-        if self.waiting_pipes >= MAX_WAITING_PIPES {
-            return Err(End::TooMuch("pipes asked for at once"));
-        }
+    pub(super) fn pipe_out(&mut self, pipe: u64, fd: OwnedFd) {
         self.waiting_pipes += 1;
         self.actions.push_back(Action::PipeOut { pipe, fd });
         Ok(())

@@ -18,7 +18,7 @@ use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::Arg;
 
 use super::buffers::Memory;
-use super::connection::{Connection, known};
+use super::connection::{Connection, MAX_WAITING_PIPES, known};
 use super::hold::{Claim, Key, Need};
 use super::meaning;
 use super::objects::{Object, Own, Presence};
@@ -57,6 +57,15 @@ impl Connection {
             return Ok(());
         }
         self.perform(&request)
+    }
+
+    /// Whether a request must wait for the compositor to read, or for the run loop to take pipes that others have opened in
+    /// this turn.
+    pub(super) fn lacks_turn(&mut self, request: &Request) -> bool {
+        let opens = request.args.iter().any(|arg| matches!(arg, WireArg::Pipe(_)));
+        let lacks = self.is_clogged() || opens && self.waiting_pipes >= MAX_WAITING_PIPES;
+        self.waits_for_turn |= lacks;
+        lacks
     }
 
     /// Whether a request may be sent at all, at this place.
@@ -170,9 +179,12 @@ impl Connection {
     }
 
     /// How a request relates to what is held.
-    fn claim_request(&self, request: &Request, desc: &MessageDesc) -> Claim {
+    fn claim_request(&mut self, request: &Request, desc: &MessageDesc) -> Claim {
         let needs = request.args.iter().filter_map(|arg| self.blob_need(arg)).collect();
         let mut claim = Claim { needs, ..Claim::default() };
+        if self.lacks_turn(request) {
+            claim.needs.push(Need::Turn);
+        }
         if self.holds.is_empty() && claim.needs.is_empty() {
             return claim;
         }
@@ -452,7 +464,7 @@ impl Connection {
     fn open_pipe(&mut self, pipe: u64) -> Result<OwnedFd, End> {
         let (read, write) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|_| End::TooMuch("open file descriptors"))?;
-        self.pipe_out(pipe, read)?;
+        self.pipe_out(pipe, read);
         Ok(write)
     }
 

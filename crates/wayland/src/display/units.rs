@@ -47,6 +47,10 @@ impl Connection {
         while self.end.is_none() {
             let Some(held) = self.holds.next() else { break };
             let outcome = match &held.item {
+                Waiting::Request(request) if self.lacks_turn(request) => {
+                    self.holds.hold_again(held, Need::Turn);
+                    continue;
+                }
                 Waiting::Request(request) => self.perform(request),
                 Waiting::Folded(unit) => self.fold(unit),
                 Waiting::Unit(unit) => match self.lacks(unit) {
@@ -174,7 +178,7 @@ impl Connection {
             return Some(Need::Buffer(surface));
         }
         let cost = self.cost(unit);
-        if cost > LARGE && self.room.paint == 0 {
+        if self.is_clogged() || (cost > LARGE && self.room.paint == 0) {
             self.waits_for_turn = true;
             return Some(Need::Turn);
         }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
-use super::super::Config;
-use super::super::connection::MAX_WAITING;
+use super::super::connection::{MAX_OUTPUT, MAX_WAITING};
+use super::super::{Config, Room};
 use super::rig::{GLOBALS, Rig, size};
 use crate::action::End;
 use crate::message::{self, Request, ToApp, ToDisplay, UnitContent, WireArg, WireId};
@@ -165,8 +165,9 @@ fn privileged_globals_are_bound_only_if_allowed() {
     }
 }
 
+/// A program that pastes two hundred times before anybody takes a pipe.
 #[test]
-fn pipes_are_bounded() {
+fn regression_two_hundred_pastes_in_one_turn_wait_for_their_turns() {
     let mut rig = Rig::new();
     let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
     let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
@@ -175,15 +176,42 @@ fn pipes_are_bounded() {
     rig.turn();
     let args = vec![WireArg::Str(Some(b"a".to_vec())), WireArg::Pipe(2)];
     let receive = ToDisplay::Request(rig.message(WireId::FIRST_DISPLAY, "receive", args)).encode();
-    for _ in 0..64 {
+    for _ in 0..200 {
         rig.connection.on_message(Time::ZERO, &receive);
     }
-    rig.turn();
+    for opened in [64, 128, 192, 200] {
+        rig.turn();
+        assert_eq!(rig.pipes_out.len(), opened);
+    }
+    assert_eq!(rig.got.iter().filter(|got| got.is("wl_data_offer", "receive")).count(), 200);
     rig.assert_alive();
-    for _ in 0..65 {
-        rig.connection.on_message(Time::ZERO, &receive);
+}
+
+/// It stands still for as long as it likes; what is said meanwhile waits, in its order.
+#[test]
+fn regression_a_compositor_that_does_not_read_ends_no_program() {
+    let mut rig = Rig::new();
+    let [.., toplevel] = rig.toplevel();
+    rig.got.clear();
+    let title = |n: u32| format!("{n:04000}").into_bytes();
+    for n in 0..3000 {
+        let request = rig.message(toplevel, "set_title", vec![WireArg::Str(Some(title(n)))]);
+        rig.connection.on_message(Time::ZERO, &ToDisplay::Request(request).encode());
     }
-    assert_eq!(rig.end(), Some(&End::TooMuch("pipes asked for at once")));
+    rig.assert_alive();
+    assert!(rig.connection.output.len() < MAX_OUTPUT);
+    assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO), "there is nothing to do before it reads");
+    for _ in 0..3 {
+        rig.turn();
+        rig.work(Room::default());
+    }
+    let titles = rig.got.iter().filter(|got| got.is("xdg_toplevel", "set_title"));
+    let told = titles.map(|got| match &got.args[..] {
+        [Arg::Str(Some(title))] => title.clone(),
+        other => panic!("{other:?}"),
+    });
+    assert!(told.eq((0..3000).map(title)));
+    rig.assert_alive();
 }
 
 #[test]
