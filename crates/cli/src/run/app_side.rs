@@ -800,7 +800,7 @@ impl<'a> AppSide<'a> {
                 // The carrier wakes for content only.
                 deadline = earlier(deadline, Some(now + HELD_LOOK));
             }
-            let flags = served.interest(held);
+            let flags = served.interest(now, held);
             let Served { socket, .. } = &*served;
             // A hang-up of a program that is not to be read would be reported again and again.
             if !flags.is_empty() {

@@ -58,9 +58,11 @@ impl Served {
     }
 
     /// What to poll the socket for; nothing to read while the program is held back.
-    pub(super) fn interest(&mut self, held: bool) -> PollFlags {
+    pub(super) fn interest(&mut self, now: Time, held: bool) -> PollFlags {
         let mut flags = PollFlags::empty();
-        if !held && !self.core.stalled() {
+        let read = !held && !self.core.stalled();
+        self.core.set_read(now, read);
+        if read {
             flags |= PollFlags::IN;
         }
         if !self.core.output().is_empty() {

@@ -126,6 +126,10 @@ pub(crate) struct Ping {
     sent: Option<Time>,
     next: Option<Time>,
     hangs: bool,
+    /// The program is held back: what it answers is not read.
+    unread: bool,
+    /// Since when it is read again.
+    read_since: Time,
 }
 
 /// How often a program with windows is asked whether it lives.
@@ -141,7 +145,7 @@ impl Ping {
 
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         match (self.sent, self.hangs) {
-            (Some(sent), false) => Some(sent + PING_PATIENCE),
+            (Some(sent), false) => Some(sent.max(self.read_since) + PING_PATIENCE),
             (Some(_), true) => None,
             (None, _) => self.next,
         }
@@ -270,6 +274,14 @@ impl Connection {
         Ok(())
     }
 
+    /// Tells whether the program's requests are read now. While they are not, its silence means nothing.
+    pub fn set_read(&mut self, now: Time, read: bool) {
+        if read && self.ping.unread {
+            self.ping.read_since = now;
+        }
+        self.ping.unread = !read;
+    }
+
     /// `xdg_wm_base.pong`.
     pub(super) fn pong(&mut self, serial: u32) {
         if self.ping.sent.is_none() || serial != self.ping.serial {
@@ -290,6 +302,12 @@ impl Connection {
             self.ping.next = Some(self.now + PING_EVERY);
         }
         if self.ping.next_timeout().is_none_or(|due| due > self.now) {
+            return Ok(());
+        }
+        if self.ping.unread || self.stalled() {
+            // Its answer would not be read.
+            self.ping.read_since = self.now;
+            self.ping.next = self.ping.next.map(|_| self.now + PING_EVERY);
             return Ok(());
         }
         if self.ping.sent.is_some() {
