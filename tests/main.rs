@@ -10,6 +10,7 @@ mod halves;
 mod idle;
 mod info;
 mod input;
+mod limits;
 mod programs;
 mod rig;
 mod roaming;

@@ -28,6 +28,7 @@ use wayferry_wayland::{Action, End};
 use self::ending::Done;
 use self::views::Views;
 use super::backlog::Backlog;
+use super::descriptors;
 use super::link::{CleanEnd, Link, closed};
 use super::offer::Offer;
 use super::outlets::{Outlets, Stdio};
@@ -304,6 +305,7 @@ impl<'a> AppSide<'a> {
     /// # Errors
     /// What the link did, a signal, a failing system call; [`Error::AfterStart`] around it once the program runs.
     pub(crate) fn run(mut self) -> Result<Outcome, Error> {
+        descriptors::raise();
         let result = self.turns();
         if let (Some(lobby), Err(error)) = (&mut self.lobby, &result) {
             lobby.tell(&Told::Exit(error.code()));

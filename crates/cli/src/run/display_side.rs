@@ -24,6 +24,7 @@ use wayferry_wayland::display::{Config, Connection, Room, Watcher};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
+use super::descriptors;
 use super::link::{CleanEnd, Link, closed};
 use super::offer::Offer;
 use super::pipes::{PipeToken, Pipes};
@@ -292,6 +293,7 @@ impl<'a> DisplaySide<'a> {
     /// # Errors
     /// What the link or the compositor did, a signal, a failing system call.
     pub(crate) fn run(mut self) -> Result<Outcome, Error> {
+        descriptors::raise();
         let result = self.turns();
         if !self.link.session.is_closed() {
             self.link.session.close(CloseReason::Done);

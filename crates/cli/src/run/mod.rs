@@ -8,6 +8,7 @@
 
 pub(crate) mod app_side;
 mod backlog;
+mod descriptors;
 pub(crate) mod display_side;
 mod handle;
 pub(crate) mod link;

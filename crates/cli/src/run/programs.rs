@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
+use super::descriptors;
 use crate::error::Error;
 
 /// What to start, and how.
@@ -134,7 +135,8 @@ impl Program {
         if let Some([stdin, stdout, stderr]) = stdio {
             command.stdin(stdin).stdout(stdout).stderr(stderr);
         }
-        let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+        let child = descriptors::with_limit_found(|| command.spawn());
+        let child = child.map_err(|source| Error::Program { program, source })?;
         Self::watch(child, place)
     }
 

@@ -29,7 +29,8 @@ impl Connection {
                 if served::by_a_program(&fd) {
                     return Err(Fault::app(call.id, INVALID_FD, "a file that a program serves"));
                 }
-                self.set_data(id, Data::Pool(Rc::new(Pool::new(fd, size))));
+                let pool = self.pools.open(fd, size).ok_or(Fault::TooMuch("open pools of shared memory"))?;
+                self.set_data(id, Data::Pool(pool));
             }
             (("wl_shm_pool", "resize"), (Some(Arg::Int(size)), ..)) => {
                 let Some(pool) = self.pool(call.id) else { return Ok(()) };

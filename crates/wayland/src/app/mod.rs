@@ -228,6 +228,7 @@ pub struct Connection {
     /// Bytes that were kept since they were last counted.
     grown: usize,
     next_pipe: u64,
+    pools: shm::Pools,
     /// Content handed over beyond the budget because order demanded it.
     debt: u64,
     /// Content handed over without budget because it is small.
@@ -300,6 +301,7 @@ impl Connection {
             age: 0,
             grown: 0,
             next_pipe: 2,
+            pools: shm::Pools::default(),
             debt: 0,
             small_debt: 0,
             more: false,

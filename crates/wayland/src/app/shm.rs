@@ -10,18 +10,32 @@ use std::rc::Rc;
 use rustix::io::{Errno, pread};
 use wayferry_pixels::{Format, Layout, Size};
 
-/// A `wl_shm_pool`.
+/// Pools that one program may have open, with those of which only buffers are left: a descriptor each.
+pub(crate) const MAX_POOLS: usize = 8192;
+
+/// A `wl_shm_pool`; its descriptor is closed when it and its buffers are gone.
 #[derive(Debug)]
 pub(crate) struct Pool {
     fd: OwnedFd,
     size: Cell<u64>,
+    /// Counts it among the program's.
+    _counted: Rc<()>,
+}
+
+/// How many pools of a program are open.
+#[derive(Debug, Default)]
+pub(crate) struct Pools(Rc<()>);
+
+impl Pools {
+    /// Another one, unless there are too many.
+    pub(crate) fn open(&self, fd: OwnedFd, size: u64) -> Option<Rc<Pool>> {
+        let open = Rc::strong_count(&self.0) - 1;
+        let pool = || Pool { fd, size: Cell::new(size), _counted: Rc::clone(&self.0) };
+        (open < MAX_POOLS).then(|| Rc::new(pool()))
+    }
 }
 
 impl Pool {
-    pub(crate) fn new(fd: OwnedFd, size: u64) -> Self {
-        Self { fd, size: Cell::new(size) }
-    }
-
     pub(crate) fn size(&self) -> u64 {
         self.size.get()
     }
