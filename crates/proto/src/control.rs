@@ -11,11 +11,14 @@ use bytes::Bytes;
 use crate::wire::{Reader, Writer};
 use crate::{ConnectionId, Error, HostTime, Kinds, Receipt, Side, sanitise};
 
-/// Longest frame of the main channel in bytes: a message of [`MAX_MESSAGE`] with its fields around it.
-pub const MAX_CONTROL: usize = MAX_MESSAGE + 64;
+/// Longest frame of the main channel in bytes: a snapshot of [`MAX_SNAPSHOT`] with its fields around it.
+pub const MAX_CONTROL: usize = MAX_SNAPSHOT + 64;
 
-/// Longest message of a Wayland or event channel, and longest snapshot, in bytes.
-pub const MAX_MESSAGE: usize = 64 << 10;
+/// Longest [`Control::Snapshot`] in bytes.
+pub const MAX_SNAPSHOT: usize = 64 << 10;
+
+/// Longest message of a Wayland or event channel in bytes: a commit with some thousand subsurfaces.
+pub const MAX_MESSAGE: usize = 1 << 20;
 
 /// Longest software name in bytes.
 pub const MAX_SOFTWARE: usize = 64;
@@ -316,7 +319,7 @@ pub enum Control {
         /// The answerer's clock.
         received: HostTime,
     },
-    /// What the display side tells of its compositor; opaque here, ≤ [`MAX_MESSAGE`] bytes.
+    /// What the display side tells of its compositor; opaque here, ≤ [`MAX_SNAPSHOT`] bytes.
     Snapshot(Bytes),
     /// A program's connection ended at the sender.
     AppClosed {
@@ -453,9 +456,9 @@ impl Control {
             3 => {
                 Self::Pong { token: reader.varint("a token")?, received: HostTime(reader.varint("a clock")?) }
             }
-            4 if reader.remaining() > MAX_MESSAGE => {
+            4 if reader.remaining() > MAX_SNAPSHOT => {
                 let got = reader.remaining() as u64;
-                return Err(Error::OutOfRange { expected: "a snapshot", max: MAX_MESSAGE as u64, got });
+                return Err(Error::OutOfRange { expected: "a snapshot", max: MAX_SNAPSHOT as u64, got });
             }
             4 => Self::Snapshot(frame.slice_ref(reader.rest())),
             5 => Self::AppClosed {

@@ -16,7 +16,7 @@ pub const MAX_BLOCKERS: usize = 1024;
 pub const MAX_AHEAD: u64 = 4096;
 
 /// Most surfaces whose updates may come before they are created.
-pub const MAX_EARLY_SURFACES: usize = 1024;
+pub const MAX_EARLY_SURFACES: usize = 8192;
 
 /// A set of updates to wait for; empty waits for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -32,8 +32,8 @@ pub use channel::{
 };
 pub use clock::ClockMap;
 pub use control::{
-    Capabilities, Compression, Control, Hello, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE, MAX_SOFTWARE,
-    MAX_STOPPED, Resume, Secret, SessionId, Versions,
+    Capabilities, Compression, Control, Hello, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE, MAX_SNAPSHOT,
+    MAX_SOFTWARE, MAX_STOPPED, Resume, Secret, SessionId, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
 pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};

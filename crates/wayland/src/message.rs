@@ -17,13 +17,13 @@ pub const MESSAGE_COST: u64 = 256;
 pub const MAX_AHEAD: u64 = 4 << 20;
 /// Requests in the state of one unit beside those that place children, regions' operations, children: far above what
 /// programs do, far below harm.
-pub const MAX_UNIT_STATE: usize = 512;
+pub const MAX_UNIT_STATE: usize = 4096;
 /// Synchronised subsurfaces that may be committed with one unit.
-pub const MAX_UNIT_CHILDREN: usize = 256;
+pub const MAX_UNIT_CHILDREN: usize = 4096;
 /// How deep units may nest: a tree of subsurfaces deeper than this is refused.
 pub const MAX_UNIT_DEPTH: usize = 16;
-/// Operations that make up one region; a program that needs more is told so.
-pub const MAX_REGION_OPS: usize = 1024;
+/// Operations that make up one region. One that has more becomes smaller, never larger.
+pub const MAX_REGION_OPS: usize = 16_384;
 /// Arguments of one Wayland message (libwayland allows 20).
 pub const MAX_ARGS: usize = 20;
 /// Bytes of one string or array argument: a whole Wayland message is at most 4096.

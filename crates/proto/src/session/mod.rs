@@ -25,8 +25,8 @@ pub use event::Event;
 
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, ConnectionId, Control,
-    Error, Header, Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, RemoteChannelId,
-    Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq, route,
+    Error, Header, Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, MAX_SNAPSHOT,
+    RemoteChannelId, Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq, route,
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};
@@ -344,7 +344,7 @@ impl Session {
     /// # Errors
     /// It is too long, or the session's own.
     pub fn control(&mut self, message: &Control) -> Result<(), Error> {
-        let too_long = matches!(message, Control::Snapshot(bytes) if bytes.len() > MAX_MESSAGE);
+        let too_long = matches!(message, Control::Snapshot(bytes) if bytes.len() > MAX_SNAPSHOT);
         if message.is_internal() || too_long {
             return Err(Error::Misuse { expected: "a snapshot of at most 64 KiB, or the end of a program" });
         }

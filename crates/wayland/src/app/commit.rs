@@ -181,6 +181,10 @@ impl Connection {
             return self.settle_unsent(id, unsent);
         }
         let now = self.now;
+        let waits = self.surfaces.get(&id).and_then(|surface| surface.unsent.as_ref());
+        if waits.is_some_and(|old| old.state.overflows_with(&unsent.state)) {
+            self.flush_surface(id)?;
+        }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let discarded = match &mut surface.unsent {
             Some(old) => old.merge(unsent).map_err(Fault::TooMuch)?,
@@ -394,22 +398,29 @@ impl Connection {
 
     /// `wl_surface.frame`.
     pub(super) fn add_frame(&mut self, id: u32, callback: u32) -> Result<(), Fault> {
+        let time = self.clock_ms();
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        if surface.pending.frames.len() >= MAX_FRAMES {
-            return Err(Fault::TooMuch("frame callbacks waiting at one surface"));
-        }
         surface.pending.frames.push(callback);
+        if surface.pending.frames.len() > MAX_FRAMES {
+            let oldest = surface.pending.frames.remove(0);
+            self.emit(oldest, "done", vec![Arg::Uint(time)])?;
+            self.forget(oldest)?;
+        }
         Ok(())
     }
 
     /// `wp_presentation.feedback`.
     pub(super) fn add_feedback(&mut self, id: u32, feedback: u32) -> Result<(), Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        if surface.pending.feedback.len() >= MAX_FRAMES || surface.feedback.len() >= MAX_FRAMES {
-            return Err(Fault::TooMuch("presentation feedback waiting at one surface"));
-        }
         surface.pending.feedback.push(feedback);
-        Ok(())
+        let mut oldest = Vec::new();
+        if surface.pending.feedback.len() > MAX_FRAMES {
+            oldest.push(surface.pending.feedback.remove(0));
+        }
+        if surface.feedback.len() > MAX_FRAMES {
+            oldest.push(surface.feedback.remove(0).1);
+        }
+        self.discard_feedback(oldest)
     }
 
     /// A buffer is destroyed while attached but not committed: its pixels are taken now.

@@ -116,10 +116,10 @@ impl Connection {
             self.making = Some(making);
             return Ok(());
         }
-        let Making { id, unsent, began, mut made, .. } = making;
+        let Making { id, unsent, began, mut made, bytes, .. } = making;
         if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
             self.publish_unit(&unit);
-            self.under_way.add(unit.surface, unit.number);
+            self.under_way.add(unit.surface, unit.number, bytes);
             self.send(&ToDisplay::Unit(unit));
         }
         Ok(())

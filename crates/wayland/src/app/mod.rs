@@ -105,7 +105,7 @@ const MAX_DEBT: u64 = 4 << 20;
 /// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
 const REQUESTS_AT_ONCE: usize = 64;
 /// Events of the compositor that wait for a blob.
-const MAX_WAITING_EVENTS: usize = 4096;
+const MAX_WAITING_EVENTS: usize = 65_536;
 
 /// What a connection is told once.
 #[derive(Debug, Clone, Default)]

@@ -656,12 +656,13 @@ fn untyped(interface: &Interface) -> bool {
 
 fn add_region_op(ops: &mut Vec<RegionOp>, name: &str, numbers: &[i32]) {
     let [x, y, width, height] = *numbers else { return };
-    // A region beyond the bound keeps what it has: an opaque region may be too small, never too large.
-    if ops.len() < MAX_REGION_OPS {
-        ops.push(match name {
-            "subtract" => RegionOp::Subtract(x, y, width, height),
-            _ => RegionOp::Add(x, y, width, height),
-        });
+    let subtracts = name == "subtract";
+    // Beyond the bound a region becomes smaller: an opaque region may be too small, never too large.
+    match ops.len() < MAX_REGION_OPS {
+        true if subtracts => ops.push(RegionOp::Subtract(x, y, width, height)),
+        true => ops.push(RegionOp::Add(x, y, width, height)),
+        false if subtracts => ops.clear(),
+        false => {}
     }
 }
 

@@ -44,7 +44,8 @@ pub(crate) const MAX_DAMAGE: usize = 256;
 /// them all until their pixels come. Of all surfaces of a program together there is a bound in `under_way`.
 const MAX_UNAPPLIED: usize = 64;
 
-/// Frame callbacks that may wait at one surface.
+/// Frame callbacks that may be asked for with one commit; the oldest are answered beyond that. The same of presentation
+/// feedback, of which the oldest is discarded.
 pub(crate) const MAX_FRAMES: usize = 1024;
 
 /// What has been requested since the last commit.
@@ -110,6 +111,11 @@ impl State {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether this and a newer commit's state are too much for one commit.
+    pub(crate) fn overflows_with(&self, newer: &Self) -> bool {
+        self.0.len() + newer.0.len() > MAX_UNIT_STATE
     }
 
     /// Whether a configure is acknowledged.
@@ -183,9 +189,6 @@ impl Unsent {
                 Some((_, old)) => discarded.extend(old.merge(child)?),
                 None => self.children.push((id, child)),
             }
-        }
-        if self.frames.len() > MAX_FRAMES {
-            return Err("frame callbacks waiting at one surface");
         }
         Ok(discarded)
     }

@@ -3,7 +3,7 @@
 //! The display side holds each of them until its pixels are there. Beyond the bound commits fold into the ones that wait
 //! here. Knows numbers only.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::message::WireId;
 
@@ -11,22 +11,30 @@ use crate::message::WireId;
 /// second over a round trip of 400 ms.
 pub(crate) const MAX_UNDER_WAY: usize = 1024;
 
+/// Bytes of content of those: the display side has them in its memory until they are painted.
+pub(crate) const MAX_BYTES_UNDER_WAY: u64 = 64 << 20;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    units: BTreeSet<(WireId, u64)>,
+    /// And how many bytes of content left with each.
+    units: BTreeMap<(WireId, u64), u64>,
+    bytes: u64,
 }
 
 impl UnderWay {
     /// A unit leaves.
-    pub(super) fn add(&mut self, surface: WireId, unit: u64) {
-        self.units.insert((surface, unit));
+    pub(super) fn add(&mut self, surface: WireId, unit: u64, bytes: u64) {
+        self.bytes += bytes;
+        self.units.insert((surface, unit), bytes);
     }
 
     /// The display side has applied a unit, and so all of the surface before it.
     pub(super) fn applied(&mut self, surface: WireId, unit: u64) {
-        while let Some(first) = self.units.range((surface, 0)..=(surface, unit)).next().copied() {
+        while let Some((first, bytes)) = self.units.range((surface, 0)..=(surface, unit)).next() {
+            let (first, bytes) = (*first, *bytes);
             self.units.remove(&first);
+            self.bytes -= bytes;
         }
     }
 
@@ -37,6 +45,6 @@ impl UnderWay {
 
     /// Whether as many are on their way as may be.
     pub(super) fn is_full(&self) -> bool {
-        self.units.len() >= MAX_UNDER_WAY
+        self.units.len() >= MAX_UNDER_WAY || self.bytes >= MAX_BYTES_UNDER_WAY
     }
 }

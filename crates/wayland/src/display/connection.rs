@@ -577,7 +577,6 @@ impl Connection {
     pub(super) fn pipe_out(&mut self, pipe: u64, fd: OwnedFd) {
         self.waiting_pipes += 1;
         self.actions.push_back(Action::PipeOut { pipe, fd });
-        Ok(())
     }
 
     pub(super) fn settle(&mut self, outcome: Result<(), End>) {

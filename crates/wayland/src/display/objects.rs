@@ -12,7 +12,7 @@ use crate::action::End;
 use crate::message::WireId;
 
 /// Objects that one app connection may have at the compositor, ours included.
-pub(crate) const MAX_OBJECTS: usize = 65_536;
+pub(crate) const MAX_OBJECTS: usize = 131_072;
 
 /// First id of the range in which the compositor names objects (as libwayland has it).
 const SERVER_IDS: u32 = 0xff00_0000;

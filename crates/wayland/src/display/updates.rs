@@ -17,8 +17,9 @@ use crate::trace::{Probe, Stage};
 use super::films::Films;
 use super::surface::Surface;
 
-/// Bytes of updates that may wait for their units in one app connection.
-const MAX_UPDATE_BYTES: usize = 256 << 20;
+/// Bytes of updates that may wait for their units in one app connection: a commit of the largest surface, behind what may be
+/// under way.
+const MAX_UPDATE_BYTES: usize = 384 << 20;
 
 /// Memory that opened chunks may take before their updates are painted, of one app connection: several screens.
 const MAX_OPENED_BYTES: usize = 128 << 20;

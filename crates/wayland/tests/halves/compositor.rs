@@ -103,6 +103,17 @@ pub(crate) struct Seen {
     title: Option<Vec<u8>>,
 }
 
+impl Seen {
+    /// Whether there is a picture.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.picture.is_some()
+    }
+
+    pub(crate) fn is_at(&self, x: i32, y: i32) -> bool {
+        self.position == (x, y)
+    }
+}
+
 /// A window, or a surface in it: what is to be seen, and nothing else.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Tree {

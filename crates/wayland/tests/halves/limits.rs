@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use wayferry_wayland::wire::Arg;
+
 use crate::honest::{Honest, Window};
 use crate::rig::Rig;
 
@@ -66,4 +68,32 @@ fn regression_forty_windows_with_spinners_live_through_outages() {
         all_live(&mut rig, &mut program);
         assert!(rig.compositor.scene().is_empty());
     }
+}
+
+/// A parent with two thousand children, each of which has content, and all of them in another order than they came.
+#[test]
+fn regression_2000_subsurfaces_live() {
+    const COUNT: i32 = 2000;
+    let mut rig = Rig::new();
+    let mut program = Honest::new(&mut rig);
+    let mut windows = windows(&mut rig, &mut program, 1, 16);
+    let parent = windows[0].surface;
+    let factory = program.global("wl_subcompositor");
+    let (_memory, buffer) = program.buffer(4, 4);
+    for n in 0..COUNT {
+        let child = program.surface();
+        let role = program.make(factory, "get_subsurface", vec![Arg::Object(child), Arg::Object(parent)]);
+        program.request(role, "set_position", [n % 40, n / 40].map(Arg::Int).into());
+        program.request(role, "place_below", vec![Arg::Object(parent)]);
+        program.attach(child, buffer);
+        program.request(child, "commit", vec![]);
+    }
+    program.paint(&mut windows[0]);
+    program.send(&mut rig);
+    rig.finish();
+    all_live(&mut rig, &mut program);
+    let scene = rig.compositor.scene();
+    assert_eq!(scene.len(), 1 + COUNT as usize);
+    assert!(scene[1..].iter().all(|child| child.is_seen()));
+    assert!(scene[COUNT as usize].is_at((COUNT - 1) % 40, (COUNT - 1) / 40));
 }

@@ -136,7 +136,8 @@ impl Rig {
             if self.app.end().is_some() || self.app.stalled() {
                 break;
             }
-            let part: Vec<u8> = self.unread.drain(..self.unread.len().min(1 << 12)).collect();
+            let room = if self.app.input().has_room() { 1 << 12 } else { 0 };
+            let part: Vec<u8> = self.unread.drain(..self.unread.len().min(room)).collect();
             if self.app.input().push(&part, []).is_err() {
                 // What the run loop does with a socket that misbehaves.
                 self.app.on_hang_up();

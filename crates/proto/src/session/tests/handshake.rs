@@ -31,14 +31,14 @@ fn two_defaults_agree() {
 #[test]
 fn messages_of_the_main_channel_need_not_wait_for_the_hello() {
     let mut pair = Pair::new(app(), display(), LinkPlan::CLEAN, 1);
-    let snapshot = Control::Snapshot(Bytes::from(vec![3; MAX_MESSAGE]));
+    let snapshot = Control::Snapshot(Bytes::from(vec![3; MAX_SNAPSHOT]));
     pair.display().control(&snapshot).unwrap();
     pair.run(Duration::from_millis(50));
     let [Event::Ready { .. }, Event::Control(got)] = &pair.ends[APP].events[..] else {
         panic!("half a round trip is enough: {:?}", pair.ends[APP].events);
     };
     assert_eq!(*got, snapshot);
-    let too_long = Control::Snapshot(Bytes::from(vec![3; MAX_MESSAGE + 1]));
+    let too_long = Control::Snapshot(Bytes::from(vec![3; MAX_SNAPSHOT + 1]));
     assert!(matches!(pair.app().control(&too_long), Err(Error::Misuse { .. })));
     assert!(matches!(pair.app().control(&Control::Refused { kind: 1 }), Err(Error::Misuse { .. })));
 }

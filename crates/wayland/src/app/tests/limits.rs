@@ -82,3 +82,122 @@ fn regression_icons_stay_at_home_where_the_compositor_takes_none() {
     assert_eq!(rig.pipes.len(), 1);
     assert_eq!(rig.connection.end(), None);
 }
+
+#[test]
+fn regression_a_program_that_is_held_back_does_not_hang() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let surface = rig.surface(compositor);
+    rig.toplevel(surface);
+    let hangs = |rig: &Rig| rig.sent.iter().any(|message| matches!(message, ToDisplay::Hang(true)));
+    let pass = |rig: &mut Rig, seconds: u64| {
+        for _ in 0..seconds {
+            rig.now += Duration::from_secs(1);
+            rig.connection.on_timeout(rig.now);
+            rig.collect();
+        }
+    };
+    pass(&mut rig, 7);
+    assert!(rig.events().iter().any(|event| event.name == "ping"));
+    // The run loop has enough of what it says: its answer would not be read.
+    rig.connection.set_read(rig.now, false);
+    pass(&mut rig, 60);
+    rig.connection.set_read(rig.now, true);
+    pass(&mut rig, 9);
+    assert!(!hangs(&rig), "it had no time to answer");
+    pass(&mut rig, 3);
+    assert!(hangs(&rig), "now it had");
+}
+
+#[test]
+fn a_pool_is_closed_when_its_buffers_are_gone() {
+    let mut rig = Rig::new();
+    let shm = rig.bind("wl_shm");
+    let pool = rig.id("wl_shm_pool");
+    rig.request(shm, "create_pool", vec![Arg::NewId(pool), Arg::Fd(file(&[0; 64])), Arg::Int(64)]);
+    let open = match &rig.connection.objects.of(pool).unwrap().data {
+        object::Data::Pool(pool) => Rc::downgrade(pool),
+        other => panic!("{other:?}"),
+    };
+    let buffer = rig.id("wl_buffer");
+    let args = std::iter::once(Arg::NewId(buffer)).chain([0, 4, 4, 16].map(Arg::Int)).chain([Arg::Uint(0)]);
+    rig.request(pool, "create_buffer", args.collect());
+    rig.request(pool, "destroy", vec![]);
+    assert!(open.upgrade().is_some(), "the buffer may be committed");
+    rig.request(buffer, "destroy", vec![]);
+    assert!(open.upgrade().is_none(), "and with it goes the descriptor");
+    assert_eq!(rig.connection.end(), None);
+}
+
+#[test]
+fn regression_a_thousand_pools_live() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let mut rig = Rig::new();
+    let (surface, shm) = rig.window();
+    let buffers: Vec<u32> = (0..1000).map(|n| rig.buffer(shm, 8, 8, n as u8)).collect();
+    for buffer in buffers {
+        rig.attach(surface, buffer);
+        rig.commit(surface);
+    }
+    assert_eq!(rig.connection.end(), None);
+}
+
+/// A dock whose many buttons take clicks, and a hole in the middle of it.
+#[test]
+fn regression_a_region_of_5000_rectangles_stays_as_it_is() {
+    let mut rig = Rig::new();
+    let (surface, _) = rig.window();
+    let compositor = rig.bind("wl_compositor");
+    let region = rig.id("wl_region");
+    rig.request(compositor, "create_region", vec![Arg::NewId(region)]);
+    for n in 0..5000 {
+        rig.request(region, "add", [n % 100 * 20, n / 100 * 20, 10, 10].map(Arg::Int).into());
+    }
+    rig.request(region, "subtract", [500, 500, 50, 50].map(Arg::Int).into());
+    rig.units();
+    rig.request(surface, "set_input_region", vec![Arg::Object(region)]);
+    rig.request(surface, "set_opaque_region", vec![Arg::Object(region)]);
+    rig.commit(surface);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert_eq!(rig.connection.end(), None);
+    let unit = rig.units().remove(0);
+    assert_eq!(unit.state.len(), 2);
+    for request in &unit.state {
+        let [WireArg::Region(ops)] = &request.args[..] else { panic!("{request:?}") };
+        assert_eq!(ops.len(), 5001);
+        assert_eq!(ops[5000], crate::value::RegionOp::Subtract(500, 500, 50, 50));
+    }
+}
+
+#[test]
+fn a_region_beyond_the_bound_becomes_smaller_and_never_larger() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    let region = rig.id("wl_region");
+    rig.request(compositor, "create_region", vec![Arg::NewId(region)]);
+    let steps = |rig: &Rig| match &rig.connection.objects.of(region).unwrap().data {
+        object::Data::Region(ops) => ops.len(),
+        other => panic!("{other:?}"),
+    };
+    for n in 0..message::MAX_REGION_OPS as i32 + 10 {
+        rig.request(region, "add", [n, 0, 1, 1].map(Arg::Int).into());
+    }
+    assert_eq!(steps(&rig), message::MAX_REGION_OPS);
+    rig.request(region, "subtract", [0, 0, 5, 5].map(Arg::Int).into());
+    assert_eq!(steps(&rig), 0);
+}
+
+#[test]
+fn regression_more_frame_callbacks_than_may_wait_are_answered() {
+    let mut rig = Rig::new();
+    let (surface, _) = rig.window();
+    let first = rig.frame(surface);
+    for _ in 0..surface::MAX_FRAMES {
+        rig.frame(surface);
+    }
+    assert_eq!(names(&rig.events()), [(first, "done"), (1, "delete_id")]);
+    assert_eq!(rig.connection.end(), None);
+}

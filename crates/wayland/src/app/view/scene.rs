@@ -15,7 +15,7 @@ use super::super::surface::{Stage, Surface};
 /// How deep surfaces are shown inside each other; a unit may be nested a little deeper.
 const MAX_DEPTH: usize = 15;
 /// Surfaces inside one that are shown: each has two requests in the unit's state, beside those of the surface itself.
-const MAX_CHILDREN: usize = 200;
+const MAX_CHILDREN: usize = 2000;
 
 /// All there is to be seen of a program at one time. One serves all its views.
 #[derive(Debug)]

@@ -91,3 +91,25 @@ fn what_is_hidden_is_dropped_first_and_asked_for_when_it_appears() {
     assert!(told.contains(&ToApp::Refresh { surface: windows[1] }), "{told:?}");
     rig.assert_alive();
 }
+
+/// As many as on a wall of screens; the compositor has all of them, and here is what there is room for.
+#[test]
+fn forty_windows_of_3840_by_2160_live() {
+    let mut rig = Rig::new();
+    for colour in 1..=40 {
+        let window = rig.surface();
+        rig.paint(window, size(3840, 2160), [colour, 0, 0, 255]);
+        assert_eq!(rig.shown.pop().map(|shown| shown.pixels[0]), Some(colour));
+        // The test needs no copies of its own.
+        rig.contents.clear();
+    }
+    rig.assert_alive();
+    let bytes: usize = rig
+        .connection
+        .surfaces
+        .values()
+        .filter_map(|surface| surface.content.as_ref())
+        .map(|content| content.pixels().len())
+        .sum();
+    assert_eq!(bytes, 32 * 3840 * 2160 * 4);
+}
