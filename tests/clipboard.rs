@@ -67,6 +67,28 @@ fn a_program_with_the_focus_needs_no_leave() {
     until("the near text", || (both.session.launch("wl-paste").arg("-n").text()? == b"back").then_some(()));
 }
 
+#[test]
+fn regression_64_megabytes_are_pasted_beside_typing() {
+    let mut both = Both::start(CONTROL);
+    let text: Vec<u8> = (0..64_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let kind = "application/octet-stream";
+    let _foot = both.session.launch("foot").args(["sh", "-c", "head -n 1 > heard; exec cat"]).start();
+    both.sway.window("foot", |window| window.focused);
+    let _owner = both.offer(both.sway.launch("wl-copy"), both.sway.home(), &text, kind);
+    let offers = || both.session.launch("wl-paste").arg("--list-types").text();
+    until("the offer", || offers().filter(|types| String::from_utf8_lossy(types).contains(kind)));
+    let paste = ["-c", "wl-paste -n -t application/octet-stream > pasted"];
+    let mut paste = both.session.launch("sh").args(paste).start();
+    both.sway.type_text("meanwhile");
+    both.sway.keys(&["-k", "Return"]);
+    let heard = both.session.home().read_when("heard", |text| text.ends_with(b"\n"));
+    assert_eq!(heard, b"meanwhile\n");
+    assert!(paste.ended().success());
+    let pasted = std::fs::read(both.session.home().file("pasted")).expect("what was pasted");
+    assert!(pasted == text, "{} of {} bytes", pasted.len(), text.len());
+    both.session.must_run();
+}
+
 /// A compositor here and a session with programs there.
 struct Both {
     session: Session,

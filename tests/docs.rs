@@ -1,5 +1,6 @@
 //! What the documentation claims of the tests.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,48 @@ fn docs_security_names_tests_that_exist() {
         ["crates", "tests"].iter().flat_map(|at| rust_files(&root.join(at))).map(read).collect();
     let missing: Vec<_> = names.iter().filter(|name| !sources.contains(&format!("fn {name}("))).collect();
     assert!(missing.is_empty(), "no such tests: {missing:?}");
+}
+
+/// Where the page of limits says all there are: the halves, the session, the carriers, the run loops.
+const LIMITED: [&str; 4] = ["wayland/src", "proto/src", "net/src", "cli/src/run"];
+
+#[test]
+fn docs_limits_tells_every_limit_and_its_value() {
+    let page = include_str!("../docs/limits.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let told: BTreeMap<(String, String), String> = rows
+        .map(|row| {
+            let words: Vec<&str> = row.split('`').skip(1).step_by(2).take(3).collect();
+            let [file, name, value] = words[..] else { panic!("not a file, a name and a value: {row}") };
+            assert_eq!(row.split(" | ").count(), 5, "a limit without an answer: {row}");
+            ((file.to_owned(), name.to_owned()), value.to_owned())
+        })
+        .collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
+    let mut there = BTreeMap::new();
+    for file in LIMITED.iter().flat_map(|at| rust_files(&root.join(at))) {
+        let name = file.strip_prefix(&root).expect("below it").display().to_string();
+        if !name.contains("tests") {
+            there.extend(limits(&read(file)).map(|(limit, value)| ((name.clone(), limit), value)));
+        }
+    }
+    assert!(there.len() > 100, "the source has changed its form: {there:?}");
+    let missing: Vec<_> = there.keys().filter(|limit| !told.contains_key(limit)).collect();
+    assert!(missing.is_empty(), "limits that docs/limits.md lacks: {missing:?}");
+    assert_eq!(told, there, "docs/limits.md and the source differ");
+}
+
+/// The limits of a module and their values, as the source says them.
+fn limits(source: &str) -> impl Iterator<Item = (String, String)> {
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    source.split("const ").skip(1).filter_map(|rest| {
+        let (name, rest) = rest.split_once(": ")?;
+        let is_limit = name.starts_with("MAX_") || name.ends_with("_MAX") || name.ends_with("_LIMIT");
+        let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        let (_, rest) = rest.split_once(" = ").filter(|_| is_limit && is_name)?;
+        let (value, _) = rest.split_once(';')?;
+        Some((name.to_owned(), value.split_whitespace().collect::<Vec<_>>().join(" ")))
+    })
 }
 
 fn read(path: PathBuf) -> String {
