@@ -69,6 +69,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(BUILD_SECONDS) $(MAKE) --no-print-directory static
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
+	$(LIMIT) $(FULL_SECONDS) scripts/test-wlcs
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
 

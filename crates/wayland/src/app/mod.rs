@@ -415,6 +415,11 @@ impl Connection {
         self.end.as_ref()
     }
 
+    /// The name between the halves of an object of the program, by its id there; `None` if displays never have it.
+    pub fn wire_id(&self, id: u32) -> Option<WireId> {
+        self.name(id)
+    }
+
     /// The program closed its socket.
     pub fn on_hang_up(&mut self) {
         self.end.get_or_insert(End::Closed);

@@ -415,6 +415,11 @@ impl Connection {
         action
     }
 
+    /// The id that the compositor knows an object of the program by; `None` if it does not have it.
+    pub fn id_of(&self, wire: WireId) -> Option<u32> {
+        self.objects.live(wire)
+    }
+
     /// Why the connection is over, once it is: write what is queued, perform the actions, then close everything.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
