@@ -18,6 +18,7 @@ mod control;
 mod error;
 pub mod fence;
 mod parse;
+mod places;
 mod rebuild;
 mod receipt;
 mod session;
@@ -36,6 +37,7 @@ pub use control::{
     MAX_SOFTWARE, MAX_STOPPED, Resume, Secret, SessionId, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
+pub use places::{Places, Source};
 pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};
 pub use session::{
     Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_SECRETS, MAX_UPDATE, PIPE_WINDOW, Repair,
