@@ -478,7 +478,11 @@ impl Session {
                 Ok(())
             }
             Arrival::Closed { reason } => {
-                let by = if reason.is_of_link() { ClosedBy::Link } else { ClosedBy::Peer };
+                let by = if reason.is_of_link() || self.is_refusal(&reason) {
+                    ClosedBy::Link
+                } else {
+                    ClosedBy::Peer
+                };
                 if by == ClosedBy::Peer || !self.outlives(&reason) {
                     self.end(reason, by);
                 }

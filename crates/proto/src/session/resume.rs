@@ -218,6 +218,11 @@ impl Session {
         }
     }
 
+    /// Display: the app side had no place for it, and knows nothing of who it is. It may try again on another carrier.
+    pub(super) fn is_refusal(&self, reason: &CloseReason) -> bool {
+        self.config.side == Side::Display && !self.welcome && matches!(reason, CloseReason::TooMuch(_))
+    }
+
     /// Looks whether there is something to tell of what came.
     pub(super) fn note_news(&mut self, now: Time) {
         if self.state == State::Open

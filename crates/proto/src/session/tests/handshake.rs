@@ -69,6 +69,32 @@ fn a_wrong_or_missing_secret_is_refused() {
     }
 }
 
+/// What an app side says that has no place at the moment is no verdict: the display may come again.
+#[test]
+fn regression_a_display_that_is_refused_a_place_ends() {
+    let refuse = |display: &mut Session| {
+        let reason = CloseReason::TooMuch("displays at the door".into());
+        display.receive(Time::ZERO, Arrival::Closed { reason });
+    };
+    let resume = Some(Secret::from([9; 32]));
+    let mut early = Session::new(Config { resume, ..display() });
+    refuse(&mut early);
+    assert!(early.is_suspended(), "before the other side's hello");
+    let mut unwelcome = Session::new(Config { resume, ..display() });
+    let mut app = Session::new(Config { capabilities: Capabilities::RESUME, ..app() });
+    while let Some(transmit) = app.poll_transmit(Time::ZERO) {
+        if let Transmit::Data { stream, bytes, .. } = transmit {
+            unwelcome.receive(Time::ZERO, Arrival::Data { stream, offset: 0, bytes });
+        }
+    }
+    assert!(unwelcome.peer().is_some());
+    refuse(&mut unwelcome);
+    assert!(unwelcome.is_suspended(), "after it");
+    let mut simple = Session::new(display());
+    refuse(&mut simple);
+    assert!(simple.is_closed(), "one that cannot come again");
+}
+
 #[test]
 fn a_display_whose_incarnation_is_accepted_needs_no_secret() {
     let [known, other, ticket] = [1, 2, 3].map(|byte| Secret::from([byte; 32]));
