@@ -34,6 +34,9 @@ pub trait Carrier: Send {
     /// Makes [`Carrier::wake_fd`] unreadable until the next reason to wake.
     fn clear_wake(&self);
 
+    /// The session lets the peer in. Until then a carrier that anybody can come on allows its peer next to nothing.
+    fn welcome(&self) {}
+
     /// Drops a carrier whose link is lost: nobody waits for its last packets to leave, as the end of a program does.
     fn abandon(self: Box<Self>) {}
 }

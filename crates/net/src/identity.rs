@@ -8,14 +8,14 @@
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use rustls::server::ServerSessionMemoryCache;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, PeerMisbehaved,
     ServerConfig, SignatureScheme,
@@ -205,6 +205,66 @@ pub(crate) fn server_config(
     Ok(config)
 }
 
+/// The tickets of one connection: they count once its peer is welcome, so that strangers neither come back with tickets nor
+/// make the listener forget those of displays.
+#[derive(Debug)]
+pub(crate) struct Returns {
+    all: Arc<dyn StoresServerSessions>,
+    /// Those that wait; `None` when the peer is welcome.
+    waiting: Mutex<Option<Vec<Waiting>>>,
+}
+
+/// A ticket's key and what is to be remembered by it.
+#[derive(Debug)]
+struct Waiting(Vec<u8>, Vec<u8>);
+
+impl Returns {
+    /// For one connection, with the configuration that it is to use.
+    pub(crate) fn of_connection(listener: &ServerConfig) -> (Arc<Self>, ServerConfig) {
+        let all = Arc::clone(&listener.session_storage);
+        let returns = Arc::new(Self { all, waiting: Mutex::new(Some(Vec::new())) });
+        let mut config = listener.clone();
+        config.session_storage = Arc::<Self>::clone(&returns);
+        (returns, config)
+    }
+
+    /// The peer is welcome.
+    pub(crate) fn keep(&self) {
+        for Waiting(key, value) in self.lock().take().into_iter().flatten() {
+            self.all.put(key, value);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Waiting>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StoresServerSessions for Returns {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        match &mut *self.lock() {
+            Some(waiting) if waiting.len() < TICKETS => {
+                waiting.push(Waiting(key, value));
+                true
+            }
+            Some(_) => false,
+            None => self.all.put(key, value),
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.all.get(key)
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.all.take(key)
+    }
+
+    fn can_cache(&self) -> bool {
+        self.all.can_cache()
+    }
+}
+
 fn key_log(wanted: bool, none: Arc<dyn KeyLog>) -> Result<Arc<dyn KeyLog>, rustls::Error> {
     if !wanted {
         return Ok(none);
@@ -347,7 +407,7 @@ const ALPN: &[u8] = b"wayferry/1";
 /// Tickets for coming back that a display gets with each connection: for as many attempts.
 const TICKETS: usize = 4;
 
-/// Tickets that a listener remembers, of all displays. Whoever else may connect can only make it forget the oldest.
+/// Tickets that a listener remembers, of all displays that were let in; the oldest are forgotten first.
 const SESSIONS_MAX: usize = 256;
 
 /// Sent in the handshake because TLS wants a name; a certificate that is pinned needs none.

@@ -19,12 +19,13 @@ mod reconnect;
 mod roam;
 mod runtime;
 pub(crate) mod socket;
+mod standing;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
-use noq::Connection;
+use noq::{Connection, VarInt};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -37,6 +38,7 @@ pub use self::listener::Listener;
 use self::meter::Meter;
 pub use self::reconnect::{Attempt, Reconnect, connect};
 use self::runtime::{Guests, Runtime};
+use self::standing::Standing;
 use crate::carrier::{Backlog, Carrier};
 use crate::identity::Fingerprint;
 use crate::inbox::{Drain, Inbox};
@@ -72,10 +74,11 @@ struct Shared {
     room: Arc<Notify>,
     /// Why this side closed the connection.
     ours: Mutex<Option<CloseReason>>,
+    standing: Standing,
 }
 
 impl Shared {
-    fn new() -> std::io::Result<Arc<Self>> {
+    fn new(standing: Standing) -> std::io::Result<Arc<Self>> {
         let (wake, level, room) = (Arc::new(Wake::new()?), Arc::new(Notify::new()), Arc::new(Notify::new()));
         let outbox = Arc::new(Outbox::new(Arc::clone(&wake)));
         let call = Box::new({
@@ -96,7 +99,14 @@ impl Shared {
             stuck: Notify::new(),
             room,
             ours: Mutex::default(),
+            standing,
         }))
+    }
+
+    /// The peer is let in: the readers that waited go on.
+    fn welcome(&self, connection: &Connection) {
+        self.standing.welcome(connection);
+        self.room.notify_waiters();
     }
 }
 
@@ -166,12 +176,21 @@ impl Established {
         Self { connection, shared, sending, peer, address, early }
     }
 
+    /// Ends it before anybody has seen it.
+    fn turn_away(self) {
+        let (code, text) = CloseReason::TooMuch(NO_PLACE.into()).to_wire();
+        self.connection.close(VarInt::from_u32(code), text.as_bytes());
+    }
+
     fn into_connected(self, runtime: Arc<Runtime>) -> Connected {
         let Self { connection, shared, sending, peer, address, early } = self;
         let carrier = Quic { sending, shared, connection, runtime };
         Connected { carrier: Box::new(carrier), peer, address, early }
     }
 }
+
+/// Why a peer has to go that did not say in time who it is.
+pub const NO_PLACE: &str = "too many displays are at the door; try again";
 
 /// The peer's certificate, as soon as it has proved to hold the key, now or when it got the ticket that it shows.
 fn peer_of(connection: &Connection) -> Option<Fingerprint> {
@@ -221,6 +240,10 @@ impl Carrier for Quic {
 
     fn clear_wake(&self) {
         self.shared.wake.lower();
+    }
+
+    fn welcome(&self) {
+        self.shared.welcome(&self.connection);
     }
 
     fn abandon(self: Box<Self>) {

@@ -26,6 +26,7 @@ fn over_quic(listener: &mut Listener) {
     let (mut connected, _) =
         connect(&[address], &display, fingerprint, PATIENCE, &Options::default()).unwrap();
     let mut accepted = listener.accept(PATIENCE).unwrap();
+    accepted.carrier.welcome();
     send_all(&mut *connected.carrier, 0, Class::Events, &b"hello"[..]);
     assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"hello");
     close(&mut *connected.carrier, &CloseReason::Done);
@@ -39,6 +40,7 @@ fn back_over_quic(listener: &mut Listener, reconnect: &Reconnect) {
     let early = vec![Transmit::Open { stream, priority }, data];
     let (mut connected, _) = reconnect.connect(early, PATIENCE).unwrap();
     let mut accepted = listener.accept(PATIENCE).unwrap();
+    accepted.carrier.welcome();
     assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"back");
     close(&mut *accepted.carrier, &CloseReason::Done);
     assert_eq!(closed(&mut *connected.carrier), CloseReason::Done);

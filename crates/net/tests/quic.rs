@@ -28,6 +28,7 @@ fn pair_with(app_options: &Options, display_options: &Options) -> Pair {
     let (connected, _) = connect(&address, &display, app.fingerprint(), PATIENCE, display_options).unwrap();
     assert_eq!((connected.peer, connected.address), (app.fingerprint(), listener.local_addr()));
     let accepted = listener.accept(PATIENCE).unwrap();
+    accepted.carrier.welcome();
     assert_eq!(accepted.peer, display.fingerprint());
     Pair { app: accepted.carrier, display: connected.carrier, _listener: listener }
 }
@@ -237,6 +238,7 @@ fn silence_ends_a_connection() {
     let relay = Relay::start(listener.local_addr());
     let (mut display, _) = connect(&[relay.address], &display, app.fingerprint(), PATIENCE, &hasty).unwrap();
     let mut app = listener.accept(PATIENCE).unwrap();
+    app.carrier.welcome();
     relay.cut();
     assert!(matches!(closed(&mut *app.carrier), CloseReason::LinkLost(_)));
     assert!(matches!(closed(&mut *display.carrier), CloseReason::LinkLost(_)));
@@ -352,6 +354,7 @@ fn a_list_may_change_while_the_listener_runs() {
     admitted.admit(display.fingerprint());
     let mut connected = try_once().unwrap();
     let mut accepted = listener.accept(PATIENCE).unwrap();
+    accepted.carrier.welcome();
     assert_eq!(accepted.peer, display.fingerprint());
     assert!(admitted.dismiss(display.fingerprint()));
     assert!(refused(try_once()));
@@ -392,6 +395,7 @@ fn ipv6_works_where_the_host_has_it() {
     };
     let mut connected = try_connect(&[listener.local_addr()], &app, PATIENCE).unwrap();
     let mut accepted = listener.accept(PATIENCE).unwrap();
+    accepted.carrier.welcome();
     send_all(&mut *connected.carrier, 0, Class::Events, &b"six"[..]);
     assert_eq!(Streams::receive(&mut *accepted.carrier, 1).whole[&0], b"six");
 }
@@ -417,6 +421,7 @@ fn a_dropped_listener_takes_no_more_and_keeps_what_it_has() {
     let address = listener.local_addr();
     let mut connected = try_connect(&[address], &app, PATIENCE).unwrap();
     let mut accepted = listener.accept(PATIENCE).unwrap();
+    accepted.carrier.welcome();
     drop(listener);
     let error = try_connect(&[address], &app, Duration::from_millis(300)).err().unwrap();
     assert!(!error.is_verdict(), "{error}");

@@ -38,6 +38,7 @@ fn word(text: &'static str) -> Vec<Transmit> {
 fn meet(reconnect: &Reconnect, listener: &mut Listener, text: &'static str) -> (Connected, Connected) {
     let (mut display, _) = reconnect.connect(word(text), PATIENCE).unwrap();
     let mut app = listener.accept(PATIENCE).unwrap();
+    app.carrier.welcome();
     assert_eq!(Streams::receive(&mut *app.carrier, 1).whole[&0], text.as_bytes());
     send_all(&mut *app.carrier, 0, Class::Control, &b"welcome"[..]);
     assert_eq!(Streams::receive(&mut *display.carrier, 1).whole[&0], b"welcome");
@@ -75,6 +76,7 @@ fn early_data_is_there_before_the_handshake_is() {
     relay.first_flights_only();
     let _attempt = reconnect.attempt(word("early"), PATIENCE).unwrap();
     let mut app = listener.accept(PATIENCE).unwrap();
+    app.carrier.welcome();
     assert!(app.early);
     assert_eq!(app.peer, identity.fingerprint());
     assert_eq!(Streams::receive(&mut *app.carrier, 1).whole[&0], b"early");
@@ -212,6 +214,7 @@ fn a_patient_attempt_meets_a_host_that_comes_later() {
     let (display, _) = end(&mut attempt).unwrap();
     assert!(attempt.poll().is_none());
     let mut app = listener.accept(PATIENCE).unwrap();
+    app.carrier.welcome();
     assert_eq!(Streams::receive(&mut *app.carrier, 1).whole[&0], b"at last");
     drop(attempt);
     drop(display);

@@ -144,6 +144,7 @@ fn app_side() {
     say(format!("address {}", listener.local_addr()));
     say(format!("fingerprint {}", identity.fingerprint()));
     let mut display = listener.accept(PATIENCE).unwrap().carrier;
+    display.welcome();
     say("accepted".into());
     for (stream, order) in orders.enumerate() {
         match order.as_str() {

@@ -12,6 +12,7 @@ use noq::{
 
 use super::error::SetupError;
 use super::meter::{Meter, MeteredFactory};
+use super::standing::{STRANGER_STREAMS, STRANGER_WINDOW};
 
 /// What decides how much is sent when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,22 +122,32 @@ impl Options {
 
     /// The configuration that all connections of a listener start from.
     pub(super) fn server(&self, tls: rustls::ServerConfig) -> Result<ServerConfig, SetupError> {
-        let crypto = QuicServerConfig::try_from(tls).map_err(|error| SetupError::Tls(error.to_string()))?;
+        let crypto = server_crypto(tls)?;
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         config.max_incoming(INCOMING_MAX);
         config.incoming_buffer_size(INCOMING_BYTES).incoming_buffer_size_total(INCOMING_BYTES * 8);
         Ok(config)
     }
 
-    /// The configuration of one incoming connection.
-    pub(super) fn server_connection(&self, base: &ServerConfig, meter: Arc<Meter>) -> Arc<ServerConfig> {
+    /// The configuration of one incoming connection, whose peer is a stranger at first.
+    pub(super) fn server_connection(
+        &self,
+        base: &ServerConfig,
+        tls: rustls::ServerConfig,
+        meter: Arc<Meter>,
+    ) -> Result<Arc<ServerConfig>, SetupError> {
         let mut config = base.clone();
+        config.crypto = Arc::new(server_crypto(tls)?);
         let mut transport = self.transport(meter, "app");
-        // Until the handshake is over; see `Established`.
-        transport.receive_window(EARLY_WINDOW);
+        transport.receive_window(STRANGER_WINDOW);
+        transport.max_concurrent_uni_streams(STRANGER_STREAMS);
         config.transport_config(Arc::new(transport));
-        Arc::new(config)
+        Ok(Arc::new(config))
     }
+}
+
+fn server_crypto(tls: rustls::ServerConfig) -> Result<QuicServerConfig, SetupError> {
+    QuicServerConfig::try_from(tls).map_err(|error| SetupError::Tls(error.to_string()))
 }
 
 /// Makes the directory that qlog files are to go to.
@@ -164,8 +175,8 @@ const STREAM_WINDOW: u32 = 16 << 20;
 /// Bytes that all streams together may have on the way: 1 Gbit/s at 250 ms.
 pub(super) const CONNECTION_WINDOW: VarInt = VarInt::from_u32(32 << 20);
 
-/// Bytes that a display may have on the way before it has proved who it is, early data among them.
-const EARLY_WINDOW: VarInt = VarInt::from_u32(256 << 10);
+/// Bytes that a display may have on the way that shows a ticket and has not yet proved who it is.
+pub(super) const EARLY_WINDOW: VarInt = VarInt::from_u32(256 << 10);
 
 /// Bytes that noq keeps until they are acknowledged.
 const SEND_WINDOW: u64 = 64 << 20;
@@ -176,8 +187,8 @@ const MTU_MAX: u16 = 1452;
 /// How long the peer may hold an acknowledgement back.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 
-/// Handshakes that have not been looked at; the next ones are refused.
-const INCOMING_MAX: usize = 64;
+/// First packets that have not been looked at; the next ones are lost. They are looked at between two reads of the socket.
+const INCOMING_MAX: usize = 256;
 
 /// Bytes kept of one such handshake.
 const INCOMING_BYTES: u64 = 64 << 10;

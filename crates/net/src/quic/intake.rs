@@ -2,8 +2,8 @@
 //!
 //! One small task per stream, and none of them waits for the run loop: noq closes a connection that leaves more than
 //! 1024 pieces (a megabyte) of one stream unread. Instead, what waits in the inbox narrows the connection's window, so
-//! that the peer gets credit for what the run loop has taken, not for what was read. Only a flood of tiny pieces stops
-//! the reading itself. Invariant: the end of the connection is the last arrival; everything that had
+//! that the peer gets credit for what the run loop has taken, not for what was read. Only a flood of tiny pieces, or a
+//! stranger that talks too much, stops the reading itself. Invariant: the end of the connection is the last arrival; everything that had
 //! reached this host by then comes before it.
 
 use std::collections::HashMap;
@@ -120,6 +120,7 @@ fn window(queued: u64) -> VarInt {
 /// Queues an arrival, and calls for another window at each step.
 fn give(shared: &Shared, arrival: Arrival) {
     let bytes = if let Arrival::Data { bytes, .. } = &arrival { bytes.len() as u64 } else { 0 };
+    shared.standing.hear(bytes as usize);
     let queued = shared.inbox.push(arrival);
     if queued / STEP != (queued - bytes.min(queued)) / STEP {
         shared.level.notify_one();
@@ -127,10 +128,11 @@ fn give(shared: &Shared, arrival: Arrival) {
 }
 
 async fn next(stream: &mut UnorderedRecvStream, shared: &Shared) -> Result<Option<noq::Chunk>, ReadError> {
-    while shared.inbox.is_overfull() {
+    let must_wait = || shared.inbox.is_overfull() || shared.standing.has_said_enough();
+    while must_wait() {
         let room = shared.room.notified();
         // Between the question and the wait the run loop may have made room.
-        if shared.inbox.is_overfull() {
+        if must_wait() {
             room.await;
         }
     }

@@ -1,26 +1,29 @@
 //! The app side: accepts displays that show an admitted certificate.
 //!
-//! What fails its handshake is dropped without a word to the caller: anybody can send packets to a port. Invariant:
-//! handshakes and connections that nobody has taken yet are bounded, whoever sends them.
+//! What fails its handshake is dropped without a word to the caller: everyone can send packets to a port. From a quarter of
+//! the places on, a peer has to show that its address is its own before it gets one (RFC 9000 §8.1.2). The newest always
+//! gets a place, and the source that holds most of them loses one ([`Places`]); displays that show a ticket have places of
+//! their own. Invariant: handshakes, and connections that the caller has not taken yet, are bounded, whoever sends them.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use noq::{Connecting, Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, VarInt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+use wayferry_proto::{Places, Source};
 
-use super::config::{CONNECTION_WINDOW, Options};
+use super::config::{EARLY_WINDOW, Options};
 use super::error::{GIVEN_UP, ListenError, NOT_ADMITTED, SetupError, UNKNOWN_HERE, Warning};
 use super::runtime::{Guests, Runtime};
+use super::standing::Standing;
 use super::{Connected, Established, Sending, Shared, peer_of, socket};
-use crate::identity::{Fingerprint, Identity, server_config};
+use crate::identity::{Fingerprint, Identity, Returns, server_config};
 use crate::peers::Peers;
 use crate::wake::Wake;
 
@@ -38,8 +41,14 @@ pub struct Listener {
 
 /// Connections that wait to be taken.
 struct Arrived {
-    queue: Mutex<VecDeque<Established>>,
+    queue: Mutex<Lanes<Established>>,
     wake: Wake,
+}
+
+/// Places for strangers, and for displays that were let in before or that ssh brings.
+struct Lanes<T> {
+    strangers: Places<T>,
+    known: Places<T>,
 }
 
 impl Listener {
@@ -53,9 +62,10 @@ impl Listener {
     ) -> Result<Self, ListenError> {
         options.prepare()?;
         let tls = server_config(identity, peers.clone(), options.log_keys).map_err(SetupError::from)?;
-        let server = options.server(tls)?;
+        let server = options.server(tls.clone())?;
         let (socket, warnings) = bind_one(address, ports, options.udp_buffer)?;
-        let arrived = Arrived { queue: Mutex::default(), wake: Wake::new().map_err(SetupError::from)? };
+        let queue = Mutex::new(Lanes::new(ARRIVED_MAX));
+        let arrived = Arrived { queue, wake: Wake::new().map_err(SetupError::from)? };
         let runtime = Runtime::start().map_err(SetupError::from)?;
         let endpoint = {
             let _inside = runtime.handle.enter();
@@ -73,17 +83,19 @@ impl Listener {
             shut: shut(&server),
             runtime,
         };
-        listener.start(server, peers, options);
+        listener.start(server, tls, peers, options);
         Ok(listener)
     }
 
-    fn start(&self, server: ServerConfig, peers: Peers, options: &Options) {
+    fn start(&self, server: ServerConfig, tls: rustls::ServerConfig, peers: Peers, options: &Options) {
         let door = Door {
             server,
+            tls,
             peers,
             options: options.clone(),
             arrived: Arc::clone(&self.arrived),
             guests: self.runtime.guests.clone(),
+            handshakes: Mutex::new(Lanes::new(HANDSHAKES_MAX)),
         };
         self.runtime.handle.spawn(door.keep(self.endpoint.clone()));
     }
@@ -105,7 +117,7 @@ impl Listener {
 
     /// The next display whose handshake is complete.
     pub fn poll_accept(&mut self) -> Option<Connected> {
-        let established = self.arrived.lock().pop_front()?;
+        let established = self.arrived.lock().pop()?;
         Some(established.into_connected(Arc::clone(&self.runtime)))
     }
 
@@ -141,12 +153,28 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // New attempts are refused from now on; connections that were taken go on.
         self.endpoint.set_server_config(Some(self.shut.clone()));
-        self.arrived.lock().clear();
+        *self.arrived.lock() = Lanes::new(ARRIVED_MAX);
+    }
+}
+
+impl<T> Lanes<T> {
+    /// So many of each.
+    fn new(limit: usize) -> Self {
+        Self { strangers: Places::new(limit), known: Places::new(limit) }
+    }
+
+    /// The one that has waited longest; those that are known first.
+    fn pop(&mut self) -> Option<T> {
+        self.known.pop().or_else(|| self.strangers.pop())
+    }
+
+    fn leave(&mut self, number: u64) -> Option<(Source, T)> {
+        self.strangers.leave(number).or_else(|| self.known.leave(number))
     }
 }
 
 impl Arrived {
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Established>> {
+    fn lock(&self) -> MutexGuard<'_, Lanes<Established>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -181,44 +209,73 @@ fn bind_one(
 /// Lets handshakes in.
 struct Door {
     server: ServerConfig,
+    tls: rustls::ServerConfig,
     peers: Peers,
     options: Options,
     arrived: Arc<Arrived>,
     guests: Guests,
+    handshakes: Mutex<Lanes<Place>>,
+}
+
+/// Dropped when the handshake's place goes to a newer one, which ends it.
+type Place = oneshot::Sender<()>;
+
+/// A handshake that has begun.
+struct Handshake {
+    number: u64,
+    connecting: Connecting,
+    shared: Arc<Shared>,
+    address: SocketAddr,
 }
 
 impl Door {
     async fn keep(self, endpoint: Endpoint) {
         let door = Arc::new(self);
-        let places = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+        let mut number = 0;
         while let Some(incoming) = endpoint.accept().await {
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                incoming.refuse();
+            let busy = door.handshakes().strangers.len();
+            if busy >= HANDSHAKES_MAX / 4 && !incoming.remote_address_validated() {
+                // Always possible where the address is not validated.
+                let _ = incoming.retry();
                 continue;
-            };
+            }
+            number += 1;
+            let Some(handshake) = door.begin(number, incoming) else { continue };
+            let (place, lost) = oneshot::channel();
+            // One that loses its place ends.
+            drop(door.handshakes().strangers.enter(number, handshake.address.ip().into(), place));
             let door = Arc::clone(&door);
             tokio::spawn(async move {
-                door.admit(incoming).await;
-                drop(place);
+                tokio::select! {
+                    () = door.shake(handshake) => {}
+                    _ = lost => {}
+                    () = sleep(HANDSHAKE_PATIENCE) => {}
+                }
+                door.handshakes().leave(number);
             });
         }
     }
 
-    async fn admit(&self, incoming: Incoming) {
+    fn begin(&self, number: u64, incoming: Incoming) -> Option<Handshake> {
         let address = incoming.remote_address();
-        let Ok(shared) = Shared::new() else {
-            return incoming.refuse();
+        let (returns, tls) = Returns::of_connection(&self.tls);
+        let Ok(shared) = Shared::new(Standing::of_stranger(self.options.streams, returns)) else {
+            incoming.refuse();
+            return None;
         };
-        let config = self.options.server_connection(&self.server, Arc::clone(&shared.meter));
-        let Ok(connecting) = incoming.accept_with(config) else {
-            return;
-        };
-        let _ = timeout(HANDSHAKE_PATIENCE, self.shake(connecting, shared, address)).await;
+        let config = self.options.server_connection(&self.server, tls, Arc::clone(&shared.meter)).ok()?;
+        let connecting = incoming.accept_with(config).ok()?;
+        Some(Handshake { number, connecting, shared, address })
+    }
+
+    fn handshakes(&self) -> MutexGuard<'_, Lanes<Place>> {
+        self.handshakes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A peer that comes back with a ticket is known by its first packet, and is handed over at once: what it says may be
     /// early, and the answer should be, too. All others are handed over when the handshake is complete.
-    async fn shake(&self, mut connecting: Connecting, shared: Arc<Shared>, address: SocketAddr) {
+    async fn shake(&self, handshake: Handshake) {
+        let Handshake { number, mut connecting, shared, address } = handshake;
         if connecting.handshake_data().await.is_err() {
             return;
         }
@@ -227,7 +284,10 @@ impl Door {
         let mut complete = Some(complete);
         let guard = Guard(Some(connection.clone()));
         let early = peer_of(&connection).is_some();
-        if !early && let Some(complete) = complete.take() {
+        if early {
+            self.know(number);
+            connection.set_receive_window(EARLY_WINDOW);
+        } else if let Some(complete) = complete.take() {
             complete.await;
         }
         // TLS looks at the list only in a whole handshake.
@@ -238,25 +298,59 @@ impl Door {
             }
             return connection.close(VarInt::from_u32(NOT_ADMITTED), UNKNOWN_HERE.as_bytes());
         }
+        if complete.is_none() {
+            self.prove(&connection, &shared);
+        }
         // It may be over already: what was said before its end still counts.
-        self.hand_over(&connection, shared, address, early);
+        self.hand_over(number, &connection, Arc::clone(&shared), address, early);
         if let Some(complete) = complete {
             complete.await;
         }
         if connection.close_reason().is_none() {
-            connection.set_receive_window(CONNECTION_WINDOW);
+            self.prove(&connection, &shared);
             guard.pass();
         }
     }
 
-    fn hand_over(&self, connection: &Connection, shared: Arc<Shared>, address: SocketAddr, early: bool) {
-        let mut queue = self.arrived.lock();
-        if queue.len() < ARRIVED_MAX {
-            let sending = Sending::start(connection, &shared, &self.guests, &self.options);
-            let connection = connection.clone();
-            queue.push_back(Established::new(connection, shared, sending, address, early, &self.guests));
-            self.arrived.wake.raise();
+    /// Only displays that were let in have tickets: they need not stand among strangers.
+    fn know(&self, number: u64) {
+        let mut handshakes = self.handshakes();
+        if let Some((source, place)) = handshakes.strangers.leave(number) {
+            drop(handshakes.known.enter(number, source, place));
         }
+    }
+
+    /// The handshake is complete. Where certificates are known before, that is all that is asked of a peer.
+    fn prove(&self, connection: &Connection, shared: &Shared) {
+        if connection.close_reason().is_some() {
+            return;
+        }
+        shared.standing.prove(connection);
+        if !matches!(self.peers, Peers::Secret) {
+            shared.welcome(connection);
+        }
+    }
+
+    fn hand_over(
+        &self,
+        number: u64,
+        connection: &Connection,
+        shared: Arc<Shared>,
+        address: SocketAddr,
+        early: bool,
+    ) {
+        let sending = Sending::start(connection, &shared, &self.guests, &self.options);
+        let (connection, source) = (connection.clone(), address.ip().into());
+        let established = Established::new(connection, shared, sending, address, early, &self.guests);
+        let mut queue = self.arrived.lock();
+        let known = early || !matches!(self.peers, Peers::Secret);
+        let lane = if known { &mut queue.known } else { &mut queue.strangers };
+        let lost = lane.enter(number, source, established);
+        drop(queue);
+        if let Some(lost) = lost {
+            lost.turn_away();
+        }
+        self.arrived.wake.raise();
     }
 }
 
@@ -277,11 +371,11 @@ impl Drop for Guard {
     }
 }
 
-/// Handshakes at a time; the next ones are refused.
-const HANDSHAKES_MAX: usize = 32;
+/// Handshakes of strangers at a time, and as many of displays with a ticket. One costs some 50 kB and a descriptor.
+const HANDSHAKES_MAX: usize = 128;
 
-/// Complete connections that nobody has taken; the next ones are closed.
-const ARRIVED_MAX: usize = 16;
+/// Complete connections of each kind that the caller has not taken.
+const ARRIVED_MAX: usize = 64;
 
-/// How long a handshake may take.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a handshake may take: two lost packets on a slow link.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(5);

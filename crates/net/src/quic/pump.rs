@@ -354,7 +354,7 @@ impl Pump {
         self.shared.inbox.push(Arrival::OpenFailed { stream: id, bytes, finish });
     }
 
-    /// Gives up content, waits a moment until the peer has the rest, then closes.
+    /// Gives up content, waits a moment until the peer has the rest, then closes. A stranger is not waited for.
     async fn close(mut self, code: u32, text: &str) {
         *self.shared.ours.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(CloseReason::from_wire(code, text));
@@ -365,7 +365,8 @@ impl Pump {
         self.shared.meter.settle(0, self.backlog);
         let connection = self.connection.clone();
         let mut closed = pin!(connection.closed());
-        let _ = timeout(CLOSE_LINGER, async {
+        let linger = if self.shared.standing.is_welcome() { CLOSE_LINGER } else { Duration::ZERO };
+        let _ = timeout(linger, async {
             while !self.is_delivered() {
                 tokio::select! {
                     _ = closed.as_mut() => return,

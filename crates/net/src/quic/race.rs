@@ -20,6 +20,7 @@ use wayferry_proto::Transmit;
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning, connect_error};
 use super::runtime::Guests;
+use super::standing::Standing;
 use super::{Established, Sending, Shared, roam, socket};
 use crate::tickets::Tickets;
 use crate::trust::Trust;
@@ -121,7 +122,7 @@ impl<'a> Race<'a> {
             let contender = Contender {
                 address,
                 endpoint: endpoint.clone(),
-                shared: Shared::new().map_err(SetupError::from)?,
+                shared: Shared::new(Standing::of_app(self.plan.options.streams)).map_err(SetupError::from)?,
                 guests: self.guests.clone(),
                 plan: self.plan.clone(),
             };
