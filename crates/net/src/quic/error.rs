@@ -59,38 +59,38 @@ impl std::error::Error for ListenError {}
 pub enum ConnectError {
     /// There is nothing to connect to.
     NoAddress,
-    /// The peer shows another certificate than the pinned one. Final: no other address was tried after it.
+    /// The peer shows another certificate than the pinned one. Its address is out of the race, and no other was right.
     WrongFingerprint {
         /// Where.
         address: SocketAddr,
     },
-    /// The peer's certificate does not verify. Final, too.
+    /// The peer's certificate does not verify; likewise.
     Certificate {
         /// Where.
         address: SocketAddr,
         /// What is wrong with it.
         fault: CertificateFault,
     },
-    /// The peer does not accept this side's certificate, or wants one. Final, too.
+    /// The peer does not accept this side's certificate, and has proved who it is. Final: no other address was tried.
     Rejected {
         /// Where.
         address: SocketAddr,
         /// What it said.
         reason: String,
     },
-    /// The TLS handshake failed for another reason. Final, too.
+    /// The TLS handshake failed for another reason, until the time was over. Before it is complete everyone can say so.
     Tls {
         /// Where.
         address: SocketAddr,
         /// What went wrong, and who says so; may be empty.
         reason: String,
     },
-    /// The peer answered that it speaks no version of QUIC that this side does.
+    /// The answer was, until the time was over, that no version of QUIC is known to both.
     NoCommonVersion {
         /// Where.
         address: SocketAddr,
     },
-    /// The peer answered, and ended the attempt.
+    /// The answer was, until the time was over, an end of the attempt.
     Refused {
         /// Where.
         address: SocketAddr,
@@ -114,15 +114,21 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Whether TLS has spoken: trying again or elsewhere cannot help.
+    /// Whether certificates decided: trying again or elsewhere cannot help.
     pub fn is_verdict(&self) -> bool {
-        matches!(
-            self,
-            Self::WrongFingerprint { .. }
-                | Self::Certificate { .. }
-                | Self::Rejected { .. }
-                | Self::Tls { .. }
-        )
+        matches!(self, Self::WrongFingerprint { .. } | Self::Certificate { .. } | Self::Rejected { .. })
+    }
+
+    /// How much it tells, where several addresses failed.
+    pub(super) fn weight(&self) -> u8 {
+        match self {
+            Self::WrongFingerprint { .. } | Self::Certificate { .. } | Self::Rejected { .. } => 5,
+            Self::Tls { .. } => 4,
+            Self::NoCommonVersion { .. } => 3,
+            Self::Refused { .. } | Self::Setup(_) => 2,
+            Self::TimedOut { .. } => 1,
+            Self::Unreachable { .. } | Self::NoAddress => 0,
+        }
     }
 }
 
@@ -360,18 +366,21 @@ fn alert_verdict(alert: u8) -> Verdict {
     }
 }
 
-/// Why an attempt at `address` failed.
+/// Why an attempt at `address` failed before its handshake was complete. Nothing that a peer says so early proves anything
+/// but the certificate that it shows.
 pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after: Duration) -> ConnectError {
     match verdict(error) {
         Some(Verdict::WrongFingerprint) => return ConnectError::WrongFingerprint { address },
         Some(Verdict::Certificate(fault)) => return ConnectError::Certificate { address, fault },
-        Some(Verdict::Rejected(reason)) => return ConnectError::Rejected { address, reason },
-        Some(Verdict::Other(reason)) => return ConnectError::Tls { address, reason },
+        Some(Verdict::Rejected(reason) | Verdict::Other(reason)) => {
+            return ConnectError::Tls { address, reason };
+        }
         None => {}
     }
     match error {
         ConnectionError::TimedOut => ConnectError::TimedOut { after },
         ConnectionError::VersionMismatch => ConnectError::NoCommonVersion { address },
+        // Only the peer can say anything to the application (RFC 9000 §12.5).
         ConnectionError::ApplicationClosed(close) if close.error_code == NOT_ADMITTED.into() => {
             ConnectError::Rejected { address, reason: bounded(&String::from_utf8_lossy(&close.reason)) }
         }
@@ -379,9 +388,10 @@ pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after:
     }
 }
 
-/// Why a connection that had come about is over. `ours`: what this side closed it with.
-pub(super) fn close_reason(error: &ConnectionError, ours: Option<CloseReason>) -> CloseReason {
-    match verdict(error) {
+/// Why a connection that had come about is over. `ours`: what this side closed it with. `proven`: its handshake was complete,
+/// so that only the peer can have ended it.
+pub(super) fn close_reason(error: &ConnectionError, ours: Option<CloseReason>, proven: bool) -> CloseReason {
+    match verdict(error).filter(|_| proven) {
         Some(Verdict::WrongFingerprint) => {
             return CloseReason::TlsRefused("the certificate is not the expected one".into());
         }
@@ -445,24 +455,40 @@ mod tests {
     fn crypto_errors_count_in_a_transport_close_only() {
         let address = ([127, 0, 0, 1], 1).into();
         let error = connect_error(address, &peer_closed(0x12a), Duration::ZERO);
-        assert!(error.is_verdict());
+        assert!(matches!(error, ConnectError::Tls { .. }));
         assert!(error.to_string().contains("does not accept this side's certificate"), "{error}");
         // H3_NO_ERROR is 0x100 of an application close.
         let close = ApplicationClose { error_code: VarInt::from_u32(0x100), reason: "bye".into() };
         let error = ConnectionError::ApplicationClosed(close);
-        assert!(!connect_error(address, &error, Duration::ZERO).is_verdict());
-        assert_eq!(close_reason(&error, None), CloseReason::Other { code: 0x100, text: "bye".into() });
-        assert!(!connect_error(address, &peer_closed(0xff), Duration::ZERO).is_verdict());
-        assert!(!connect_error(address, &peer_closed(0x200), Duration::ZERO).is_verdict());
+        assert!(matches!(connect_error(address, &error, Duration::ZERO), ConnectError::Refused { .. }));
+        assert_eq!(close_reason(&error, None, true), CloseReason::Other { code: 0x100, text: "bye".into() });
+        for code in [0xff, 0x200] {
+            let error = connect_error(address, &peer_closed(code), Duration::ZERO);
+            assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
+        }
+    }
+
+    /// Anyone who saw the first packet can send the close; the host itself, when the handshake is complete.
+    #[test]
+    fn regression_an_alert_counts_before_the_peer_has_proved_who_it_is() {
+        let address: SocketAddr = ([127, 0, 0, 1], 1).into();
+        for alert in 0..=255 {
+            let error = peer_closed(0x100 + alert);
+            assert!(!connect_error(address, &error, Duration::ZERO).is_verdict(), "{alert}");
+            assert!(matches!(close_reason(&error, None, false), CloseReason::LinkLost(_)), "{alert}");
+            assert!(matches!(close_reason(&error, None, true), CloseReason::TlsRefused(_)), "{alert}");
+        }
     }
 
     #[test]
-    fn alerts_about_certificates_are_rejections_and_the_others_are_not() {
+    fn alerts_have_words() {
         let address: SocketAddr = ([127, 0, 0, 1], 1).into();
         let error = |alert: u64| connect_error(address, &peer_closed(0x100 + alert), Duration::ZERO);
-        for alert in [42, 43, 44, 45, 46, 48, 49, 116] {
-            let error = error(alert);
-            assert!(matches!(error, ConnectError::Rejected { .. }), "{alert}: {error:?}");
+        for alert in [42, 43, 44, 45, 46, 48, 49] {
+            assert!(
+                matches!(error(alert), ConnectError::Tls { reason, .. } if reason == UNKNOWN_HERE),
+                "{alert}"
+            );
         }
         for (alert, text) in [(40, "handshake failure"), (70, "no common TLS version"), (199, "alert 199")] {
             let expected = format!("the peer refused it: {text}");
@@ -486,7 +512,7 @@ mod tests {
         assert_eq!(CloseReason::TlsRefused(String::new()).to_wire().0, NOT_ADMITTED);
         let close = ApplicationClose { error_code: NOT_ADMITTED.into(), reason: UNKNOWN_HERE.into() };
         let error = ConnectionError::ApplicationClosed(close);
-        assert_eq!(close_reason(&error, None), CloseReason::TlsRefused(UNKNOWN_HERE.into()));
+        assert_eq!(close_reason(&error, None, true), CloseReason::TlsRefused(UNKNOWN_HERE.into()));
         assert!(connect_error(([127, 0, 0, 1], 1).into(), &error, Duration::ZERO).is_verdict());
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
     };
     while readers.join_next().await.is_some() {}
     let ours = shared.ours.lock().unwrap_or_else(PoisonError::into_inner).take();
-    shared.inbox.push(Arrival::Closed { reason: close_reason(&error, ours) });
+    shared.inbox.push(Arrival::Closed { reason: close_reason(&error, ours, shared.standing.is_proven()) });
 }
 
 fn start(readers: &mut JoinSet<StreamId>, stream: RecvStream, shared: &Arc<Shared>) {

@@ -1,10 +1,14 @@
 //! The display side: tries all addresses at once and takes the first that answers.
 //!
-//! What TLS says is final: a wrong certificate on one address ends the race at once, because a peer that is not the
-//! expected one is an error to tell, not one to route around. Only the first address gets a ticket: what leaves as early
-//! data should not arrive twice. As the peer may have taken what was said there for what it is, another one wins only where
-//! that stays without an answer. Invariant: at most one attempt survives.
+//! Everyone who sees a first packet can answer it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before the
+//! handshake is complete a close, an alert or another version proves nothing. An address that fails so is tried again, for
+//! as long as the caller has patience, and so is one that does not go on. A wrong certificate disqualifies its address; the
+//! others have a moment to do better, and if none does, that is what the caller is told, for a peer that is not the
+//! expected one is an error to tell and not one to route around. Only the first address gets a ticket: what leaves as
+//! early data should not arrive twice, and is not said again in the same race. As the peer may have taken what was said
+//! there for what it is, another one wins only where that stays without an answer. Invariant: at most one attempt survives.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +18,7 @@ use noq::{
     TokioRuntime, ZeroRttAccepted,
 };
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use wayferry_proto::Transmit;
 
 use super::config::Options;
@@ -48,7 +52,16 @@ pub(super) struct Race<'a> {
     spoken: Option<SocketAddr>,
     /// One that answered before that, and until when it waits.
     faster: Option<(Answered, Instant)>,
-    failure: ConnectError,
+    /// Until when the others may do better than an address that is out of the race.
+    grace: Option<Instant>,
+    ways: BTreeMap<SocketAddr, Way>,
+}
+
+/// One address, as it has gone so far.
+struct Way {
+    endpoint: Option<Endpoint>,
+    tries: u32,
+    failure: Option<ConnectError>,
 }
 
 /// The winner.
@@ -58,8 +71,8 @@ pub(super) struct Won {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// What became of an attempt.
-type Tried = (SocketAddr, Result<Answered, ConnectionError>);
+/// What became of an attempt; no error if it only took too long.
+type Tried = (SocketAddr, Result<Answered, Option<ConnectError>>);
 
 /// One that can win.
 struct Answered {
@@ -86,7 +99,8 @@ impl<'a> Race<'a> {
             attempts: JoinSet::new(),
             spoken: None,
             faster: None,
-            failure: ConnectError::NoAddress,
+            grace: None,
+            ways: BTreeMap::new(),
         }
     }
 
@@ -102,7 +116,7 @@ impl<'a> Race<'a> {
         let first = timeout(patience, self.first()).await;
         let established = first.unwrap_or_else(|_| match self.faster.take() {
             Some((answered, _)) => Ok(self.settle(answered)),
-            None => Err(ConnectError::TimedOut { after: patience }),
+            None => Err(self.told()),
         })?;
         Ok(Won { established, warnings: self.warnings })
     }
@@ -114,29 +128,75 @@ impl<'a> Race<'a> {
             Ok(endpoint) => endpoint,
             Err(error) => {
                 // A host without IPv6 can still reach the others.
-                self.failure = ConnectError::Unreachable { address, reason: error.to_string() };
+                let failure = Some(ConnectError::Unreachable { address, reason: error.to_string() });
+                self.ways.insert(address, Way { endpoint: None, tries: 0, failure });
                 return Ok(());
             }
         };
         for &address in addresses {
-            let contender = Contender {
-                address,
-                endpoint: endpoint.clone(),
-                shared: Shared::new(Standing::of_app(self.plan.options.streams)).map_err(SetupError::from)?,
-                guests: self.guests.clone(),
-                plan: self.plan.clone(),
-            };
+            let way = Way { endpoint: Some(endpoint.clone()), tries: 0, failure: None };
+            self.ways.insert(address, way);
             let early = !self.plan.early.is_empty() && self.plan.addresses.first() == Some(&address);
             let speaks = early && !self.plan.tickets.is_empty();
+            let contender = self.contender(address, endpoint.clone())?;
             match contender.start(early)? {
                 Ok(connecting) => {
                     self.spoken = speaks.then_some(address).or(self.spoken);
                     drop(self.attempts.spawn(contender.run(connecting)));
                 }
-                Err(error) => self.failure = unusable(address, &error),
+                Err(error) => self.note(address, Some(unusable(address, &error))),
             }
         }
         Ok(())
+    }
+
+    fn contender(&self, address: SocketAddr, endpoint: Endpoint) -> Result<Contender, SetupError> {
+        let tries = self.ways.get(&address).map_or(0, |way| way.tries);
+        Ok(Contender {
+            address,
+            endpoint,
+            shared: Shared::new(Standing::of_app(self.plan.options.streams))?,
+            guests: self.guests.clone(),
+            plan: self.plan.clone(),
+            patience: self.patience,
+            limit: FIRST_TRY * 2u32.saturating_pow(tries),
+        })
+    }
+
+    fn note(&mut self, address: SocketAddr, failure: Option<ConnectError>) {
+        if let (Some(way), Some(failure)) = (self.ways.get_mut(&address), failure) {
+            way.failure = Some(failure);
+        }
+    }
+
+    /// Tries an address again, after a pause.
+    fn again(&mut self, address: SocketAddr) -> Result<(), SetupError> {
+        let Some(way) = self.ways.get_mut(&address) else { return Ok(()) };
+        let Some(endpoint) = way.endpoint.clone() else { return Ok(()) };
+        let pause = (FIRST_PAUSE * 2u32.saturating_pow(way.tries)).min(LONGEST_PAUSE);
+        way.tries += 1;
+        let contender = self.contender(address, endpoint)?;
+        self.attempts.spawn(async move {
+            sleep(pause).await;
+            match contender.start(false) {
+                Ok(Ok(connecting)) => contender.run(connecting).await,
+                Ok(Err(error)) => (address, Err(Some(unusable(address, &error)))),
+                Err(error) => (address, Err(Some(error.into()))),
+            }
+        });
+        Ok(())
+    }
+
+    /// What the caller is told when no address was right: the most telling of their failures.
+    fn told(&mut self) -> ConnectError {
+        let failures = std::mem::take(&mut self.ways).into_values().filter_map(|way| way.failure);
+        let most = failures.max_by_key(ConnectError::weight);
+        let silent = ConnectError::TimedOut { after: self.patience };
+        let none = if self.plan.addresses.is_empty() { ConnectError::NoAddress } else { silent };
+        match most {
+            Some(failure) if self.attempts.is_empty() || failure.weight() > none.weight() => failure,
+            _ => none,
+        }
     }
 
     fn endpoint(&mut self, addresses: &[SocketAddr]) -> std::io::Result<Endpoint> {
@@ -153,12 +213,13 @@ impl<'a> Race<'a> {
 
     async fn first(&mut self) -> Result<Established, ConnectError> {
         loop {
-            let tried = match &self.faster {
-                Some((_, until)) => timeout_at(*until, self.attempts.join_next()).await.unwrap_or(None),
+            let until = self.faster.iter().map(|(_, until)| *until).chain(self.grace).min();
+            let tried = match until {
+                Some(until) => timeout_at(until, self.attempts.join_next()).await.unwrap_or(None),
                 None => self.attempts.join_next().await,
             };
             match tried {
-                Some(Ok((address, Err(error)))) => self.fail(address, &error)?,
+                Some(Ok((address, Err(failure)))) => self.fail(address, failure)?,
                 Some(Ok((address, Ok(answered)))) => {
                     if self.spoken.is_none_or(|spoken| spoken == address) {
                         return Ok(self.settle(answered));
@@ -174,18 +235,28 @@ impl<'a> Race<'a> {
         }
         match self.faster.take() {
             Some((answered, _)) => Ok(self.settle(answered)),
-            None => Err(std::mem::replace(&mut self.failure, ConnectError::NoAddress)),
+            None => Err(self.told()),
         }
     }
 
     /// An attempt failed; gives what ends the race.
-    fn fail(&mut self, address: SocketAddr, error: &ConnectionError) -> Result<(), ConnectError> {
-        self.spoken = self.spoken.filter(|spoken| *spoken != address);
-        let error = connect_error(address, error, self.patience);
-        if error.is_verdict() {
-            return Err(error);
+    fn fail(&mut self, address: SocketAddr, failure: Option<ConnectError>) -> Result<(), ConnectError> {
+        let spoke = self.spoken == Some(address);
+        if spoke {
+            self.spoken = None;
         }
-        self.failure = error;
+        match failure {
+            // The right peer says so: whoever is not it cannot, after the handshake.
+            Some(error @ (ConnectError::Rejected { .. } | ConnectError::Setup(_))) => return Err(error),
+            Some(error) if spoke || error.is_verdict() => {
+                self.grace.get_or_insert(Instant::now() + VERDICT_GRACE);
+                self.note(address, Some(error));
+            }
+            failure => {
+                self.note(address, failure);
+                self.again(address)?;
+            }
+        }
         Ok(())
     }
 
@@ -212,6 +283,10 @@ struct Contender {
     shared: Arc<Shared>,
     guests: Guests,
     plan: Plan,
+    /// The caller's.
+    patience: Duration,
+    /// How long the handshake may take: one packet that somebody invented may have stopped the peer.
+    limit: Duration,
 }
 
 impl Contender {
@@ -227,12 +302,17 @@ impl Contender {
 
     async fn run(self, connecting: Connecting) -> Tried {
         let result = match connecting.into_0rtt() {
-            Ok((connection, accepted)) => self.say_early(connection, accepted).await,
+            Ok((connection, accepted)) => self.say_early(connection, accepted).await.map_err(Some),
             // There was no ticket.
-            Err(connecting) => connecting.await.map(|connection| Begun { connection, said: None }),
+            Err(connecting) => match timeout(self.limit, connecting).await {
+                Ok(Ok(connection)) => alive(connection).map_err(Some),
+                Ok(Err(error)) => Err(Some(error)),
+                Err(_) => Err(None),
+            },
         };
-        let Self { address, endpoint, shared, .. } = self;
-        (address, result.map(|begun| Answered { address, endpoint, shared, begun }))
+        let Self { address, endpoint, shared, patience, .. } = self;
+        let result = result.map(|begun| Answered { address, endpoint, shared, begun });
+        (address, result.map_err(|error| error.map(|error| connect_error(address, &error, patience))))
     }
 
     /// Says what is safe to replay at once; again, if the peer did not take it, once it has proved who it is.
@@ -258,6 +338,17 @@ impl Contender {
     }
 }
 
+/// A connection whose handshake is complete, unless it is over already. An Initial packet that comes with the last one of
+/// the handshake is still heard, whoever sent it; afterwards only the peer can end the connection.
+fn alive(connection: Connection) -> Result<Begun, ConnectionError> {
+    match connection.close_reason() {
+        Some(error @ (ConnectionError::ConnectionClosed(_) | ConnectionError::TransportError(_))) => {
+            Err(error)
+        }
+        _ => Ok(Begun { connection, said: None }),
+    }
+}
+
 /// Loopback stays on loopback; anything else leaves through whatever the routes say.
 pub(crate) fn local_address(addresses: &[SocketAddr]) -> SocketAddr {
     let ip: IpAddr =
@@ -277,3 +368,14 @@ fn unusable(address: SocketAddr, error: &NoqConnectError) -> ConnectError {
 /// How much later than another address the one may answer to which early data has gone. Where it never does, coming back takes so
 /// much longer.
 const GRACE: Duration = Duration::from_millis(200);
+
+/// How much later than one that is out of the race another address may answer: a long round trip, or a lost packet and a
+/// short one, and less than a user notices.
+const VERDICT_GRACE: Duration = Duration::from_millis(900);
+
+/// How long a handshake may take before it is begun anew beside all that it may have met; each later one twice as long.
+const FIRST_TRY: Duration = Duration::from_secs(3);
+
+/// The pause before an address is tried again; each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
