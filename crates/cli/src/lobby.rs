@@ -149,7 +149,8 @@ impl Lobby {
                 Fate::Leaves => {}
             }
         }
-        calls.extend(self.door.turn(now).map(|(part, link)| Call::Display(part, Box::new(link))));
+        let come = self.door.turn(now).into_iter();
+        calls.extend(come.map(|(part, link)| Call::Display(part, Box::new(link))));
         calls
     }
 

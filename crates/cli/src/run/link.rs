@@ -103,6 +103,13 @@ impl Link {
         self.carrier = Some(carrier);
     }
 
+    /// The peer was let in.
+    pub(crate) fn welcome(&self) {
+        if let Some(carrier) = &self.carrier {
+            carrier.welcome();
+        }
+    }
+
     /// To be polled for input.
     pub(crate) fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
         self.carrier.as_ref().map(|carrier| carrier.wake_fd())

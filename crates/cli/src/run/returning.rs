@@ -25,6 +25,9 @@ pub(crate) struct Return {
     /// The command that the carrier goes through; ends with it.
     command: Option<Program>,
     standing: Standing,
+    /// When the last carrier was found, and how many were lost at once.
+    found: Time,
+    in_vain: u32,
 }
 
 /// What the session is known to think of this display.
@@ -48,7 +51,8 @@ struct Search {
 impl Return {
     /// For a session that began with this, and can be reached so.
     pub(crate) fn new(config: Config, ways: Ways) -> Self {
-        Self { config, ways, search: None, command: None, standing: Standing::Unknown(None) }
+        let standing = Standing::Unknown(None);
+        Self { config, ways, search: None, command: None, standing, found: Time::ZERO, in_vain: 0 }
     }
 
     /// The session has let this display in: it knows its incarnation from now on, and needs no secret.
@@ -75,8 +79,25 @@ impl Return {
         }
         self.command = None;
         let detour = self.ways.detour()?;
-        self.search = Some(Search { attempt: None, next: now, since: now, detour });
+        let next = now + self.respite(now);
+        self.search = Some(Search { attempt: None, next, since: now, detour });
         Ok(true)
+    }
+
+    /// How long to wait before the first attempt. A session that has no place for this display at the moment, or loses it
+    /// for another reason as soon as it comes, is not asked without a pause.
+    fn respite(&mut self, now: Time) -> Duration {
+        self.in_vain = if now.since(self.found) < AT_ONCE { self.in_vain + 1 } else { 0 };
+        match self.in_vain {
+            0 => Duration::ZERO,
+            times => (FIRST_RESPITE * 2u32.saturating_pow(times - 1)).min(SELDOM),
+        }
+    }
+
+    /// A carrier was found.
+    fn find(&mut self, now: Time) {
+        self.search = None;
+        self.found = now;
     }
 
     /// To be polled for input while a search is under way.
@@ -117,7 +138,7 @@ impl Return {
             None => {}
             Some(Ok((connected, _))) => {
                 link.put_on(connected.carrier);
-                self.search = None;
+                self.find(now);
                 return Ok(());
             }
             Some(Err(error)) => {
@@ -137,7 +158,7 @@ impl Return {
         }
         if let Some(result) = search.detour.as_ref().and_then(Detour::result) {
             let Back { carrier, command } = result?;
-            self.search = None;
+            self.find(now);
             self.command = command;
             self.resume(now, link);
             link.put_on(carrier);
@@ -186,12 +207,31 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// For how long attempts follow each other, and the pause between later ones.
 const EAGER: Duration = Duration::from_secs(300);
 const SELDOM: Duration = Duration::from_secs(3);
+/// A carrier that is lost so soon after it was found was of no use.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// Pause after the first such; each is twice the one before.
+const FIRST_RESPITE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn a_session_that_has_no_place_is_asked_again_after_ever_longer_pauses() {
+        let at = Time::from_millis;
+        let identity = Arc::new(wayferry_net::Identity::ephemeral().expect("an identity"));
+        let mut back = Return::new(Config::new(Side::Display), Ways { identity, quic: None, other: None });
+        let mut pauses = Vec::new();
+        for lost in [60_000, 60_200, 60_700, 61_200, 70_000, 70_100] {
+            let pause = back.respite(at(lost));
+            back.find(at(lost) + pause);
+            pauses.push(pause.as_millis());
+        }
+        assert_eq!(pauses, [0, 100, 200, 400, 0, 100]);
+        assert_eq!((0..9).map(|_| back.respite(at(70_200))).last(), Some(SELDOM));
+    }
 
     #[test]
     fn regression_a_session_that_never_answered_is_given_up() {

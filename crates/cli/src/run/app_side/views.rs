@@ -111,6 +111,9 @@ impl Views {
         link.session.forgo(now);
         link.session.restrict(LIMITS);
         if self.is_full() {
+            // It is welcome, and hears so first: one that is refused before that comes again.
+            link.session.on_timeout(now);
+            link.transmit(now);
             link.session.close(CloseReason::TooMuch(FULL.into()));
             return link.transmit(now);
         }
