@@ -7,7 +7,11 @@ use crate::rig::{Compositor, Home, Sway, until};
 #[test]
 fn what_the_unit_starts_waits_for_a_display_and_ends_as_the_unit_expects() {
     let (sway, home) = (Sway::start(), Home::new());
-    let line = setting("ExecStart").replace("%i", "work").replace("$PROGRAM", "foot -a unit cat");
+    // It is not for the network unless its user says so.
+    let listen = setting("Environment=LISTEN");
+    assert_eq!(listen, "127.0.0.1:0");
+    let line = setting("ExecStart").replace("%i", "work").replace("${LISTEN}", listen);
+    let line = line.replace("$PROGRAM", "foot -a unit cat");
     let (program, words) = line.split_once(" wayferry ").expect("the way to wayferry");
     assert_eq!(program, "/usr/bin/env");
     let mut host = home.wayferry().args(words.split(' ')).start();
