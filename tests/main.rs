@@ -20,6 +20,7 @@ mod sessions;
 mod slow_link;
 mod slurm;
 mod ssh;
+mod strangers;
 mod suspended;
 mod units;
 mod views;
