@@ -18,21 +18,21 @@ pub(crate) struct Rig<'a> {
     pub(crate) stage: Stage,
     pub(crate) session: Emulated,
     signals: &'a Signals,
-    _dir: RuntimeDir,
+    dir: RuntimeDir,
 }
 
 impl<'a> Rig<'a> {
     /// A new one with this link.
     pub(crate) fn new(own: &OwnFlags, setting: Setting, signals: &'a Signals) -> Result<Self, Error> {
         let dir = RuntimeDir::private()?;
-        let socket = dir.path().join("stage");
+        let socket = dir.path().join(STAGE);
         let config = Config { socket: Some(socket.clone()), ..Config::default() };
         let stage =
             Stage::start(config).map_err(|source| Error::System { doing: "starting the stage", source })?;
         let (up, down) = setting.links();
         let plan = Plan { own, compositor: socket, up, down, program: None, tap: None };
         let session = Emulated::start(plan, signals)?;
-        Ok(Self { stage, session, signals, _dir: dir })
+        Ok(Self { stage, session, signals, dir })
     }
 
     /// Starts a scripted program in the session.
@@ -41,6 +41,16 @@ impl<'a> Rig<'a> {
         script: impl FnOnce(&mut Client) -> Result<(), ClientError> + Send + 'static,
     ) -> Result<Program, Error> {
         Program::start(Endpoint::Socket(self.session.socket().to_owned()), script)
+            .map_err(|source| Error::System { doing: "starting a program", source })
+    }
+
+    /// Starts a scripted program on the stage itself.
+    pub(crate) fn direct(
+        &self,
+        script: impl FnOnce(&mut Client) -> Result<(), ClientError> + Send + 'static,
+    ) -> Result<Program, Error> {
+        let socket = self.dir.path().join(STAGE);
+        Program::start(Endpoint::Socket(socket), script)
             .map_err(|source| Error::System { doing: "starting a program", source })
     }
 
@@ -113,6 +123,8 @@ impl Setting {
     }
 }
 
+/// The name of the stage's socket.
+const STAGE: &str = "stage";
 /// How long a window may take to appear.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the last key may take to be shown.

@@ -2,6 +2,7 @@
 //!
 //! One function per case. Figures are taken where the user is: on the stage, which stamps each commit that it sees.
 
+mod latency;
 mod screens;
 
 use std::time::Duration;
@@ -51,8 +52,10 @@ type Case = fn(&Bench<'_>) -> Result<Vec<Row>, Error>;
 const CASES: &[(&str, Case)] = &[
     ("fps", fps),
     ("fps-free-running", fps_free_running),
+    ("commit-to-shown", latency::commit_to_shown),
     ("bytes-per-cell", bytes_per_cell),
     ("typing-alone", typing_alone),
+    ("typing-near", latency::typing_near),
     ("typing-beside-busy and fresh-busy", beside_busy),
     ("commit-4k-full-damage", commit_4k),
     ("typing-loss", typing_loss),
