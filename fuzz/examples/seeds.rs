@@ -24,6 +24,7 @@ use web_transport_proto::{Capsule, ConnectRequest, ConnectResponse, Settings};
 
 fn main() -> std::io::Result<()> {
     for (target, seeds) in [
+        ("candidates", candidates()),
         ("wire_parser", wire_parser()),
         ("wayland_message", wayland_message()),
         ("half_message", half_message()),
@@ -53,6 +54,21 @@ const UPDATE: UpdateHeader = UpdateHeader {
     format: 0,
     fresh: true,
 };
+
+/// Operations of the target.
+fn candidates() -> Seeds {
+    // A display comes from 3 with its first secret as nobody who was here, and is heard.
+    let comes = [1, 3, 0, 7, 3, 0, 255];
+    // It said more before it was let in, and says something after.
+    let says = [2, 0, 0, 4, 0, 1, 2, 3, 4];
+    let strangers: Vec<u8> = (0..6).flat_map(|from| [0, from]).collect();
+    vec![
+        ("display", comes.to_vec()),
+        ("flood", [&strangers[..], &[1, 9, 200, 1, 3, 6, 255], &[7, 200, 7, 200], &strangers[..]].concat()),
+        ("receipts", [&comes[..], &says, &says].concat()),
+        ("refused", vec![1, 3, 0, 7, 6, 0, 4, 5, 0, 0, 3, 0, 9, 9, 9]),
+    ]
+}
 
 fn wire_parser() -> Seeds {
     let control = |message: Control| alone(DISPLAY, |writer| message.encode(writer));

@@ -5,6 +5,7 @@
 //! hands it the seeds, so that a seed which has become a regression fails without a fuzzer too.
 //! `examples/seeds.rs` writes those seeds that are made by the code itself.
 
+pub mod candidates;
 pub mod chunk;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/compositor.rs"]
@@ -43,7 +44,8 @@ mod tests {
     #[test]
     fn seeds_pass() {
         type Run = fn(&[u8]);
-        let targets: [(&str, Run); 8] = [
+        let targets: [(&str, Run); 9] = [
+            ("candidates", super::candidates::run),
             ("wire_parser", super::wire_parser::run),
             ("wayland_message", super::wayland_message::run),
             ("half_message", super::half_message::run),
