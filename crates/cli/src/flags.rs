@@ -55,6 +55,10 @@ pub(crate) struct OwnFlags {
     /// Where no command is given, make the shell a login shell (with `ssh` it always is).
     #[arg(long, global = true)]
     pub(crate) login_shell: bool,
+    /// Tell the compositor here that the windows are those of APP_ID, by a security context, where it offers that. It may let
+    /// them do less than other programs.
+    #[arg(long, value_name = "APP_ID", global = true)]
+    pub(crate) secctx: Option<String>,
     /// Offer a protocol to programs that is refused by default, such as zwlr_screencopy_manager_v1.
     #[arg(long, value_name = "PROTOCOL", global = true)]
     pub(crate) allow: Vec<String>,

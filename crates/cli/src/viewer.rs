@@ -19,6 +19,7 @@ use crate::flags::OwnFlags;
 use crate::notice::notice;
 use crate::quic;
 use crate::run::Clock;
+use crate::run::context::Context;
 use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use crate::run::link::Link;
 use crate::run::offer::Offer;
@@ -35,6 +36,8 @@ pub(crate) struct Viewer<'a> {
     signals: &'a Signals,
     clock: Clock,
     watched: Watched,
+    /// Ends with the display.
+    context: Option<Context>,
     identity: Arc<Identity>,
     looks_on: bool,
 }
@@ -55,8 +58,17 @@ impl<'a> Viewer<'a> {
     /// There is none that could show windows.
     pub(crate) fn new(own: &'a OwnFlags, signals: &'a Signals) -> Result<Self, Error> {
         let clock = Clock::start();
-        let watched = Watched::new(Compositor::from_environment()?, clock, Some(signals))?;
-        Ok(Self { own, signals, clock, watched, identity: quic::identity()?, looks_on: false })
+        let compositor = Compositor::from_environment()?;
+        let context = match (&own.secctx, &compositor) {
+            (Some(app_id), Compositor::At(path)) => Context::new(path, app_id)?,
+            _ => None,
+        };
+        if own.secctx.is_some() && context.is_none() {
+            notice("the compositor offers no security contexts; windows are shown as those of any program");
+        }
+        let compositor = context.as_ref().map_or(compositor, |context| Compositor::At(context.socket()));
+        let watched = Watched::new(compositor, clock, Some(signals))?;
+        Ok(Self { own, signals, clock, watched, context, identity: quic::identity()?, looks_on: false })
     }
 
     /// As a display that only looks on, or not.
@@ -123,6 +135,8 @@ impl<'a> Viewer<'a> {
     }
 
     fn show(self, ticket: &Ticket, carrier: Box<dyn Carrier>, ways: Ways) -> Result<Outcome, Error> {
+        // Until the session is over.
+        let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
         let mut config = session_config(Side::Display, self.own, &self.clock);
         if self.looks_on {

@@ -8,6 +8,7 @@
 
 pub(crate) mod app_side;
 mod backlog;
+pub(crate) mod context;
 mod descriptors;
 pub(crate) mod display_side;
 mod handle;
