@@ -24,7 +24,7 @@ pub(crate) fn raise() {
 /// Starts a program with the limit that was found.
 pub(crate) fn with_limit_found<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let raised = getrlimit(Resource::Nofile);
-    let lowered = BEFORE.get().is_some_and(|before| setrlimit(Resource::Nofile, before.clone()).is_ok());
+    let lowered = BEFORE.get().is_some_and(|before| setrlimit(Resource::Nofile, *before).is_ok());
     let outcome = start();
     if lowered {
         let _ = setrlimit(Resource::Nofile, raised);
