@@ -183,7 +183,7 @@ impl<'a, W: World> Program<'a, W> {
             Op::Offset { place, by } => self.offset(place, by),
             Op::Commit(place) => return self.commit(place),
             Op::Unmap(place) => return self.unmap(place),
-            Op::Reposition(place, to) => self.reposition(place, to),
+            Op::Reposition(place, to) => return self.reposition(place, to),
             Op::Frame(at) => {
                 if let Some(place) = &self.places[at] {
                     let callback = self.make(place.id, "frame", vec![]);

@@ -2,7 +2,7 @@
 
 use wayferry_wayland::wire::Arg;
 
-use super::Program;
+use super::{Program, Step};
 use crate::heard::Heard;
 use crate::link::World;
 use crate::operation::{Op, PLACES};
@@ -67,17 +67,24 @@ impl<W: World> Program<'_, W> {
         positioner
     }
 
-    pub(super) fn reposition(&mut self, at: usize, to: u8) {
-        let Some(Place { role: Role::Popup { role, .. }, mapped: true, .. }) = self.places[at] else {
-            return;
+    pub(super) fn reposition(&mut self, at: usize, to: u8) -> Step {
+        let Some(Place { role: Role::Popup { role, .. }, mapped: true, index, .. }) = self.places[at] else {
+            return Ok(());
         };
         if self.old {
-            return;
+            return Ok(());
         }
+        let configures = move |program: &Self| {
+            let is_it =
+                |heard: &&Heard| matches!(heard, Heard::Configure { surface, .. } if *surface == index);
+            program.outcome.heard.iter().filter(is_it).count()
+        };
+        let before = configures(self);
         let positioner = self.positioner(to % 16);
         self.token += 1;
         self.request(role, "reposition", vec![Arg::Object(positioner), Arg::Uint(self.token)]);
         self.request(positioner, "destroy", vec![]);
+        self.wait("a configure for its new place", |program| configures(program) > before)
     }
 
     pub(super) fn popup_parent(&self, at: usize) -> Option<usize> {
