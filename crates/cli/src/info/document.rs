@@ -37,6 +37,8 @@ pub(crate) struct Figures {
     kept: Option<(Kept, usize)>,
     /// Of the app side.
     views: Option<Views>,
+    /// Of the display side: what programs take of what they may.
+    shares: Option<Value>,
 }
 
 /// Displays that look on.
@@ -106,7 +108,14 @@ impl Figures {
             place: None,
             kept: None,
             views: None,
+            shares: None,
         }
+    }
+
+    /// With what all programs take of this machine, and what they may.
+    #[must_use]
+    pub(crate) fn with_shares(self, shares: Value) -> Self {
+        Self { shares: Some(shares), ..self }
     }
 
     /// Of a session that is called so, and has been in this state for so long.
@@ -160,6 +169,7 @@ impl Figures {
             "view_pixel_bytes": self.views.as_ref().map(|views| views.pixels),
             "view_updates_shared": self.views.as_ref().map(|views| views.counts.shared),
             "view_updates_own": self.views.as_ref().map(|views| views.counts.own),
+            "shares": self.shares,
             "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
             "peer_software": self.peer,
             "carrier": if packets { "quic" } else { "byte-stream" },
@@ -279,6 +289,7 @@ pub(super) mod tests {
             place: None,
             kept: None,
             views: None,
+            shares: None,
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -318,6 +329,7 @@ pub(super) mod tests {
         }
         let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2 }, { "from": null, "seconds": 2 }]);
         assert_eq!(object.remove("viewers"), Some(viewers));
+        assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
             "name": "foot", "state": "attached", "state_seconds": 7,
@@ -361,6 +373,7 @@ pub(super) mod tests {
             "view_pixel_bytes",
             "view_updates_shared",
             "view_updates_own",
+            "shares",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

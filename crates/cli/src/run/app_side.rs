@@ -41,7 +41,7 @@ use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
 use super::wait::Interests;
 use super::xwayland::{Running, Satellite};
-use super::{Clock, Handle, earlier};
+use super::{Clock, Handle, MAX_PROGRAMS, earlier};
 use crate::control::Told;
 use crate::error::Error;
 use crate::flags::Compress;
@@ -566,6 +566,9 @@ impl<'a> AppSide<'a> {
 
     fn accept(&mut self, now: Time) {
         for _ in 0..MAX_ACCEPTS {
+            if self.connections.len() + self.early.len() >= MAX_PROGRAMS {
+                return;
+            }
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
                 Ok(Some(fd)) => {
@@ -774,7 +777,7 @@ impl<'a> AppSide<'a> {
             outlets.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Outlets));
         }
         if let Some(listener) = &self.listener
-            && self.connections.len() < MAX_CONNECTIONS
+            && self.connections.len() + self.early.len() < MAX_PROGRAMS
         {
             if now >= self.accept_after {
                 interests.add(listener.as_fd(), PollFlags::IN, Token::Listener);
@@ -827,8 +830,6 @@ impl<'a> AppSide<'a> {
 const HELD_LOOK: Duration = Duration::from_millis(10);
 /// Programs accepted in one turn.
 const MAX_ACCEPTS: usize = 16;
-/// Programs at once; more wait in the socket's queue.
-const MAX_CONNECTIONS: usize = 512;
 /// A smaller change of the offset is noise.
 const CLOCK_STEP_NS: u64 = 500_000;
 /// How long the X11 bridge may take before the program is started without it.

@@ -5,6 +5,8 @@
 //! the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant: when the
 //! loop ends, every connection to the compositor is closed.
 
+mod share;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -82,6 +84,8 @@ pub(crate) struct DisplaySide<'a> {
     blobs: Kept,
     sent_blobs: Sent,
     counters: Counters,
+    /// Bytes of updates that came since what all programs take was last looked at.
+    arrived: u64,
     stats: Option<StatsLine>,
     last_end: Option<End>,
     tap: Option<Arc<Mutex<Tap>>>,
@@ -215,6 +219,7 @@ impl<'a> DisplaySide<'a> {
             blobs: Kept::default(),
             sent_blobs: Sent::default(),
             counters: Counters::default(),
+            arrived: 0,
             stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
             last_end: None,
             tap: None,
@@ -334,6 +339,7 @@ impl<'a> DisplaySide<'a> {
             self.flush_sockets();
             // What takes long is last, so that what is small need not wait for it.
             self.work(now);
+            self.share(now);
             self.perform_actions();
             self.link.transmit(now);
             self.flush_sockets();
@@ -457,6 +463,10 @@ impl<'a> DisplaySide<'a> {
 
     /// A program connected: so do we, to the compositor.
     fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
+        if !self.has_place() {
+            // A host that keeps to the limit never shows so many.
+            return self.link.session.stop(from, STOP_TOO_MANY);
+        }
         let config = Config {
             clock_start_ns: self.clock.origin().0,
             probe: self.trace.probe(connection),
@@ -499,6 +509,12 @@ impl<'a> DisplaySide<'a> {
         }
         if let Some(shown) = self.connections.get_mut(&header.connection) {
             shown.core.on_update(now, header, chunks);
+            self.arrived += bytes;
+        }
+        // Not each one is worth to look at all.
+        if self.arrived >= SHARE_EVERY {
+            self.arrived = 0;
+            self.share(now);
         }
     }
 
@@ -542,9 +558,11 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn tell_figures(&mut self, now: Time) {
-        if let Some(offer) = &mut self.offer {
+        if let Some(mut offer) = self.offer.take() {
             let (link, programs) = (&self.link, self.connections.len());
-            offer.answer(now, || Figures::new(Side::Display, link, programs, now).document());
+            let figures = || Figures::new(Side::Display, link, programs, now).with_shares(self.shares());
+            offer.answer(now, || figures().document());
+            self.offer = Some(offer);
         }
     }
 
@@ -788,6 +806,8 @@ const LAST_BREATH: Duration = Duration::from_millis(500);
 const SILENT: Duration = Duration::from_millis(1500);
 /// Keymaps that are told again to a session that has forgotten.
 const MAX_TOLD: usize = 16;
+/// Bytes of updates after which is looked at what all programs take, within a turn.
+const SHARE_EVERY: u64 = 4 << 20;
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
 /// How long the compositor may take to tell what it has.
@@ -798,5 +818,7 @@ const REPLACED: &str = "another display shows the session now";
 const SENT_AWAY: &str = "another display shows the session now, or this one was sent away";
 /// Stop code: the program's connection to the compositor could not be made.
 const STOP_NO_COMPOSITOR: u32 = 4;
+/// Stop code: there are as many programs as may be.
+const STOP_TOO_MANY: u32 = 6;
 /// Stop code: the program's connection to the compositor is over.
 const STOP_ENDED: u32 = 5;

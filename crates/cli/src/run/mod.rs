@@ -95,3 +95,7 @@ pub(crate) fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
         (a, b) => a.or(b),
     }
 }
+
+/// Programs of a session at once, on either side. On the app side more wait in the socket's queue; a host that shows more is
+/// refused them.
+pub(crate) const MAX_PROGRAMS: usize = 100;

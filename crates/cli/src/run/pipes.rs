@@ -160,6 +160,11 @@ impl Pipes {
         }
     }
 
+    /// How many descriptors they take.
+    pub(crate) fn len(&self) -> usize {
+        self.outgoing.len() + self.incoming.values().filter(|pipe| pipe.end.is_some()).count()
+    }
+
     /// Whoever is at the other end will never come back: readers and writers here see the end.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
@@ -356,6 +361,8 @@ fn header((connection, pipe): PipeKey) -> Header {
 
 /// Pipes in one direction at once; a program has one or two.
 const MAX_PIPES: usize = 1024;
+/// Descriptors that pipes take at most.
+pub(crate) const DESCRIPTORS: usize = 2 * MAX_PIPES;
 /// Bytes read from one descriptor in one turn.
 const READ_PIECE: usize = 64 << 10;
 /// Bytes written at once where a write could wait: a terminal is writable when at least this much fits.

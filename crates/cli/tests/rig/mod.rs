@@ -236,10 +236,14 @@ impl Process {
         assert!(said.lines().any(|line| line.starts_with("hint: ")), "{said}");
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
     /// SIGTERM.
     pub(crate) fn terminate(&self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a living process");
+        rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM).expect("a living process");
     }
 
     fn stderr_if_ended(&mut self) -> String {

@@ -136,6 +136,11 @@ impl Pool {
         Ok((id, useless))
     }
 
+    /// How many buffers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.buffers.len()
+    }
+
     /// The compositor has released this buffer.
     pub(crate) fn released(&mut self, id: u32) {
         if let Some(buffer) = self.buffers.iter_mut().find(|buffer| buffer.id == id) {

@@ -373,6 +373,15 @@ impl Connection {
         }
     }
 
+    /// The program takes more than may be, and nothing of it can be had again: ends it.
+    pub fn refuse(&mut self, what: &'static str) {
+        if self.end.is_none() {
+            let (object, code) = (WireId::DISPLAY, DISPLAY_IMPLEMENTATION);
+            self.tell(&ToApp::Fatal { object, code, message: format!("limit exceeded: {what}") });
+            self.finish(End::TooMuch(what));
+        }
+    }
+
     /// When [`Self::on_timeout`] or [`Self::work`] wants to be called.
     pub fn next_timeout(&self) -> Option<Time> {
         if self.end.is_some() {

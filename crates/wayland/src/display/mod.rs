@@ -21,6 +21,7 @@ mod meaning;
 mod objects;
 mod ops;
 mod requests;
+mod share;
 mod surface;
 mod tree;
 mod units;
@@ -28,6 +29,7 @@ mod updates;
 mod watcher;
 
 pub use connection::{Config, Connection, Room};
+pub use share::Taken;
 pub use watcher::Watcher;
 
 #[cfg(all(test, feature = "video"))]

@@ -105,6 +105,17 @@ impl Surface {
         due
     }
 
+    /// Whether the compositor shows it, as far as is known.
+    pub(super) fn is_visible(&self) -> bool {
+        self.visible
+    }
+
+    /// What it was to show next was given up: the whole content is to be had again.
+    pub(super) fn lose(&mut self) {
+        (self.content, self.lost) = (None, Some(Lost::Dropped));
+        self.films.clear();
+    }
+
     /// Whether there is something to be seen of it.
     pub(super) fn is_mapped(&self) -> bool {
         self.content.is_some() || self.lost.is_some()
@@ -120,7 +131,7 @@ impl Surface {
     }
 
     /// Drops what can be had again of a surface that shows something. Returns the buffers that are of no use.
-    fn drop_content(&mut self) -> Vec<u32> {
+    pub(super) fn drop_content(&mut self) -> Vec<u32> {
         self.lost = self.lost.or(Some(Lost::Dropped));
         self.content = None;
         self.films.clear();
@@ -135,7 +146,8 @@ impl Surface {
         self.asked = None;
     }
 
-    fn content_bytes(&self) -> usize {
+    /// Bytes of pixels that are kept of it.
+    pub(super) fn content_bytes(&self) -> usize {
         self.films.bytes() + self.content.as_ref().map_or(0, |content| content.pixels().len())
     }
 }

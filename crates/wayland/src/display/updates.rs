@@ -3,7 +3,7 @@
 //!
 //! Invariant: a surface's updates are painted in sequence, each once, and those that a unit brings all or none.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
 use wayferry_pixels::film::{self, Frame};
@@ -30,6 +30,10 @@ const MAX_REFUSED: u32 = 3;
 /// Bytes of an update that is not worth a turn of its own.
 const SMALL_UPDATE: usize = 16 << 10;
 
+/// What an update and a chunk that waits take beside their bytes.
+const UPDATE_COST: usize = 256;
+const CHUNK_COST: usize = 32;
+
 /// What opening a chunk costs at least, in bytes of memory.
 const LEAST_COST: usize = 4 << 10;
 
@@ -45,9 +49,12 @@ pub(super) struct Updates {
     stored: HashMap<WireId, BTreeMap<u64, Stored>>,
     /// To be opened first, in the order of their arrival.
     closed: VecDeque<(WireId, u64, Stored)>,
+    /// Of what is not open.
     bytes: usize,
     /// Memory of what is open.
     opened: usize,
+    /// Surfaces of which some were given up.
+    given_up: HashSet<WireId>,
     /// Nothing more is opened beyond so much.
     most_opened: usize,
     decoder: Decoder,
@@ -61,6 +68,7 @@ impl Default for Updates {
             closed: VecDeque::new(),
             bytes: 0,
             opened: 0,
+            given_up: HashSet::new(),
             most_opened: MAX_OPENED_BYTES,
             decoder: Decoder::new(),
         }
@@ -85,7 +93,8 @@ struct Stored {
 
 impl Stored {
     fn new(size: Size, format: Format, fresh: bool, chunks: Vec<Bytes>) -> Self {
-        let bytes = chunks.iter().map(Bytes::len).sum();
+        let bytes: usize = chunks.iter().map(|chunk| chunk.len() + CHUNK_COST).sum();
+        let bytes = bytes + UPDATE_COST;
         let split = film::split(&chunks, size).map(|(frames, others)| {
             let others = (!frames.is_empty()).then(|| others.into_iter().cloned().collect());
             (frames, others)
@@ -103,6 +112,7 @@ impl Stored {
             && let Some(chunk) = self.chunks.pop_front()
         {
             *room = room.saturating_sub(LEAST_COST);
+            self.bytes -= chunk.len();
             if let Err(error) = self.open_one(decoder, &chunk, room) {
                 (self.chunks, self.opened, self.memory) = (VecDeque::new(), Vec::new(), 0);
                 self.wrong = Some(error.to_string());
@@ -151,6 +161,7 @@ impl Updates {
     /// A surface is gone.
     pub(super) fn destroy(&mut self, surface: WireId) {
         self.book.destroy(SurfaceId(surface.0));
+        self.given_up.remove(&surface);
         let closed = std::mem::take(&mut self.closed).into_iter();
         let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
         self.closed = closed;
@@ -181,6 +192,42 @@ impl Updates {
         Ok(())
     }
 
+    /// Bytes of all that wait, and of how many surfaces they are.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.bytes + self.opened, self.by_surface().len())
+    }
+
+    /// Bytes of those that wait, by their surface.
+    fn by_surface(&self) -> BTreeMap<WireId, usize> {
+        let mut sizes = BTreeMap::new();
+        let stored =
+            self.stored.iter().flat_map(|(wire, stored)| stored.values().map(|update| (*wire, update)));
+        for (wire, update) in stored.chain(self.closed.iter().map(|(wire, _, update)| (*wire, update))) {
+            *sizes.entry(wire).or_default() += update.bytes + update.memory;
+        }
+        sizes
+    }
+
+    /// Gives up all of the surface of which most waits: they count as there, and it is as if they could not be painted. Says
+    /// whether there were any.
+    pub(super) fn give_up(&mut self) -> Result<bool, End> {
+        let most = self.by_surface().into_iter().max_by_key(|(_, bytes)| *bytes);
+        let Some((surface, _)) = most else { return Ok(false) };
+        let closed = std::mem::take(&mut self.closed).into_iter();
+        let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
+        self.closed = closed;
+        for (_, seq, mut update) in gone {
+            (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
+            (update.bytes, update.memory) = (0, 0);
+            self.complete(surface, seq, update)?;
+        }
+        for update in self.stored.remove(&surface).into_iter().flat_map(BTreeMap::into_values) {
+            (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
+        }
+        self.given_up.insert(surface);
+        Ok(true)
+    }
+
     /// Whether there is something for [`Self::open`] to do.
     pub(super) fn has_closed(&self) -> bool {
         !self.closed.is_empty()
@@ -194,9 +241,9 @@ impl Updates {
         {
             if self.opened < self.most_opened {
                 let begun = probe.begin();
-                self.opened -= update.memory;
+                (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
                 update.open(&mut self.decoder, room);
-                self.opened += update.memory;
+                (self.bytes, self.opened) = (self.bytes + update.bytes, self.opened + update.memory);
                 probe.end(begun, Stage::Decode, (surface, seq), 0);
                 if !update.chunks.is_empty() {
                     self.closed.push_front((surface, seq, update));
@@ -242,6 +289,9 @@ impl Updates {
     /// does it by what builds on that; the content is to be asked for again.
     pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Applied, End> {
         let mut applied = Applied::default();
+        if self.given_up.contains(&wire) {
+            self.stored.entry(wire).or_default();
+        }
         let Some(stored) = self.stored.get_mut(&wire) else { return Ok(applied) };
         let later = stored.split_off(&seq.saturating_add(1));
         let mut updates: Vec<(u64, Stored)> = std::mem::replace(stored, later).into_iter().collect();
@@ -254,7 +304,12 @@ impl Updates {
         // Nothing is left of what comes before one that begins anew.
         let first = updates.iter().rposition(|(_, update)| update.fresh).unwrap_or(0);
         let mut updates = updates.split_off(first);
-        if updates.first().is_some_and(|(_, update)| !update.fresh) {
+        let builds = updates.first().is_some_and(|(_, update)| !update.fresh);
+        let gone = self.given_up.remove(&wire) && (builds || updates.is_empty());
+        if gone {
+            surface.lose();
+        }
+        if builds || gone {
             if surface.refused > 0 {
                 return Ok(applied);
             }

@@ -329,7 +329,7 @@ impl Viewer {
             stays
         });
         let waiting = self.link.session.retained() as u64 + self.link.state().unsent;
-        self.held = waiting >= MOST_WAITING;
+        self.held = waiting >= MAX_WAITING;
         let mut credit = Credit { encoded: *encoded, ..self.link.credit(now) };
         for Seen { served, published, scene } in programs {
             let looking = self.programs.entry(served.number).or_insert_with(|| {
@@ -401,7 +401,7 @@ fn add(sum: &mut Counts, counts: Counts) {
 const MAX_VIEWS: usize = 8;
 /// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With what one
 /// turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry info` tells of.
-const MOST_WAITING: u64 = 6 << 20;
+const MAX_WAITING: u64 = 6 << 20;
 /// How often is looked whether one that is told nothing may be told more.
 const HELD_LOOK: Duration = Duration::from_millis(10);
 /// What one of them may make this side store: it has little more to say than what its compositor is like.

@@ -185,7 +185,8 @@ fn opened_chunks_take_bounded_memory() {
     }
     open(&mut rig, 10 << 10);
     let (bytes, opened) = rig.connection.updates.memory();
-    assert!(bytes > 5 * 400 * 400 * 4 && (1 << 20..5 << 18).contains(&opened), "{bytes} and {opened}");
+    assert!(bytes + opened > 5 * 400 * 400 * 4, "{bytes} and {opened}");
+    assert!((1 << 20..5 << 18).contains(&opened), "{opened}");
     for (seq, content) in (1..).zip(&contents) {
         name(&mut rig, surface, seq);
         rig.turn();
@@ -248,4 +249,61 @@ proptest! {
         prop_assert_eq!(rig.connection.updates.memory(), (0, 0));
         prop_assert_eq!(rig.end(), None);
     }
+}
+
+/// What waits is given up; its unit is not shown, and the whole content is asked for.
+#[test]
+fn updates_that_are_given_up_are_asked_for_again() {
+    let mut rig = Rig::new();
+    let (surface, other) = (rig.surface(), rig.surface());
+    let contents = [1, 2].map(|salt| noise(400, 400, salt));
+    let mut draft = fresh(400, 400);
+    for (seq, content) in (1..).zip(&contents) {
+        parts(&mut draft, surface, seq, content.clone()).into_iter().for_each(|part| arrive(&mut rig, part));
+    }
+    let small = parts(&mut fresh(40, 40), other, 1, noise(40, 40, 3));
+    small.into_iter().for_each(|part| arrive(&mut rig, part));
+    rig.work(Room { open: 100 << 10, paint: 0 });
+    let taken = rig.connection.taken();
+    assert_eq!(taken.waiting_surfaces, 2);
+    assert!(taken.waiting > 2 * 400 * 400 * 4, "{taken:?}");
+    assert!(rig.connection.give_up_updates(rig.now));
+    let taken = rig.connection.taken();
+    assert_eq!(taken.waiting_surfaces, 1, "the one of which most waited");
+    assert!(taken.waiting < 2 * 40 * 40 * 4, "{taken:?}");
+    for seq in [1, 2] {
+        name(&mut rig, surface, seq);
+    }
+    rig.turn();
+    let refreshes = rig.take_told().iter().filter(|told| **told == ToApp::Refresh { surface }).count();
+    assert_eq!((rig.shown.len(), refreshes), (0, 1));
+    // It comes, and what builds on it; and the other was not harmed.
+    let mut draft = fresh(400, 400);
+    for (seq, content) in (3..).zip(&contents) {
+        parts(&mut draft, surface, seq, content.clone()).into_iter().for_each(|part| arrive(&mut rig, part));
+        name(&mut rig, surface, seq);
+        open(&mut rig, 1 << 20);
+        rig.turn();
+        assert!(rig.shown.last().is_some_and(|shown| shown.pixels == content.pixels()), "{seq}");
+    }
+    name(&mut rig, other, 1);
+    open(&mut rig, 1 << 20);
+    rig.turn();
+    assert_eq!((rig.shown.len(), rig.connection.taken().waiting), (3, 0));
+    rig.assert_alive();
+}
+
+#[test]
+fn hidden_pixels_are_given_up_first() {
+    let mut rig = Rig::new();
+    let windows = [rig.surface(), rig.surface()];
+    for window in windows {
+        rig.paint(window, size(40, 40), [7, 0, 0, 255]);
+    }
+    let taken = rig.connection.taken();
+    assert_eq!((taken.content, taken.hidden, taken.descriptors), (2 * 40 * 40 * 4, 0, 3));
+    assert!(!rig.connection.give_up_content(true), "both are shown");
+    assert!(rig.connection.give_up_content(false));
+    assert_eq!(rig.connection.taken().content, 40 * 40 * 4);
+    rig.assert_alive();
 }

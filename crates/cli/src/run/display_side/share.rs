@@ -1,0 +1,87 @@
+//! One budget for all programs of a session: what the host may make this machine hold.
+//!
+//! The host decides how many programs there are, what they draw and what arrives for them; here is where that ends. What
+//! exceeds the budget is given up where the host can be asked for it again, pixels that are not shown first, then updates
+//! that wait for their units. A program ends only where its buffers take more descriptors than all may. Invariant: one surface
+//! at a time gets its content, however large that is.
+
+use serde_json::{Value, json};
+use wayferry_proto::{ConnectionId, Time};
+use wayferry_wayland::display::{Connection, Taken};
+
+use super::DisplaySide;
+use crate::run::MAX_PROGRAMS;
+
+impl DisplaySide<'_> {
+    /// What all programs take together.
+    fn taken(&self) -> Taken {
+        self.connections.values().map(|shown| shown.core.taken()).fold(Taken::default(), std::ops::Add::add)
+    }
+
+    /// Whether one more program may come.
+    pub(super) fn has_place(&self) -> bool {
+        self.connections.len() < MAX_PROGRAMS
+    }
+
+    /// Gives up what exceeds the budget.
+    pub(super) fn share(&mut self, now: Time) {
+        while self.taken().content > MAX_CONTENT
+            && self.give_up(|taken| taken.content, |core| core.give_up_content(false))
+        {}
+        if self.taken().beyond() > MAX_BEYOND {
+            // More than needed at once: not each update that comes is to cost a search.
+            while self.taken().beyond() > ENOUGH_BEYOND
+                && self.give_up(|taken| taken.hidden, |core| core.give_up_content(true))
+            {}
+            while self.taken().beyond() > ENOUGH_BEYOND
+                && self.taken().waiting_surfaces > 1
+                && self.give_up(|taken| taken.waiting, |core| core.give_up_updates(now))
+            {}
+        }
+        while self.taken().descriptors > MAX_DESCRIPTORS
+            && self.give_up(|taken| taken.descriptors as u64, refuse)
+        {}
+    }
+
+    /// Lets the program that takes most give something up; says whether it did.
+    fn give_up(&mut self, what: fn(&Taken) -> u64, give: impl FnOnce(&mut Connection) -> bool) -> bool {
+        let takes = |core: &Connection| what(&core.taken());
+        let most = self
+            .connections
+            .iter_mut()
+            .max_by_key(|(id, shown)| (takes(&shown.core), std::cmp::Reverse(**id)));
+        let most: Option<(&ConnectionId, _)> = most;
+        most.is_some_and(|(_, shown)| takes(&shown.core) > 0 && give(&mut shown.core))
+    }
+
+    /// What the session takes of what it may, for the document.
+    pub(super) fn shares(&self) -> Value {
+        let taken = self.taken();
+        json!({
+            "programs": self.connections.len(),
+            "programs_most": MAX_PROGRAMS,
+            "content_bytes": taken.content,
+            "content_bytes_most": MAX_CONTENT,
+            "beyond_shown_bytes": taken.beyond(),
+            "beyond_shown_bytes_most": MAX_BEYOND,
+            "descriptors": taken.descriptors + self.pipes.len(),
+            "descriptors_most": MAX_DESCRIPTORS + crate::run::pipes::DESCRIPTORS,
+        })
+    }
+}
+
+fn refuse(core: &mut Connection) -> bool {
+    core.refuse("descriptors of all programs");
+    true
+}
+
+/// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
+const MAX_CONTENT: u64 = 1 << 30;
+/// Bytes beyond what is shown: pixels of surfaces that the compositor does not show, and updates that wait for their units.
+/// With what is not counted, and what comes before it is looked at again, the process takes no more than 64 MiB for them. The
+/// content of one surface may be on its way whatever it takes.
+const MAX_BEYOND: u64 = 48 << 20;
+/// What is left of that when something has to be given up.
+const ENOUGH_BEYOND: u64 = 32 << 20;
+/// Descriptors of programs: a connection for each, and memory for the buffers of their surfaces.
+const MAX_DESCRIPTORS: usize = 16_384;

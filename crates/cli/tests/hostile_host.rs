@@ -1,0 +1,280 @@
+//! A host that keeps to no limit, made by hand: what it can make a desk hold.
+
+#[allow(dead_code, reason = "several test programs share it")]
+mod rig;
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use wayferry_net::quic::{Listener, Options};
+use wayferry_net::{Carrier, Identity, Peers, Ticket};
+use wayferry_pixels::{Compression, Content, Draft, Encoder, Format, Size};
+use wayferry_proto::{
+    ChannelId, Config, ConnectionId, Control, Event, Header, Secret, Session, SessionId, Side, SurfaceId,
+    Time, UpdateHeader, UpdateSeq,
+};
+use wayferry_stage::{Config as StageConfig, Frames};
+use wayferry_wayland::message::{Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_wayland::snapshot::Snapshot;
+use wayferry_wayland::tables;
+
+use rig::{OnStage, Process, Site, stage};
+
+const COMPOSITOR: WireId = WireId(4);
+const SURFACE: WireId = WireId(6);
+
+/// An app side that says what it likes.
+struct Host {
+    session: Session,
+    carrier: Box<dyn Carrier>,
+    start: Instant,
+    /// The registry's name of `wl_compositor`, and its version.
+    compositor: Option<(u32, u32)>,
+    /// Programs that the display would not have.
+    refused: BTreeSet<ChannelId>,
+    programs: Vec<ChannelId>,
+    _listener: Listener,
+}
+
+/// A desk with a session of such a host.
+struct Scene {
+    host: Host,
+    attach: Process,
+    site: Site,
+    _stage: OnStage,
+}
+
+impl Scene {
+    fn new() -> Self {
+        // A compositor that shows nothing.
+        let config = StageConfig { frames: Frames::Manual, ..StageConfig::default() };
+        let (site, stage) = (Site::new(), stage(&config));
+        let identity = Identity::ephemeral().expect("an identity");
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut listener =
+            Listener::bind(address, None, &identity, Peers::Secret, &Options::default()).expect("a port");
+        let (secret, id) = (Secret::from([7; 32]), SessionId([9; 16]));
+        let ticket = Ticket {
+            addresses: vec![listener.local_addr()],
+            fingerprint: identity.fingerprint(),
+            secret,
+            session: id,
+        };
+        let attach = site.attach(&stage, &[], &ticket.to_string());
+        let carrier = listener.accept(PATIENCE).expect("the display").carrier;
+        let config = Config { session: id, accepted_secrets: vec![secret], ..Config::new(Side::App) };
+        let host = Host {
+            session: Session::new(config),
+            carrier,
+            start: Instant::now(),
+            compositor: None,
+            refused: BTreeSet::new(),
+            programs: Vec::new(),
+            _listener: listener,
+        };
+        let mut scene = Self { host, attach, site, _stage: stage };
+        scene.until("the display", |scene| scene.host.compositor.is_some());
+        scene
+    }
+
+    /// Both sides go on until it is so.
+    fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !is_so(self) {
+            assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}: {}", self.shares());
+            self.host.turn();
+        }
+    }
+
+    /// What the desk says that the host takes of it.
+    fn shares(&self) -> serde_json::Value {
+        let socket =
+            self.site.path().join("wayferry").join(format!("display-{}", self.attach.pid().as_raw_nonzero()));
+        let mut text = String::new();
+        let mut socket = UnixStream::connect(socket).expect("it answers");
+        socket.read_to_string(&mut text).expect("a document");
+        let document: serde_json::Value = serde_json::from_str(&text).expect("a document");
+        document["shares"].clone()
+    }
+
+    fn share(&self, name: &str) -> u64 {
+        self.shares()[name].as_u64().expect("a number")
+    }
+
+    fn descriptors(&self) -> usize {
+        descriptors(&format!("/proc/{}/fd", self.attach.pid().as_raw_nonzero()))
+    }
+
+    /// Bytes of memory that the display side has.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.attach.pid().as_raw_nonzero()));
+        let status = status.expect("of our own");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+    }
+}
+
+impl Host {
+    /// Hears and says what there is.
+    fn turn(&mut self) {
+        let mut fds = [PollFd::from_borrowed_fd(self.carrier.wake_fd(), PollFlags::IN)];
+        let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 5_000_000 }));
+        let now = Time::new(self.start.elapsed());
+        self.carrier.clear_wake();
+        while let Some(arrival) = self.carrier.poll_arrival() {
+            self.session.receive(now, arrival);
+        }
+        self.session.on_timeout(now);
+        while let Some(event) = self.session.poll_event() {
+            match event {
+                Event::Control(Control::Snapshot(bytes)) => {
+                    let snapshot = Snapshot::decode(&bytes).expect("a snapshot");
+                    let found = snapshot.globals.iter().find(|global| global.interface == "wl_compositor");
+                    self.compositor = found.map(|global| (global.name, global.version));
+                }
+                Event::Stopped { channel, header: Header::Wayland { .. }, .. } => {
+                    self.refused.insert(channel);
+                }
+                Event::Closed { reason, .. } => panic!("the display gave the session up: {reason}"),
+                _ => {}
+            }
+        }
+        self.session.set_link(now, &self.carrier.link());
+        while let Some(transmit) = self.session.poll_transmit(now) {
+            self.carrier.transmit(transmit);
+        }
+    }
+
+    /// Shows so many more programs, each with a surface.
+    fn start_programs(&mut self, count: u32) {
+        for _ in 0..count {
+            let connection = ConnectionId(u32::try_from(self.programs.len()).expect("some") + 1);
+            let channel = self.session.open(Header::Wayland { connection });
+            let (global, version) = self.compositor.expect("a compositor");
+            let interface = "wl_compositor".to_owned();
+            self.say(channel, &ToDisplay::Bind { global, interface, version, id: COMPOSITOR });
+            let table = tables::interface("wl_compositor").expect("an interface");
+            let opcode = tables::request_opcode(table, "create_surface").expect("a request");
+            let args = vec![WireArg::NewId(SURFACE)];
+            self.say(channel, &ToDisplay::Request(Request { object: COMPOSITOR, opcode, args }));
+            self.programs.push(channel);
+        }
+    }
+
+    fn say(&mut self, channel: ChannelId, message: &ToDisplay) {
+        self.session.send(channel, &message.encode()).expect("a short message");
+    }
+
+    /// An update of the surface of that program; no unit names it.
+    fn update(&mut self, program: u32, seq: u64, content: &Content) {
+        let (size, format) = (content.size(), content.format());
+        let mut draft = Draft::new(size, format);
+        draft.replace(content.clone());
+        let chunks = Encoder::new(Compression::Lz4).encode(&mut draft);
+        let header = UpdateHeader {
+            connection: ConnectionId(program + 1),
+            surface: SurfaceId(SURFACE.0),
+            seq: UpdateSeq(seq),
+            size: (size.width(), size.height()),
+            format: format.code(),
+            fresh: true,
+        };
+        self.session.send_update(header, chunks).expect("an update");
+    }
+
+    /// Has the update shown on the surface, which is no window.
+    fn commit(&mut self, program: u32, seq: u64) {
+        let unit = Unit {
+            surface: SURFACE,
+            number: 1,
+            state: Vec::new(),
+            content: UnitContent::Update(UpdateSeq(seq)),
+            offset: (0, 0),
+            feedback: false,
+            children: Vec::new(),
+        };
+        self.say(self.programs[program as usize], &ToDisplay::Unit(unit));
+    }
+}
+
+fn descriptors(directory: &str) -> usize {
+    std::fs::read_dir(directory).expect("of our own").count()
+}
+
+/// A picture that no compression makes smaller.
+fn noise(width: u32, height: u32) -> Content {
+    let mut content = Content::new(Size::new(width, height).expect("a size"), Format::Xrgb8888);
+    let mut state = 1_u64;
+    for y in 0..height {
+        let row: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .take(width as usize * 4)
+        .collect();
+        content.write_row(y, 0, &row);
+    }
+    content
+}
+
+#[test]
+fn a_hostile_host_is_shown_a_hundred_programs_and_no_more() {
+    let mut scene = Scene::new();
+    let (desk, compositor) = (scene.descriptors(), descriptors("/proc/self/fd"));
+    scene.host.start_programs(900);
+    scene.until("the others to be refused", |scene| scene.host.refused.len() == 800);
+    scene.until("the first to be there", |scene| scene.share("programs") == 100);
+    assert!(scene.descriptors() <= desk + 128, "{} descriptors", scene.descriptors());
+    let compositor = descriptors("/proc/self/fd") - compositor;
+    assert!(compositor <= 256, "{compositor} descriptors of the compositor");
+    // Those that are over make room.
+    let over = scene.host.programs[..10].to_vec();
+    over.into_iter().for_each(|channel| scene.host.session.finish(channel));
+    scene.until("ten to go", |scene| scene.share("programs") == 90);
+    scene.host.start_programs(20);
+    scene.until("ten to come", |scene| scene.host.refused.len() == 810);
+    assert_eq!(scene.share("programs"), 100);
+}
+
+#[test]
+fn a_hostile_host_makes_a_desk_hold_64_megabytes_beyond_what_is_shown() {
+    let mut scene = Scene::new();
+    scene.host.start_programs(100);
+    scene.until("all programs", |scene| scene.share("programs") == 100);
+    let before = scene.memory();
+    // Updates that no unit ever names: 200 MB.
+    let picture = noise(512, 512);
+    for seq in 1..=2 {
+        for program in 0..100 {
+            scene.host.update(program, seq, &picture);
+            scene.host.turn();
+        }
+    }
+    scene.until("all of them to leave", |scene| scene.host.session.retained() == 0);
+    for _ in 0..100 {
+        scene.host.turn();
+        let beyond = scene.share("beyond_shown_bytes");
+        assert!(beyond <= 64 << 20, "{beyond} bytes");
+    }
+    let waiting = scene.memory() - before;
+    assert!(waiting <= 64 << 20, "{waiting} bytes of memory for what waits");
+    // Some hundred bytes each that become 16 MB of pixels: 320 MB that no compositor shows.
+    let mut plain = Content::new(Size::new(2048, 2048).expect("a size"), Format::Xrgb8888);
+    plain.fill(&[1, 2, 3, 255]);
+    for program in 0..20 {
+        scene.host.update(program, 3, &plain);
+        scene.host.commit(program, 3);
+    }
+    scene.until("pixels", |scene| scene.share("content_bytes") > 100 << 20);
+    scene.until("less of them", |scene| scene.share("content_bytes") <= 64 << 20);
+    let beyond = scene.share("beyond_shown_bytes");
+    assert!(beyond <= 64 << 20, "{beyond} bytes");
+    assert_eq!(scene.share("programs"), 100, "no program was ended");
+}
+
+/// Far more than anything takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
