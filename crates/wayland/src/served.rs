@@ -1,10 +1,12 @@
 //! Files whose content another program serves (FUSE): a read of one takes as long as that program likes.
 //!
-//! Neither fstat(2) nor fstatfs(2) may be used to find out: they ask the program, too. Invariant: nothing here waits for
-//! a program.
+//! Neither fstat(2) nor fstatfs(2) may be used to find out: they ask the program, too, and so does close(2). Invariant: nothing
+//! here waits for a program.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{AtFlags, FileType, StatxFlags, fcntl_get_seals, statx};
 use rustix::io::Errno;
@@ -33,6 +35,26 @@ pub fn by_a_program(fd: &impl AsFd) -> bool {
     // A file of another mount namespace may come from anywhere.
     mounts.lines().find_map(|line| served(line, found.stx_mnt_id)).unwrap_or(true)
 }
+
+/// Closes a file that a program serves, on a thread of its own, for as long as that program likes.
+pub fn close(fd: OwnedFd) {
+    // Beyond what may wait at once, it stays open until this process ends.
+    let fd = ManuallyDrop::new(fd);
+    let may_wait = |closing: usize| (closing < MAX_CLOSING).then_some(closing + 1);
+    if CLOSING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, may_wait).is_ok() {
+        let close = move || {
+            drop(ManuallyDrop::into_inner(fd));
+            CLOSING.fetch_sub(1, Ordering::Relaxed);
+        };
+        // Without a thread for it, it stays open.
+        let _ = std::thread::Builder::new().name("wayferry-close".into()).spawn(close);
+    }
+}
+
+/// Files that are being closed.
+static CLOSING: AtomicUsize = AtomicUsize::new(0);
+/// Files that may wait for a program to be closed. Honest programs hand over none.
+const MAX_CLOSING: usize = 8;
 
 /// Whether a program serves the mount of this line, if it is this one (proc_pid_mountinfo(5)).
 fn served(line: &str, mount: u64) -> Option<bool> {

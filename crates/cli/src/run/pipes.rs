@@ -313,8 +313,19 @@ impl End {
             // An eventfd and its kin block on some values whatever poll says.
             Ok(FileType::Unknown) | Err(_) => Self { fd, kind: EndKind::Refused },
             // poll(2) calls each regular file ready; one of FUSE is when a program says so, which may be never.
-            Ok(_) if served::by_a_program(&fd) => Self { fd, kind: EndKind::Refused },
+            Ok(_) if served::by_a_program(&fd) => Self::without(fd),
             Ok(_) => Self { fd, kind: EndKind::Other },
+        }
+    }
+
+    /// In place of a file that a program serves.
+    fn without(fd: OwnedFd) -> Self {
+        match rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(nothing) => {
+                served::close(fd);
+                Self { fd: nothing, kind: EndKind::Refused }
+            }
+            Err(_) => Self { fd, kind: EndKind::Refused },
         }
     }
 

@@ -27,6 +27,7 @@ impl Connection {
             ) => {
                 let size = pool_size(call.id, size)?;
                 if served::by_a_program(&fd) {
+                    served::close(fd);
                     return Err(Fault::app(call.id, INVALID_FD, "a file that a program serves"));
                 }
                 let pool = self.pools.open(fd, size).ok_or(Fault::TooMuch("open pools of shared memory"))?;
