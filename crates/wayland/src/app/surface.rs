@@ -369,7 +369,9 @@ impl Surface {
             feedback: Vec::new(),
             timing: Timing::default(),
             visible: true,
-            scale_told: None,
+            // What it is to begin with (wl_surface.preferred_buffer_scale). Some programs bind any version that is offered,
+            // and an event that their library does not know ends them: what says nothing new is not told.
+            scale_told: Some(1),
             fraction_told: None,
             parent: None,
             subsurface: 0,

@@ -162,6 +162,15 @@ fn surfaces_are_told_their_scale_where_the_compositor_does_not() {
     assert_eq!(scale(rig.events()), [1]);
 }
 
+/// weston-simple-damage binds what is offered, and its library ends it for an event that it does not know.
+#[test]
+fn regression_a_program_is_ended_by_an_event_that_says_nothing_new() {
+    let mut rig = Rig::new();
+    let compositor = rig.bind("wl_compositor");
+    rig.surface(compositor);
+    assert!(rig.events().iter().all(|event| event.name != "preferred_buffer_scale"));
+}
+
 #[test]
 fn regression_the_fractional_stub_follows_the_outputs() {
     let mut rig = Rig::new();
