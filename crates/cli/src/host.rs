@@ -70,12 +70,10 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
-    let launch = launch(own, host);
-    launch.check()?;
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let named = name(own, host)?;
-    let start = start(own, launch, &programs, &dir, Place::OwnGroup)?;
+    let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
     let identity = quic::host_identity(host)?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
     let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
@@ -106,8 +104,6 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
-    let launch = launch(own, host);
-    launch.check()?;
     let named = name(own, host)?;
     let dir = RuntimeDir::new()?;
     let programs = match &own.display {
@@ -115,7 +111,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         // XDG_RUNTIME_DIR goes when its user logs out.
         None => Listener::unlocked(named.wayland())?,
     };
-    let mut start = start(own, launch, &programs, &dir, Place::OwnGroup)?;
+    let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
     let identity = quic::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
         Ipv6Addr::UNSPECIFIED.into()
@@ -220,6 +216,7 @@ fn start(
     place: Place,
 ) -> Result<Start, Error> {
     let satellite = if own.xwayland { Some(Satellite::find()?) } else { None };
+    launch.check()?;
     let mut environment = environment(programs, dir);
     if let Some(satellite) = &satellite {
         environment.unset.retain(|name| name != "DISPLAY");

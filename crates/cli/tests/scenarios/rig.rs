@@ -57,7 +57,10 @@ impl Far {
         let address = ticket.parse::<Ticket>().expect("a ticket").addresses[0];
         let link = Link::start(config, address).expect("a link");
         let via = link.local_addr().to_string();
-        let attach = Side::start("attach", &near, &["attach", &ticket, "--via", &via, "--timeout", "30"]);
+        let file = near.join("ticket").display().to_string();
+        fs::write(&file, ticket).expect("a file for the ticket");
+        let words = ["attach", "--ticket-file", &file, "--via", &via, "--timeout", "30"];
+        let attach = Side::start("attach", &near, &words);
         Far { stage, link, host, attach, leash, directory }
     }
 

@@ -21,6 +21,10 @@ pub(crate) fn patience(rtt: Duration) -> Duration {
     SILENCE + rtt * 3 / 2
 }
 
+/// Messages about held keys that come closer to each other than this were held up; they are sent twice as far apart.
+const STEP: Duration = Duration::from_millis(50);
+/// So many that are not prove that keys are held now.
+const STEADY: u32 = 3;
 /// Keys that a keyboard can hold at once and that are tracked; more are forwarded untracked.
 const MAX_KEYS: usize = 64;
 
@@ -37,6 +41,8 @@ pub(crate) struct Keyboard {
     /// Released here; the real releases are still to come.
     swallow: BTreeSet<u32>,
     heard: Option<Time>,
+    /// Messages in succession that keys are held, as far apart as they were sent.
+    beats: u32,
     serial: u32,
 }
 
@@ -49,6 +55,7 @@ impl Keyboard {
             pressed: BTreeSet::new(),
             swallow: BTreeSet::new(),
             heard: None,
+            beats: 0,
             serial: 0,
         }
     }
@@ -58,9 +65,16 @@ impl Keyboard {
         self.heard = Some(now);
     }
 
-    /// Keys are held just now: gives those to press again that silence has released, with the serial to use.
+    /// The display side says that keys are held: gives those to press again that silence has released, with the serial to use.
+    /// What a link brings at once after a silence may be old, and the releases be right behind it: a press of such a key would
+    /// be one more than the user made. So the messages have to come in the rhythm in which they are sent.
     pub(crate) fn held(&mut self, now: Time) -> (u32, Vec<u32>) {
+        let in_step = self.heard.is_some_and(|before| now.since(before) >= STEP);
+        self.beats = if in_step { self.beats.saturating_add(1) } else { 0 };
         self.heard(now);
+        if self.beats < STEADY {
+            return (self.serial, Vec::new());
+        }
         let keys = std::mem::take(&mut self.swallow);
         self.pressed.extend(&keys);
         (self.serial, keys.into_iter().collect())
@@ -107,6 +121,7 @@ impl Keyboard {
         }
         let keys = std::mem::take(&mut self.pressed);
         self.swallow.extend(&keys);
+        self.beats = 0;
         (self.serial, keys.into_iter().collect())
     }
 }
@@ -152,9 +167,22 @@ mod tests {
         keyboard.key(at(0), 6, 31, true);
         assert_eq!(keyboard.on_timeout(at(250), SILENCE).1, [30, 31]);
         assert!(!keyboard.key(at(900), 7, 31, false));
-        assert_eq!(keyboard.held(at(901)), (7, vec![30]));
-        assert_eq!(keyboard.held(at(1001)).1, []);
-        assert!(keyboard.key(at(1100), 8, 30, false), "the program sees the release");
+        let held: Vec<_> = [901, 1001, 1101, 1201].map(|now| keyboard.held(at(now)).1).to_vec();
+        assert_eq!(held, [vec![], vec![], vec![], vec![30]]);
+        assert_eq!(keyboard.held(at(1301)).1, []);
+        assert!(keyboard.key(at(1400), 8, 30, false), "the program sees the release");
+    }
+
+    #[test]
+    fn old_news_of_held_keys_presses_nothing() {
+        let mut keyboard = Keyboard::new(0);
+        keyboard.key(at(0), 5, 30, true);
+        assert_eq!(keyboard.on_timeout(at(250), SILENCE).1, [30]);
+        // All that was said during three seconds without a link, at once.
+        for _ in 0..30 {
+            assert_eq!(keyboard.held(at(3_250)).1, []);
+        }
+        assert!(!keyboard.key(at(3_251), 6, 30, false), "the program has seen its end already");
     }
 
     #[test]
