@@ -33,8 +33,9 @@ impl Satellite {
                 source: io::ErrorKind::NotFound.into(),
             })
         };
+        let binary = installed(NAME)?;
         installed(SERVER)?;
-        Ok(Self { binary: installed(NAME)?, number: free_number() })
+        Ok(Self { binary, number: free_number() })
     }
 
     /// What programs find in DISPLAY.
