@@ -108,7 +108,7 @@ impl Carrier for ByteStream {
 }
 
 impl Drop for ByteStream {
-    /// Never waits: the peer may let a close take [`CLOSE_LINGER`], and the caller has other sessions and programs to serve.
+    /// Never waits: the peer may let a close take a second, and the caller has other sessions and programs to serve.
     fn drop(&mut self) {
         self.shared.dropped.store(true, Ordering::Release);
         self.shared.kick.raise();
