@@ -92,7 +92,8 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
     leaving.tell(&result);
     match finish(&mut ssh, result, &signals)? {
-        MISSING => {
+        // A program of a session that was met may end with the same code.
+        MISSING if !leaving.has_met() => {
             let name = session.map(|name| format!(":{name}")).unwrap_or_default();
             Err(remote::missing(own, host, &format!("attach {host}{name}")))
         }

@@ -34,6 +34,11 @@ impl Leaving {
         }
     }
 
+    /// Whether the session was reached at all.
+    pub(crate) fn has_met(&self) -> bool {
+        self.session.borrow().is_some()
+    }
+
     /// Tells what goes on without this display, if anything does.
     pub(crate) fn tell(&self, outcome: &Result<Outcome, Error>) {
         let goes_on = match outcome {
