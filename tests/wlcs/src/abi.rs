@@ -5,9 +5,8 @@
 //! there is a `wl_display` over the compositor's end that is never read nor written, with as many proxies as it takes for one
 //! to have the right id. Invariant: the suite calls from one thread, as it promises, so nothing here is locked.
 
-#![allow(unsafe_code)]
-// What the suite looks up by its name is not used by name anywhere else.
-#![allow(unreachable_pub)]
+#![allow(unsafe_code, reason = "the suite and the compositor's module speak C")]
+#![allow(unreachable_pub, reason = "what the suite looks up by its name is used by name nowhere else")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -83,7 +82,7 @@ pub struct ServerIntegration {
 // SAFETY: the name is the one that the suite's headers give; nothing else in the process has it but other integration
 // modules, which are loaded with local symbols.
 #[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
+#[allow(non_upper_case_globals, reason = "the suite looks for it by this name")]
 pub static wlcs_server_integration: ServerIntegration = ServerIntegration {
     version: 1,
     create_server: Some(create_server),

@@ -50,7 +50,10 @@ impl AppSide<'_> {
                 }
                 Call::Stop(socket) => {
                     self.stopped = Some(0);
-                    self.stopping.push(socket);
+                    // Any other hears that the session does not answer, and it soon will not.
+                    if self.stopping.len() < MAX_STOPPING {
+                        self.stopping.push(socket);
+                    }
                 }
                 Call::Ended(code) => drop(self.done.get_or_insert(Done::with(code))),
                 Call::OwnerLeft => self.abandon(),
@@ -239,3 +242,5 @@ impl AppSide<'_> {
 
 /// Bytes that are kept for a display that is away.
 const MAX_OWED: usize = 16 << 20;
+/// Users of `stop` that are told of the end.
+const MAX_STOPPING: usize = 16;
