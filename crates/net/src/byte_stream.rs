@@ -25,7 +25,7 @@ use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
 pub use self::frame::MuxError;
 use self::mux::{Mux, Output};
-use crate::carrier::{Carrier, QUEUE_LIMIT};
+use crate::carrier::{Backlog, Carrier, QUEUE_LIMIT};
 use crate::inbox::{Drain, Inbox};
 use crate::outbox::{Feeder, Level, Outbox};
 use crate::wake::Wake;
@@ -95,6 +95,7 @@ impl Carrier for ByteStream {
     fn link(&self) -> LinkState {
         let mut link = *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner);
         link.unsent = self.shared.outbox.unsent();
+        link.idle = self.shared.outbox.is_idle();
         link
     }
 
@@ -250,7 +251,9 @@ impl Driver {
     fn publish(&mut self, counted: u64) {
         let state = self.state();
         *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = state;
-        self.shared.outbox.publish(&mut self.level, counted, self.mux.backlog().content, state.ahead());
+        let Backlog { total, content } = self.mux.backlog();
+        let rest = Backlog { total: total + self.out.len() as u64, content };
+        self.shared.outbox.publish(&mut self.level, counted, rest, state.ahead());
     }
 
     fn state(&self) -> LinkState {
@@ -262,6 +265,7 @@ impl Driver {
             payload: None,
             window: window.size(),
             unsent: 0,
+            idle: true,
             rate: window.rate(),
             sent_bytes: self.sent,
             received_bytes: self.received,

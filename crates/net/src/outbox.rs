@@ -1,15 +1,16 @@
 //! The queue between the run loop and a carrier's thread: transmits, with the content bytes among them counted.
 //!
 //! Its one invariant: every content byte that was handed over and neither sent nor dropped is in
-//! [`Outbox::unsent`]. It may count a byte twice for a moment while the thread takes it, never miss one.
+//! [`Outbox::unsent`]. It may count a byte twice for a moment while the thread takes it, never miss one. Likewise
+//! [`Outbox::is_idle`] may be told late, never early.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wayferry_proto::{Arrival, StreamId, Transmit};
 
-use crate::carrier::is_content;
+use crate::carrier::{Backlog, is_content};
 use crate::wake::Wake;
 
 /// What both threads see.
@@ -19,17 +20,25 @@ pub(crate) struct Outbox {
     waiting: AtomicU64,
     /// Content bytes that the thread has taken and not sent.
     taken: AtomicU64,
+    /// Something of any class may wait to be sent.
+    busy: AtomicBool,
     wake: Arc<Wake>,
 }
 
 impl Outbox {
     pub(crate) fn new(wake: Arc<Wake>) -> Self {
-        Self { queue: Mutex::default(), waiting: AtomicU64::new(0), taken: AtomicU64::new(0), wake }
+        let (waiting, taken, busy) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        Self { queue: Mutex::default(), waiting, taken, busy, wake }
     }
 
     /// Content bytes handed over and not sent.
     pub(crate) fn unsent(&self) -> u64 {
         self.waiting.load(Ordering::Acquire) + self.taken.load(Ordering::Acquire)
+    }
+
+    /// Whether all that was handed over, of whatever class, is sent or dropped.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.busy.load(Ordering::Acquire)
     }
 
     /// Thread: all that waits. Pass the number to [`Outbox::publish`] once the transmits are counted elsewhere.
@@ -43,13 +52,17 @@ impl Outbox {
         self.wake.raise();
     }
 
-    /// Thread: `unsent` of what it took is still unsent. Wakes the run loop when that made room; it hands over up to
+    /// Thread: `rest` of what it took is still unsent. Wakes the run loop when that made room; it hands over up to
     /// `ahead`, see [`LinkState::ahead`](wayferry_proto::LinkState::ahead).
-    pub(crate) fn publish(&self, level: &mut Level, counted: u64, unsent: u64, ahead: u64) {
+    pub(crate) fn publish(&self, level: &mut Level, counted: u64, rest: Backlog, ahead: u64) {
         let before = self.taken.load(Ordering::Acquire) + counted;
-        self.taken.store(unsent, Ordering::Release);
+        self.taken.store(rest.content, Ordering::Release);
         self.waiting.fetch_sub(counted, Ordering::AcqRel);
-        if level.makes_room(before, unsent, ahead / 2) {
+        if rest.total == 0 && !self.is_idle() {
+            let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            self.busy.store(!queue.is_empty(), Ordering::Release);
+        }
+        if level.makes_room(before, rest.content, ahead / 2) {
             self.wake.raise();
         }
     }
@@ -95,6 +108,7 @@ impl Feeder {
         let bytes = self.count(&transmit);
         let mut queue = self.outbox.queue.lock().unwrap_or_else(PoisonError::into_inner);
         self.outbox.waiting.fetch_add(bytes, Ordering::AcqRel);
+        self.outbox.busy.store(true, Ordering::Release);
         queue.push(transmit);
         queue.len() == 1
     }
@@ -170,11 +184,30 @@ mod tests {
         let (transmits, counted) = outbox.take();
         assert_eq!((transmits.len(), counted), (4, 100));
         data(&mut feeder, 0, 10, true);
-        outbox.publish(&mut level, counted, 60, 1000);
+        outbox.publish(&mut level, counted, Backlog { total: 60, content: 60 }, 1000);
         assert_eq!(outbox.unsent(), 70);
         // After its end a stream carries nothing.
         data(&mut feeder, 0, 10, false);
         assert_eq!(outbox.unsent(), 70);
+    }
+
+    #[test]
+    fn it_is_idle_once_all_that_was_handed_over_is_sent() {
+        let (outbox, mut level) = (outbox(), Level::default());
+        let mut feeder = Feeder::new(Arc::clone(&outbox));
+        assert!(outbox.is_idle());
+        open(&mut feeder, 1, Class::Wayland);
+        data(&mut feeder, 1, 1000, false);
+        assert!(!outbox.is_idle() && outbox.unsent() == 0);
+        let (_, counted) = outbox.take();
+        outbox.publish(&mut level, counted, Backlog { total: 400, content: 0 }, 1000);
+        assert!(!outbox.is_idle(), "the link has not taken all of it");
+        data(&mut feeder, 1, 10, false);
+        outbox.publish(&mut level, 0, Backlog::default(), 1000);
+        assert!(!outbox.is_idle(), "more has come since");
+        let (_, counted) = outbox.take();
+        outbox.publish(&mut level, counted, Backlog::default(), 1000);
+        assert!(outbox.is_idle());
     }
 
     #[test]

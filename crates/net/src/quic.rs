@@ -224,6 +224,7 @@ impl Carrier for Quic {
             payload: Some(figures.payload),
             window: figures.window,
             unsent: self.shared.outbox.unsent(),
+            idle: self.shared.outbox.is_idle(),
             rate: figures.rate,
             sent_bytes: stats.udp_tx.bytes,
             received_bytes: stats.udp_rx.bytes,

@@ -267,6 +267,7 @@ pub(super) mod tests {
             payload: Some(1200),
             window: 250_000,
             unsent: 0,
+            idle: false,
             rate: Some(2_450_000),
             sent_bytes: 1_200_000,
             received_bytes: 80_000,

@@ -332,6 +332,7 @@ impl<'a> AppSide<'a> {
                 signals.check()?;
             }
             self.link.receive(now);
+            self.drain_backlog();
             while let Some(event) = self.link.poll_event() {
                 if let Some(outcome) = self.on_event(now, event)? {
                     return Ok(outcome);
@@ -688,11 +689,16 @@ impl<'a> AppSide<'a> {
         }
     }
 
+    /// Looks how much of the programs' requests the link has sent, at the beginning of a turn: all that the last one brought
+    /// was handed to it.
+    fn drain_backlog(&mut self) {
+        if self.backlog.drain(&self.link.state()) {
+            self.connections.values_mut().for_each(|served| served.handed = 0);
+        }
+    }
+
     fn perform_actions(&mut self) {
         let Self { connections, link, pipes, sent_blobs, counters, backlog, trace, .. } = self;
-        if backlog.drain(link.state().sent_bytes) {
-            connections.values_mut().for_each(|served| served.handed = 0);
-        }
         let session = &mut link.session;
         for (id, served) in connections {
             while let Some(action) = served.core.poll_action() {

@@ -3,8 +3,11 @@
 //! Content is held back by its own budget, but requests are not: a program that sends them without end would fill the
 //! carrier's queue and end everybody's session. So the run loop counts what it hands over against what the link sends,
 //! like water in a leaking bucket, and while the bucket is full it does not read those programs that filled it. Requests
-//! go before all content, so the bucket leaks only half of what the link sends: the other half stays for pixels.
-//! Invariant: a program that sends little is always read.
+//! go before all content, so the bucket leaks only half of what the link sends: the other half stays for pixels. A link
+//! that has sent everything has room for all, whatever was counted. Invariant: a program that sends little is always read,
+//! and every program is while the link has nothing to send.
+
+use wayferry_proto::LinkState;
 
 /// The bucket.
 #[derive(Debug, Default)]
@@ -19,11 +22,12 @@ impl Backlog {
         self.waiting += bytes;
     }
 
-    /// The link has sent so many bytes since its beginning. Says whether the bucket is empty, so that everybody starts
+    /// Everything that was added has been handed to the link. Says whether the bucket is empty, so that everybody starts
     /// afresh.
-    pub(crate) fn drain(&mut self, sent: u64) -> bool {
-        self.waiting = self.waiting.saturating_sub(sent.saturating_sub(self.sent) / SHARE);
-        self.sent = sent;
+    pub(crate) fn drain(&mut self, link: &LinkState) -> bool {
+        let leaked = link.sent_bytes.saturating_sub(self.sent) / SHARE;
+        self.waiting = if link.idle { 0 } else { self.waiting.saturating_sub(leaked) };
+        self.sent = link.sent_bytes;
         self.waiting == 0
     }
 
@@ -44,17 +48,33 @@ const SHARE: u64 = 2;
 mod tests {
     use super::*;
 
+    fn sent(bytes: u64) -> LinkState {
+        LinkState { sent_bytes: bytes, ..LinkState::default() }
+    }
+
     #[test]
     fn only_who_fills_the_bucket_waits_and_only_while_it_is_full() {
         let mut backlog = Backlog::default();
-        assert!(backlog.drain(1000));
+        assert!(backlog.drain(&sent(1000)));
         backlog.add(FULL + 1);
-        assert!(!backlog.drain(1000));
+        assert!(!backlog.drain(&sent(1000)));
         assert!(backlog.must_wait(FULL) && !backlog.must_wait(FAIR));
-        backlog.drain(1000 + SHARE);
+        backlog.drain(&sent(1000 + SHARE));
         assert!(!backlog.must_wait(FULL));
-        assert!(backlog.drain(1000 + 4 * SHARE * FULL));
+        assert!(backlog.drain(&sent(1000 + 4 * SHARE * FULL)));
         backlog.add(10);
-        assert!(!backlog.drain(1000 + 4 * SHARE * FULL), "what was sent too much is no credit for later");
+        let same = sent(1000 + 4 * SHARE * FULL);
+        assert!(!backlog.drain(&same), "what was sent too much is no credit for later");
+    }
+
+    #[test]
+    fn regression_a_program_that_is_held_back_waits_for_a_link_that_sends_nothing_more() {
+        let mut backlog = Backlog::default();
+        backlog.add(4 * FULL);
+        // All that there is has left: half of it is more than the bucket may hold.
+        assert!(!backlog.drain(&sent(4 * FULL)));
+        assert!(backlog.must_wait(FULL));
+        assert!(backlog.drain(&LinkState { idle: true, ..sent(4 * FULL) }));
+        assert!(!backlog.must_wait(FULL));
     }
 }

@@ -117,10 +117,11 @@ impl Meter {
 
     fn publish(&self, state: &mut State, counted: u64) {
         state.content = state.content.min(state.unsent);
-        let unsent = state.content + state.backlog.content;
+        let Backlog { total, content } = state.backlog;
+        let rest = Backlog { total: state.unsent + total, content: state.content + content };
         let Figures { window, rate, .. } = state.figures;
         let link = LinkState { window, rate, ..LinkState::default() };
-        self.outbox.publish(&mut state.level, counted, unsent, link.ahead());
+        self.outbox.publish(&mut state.level, counted, rest, link.ahead());
     }
 
     fn on_sent(&self, now: Instant, bytes: u64) {
