@@ -22,5 +22,6 @@ mod slurm;
 mod ssh;
 mod strangers;
 mod suspended;
+mod toolkits;
 mod units;
 mod views;

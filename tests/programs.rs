@@ -98,7 +98,7 @@ fn firefox_looks_the_same() {
 }
 
 /// Shows a scene without Wayferry, then through the bare halves, then through a session.
-fn looks_the_same(scene: &Scene) {
+pub(crate) fn looks_the_same(scene: &Scene) {
     looks_the_same_on(&Sway::start(), scene);
 }
 
@@ -217,10 +217,8 @@ pub(crate) const MPV_PAUSED: Scene = Scene {
 
 pub(crate) const FIREFOX: Scene = Scene {
     name: "firefox",
-    prepare: |home| {
-        firefox(home, "data:text/html,<title>page</title><h1>Wayferry</h1><p style='color:red'>text")
-    },
-    act: nothing,
+    prepare: |home| firefox(home, "<title>page</title><h1>Wayferry</h1><p style='color:red'>text"),
+    act: |sway, _| page_is_there(sway),
 };
 
 /// Its first page never rests; the second does. On an output that is narrower than the first page wants, its width would
@@ -231,19 +229,29 @@ pub(crate) const WIDGETS: Scene = Scene {
     act: |_, pointer| pointer.click(800, 23),
 };
 
-/// A browser that shows this page and asks nothing of the network.
-pub(crate) fn firefox(home: &Home, page: &str) -> Launch {
+/// Waits for a browser's page, whose title is `page`: before, its window is empty.
+pub(crate) fn page_is_there(sway: &Sway) {
+    sway.window("the page", |window| window.title.starts_with("page"));
+}
+
+/// Writes a page to a file and gives its address: browsers open no `data:` of their command line.
+pub(crate) fn page(home: &Home, text: &str) -> String {
+    format!("file://{}", home.write("page.html", text).display())
+}
+
+/// A browser that shows this page and nothing around it, which would name the page's file, and asks nothing of the network.
+pub(crate) fn firefox(home: &Home, text: &str) -> Launch {
     let profile = home.file("profile");
     std::fs::create_dir_all(&profile).expect("a profile");
     home.write("profile/user.js", FIREFOX_STAYS_HOME);
     home.give(&profile);
     with_bus(home, "firefox-esr")
         .env("MOZ_ENABLE_WAYLAND", "1")
-        .args(["--no-remote", "--new-instance", "--profile", &profile.display().to_string()])
-        .arg(page)
+        .args(["--no-remote", "--new-instance", "--kiosk", "--profile", &profile.display().to_string()])
+        .arg(page(home, text))
 }
 
-fn with_bus(home: &Home, program: &str) -> Launch {
+pub(crate) fn with_bus(home: &Home, program: &str) -> Launch {
     home.launch(program).under(&["dbus-run-session", "--"])
 }
 

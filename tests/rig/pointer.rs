@@ -59,6 +59,12 @@ impl Pointer {
         self.release();
     }
 
+    /// Turns the wheel by whole steps.
+    pub(crate) fn wheel(&mut self, steps: i32) {
+        self.act(&format!("wheel {steps}"));
+    }
+
+    /// Scrolls as a touchpad does.
     pub(crate) fn scroll(&mut self, amount: f64) {
         self.act(&format!("axis {amount}"));
     }

@@ -2,8 +2,8 @@
 """Moves and presses a virtual pointer on a wlroots compositor: zwlr_virtual_pointer_v1 over the raw wire.
 
 Use: virtual-pointer.py WIDTH HEIGHT, then one command per line on stdin; each is answered with `done` once the
-compositor has taken it: `move X Y`, `press [BUTTON]`, `release [BUTTON]`, `axis AMOUNT`. The first `done` comes
-unasked, when the pointer exists. It stays until stdin ends.
+compositor has taken it: `move X Y`, `press [BUTTON]`, `release [BUTTON]`, `axis AMOUNT` as of a touchpad, `wheel STEPS`
+with 15 to a step. The first `done` comes unasked, when the pointer exists. It stays until stdin ends.
 """
 
 import os
@@ -13,6 +13,7 @@ import sys
 import time
 
 LEFT_BUTTON = 0x110
+WHEEL = 0
 DISPLAY = 1
 
 
@@ -103,6 +104,10 @@ def act(wire, pointer, words, width, height):
         wire.request(pointer, 2, struct.pack("<III", now, button, verb == "press"))
     elif verb == "axis":
         wire.request(pointer, 3, struct.pack("<IIi", now, 0, int(float(values[0]) * 256)))
+    elif verb == "wheel":
+        steps = int(values[0])
+        wire.request(pointer, 5, struct.pack("<I", WHEEL))
+        wire.request(pointer, 7, struct.pack("<IIii", now, 0, steps * 15 * 256, steps))
     else:
         raise SystemExit(f"error: unknown command `{' '.join(words)}`")
     wire.request(pointer, 4)

@@ -177,8 +177,8 @@ pub const GLOBALS: &[Global] = &[
     offered(WlShm::interface, 1, Missing::Fatal { least: 1 }),
     // 3 has the actions of drag and drop, and is everywhere; 4 only adds `release`.
     offered(WlDataDeviceManager::interface, 3, Missing::Fatal { least: 3 }),
-    // sway 1.7 stops at 2. The app side answers what 3 to 6 add where the compositor does not: `reposition` and the
-    // capabilities of 5.
+    // sway 1.7 stops at 2, and a program that begins there is offered no more. At a display that comes later the app side
+    // answers what 3 to 6 add: `reposition` and the capabilities of 5.
     offered(XdgWmBase::interface, 6, Missing::Fatal { least: 1 }),
     // sway 1.7 stops at 7; 8 has `axis_value120` in place of `axis_discrete`, which is made of it. weston headless has
     // none.

@@ -2,8 +2,10 @@
 //!
 //! Programs are offered the same versions whatever display is attached. Most of what a later version adds is an option that
 //! a compositor need not use; the rest is here: wheel steps in 120ths, the scale that a surface should have, what a window
-//! manager can do, and popups that move. Invariant: what the display says itself is never said here too.
+//! manager can do, and popups that move. These cannot be made up well: a program that begins at a display without them is
+//! told so, and places its popups anew by itself. Invariant: what the display says itself is never said here too.
 
+use crate::snapshot::Snapshot;
 use crate::tables;
 use crate::wire::Arg;
 
@@ -32,6 +34,12 @@ const WITH_LATE_DECORATION: u32 = 2;
 const WITH_SCALE: u32 = 6;
 /// The first version of `wl_seat` whose pointers tell 120ths.
 const WITH_VALUE120: u32 = 8;
+
+/// The version of a global that a program is offered which begins at the display of this snapshot.
+pub(super) fn offered(interface: &str, version: u32, there: &Snapshot) -> u32 {
+    let moves_popups = there.version(interface).is_none_or(|there| there >= WITH_REPOSITION);
+    if interface == "xdg_wm_base" && !moves_popups { WITH_REPOSITION - 1 } else { version }
+}
 
 impl Connection {
     /// The version at which the attached display has a global; 0 if it has none.

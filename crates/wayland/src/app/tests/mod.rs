@@ -21,6 +21,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use wayferry_proto::UpdateSeq;
 
+use super::registry::Offer;
 use super::*;
 use crate::action::Update;
 use crate::message::{Request, Unit, UnitContent, WireArg};
@@ -165,8 +166,8 @@ impl Rig {
     }
 
     fn bind(&mut self, interface: &'static str) -> u32 {
-        let version = tables::version_cap(interface);
-        let name = self.connection.offers.iter().find(|offer| offer.interface == interface).unwrap().name;
+        let mut offers = self.connection.offers.iter();
+        let Offer { name, version, .. } = *offers.find(|offer| offer.interface == interface).unwrap();
         let registry = self.id("wl_registry");
         self.request(1, "get_registry", vec![Arg::NewId(registry)]);
         let id = self.id(interface);

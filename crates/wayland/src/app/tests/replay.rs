@@ -32,7 +32,7 @@ fn other_desk() -> Rc<Desk> {
 }
 
 impl Rig {
-    fn detach(&mut self) -> Vec<Event> {
+    pub(super) fn detach(&mut self) -> Vec<Event> {
         self.connection.detach(self.now);
         self.collect();
         self.sent.clear();
@@ -42,7 +42,7 @@ impl Rig {
     }
 
     /// Attaches, and gives what the display is told.
-    fn attach_to(&mut self, desk: &Rc<Desk>) -> Vec<String> {
+    pub(super) fn attach_to(&mut self, desk: &Rc<Desk>) -> Vec<String> {
         self.connection.attach(self.now, desk, Compression::default());
         self.collect();
         self.story()
