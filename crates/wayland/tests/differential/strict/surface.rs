@@ -201,12 +201,15 @@ impl Strict {
                 update.claimed.push((child, cached));
             }
         }
-        if self.is_synchronised(id) {
-            let surface = self.surfaces.get_mut(&id).ok_or("no surface")?;
-            match &mut surface.cached {
-                Some(cached) => cached.merge(update),
-                None => surface.cached = Some(update),
-            }
+        let synchronised = self.is_synchronised(id);
+        let surface = self.surfaces.get_mut(&id).ok_or("no surface")?;
+        if let Some(mut cached) = surface.cached.take() {
+            // Of a child whose parent is gone.
+            cached.merge(update);
+            update = cached;
+        }
+        if synchronised {
+            surface.cached = Some(update);
             return Ok(());
         }
         self.apply(id, update)?;
