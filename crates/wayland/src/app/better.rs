@@ -14,6 +14,7 @@ use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::Connection;
 use super::flush::PATIENCE;
+use super::surface::Ahead;
 
 /// Quality of refinement's pictures, of which there are none.
 const ANY_QUALITY: u8 = 75;
@@ -113,9 +114,20 @@ impl Connection {
     }
 
     /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is above
-    /// them, and those must be no initial ones.
+    /// them, and those must be no initial ones, nor apply what waits at the compositor for a commit of the program.
     fn can_show(&self, id: u32) -> bool {
-        self.shown_with(id).all(|above| self.surfaces.get(&above).is_some_and(|surface| surface.mapped()))
+        let can = |above: u32| {
+            self.surfaces.get(&above).is_some_and(|surface| surface.mapped()) && !self.is_awaited(above)
+        };
+        self.shown_with(id).all(can)
+    }
+
+    /// Whether something that has left waits at the compositor for a commit of a surface.
+    fn is_awaited(&self, id: u32) -> bool {
+        let Some(surface) = self.surfaces.get(&id) else { return false };
+        let unsent = surface.unsent.iter().flat_map(|unsent| &unsent.children).map(|(_, unsent)| unsent);
+        let children = surface.children.iter().filter_map(|child| self.surfaces.get(child)?.cached.as_ref());
+        unsent.chain(children).any(|unsent| unsent.ahead != Ahead::Nothing)
     }
 
     /// The surface, and those above it that must commit for its commit to be applied.

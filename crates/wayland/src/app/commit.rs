@@ -15,7 +15,8 @@ use crate::wire::Arg;
 use super::request::Call;
 use super::shm::{Buffer, ReadError};
 use super::surface::{
-    Attach, Change, DamageRect, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Stage, Surface, Unsent,
+    Ahead, Attach, Change, DamageRect, MAX_CONTENTS_AHEAD, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Stage,
+    Surface, Unsent,
 };
 use super::{Connection, Fault};
 
@@ -104,7 +105,7 @@ impl Connection {
             offset: pending.offset,
             frames: pending.frames,
             feedback: pending.feedback,
-            children: Vec::new(),
+            ..Unsent::default()
         })
     }
 
@@ -143,15 +144,77 @@ impl Connection {
     /// Keeps a synchronised child's commit until its parent commits.
     fn cache(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
         let unsent = self.with_children(id, unsent);
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        let discarded = match &mut surface.cached {
-            Some(cached) => cached.merge(unsent).map_err(Fault::TooMuch)?,
+        let is_cached = self.surfaces.get(&id).is_some_and(|surface| surface.cached.is_some());
+        // Where an earlier one could not leave, this is part of it: its state must not be shown with these pixels alone.
+        let above = if is_cached { None } else { self.ancestors(id).find(|above| self.caches(*above, id)) };
+        let Some(surface) = self.surfaces.get_mut(&above.unwrap_or(id)) else { return Ok(()) };
+        let older = match above {
+            Some(_) => surface.cached.as_mut().and_then(|cached| cached.find(id)),
+            None => surface.cached.as_mut(),
+        };
+        let discarded = match older {
+            Some(older) => older.merge(unsent).map_err(Fault::TooMuch)?,
             None => {
                 surface.cached = Some(unsent);
                 Vec::new()
             }
         };
         self.discard_feedback(discarded)
+    }
+
+    /// Whether a commit of `child` that has not left is part of what is cached of a surface above it.
+    pub(super) fn caches(&self, above: u32, child: u32) -> bool {
+        let cached = self.surfaces.get(&above).and_then(|surface| surface.cached.as_ref());
+        cached.is_some_and(|cached| cached.mentions(child))
+    }
+
+    /// Whether a commit of a surface is cached, by itself or in that of a surface above, and has not left.
+    fn is_cached(&self, id: u32) -> bool {
+        let own = self.surfaces.get(&id).and_then(|surface| surface.cached.as_ref());
+        own.is_some_and(|cached| cached.ahead != Ahead::All)
+            || self.ancestors(id).any(|above| self.caches(above, id))
+    }
+
+    /// Sends what is cached of a synchronised surface, and of those above it first, because order demands it. The compositor
+    /// caches it as it would have from the program, and applies it with the commit that it is for.
+    pub(super) fn send_ahead(&mut self, id: u32) -> Result<(), Fault> {
+        if !self.is_cached(id) {
+            return Ok(());
+        }
+        let chain: Vec<u32> = self.ancestors(id).collect();
+        for id in chain.into_iter().rev() {
+            self.flush_surface(id)?;
+            let cached = self.surfaces.get(&id).and_then(|surface| surface.cached.as_ref());
+            let Some(cached) = cached.filter(|cached| cached.ahead != Ahead::All) else { continue };
+            let waits = !self.effectively_synchronised(id) || self.is_below_waiting(id) || self.is_away(id);
+            if waits || !self.may_leave_ahead(id, cached) {
+                return Ok(());
+            }
+            let ahead = self.surfaces.get_mut(&id).and_then(|surface| surface.cached.as_mut());
+            if let Some(ahead) = ahead.map(Unsent::take_ahead) {
+                self.join(id, ahead)?;
+                self.flush_surface(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is cached of a surface and of those below it that wait for nothing else.
+    pub(super) fn send_ahead_below(&mut self, id: u32) -> Result<(), Fault> {
+        self.send_ahead(id)?;
+        let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
+        let is_free = |child: &u32| self.surfaces.get(child).is_some_and(|surface| !surface.sync);
+        let free: Vec<u32> = children.into_iter().filter(is_free).collect();
+        free.into_iter().try_for_each(|child| self.send_ahead_below(child))
+    }
+
+    /// Whether the compositor can be given the contents of a cached commit of surface `id`.
+    fn may_leave_ahead(&self, id: u32, cached: &Unsent) -> bool {
+        let above = self.ancestors(id).filter_map(|above| Some((above, self.surfaces.get(&above)?)));
+        let caches = above.filter_map(|(above, surface)| Some((above, surface.cached.as_ref()?)));
+        let contents: usize = caches.map(|(above, cached)| cached.contents_ahead_of(id, above)).sum();
+        (contents < MAX_CONTENTS_AHEAD || !cached.attaches())
+            && cached.children.iter().all(|(child, unsent)| self.may_leave_ahead(*child, unsent))
     }
 
     /// Puts the cached commits of synchronised children in front of their parent's commit.

@@ -19,7 +19,7 @@ use crate::message::ToDisplay;
 use crate::wire::Arg;
 
 use super::making::Payer;
-use super::surface::{Change, Stage, Surface, Unsent};
+use super::surface::{Ahead, Change, Stage, Surface, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -281,7 +281,10 @@ impl Connection {
     /// At most how many bytes a commit of a surface brings, with those of its children.
     fn news(&self, id: u32, unsent: Option<&Unsent>) -> u64 {
         let own = self.surfaces.get(&id).map_or(0, Surface::changed_bytes);
-        let children = unsent.into_iter().flat_map(|unsent| &unsent.children);
+        let children = unsent
+            .into_iter()
+            .flat_map(|unsent| &unsent.children)
+            .filter(|(_, child)| child.ahead != Ahead::All);
         children.fold(own, |sum, (child, unsent)| sum.saturating_add(self.news(*child, Some(unsent))))
     }
 
@@ -415,9 +418,11 @@ impl Connection {
         chain.into_iter().rev().try_for_each(|id| self.flush_surface(id))
     }
 
-    /// Sends the waiting commits that include a synchronised child: its pixels of then must leave before newer ones
-    /// replace them.
+    /// Sends the waiting and cached commits that include a synchronised child: its pixels of then must leave before newer
+    /// ones replace them.
     pub(super) fn flush_older(&mut self, child: u32) -> Result<(), Fault> {
+        let above = self.ancestors(child).find(|above| self.caches(*above, child));
+        above.map_or(Ok(()), |above| self.send_ahead(above))?;
         let mentions = |id: &u32| {
             self.surfaces
                 .get(id)

@@ -17,7 +17,7 @@ use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::films::Maker;
 use super::flush::{LEAST_ALLOWANCE, SMALL};
-use super::surface::{Change, Unsent};
+use super::surface::{Ahead, Change, Unsent};
 use super::{Connection, Fault};
 
 /// Films of one program: each has a codec's memory, some megabytes.
@@ -127,7 +127,7 @@ impl Connection {
 
     /// The surfaces of a commit, in the order in which [`Self::unit`] names their contents.
     fn list_contents(&self, id: u32, unsent: &Unsent, todo: &mut VecDeque<(u32, Change)>) {
-        if self.surfaces.contains_key(&id) {
+        if self.surfaces.contains_key(&id) && unsent.ahead != Ahead::All {
             unsent.children.iter().for_each(|(child, unsent)| self.list_contents(*child, unsent, todo));
             todo.push_back((id, unsent.change));
         }
@@ -245,7 +245,20 @@ impl Connection {
         }
     }
 
-    /// The unit for a commit whose contents are made. `None` when the surface is gone.
+    /// What has left ahead is applied: its frame callbacks are answered as those of what leaves now.
+    fn owe_ahead(&mut self, id: u32, unsent: Unsent, began: Time) -> Result<(), Fault> {
+        let tick = self.beat().tick(began);
+        for (child, unsent) in unsent.children {
+            self.owe_ahead(child, unsent, began)?;
+        }
+        match self.surfaces.get_mut(&id) {
+            Some(surface) => surface.owe_frames(unsent.frames, tick),
+            None => unsent.frames.into_iter().try_for_each(|id| self.forget(id))?,
+        }
+        Ok(())
+    }
+
+    /// The unit for a commit whose contents are made. `None` when the surface is gone, or when it has left before.
     fn unit(
         &mut self,
         id: u32,
@@ -255,6 +268,9 @@ impl Connection {
     ) -> Result<Option<Unit>, Fault> {
         if !self.surfaces.contains_key(&id) {
             return self.give_up(unsent).map(|()| None);
+        }
+        if unsent.ahead == Ahead::All {
+            return self.owe_ahead(id, unsent, began).map(|()| None);
         }
         let mut children = Vec::new();
         for (child, unsent) in unsent.children {

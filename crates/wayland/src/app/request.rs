@@ -427,6 +427,13 @@ impl Connection {
         for surface in named {
             self.apply_held(surface)?;
             self.flush_tree(surface)?;
+            match call.name() {
+                // The compositor applies what it has cached, which must be all.
+                ("wl_subsurface", "set_desync") => self.send_ahead_below(surface)?,
+                // What is cached ends with its role.
+                ("wl_subsurface" | "wl_surface", _) => {}
+                _ => self.send_ahead(surface)?,
+            }
         }
         if let (("xdg_toplevel", "set_title"), [Arg::Str(Some(title))]) = (call.name(), args) {
             *title = prefixed(self.config.title_prefix.as_bytes(), title);

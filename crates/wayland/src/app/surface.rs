@@ -44,6 +44,10 @@ pub(crate) const MAX_DAMAGE: usize = 256;
 /// them all until their pixels come. Of all surfaces of a program together there is a bound in `under_way`.
 const MAX_UNAPPLIED: usize = 64;
 
+/// Contents of one surface that may wait at the compositor for the commit that applies them, a later one of which takes
+/// their place: a compositor may keep the buffers of all of them, and there are few.
+pub(crate) const MAX_CONTENTS_AHEAD: usize = 2;
+
 /// Frame callbacks that may be asked for with one commit; the oldest are answered beyond that. The same of presentation
 /// feedback, of which the oldest is discarded.
 pub(crate) const MAX_FRAMES: usize = 1024;
@@ -166,6 +170,21 @@ pub(crate) struct Unsent {
     pub(crate) stack: Option<Stack>,
     /// Cached commits of synchronised children, oldest child first.
     pub(crate) children: Vec<(u32, Unsent)>,
+    /// What of it has left already, and waits at the compositor for the commit that applies it.
+    pub(crate) ahead: Ahead,
+    /// How many contents of the surface wait there.
+    pub(crate) contents_ahead: usize,
+}
+
+/// What has left of a cached commit before the one that applies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Ahead {
+    #[default]
+    Nothing,
+    /// Commits before it that are applied with it.
+    Earlier,
+    /// All but its frame callbacks, which the commit that applies it answers.
+    All,
 }
 
 impl Unsent {
@@ -173,6 +192,10 @@ impl Unsent {
     /// never going to be shown.
     pub(crate) fn merge(&mut self, newer: Self) -> Result<Vec<u32>, &'static str> {
         let mut discarded = std::mem::replace(&mut self.feedback, newer.feedback);
+        if self.ahead != newer.ahead {
+            self.ahead = Ahead::Earlier;
+        }
+        self.contents_ahead += newer.contents_ahead;
         self.state.merge(newer.state)?;
         if newer.change != Change::Keep {
             self.change = newer.change;
@@ -195,9 +218,48 @@ impl Unsent {
 }
 
 impl Unsent {
-    /// Whether it includes a commit of that child.
+    /// Whether it includes a commit of that child which has not left.
     pub(crate) fn mentions(&self, child: u32) -> bool {
-        self.children.iter().any(|(id, unsent)| *id == child || unsent.mentions(child))
+        self.children
+            .iter()
+            .any(|(id, unsent)| *id == child && unsent.ahead != Ahead::All || unsent.mentions(child))
+    }
+
+    /// Takes out what leaves ahead of the commit that applies it.
+    pub(crate) fn take_ahead(&mut self) -> Self {
+        let children = self.children.iter_mut().map(|(id, child)| (*id, child.take_ahead())).collect();
+        let contents = self.contents_ahead + usize::from(self.attaches());
+        let stays = Self {
+            frames: std::mem::take(&mut self.frames),
+            children: std::mem::take(&mut self.children),
+            ahead: Ahead::All,
+            contents_ahead: contents,
+            ..Self::default()
+        };
+        let ahead = if self.ahead == Ahead::All { Ahead::All } else { Ahead::Nothing };
+        Self { children, ahead, contents_ahead: 0, ..std::mem::replace(self, stays) }
+    }
+
+    /// Whether the compositor gets a buffer with it.
+    pub(crate) fn attaches(&self) -> bool {
+        self.change == Change::New || self.offset != (0, 0)
+    }
+
+    /// How many contents of surface `id` wait at the compositor, if this is a commit of `own`.
+    pub(crate) fn contents_ahead_of(&self, id: u32, own: u32) -> usize {
+        let here = if own == id { self.contents_ahead } else { 0 };
+        self.children.iter().fold(here, |sum, (child, unsent)| sum + unsent.contents_ahead_of(id, *child))
+    }
+
+    /// The display is gone, and with it all that has left.
+    pub(crate) fn part(&mut self) {
+        (self.ahead, self.contents_ahead) = (Ahead::Nothing, 0);
+        self.children.iter_mut().for_each(|(_, child)| child.part());
+    }
+
+    /// Whether it changes nothing but content.
+    fn is_bare(&self) -> bool {
+        self.state.is_empty() && self.stack.is_none() && self.children.is_empty()
     }
 
     /// The commit of a child that it includes.
@@ -484,9 +546,7 @@ impl Surface {
             return true;
         }
         let windowed = matches!(self.role, Role::Configured | Role::Subsurface);
-        let bare =
-            |unsent: &Unsent| unsent.state.is_empty() && unsent.stack.is_none() && unsent.children.is_empty();
-        !self.visible && windowed && self.unsent.as_ref().is_some_and(bare)
+        !self.visible && windowed && self.unsent.as_ref().is_some_and(Unsent::is_bare)
     }
 
     /// The display is gone. What it was sent is forgotten; gives the presentation feedback that it owes, and the commit that
@@ -494,6 +554,7 @@ impl Surface {
     pub(crate) fn part(&mut self) -> (Vec<u32>, Option<Unsent>) {
         (self.stage, self.acknowledged) = (Stage::Shown, None);
         self.pending.state.part();
+        self.cached.iter_mut().for_each(Unsent::part);
         self.again = State::default();
         if let Some(draft) = &mut self.draft {
             draft.renew();

@@ -258,6 +258,10 @@ impl Connection {
             ("wl_subcompositor", "get_subsurface", [_, WireArg::Object(child), WireArg::Object(parent)]) => {
                 self.tree.adopt(*child, *parent);
             }
+            ("wl_subsurface", "set_sync" | "set_desync", _) => {
+                let child = object.origin.get(1).into_iter();
+                child.for_each(|child| self.tree.synchronise(*child, desc.name == "set_sync"));
+            }
             ("wl_subsurface", "destroy", _) => {
                 object.origin.get(1).into_iter().for_each(|child| self.tree.orphan(*child));
             }

@@ -10,6 +10,8 @@ use crate::message::{MAX_UNIT_DEPTH, WireId};
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     parents: HashMap<WireId, WireId>,
+    /// Those that are not synchronised by themselves.
+    free: HashSet<WireId>,
     /// Surfaces that have been subsurfaces: nothing else can become of them.
     children: HashSet<WireId>,
 }
@@ -19,11 +21,28 @@ impl Tree {
     pub(super) fn adopt(&mut self, child: WireId, parent: WireId) {
         self.parents.insert(child, parent);
         self.children.insert(child);
+        self.free.remove(&child);
+    }
+
+    /// `wl_subsurface.set_sync` and `set_desync`.
+    pub(super) fn synchronise(&mut self, child: WireId, synchronised: bool) {
+        if synchronised || !self.parents.contains_key(&child) {
+            self.free.remove(&child);
+        } else {
+            self.free.insert(child);
+        }
+    }
+
+    /// Whether the compositor keeps what is committed to a surface for a commit of one above it.
+    pub(super) fn is_synchronised(&self, surface: WireId) -> bool {
+        let own = |surface: WireId| self.parents.contains_key(&surface) && !self.free.contains(&surface);
+        own(surface) || self.above(surface).any(own)
     }
 
     /// A surface is no subsurface any more.
     pub(super) fn orphan(&mut self, child: WireId) {
         self.parents.remove(&child);
+        self.free.remove(&child);
     }
 
     /// A surface ends.

@@ -160,6 +160,12 @@ impl Connection {
     /// How a unit relates to what is held.
     fn claim_unit(&self, unit: &Unit) -> Claim {
         let mut claim = claim_shape(unit);
+        // It is for the next commit above: one before that must not apply it, and that one not pass it.
+        if self.tree.is_synchronised(unit.surface) {
+            let above = || self.tree.above(unit.surface).map(Key::Order);
+            claim.waits.extend(above());
+            claim.keeps.extend(above());
+        }
         // An initial commit, perhaps, which the compositor answers by a configure.
         let has_content = self.surfaces.get(&unit.surface).is_some_and(|surface| surface.will_have_content);
         if unit.content == UnitContent::Keep && !has_content {

@@ -28,8 +28,8 @@ pub(crate) enum Fault {
     /// A stacking request is forgotten.
     StackingLost,
     DesynchronisationLost,
-    /// A synchronised child's commit leaves by itself.
-    ChildApart,
+    /// A synchronised child's commit comes behind the commit that it is for.
+    ChildBehind,
     /// A destroyed child's commit is cut out of its parent's unit.
     ChildForgotten,
     ContentKept,
@@ -58,11 +58,17 @@ pub(crate) enum Fault {
     CancellationLost,
     OfferLost,
     OutputStale,
+    /// A child is adopted before what its synchronised parent had committed.
+    AdoptionEarly,
+    /// A viewport goes before what its synchronised surface had committed.
+    ViewportGoneEarly,
+    /// What a synchronised parent had committed of its child comes without the pixels of then.
+    CachedContentKept,
 }
 
 impl Fault {
     /// What an oracle must find.
-    pub(crate) const ALL: [Self; 41] = [
+    pub(crate) const ALL: [Self; 44] = [
         Self::OffsetLost,
         Self::TransformLost,
         Self::ScaleLost,
@@ -77,7 +83,7 @@ impl Fault {
         Self::StackingReversed,
         Self::StackingLost,
         Self::DesynchronisationLost,
-        Self::ChildApart,
+        Self::ChildBehind,
         Self::ChildForgotten,
         Self::ContentKept,
         Self::UnmapLost,
@@ -104,6 +110,9 @@ impl Fault {
         Self::CancellationLost,
         Self::OfferLost,
         Self::OutputStale,
+        Self::AdoptionEarly,
+        Self::ViewportGoneEarly,
+        Self::CachedContentKept,
     ];
 }
 
@@ -111,6 +120,8 @@ impl Fault {
 pub(crate) struct Planted {
     pub(crate) fault: Fault,
     interfaces: HashMap<WireId, &'static str>,
+    /// Surfaces that are synchronised by themselves, by their `wl_subsurface`.
+    synchronised: HashMap<WireId, WireId>,
     /// What waits to be passed by the next message.
     waiting: Option<Vec<u8>>,
     unmapped: bool,
@@ -122,7 +133,8 @@ pub(crate) struct Planted {
 impl Planted {
     pub(crate) fn new(fault: Fault) -> Self {
         let interfaces = HashMap::from([(WireId::DISPLAY, "wl_display")]);
-        Self { fault, interfaces, waiting: None, unmapped: false, count: 0, attached: None }
+        let synchronised = HashMap::new();
+        Self { fault, interfaces, synchronised, waiting: None, unmapped: false, count: 0, attached: None }
     }
 
     /// What becomes of a message to the display half.
@@ -166,6 +178,7 @@ impl Planted {
                 }
             }
         }
+        self.note_tree(name, &request);
         let lost = match (self.fault, name) {
             (Fault::TitleLostAfterUnmap, ("xdg_toplevel", "set_title")) => self.unmapped,
             (Fault::ApplicationIdLost, ("xdg_toplevel", "set_app_id"))
@@ -191,9 +204,23 @@ impl Planted {
                 matches!(name, ("wl_surface" | "wl_subsurface" | "xdg_toplevel", "destroy"))
             }
             Fault::PopupEarly => name.1 == "get_popup",
+            Fault::AdoptionEarly => name.1 == "get_subsurface",
+            Fault::ViewportGoneEarly => name == ("wp_viewport", "destroy"),
             _ => false,
         };
         self.passing(ToDisplay::Request(request).encode(), first)
+    }
+
+    fn note_tree(&mut self, name: (&str, &str), request: &Request) {
+        match (name, &request.args[..]) {
+            ((_, "get_subsurface"), [WireArg::NewId(role), WireArg::Object(child), _]) => {
+                self.synchronised.insert(*role, *child);
+            }
+            (("wl_subsurface", "set_desync" | "destroy"), _) => {
+                self.synchronised.remove(&request.object);
+            }
+            _ => {}
+        }
     }
 
     fn unit(&mut self, mut unit: Unit) -> Vec<Vec<u8>> {
@@ -203,19 +230,25 @@ impl Planted {
         if self.fault == Fault::CommitLost && self.count.is_multiple_of(5) {
             return self.waiting.take().into_iter().collect();
         }
-        if self.fault == Fault::ChildApart && !unit.children.is_empty() {
-            let mut parts: Vec<Vec<u8>> = self.waiting.take().into_iter().collect();
-            for child in std::mem::take(&mut unit.children) {
-                parts.push(ToDisplay::Unit(child).encode());
-            }
-            parts.push(ToDisplay::Unit(unit).encode());
-            return parts;
+        let is_ahead = self.synchronised.values().any(|surface| *surface == unit.surface);
+        if is_ahead && self.fault == Fault::CachedContentKept {
+            unit.children.iter_mut().for_each(|child| child.content = UnitContent::Keep);
+        }
+        if self.fault == Fault::ChildBehind {
+            let children = std::mem::take(&mut unit.children);
+            let parts = [unit].into_iter().chain(children);
+            return parts.map(|unit| ToDisplay::Unit(unit).encode()).collect();
         }
         let bytes = ToDisplay::Unit(unit).encode();
-        if matches!(self.fault, Fault::DestroyEarly | Fault::PopupEarly) {
+        let passed = match self.fault {
+            Fault::DestroyEarly | Fault::PopupEarly => true,
+            Fault::AdoptionEarly | Fault::ViewportGoneEarly => is_ahead,
+            _ => false,
+        };
+        if passed {
             return self.waiting.replace(bytes).into_iter().collect();
         }
-        vec![bytes]
+        self.passing(bytes, false)
     }
 
     fn spoil(&mut self, unit: &mut Unit) {

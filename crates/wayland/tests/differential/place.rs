@@ -26,6 +26,8 @@ pub(crate) enum Role {
         parent: Option<usize>,
     },
     Cursor,
+    /// It was a child, and can be nothing else again.
+    Orphan,
     /// It had a role, and cannot get it again.
     Spent,
 }

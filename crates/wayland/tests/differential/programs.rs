@@ -107,6 +107,40 @@ fn another_viewport_waits_for_the_end_of_the_one_before() {
     assert_agrees(&window(&rest));
 }
 
+/// A child in place 1, synchronised and shown, and the surface above it.
+fn child(rest: &[Op]) -> Vec<Op> {
+    window(&[&[Create(1), Child { place: 1, parent: 0 }, paint(1), Commit(1), Commit(0)], rest].concat())
+}
+
+#[test]
+fn a_commit_that_waits_for_its_parents_is_shown_with_the_viewport_that_it_had() {
+    let larger = Paint { place: 1, size: Some((12, 10)), rect: [0; 4], damage: Buffer, xrgb: false };
+    for set in [Source(1, Some([1; 4])), Destination(1, Some((7, 7)))] {
+        assert_agrees(&child(&[set, larger, Commit(1), DestroyViewport(1), Commit(0), Settle, Commit(1)]));
+    }
+}
+
+#[test]
+fn a_child_of_a_surface_is_not_shown_by_a_commit_that_was_waiting_before() {
+    let adopted = [Create(2), paint(2), Commit(2), paint(1), Commit(1), Child { place: 2, parent: 1 }];
+    assert_agrees(&child(&[&adopted[..], &[Commit(0), Settle, paint(1), Commit(1), Commit(0)]].concat()));
+}
+
+#[test]
+fn a_commit_that_waits_inside_its_parents_is_shown_with_its_own_pixels() {
+    let larger = Paint { place: 2, size: Some((12, 12)), rect: [0; 4], damage: Buffer, xrgb: false };
+    let smaller = Paint { place: 2, size: Some((1, 1)), rect: [0; 4], damage: Buffer, xrgb: false };
+    let grandchild = [Create(2), Child { place: 2, parent: 1 }, Source(2, Some([3, 3, 3, 3])), larger];
+    let rest = [Commit(2), Commit(1), Source(2, None), smaller, Commit(2), Commit(0), Settle, Commit(1)];
+    assert_agrees(&child(&[&grandchild[..], &rest].concat()));
+}
+
+#[test]
+fn what_waits_for_a_parent_is_applied_at_once_when_it_waits_no_more() {
+    let rest = [paint(1), Destination(1, Some((7, 7))), Commit(1), DestroyViewport(1), paint(1), Commit(1)];
+    assert_agrees(&child(&[&rest[..], &[Sync(1, false)]].concat()));
+}
+
 #[test]
 fn damage_is_not_mapped_by_a_viewport_that_is_gone() {
     let part = Paint { place: 0, size: None, rect: [9, 6, 1, 1], damage: Surface, xrgb: false };

@@ -359,6 +359,15 @@ fn a_cached_commit_never_follows_a_newer_one() {
     run(&[sync(2, false), paint(2), Step::Act(Deed::Unmap { surface: 2 }), sync(1, false), paint(2)]);
 }
 
+/// Another display is told of a child by its parent, and of what it has committed since by itself: that came last, and what
+/// follows it must not come before.
+#[test]
+fn a_cached_commit_at_another_display_never_follows_a_newer_one() {
+    let scale = |scale| Step::Act(Deed::Scale { surface: 2, scale });
+    let commit = Deed::Commit { surface: 2, paint: None, by_buffer: false, frame: false };
+    run(&[scale(7), paint(1), paint(2), scale(41), Step::Attach, Step::Act(commit)]);
+}
+
 /// A child's commit waits in its parent's unit for the pace of frames, and the child leaves the synchronised mode.
 #[test]
 fn a_commit_never_overtakes_an_older_one_in_the_parents_unit() {

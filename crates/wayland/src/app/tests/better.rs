@@ -229,6 +229,37 @@ fn a_synchronised_child_becomes_better_in_a_unit_of_its_parent() {
 }
 
 #[test]
+fn what_waits_at_the_compositor_is_not_shown_by_what_makes_content_better() {
+    let mut rig = rig();
+    let (parent, child, _, shm) = subsurfaces::tree(&mut rig);
+    let (compositor, factory) = (rig.bind("wl_compositor"), rig.bind("wl_subcompositor"));
+    rig.flush_with(SLOW);
+    let pixels = commit_photo(&mut rig, parent, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    rig.commit(child);
+    rig.units();
+    let (grandchild, role) = (rig.surface(compositor), rig.id("wl_subsurface"));
+    rig.request(
+        factory,
+        "get_subsurface",
+        [Arg::NewId(role), Arg::Object(grandchild), Arg::Object(child)].into(),
+    );
+    assert_eq!(rig.units().len(), 1, "the child's");
+    for _ in 0..100 {
+        rig.now += FRAME;
+        rig.connection.on_timeout(rig.now);
+        rig.flush_with(IDLE);
+    }
+    assert_eq!(rig.units(), []);
+    rig.commit(parent);
+    rest(&mut rig);
+    assert_eq!(shown(&rig, parent).pixels(), pixels);
+}
+
+#[test]
 fn a_surface_that_has_lost_its_content_does_not_become_better() {
     let Shown { mut rig, surface, .. } = lossy_photo();
     rig.now += Duration::from_millis(100);

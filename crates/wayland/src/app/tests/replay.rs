@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// A display with these globals beside the usual ones, whose registry names begin at `first`.
-fn desk_with(first: u32, more: &[&str]) -> Rc<Desk> {
+pub(super) fn desk_with(first: u32, more: &[&str]) -> Rc<Desk> {
     let mut desk = Desk::clone(&desk());
     for name in more {
         let version = tables::version_cap(name);

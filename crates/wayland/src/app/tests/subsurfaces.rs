@@ -1,5 +1,6 @@
 //! Commits of trees.
 
+use super::super::surface::MAX_CONTENTS_AHEAD;
 use super::*;
 
 /// A parent with content and a synchronised child with content.
@@ -247,6 +248,117 @@ fn a_child_is_placed_next_to_siblings_and_its_parent_only() {
     rig.request(a_role, "place_above", vec![Arg::Object(a)]);
     let error = rig.events().into_iter().find(|event| event.name == "error").expect("an error");
     assert!(matches!(error.args[..], [Arg::Object(object), Arg::Uint(0), _] if object == a_role));
+}
+
+/// Regression: the child was shown without what the destroyed viewport had been told.
+#[test]
+fn what_waits_for_a_parent_leaves_before_its_viewport_is_destroyed() {
+    let mut rig = Rig::with_desk(&replay::desk_with(10, &["wp_viewporter"]));
+    let (parent, child, _, shm) = tree(&mut rig);
+    let (viewporter, viewport) = (rig.bind("wp_viewporter"), rig.id("wp_viewport"));
+    rig.request(viewporter, "get_viewport", vec![Arg::NewId(viewport), Arg::Object(child)]);
+    rig.request(viewport, "set_destination", [9, 9].map(Arg::Int).into());
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    let frame = rig.frame(child);
+    rig.commit(child);
+    rig.sent.clear();
+    rig.request(viewport, "destroy", vec![]);
+    let [ToDisplay::Unit(ahead), ToDisplay::Request(_)] = rig.sent.as_slice() else {
+        panic!("{:?}", rig.sent)
+    };
+    assert_eq!((ahead.state.len(), ahead.content), (1, UnitContent::Update(UpdateSeq(1))));
+    rig.sent.clear();
+    let is_answered = |rig: &mut Rig| {
+        rig.now += FRAME;
+        rig.flush(u64::MAX);
+        rig.now += FRAME;
+        rig.connection.on_timeout(rig.now);
+        rig.events().iter().any(|event| (event.object, event.name) == (frame, "done"))
+    };
+    assert!(!is_answered(&mut rig), "it is not shown yet");
+    rig.commit(parent);
+    assert!(is_answered(&mut rig));
+    let unit = rig.units().pop().expect("the compositor applies the child's with it");
+    assert_eq!(unit.children, []);
+}
+
+/// Regression: the commit came behind the adoption, and so showed the new child.
+#[test]
+fn what_waits_for_a_parent_leaves_before_another_surface_becomes_its_child() {
+    let mut rig = Rig::new();
+    let (_, child, _, shm) = tree(&mut rig);
+    let (compositor, factory) = (rig.bind("wl_compositor"), rig.bind("wl_subcompositor"));
+    let grandchild = rig.surface(compositor);
+    let buffer = rig.buffer(shm, 2, 2, 5);
+    rig.attach(child, buffer);
+    rig.commit(child);
+    rig.sent.clear();
+    let role = rig.id("wl_subsurface");
+    let args = vec![Arg::NewId(role), Arg::Object(grandchild), Arg::Object(child)];
+    rig.request(factory, "get_subsurface", args);
+    let [ToDisplay::Unit(ahead), ToDisplay::Request(_)] = rig.sent.as_slice() else {
+        panic!("{:?}", rig.sent)
+    };
+    assert_eq!(Some(ahead.surface), rig.connection.name(child));
+}
+
+/// A window, its child and a child of that one; the window has content, and none is desynchronised.
+fn lineage(rig: &mut Rig) -> (u32, u32, u32, u32) {
+    let (parent, child, _, shm) = tree(rig);
+    let (compositor, factory) = (rig.bind("wl_compositor"), rig.bind("wl_subcompositor"));
+    let (grandchild, role) = (rig.surface(compositor), rig.id("wl_subsurface"));
+    let args = vec![Arg::NewId(role), Arg::Object(grandchild), Arg::Object(child)];
+    rig.request(factory, "get_subsurface", args);
+    rig.units();
+    rig.updates.clear();
+    (parent, child, grandchild, shm)
+}
+
+/// Regression: a commit that was cached further up left with the pixels of the next one, which may not fit to its state.
+#[test]
+fn a_grandchilds_commit_that_is_part_of_its_parents_keeps_its_pixels() {
+    let mut rig = Rig::new();
+    let (parent, child, grandchild, shm) = lineage(&mut rig);
+    for value in [5, 6] {
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(grandchild, buffer);
+        rig.commit(grandchild);
+        if value == 5 {
+            rig.commit(child);
+        }
+    }
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let updates = std::mem::take(&mut rig.updates);
+    let [update] = &updates[..] else { panic!("{}", updates.len()) };
+    let mut shown = wayferry_pixels::Content::new(update.size, update.format);
+    wayferry_pixels::Decoder::new().apply(&mut shown, &update.chunks).unwrap();
+    assert_eq!(shown.pixels(), [5; 16], "the child has not committed since");
+}
+
+/// A compositor may keep the buffers of all that waits, and is given so many only.
+#[test]
+fn commits_that_wait_for_a_parent_fold_once_many_contents_have_left() {
+    let mut rig = Rig::new();
+    let (parent, child, grandchild, shm) = lineage(&mut rig);
+    let paint = |rig: &mut Rig, value| {
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(grandchild, buffer);
+        rig.commit(grandchild);
+        rig.commit(child);
+    };
+    (0..9).for_each(|value| paint(&mut rig, value));
+    assert_eq!((rig.updates.len(), rig.units().len()), (MAX_CONTENTS_AHEAD, MAX_CONTENTS_AHEAD));
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let unit = rig.units().pop().expect("the rest of it");
+    assert_eq!((unit.children.len(), unit.children[0].children.len()), (1, 1));
+    // Those are shown, and their buffers come back.
+    (9..11).for_each(|value| paint(&mut rig, value));
+    assert_eq!(rig.units().len(), 1);
 }
 
 /// A `wl_subsurface` outlives its surface, whose id another surface has then.

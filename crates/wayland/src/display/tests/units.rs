@@ -406,6 +406,32 @@ fn a_subsurface_keeps_its_own_commits_until_it_is_destroyed() {
     assert_eq!(applied(&mut rig), [(child, 1), (window, 1)]);
 }
 
+/// A commit that is for the window's next one is not applied by an earlier one, and applied by that one.
+#[test]
+fn a_commit_of_a_synchronised_subsurface_keeps_its_place_among_those_of_the_window() {
+    for synchronised in [true, false] {
+        let mut rig = Rig::new();
+        let window = rig.surface();
+        let (child, role) = subsurface(&mut rig, window);
+        if !synchronised {
+            rig.request(role, "set_desync", vec![]);
+        }
+        rig.commit_update(window);
+        rig.take_told();
+        rig.commit(child);
+        assert_eq!(applied(&mut rig).is_empty(), synchronised);
+        once_painted(&mut rig, window);
+        let expected = if synchronised { vec![(window, 1), (child, 1)] } else { vec![(window, 1)] };
+        assert_eq!(applied(&mut rig), expected);
+        rig.commit_update(child);
+        rig.commit(window);
+        assert_eq!(applied(&mut rig).is_empty(), synchronised);
+        once_painted(&mut rig, child);
+        let expected = if synchronised { vec![(child, 2), (window, 2)] } else { vec![(child, 2)] };
+        assert_eq!(applied(&mut rig), expected);
+    }
+}
+
 /// Regression: the compositor ended the program for `viewport_exists`.
 #[test]
 fn a_new_viewport_waits_for_the_end_of_the_one_before() {

@@ -81,9 +81,9 @@ impl<W: World> Program<'_, W> {
         }
     }
 
-    /// A known gap: its last commit is part of one that waits for another, and would be shown with what comes now.
-    pub(super) fn is_claimed(&self, at: usize) -> bool {
-        self.places[at].as_ref().is_some_and(|place| place.claimed_by.is_some())
+    /// Whether a commit of it waits for a surface that is gone: it may be forgotten, or not.
+    pub(super) fn is_lost(&self, at: usize) -> bool {
+        self.places[at].as_ref().is_some_and(|place| place.claimed_by == Some(PLACES))
     }
 
     pub(super) fn is_synchronised(&self, at: usize) -> bool {

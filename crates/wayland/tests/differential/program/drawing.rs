@@ -130,7 +130,7 @@ impl<W: World> Program<'_, W> {
     }
 
     pub(super) fn commit(&mut self, at: usize) -> Step {
-        if self.is_claimed(at) || !self.ready(at)? {
+        if self.is_lost(at) || !self.ready(at)? {
             return Ok(());
         }
         self.acknowledge(at);
@@ -224,7 +224,7 @@ impl<W: World> Program<'_, W> {
 
     pub(super) fn unmap(&mut self, at: usize) -> Step {
         let Some(place) = &self.places[at] else { return Ok(()) };
-        if place.role == Role::Spent || place.is_window() && !place.mapped || self.is_claimed(at) {
+        if place.role == Role::Spent || place.is_window() && !place.mapped || self.is_lost(at) {
             return Ok(());
         }
         let (id, attached) = (place.id, place.attached);
@@ -290,8 +290,6 @@ impl<W: World> Program<'_, W> {
                 let (width, height) = size.unwrap_or((-1, -1));
                 self.request(viewport, "set_destination", vec![Arg::Int(width), Arg::Int(height)]);
             }
-            // A known gap: its last commit waits for its parent's, and would be shown without the viewport.
-            Op::DestroyViewport(_) if place.is_waiting() => {}
             Op::DestroyViewport(_) => {
                 if let Some(viewport) = place.viewport.take() {
                     (place.shape.source, place.shape.destination) = (None, None);

@@ -102,13 +102,11 @@ impl<W: World> Program<'_, W> {
             }
             above = self.places[next].as_ref().and_then(Place::parent);
         }
-        // A known gap: its parent's last commit waits for another, and the adoption would be there before it.
-        let above = self.places[parent].as_ref().filter(|above| !above.is_waiting());
-        let Some(above) = above.map(|above| above.id) else { return };
+        let Some(above) = self.places[parent].as_ref().map(|above| above.id) else { return };
         if matches!(self.places[at].as_ref().map(|place| place.role), Some(Role::Child { .. })) {
             self.end(at);
         }
-        let Some(Place { id, role: Role::None, .. }) = self.places[at] else { return };
+        let Some(Place { id, role: Role::None | Role::Orphan, .. }) = self.places[at] else { return };
         let args = vec![Arg::Object(id), Arg::Object(above)];
         let role = self.make(self.globals["wl_subcompositor"], "get_subsurface", args);
         self.set_role(at, Role::Child { role, parent: Some(parent) });
@@ -207,12 +205,12 @@ impl<W: World> Program<'_, W> {
             }
             Role::Child { role, .. } => {
                 // What waits for a parent that it has not any more may be forgotten, or not.
-                place.role = if place.is_waiting() { Role::Spent } else { Role::None };
+                place.role = if place.is_waiting() { Role::Spent } else { Role::Orphan };
                 (place.unclaimed, place.claimed_by) = (false, None);
                 self.request(role, "destroy", vec![]);
                 self.orphaned(at);
             }
-            Role::None | Role::Cursor | Role::Spent => {}
+            Role::None | Role::Cursor | Role::Orphan | Role::Spent => {}
         }
     }
 
