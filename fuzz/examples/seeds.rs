@@ -57,16 +57,22 @@ const UPDATE: UpdateHeader = UpdateHeader {
 
 /// Operations of the target.
 fn candidates() -> Seeds {
-    // A display comes from 3 with its first secret as nobody who was here, and is heard.
-    let comes = [1, 3, 0, 7, 3, 0, 255];
+    // A ticket is printed; a display comes from 3 with it, as nobody who was here, and is heard.
+    let ticket = [8, 60];
+    let comes = [1, 3, 0, 7, 0, 3, 0, 255];
+    let again = [1, 3, 9, 7, 0, 3, 0, 255];
     // It said more before it was let in, and says something after.
     let says = [2, 0, 0, 4, 0, 1, 2, 3, 4];
-    let strangers: Vec<u8> = (0..6).flat_map(|from| [0, from]).collect();
+    let strangers: Vec<u8> = (0..40).flat_map(|from| [0, from]).collect();
+    let display = [&ticket[..], &comes].concat();
     vec![
-        ("display", comes.to_vec()),
-        ("flood", [&strangers[..], &[1, 9, 200, 1, 3, 6, 255], &[7, 200, 7, 200], &strangers[..]].concat()),
-        ("receipts", [&comes[..], &says, &says].concat()),
-        ("refused", vec![1, 3, 0, 7, 6, 0, 4, 5, 0, 0, 3, 0, 9, 9, 9]),
+        ("display", display.clone()),
+        ("flood", [&strangers[..], &display, &[7, 200, 7, 200], &strangers].concat()),
+        ("receipts", [&display[..], &says, &says].concat()),
+        ("refused", vec![8, 60, 1, 3, 0, 7, 0, 6, 0, 4, 5, 0, 0, 3, 0, 9, 9, 9]),
+        ("returns", [&display[..], &again, &[1, 3, 9, 7, 1, 3, 0, 255, 12, 0], &again].concat()),
+        ("views", [&[9, 60][..], &comes, &again, &[1, 3, 0, 8, 0, 3, 0, 255, 12, 1], &again].concat()),
+        ("met", [&[10, 3, 1, 3, 0, 7, 2, 3, 0, 255, 11, 4][..], &[1, 4, 1, 8, 3, 3, 0, 255, 12, 3]].concat()),
     ]
 }
 
@@ -261,7 +267,10 @@ fn half_message() -> Seeds {
         ("request", to_display(ToDisplay::Request(request(args.clone())))),
         ("unit", to_display(ToDisplay::Unit(parent))),
         ("event", to_app(ToApp::Event(request(args)))),
-        ("fatal", to_app(ToApp::Fatal { object: WireId::DISPLAY, code: 2, message: "out of memory".to_owned() })),
+        (
+            "fatal",
+            to_app(ToApp::Fatal { object: WireId::DISPLAY, code: 2, message: "out of memory".to_owned() }),
+        ),
         ("snapshot", [&[2][..], &snapshot.encode()].concat()),
     ]
 }

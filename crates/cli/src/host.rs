@@ -12,11 +12,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::OFlags;
 use wayferry_net::{Admitted, Peers};
+use wayferry_proto::admission::Part;
 use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::control::Told;
-use crate::door::{Door, Part};
+use crate::door::Door;
 use crate::error::Error;
 use crate::flags::{HostFlags, OwnFlags};
 use crate::front;

@@ -12,11 +12,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
+use wayferry_proto::admission::Part;
 use wayferry_proto::{Secret, Time};
 
 use crate::bootstrap::{Choice, Line};
 use crate::control::{self, Answer, Ended, Request, Told, Word};
-use crate::door::{Door, Part};
+use crate::door::Door;
 use crate::error::Error;
 use crate::notice::notice;
 use crate::quic;

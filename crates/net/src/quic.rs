@@ -29,6 +29,7 @@ use noq::{Connection, VarInt};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+use wayferry_proto::admission::NO_PLACE;
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
 pub use self::config::{Congestion, Options};
@@ -188,9 +189,6 @@ impl Established {
         Connected { carrier: Box::new(carrier), peer, address, early }
     }
 }
-
-/// Why a peer has to go that did not say in time who it is.
-pub const NO_PLACE: &str = "too many displays are at the door; try again";
 
 /// The peer's certificate, as soon as it has proved to hold the key, now or when it got the ticket that it shows.
 fn peer_of(connection: &Connection) -> Option<Fingerprint> {

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::*;
-use wayferry_net::quic::{Connected, Listener, NO_PLACE, Options, Reconnect, connect};
+use wayferry_net::quic::{Connected, Listener, Options, Reconnect, connect};
 use wayferry_net::{Carrier, Identity, Peers};
+use wayferry_proto::admission::NO_PLACE;
 use wayferry_proto::{Arrival, Class, CloseReason, Priority, StreamId, Transmit};
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

@@ -10,6 +10,7 @@
 //! `None`. The one invariant: nothing of one channel can stall or corrupt another, and everything that the peer can make
 //! this side store has a named limit.
 
+pub mod admission;
 mod assembler;
 mod carrier;
 mod channel;

@@ -218,6 +218,18 @@ impl Link {
     }
 }
 
+impl AsRef<Session> for Link {
+    fn as_ref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl AsMut<Session> for Link {
+    fn as_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+}
+
 /// What the end of a session means to the user.
 pub(crate) fn closed(reason: CloseReason, by: ClosedBy) -> Result<CleanEnd, Error> {
     match (reason, by) {

@@ -7,6 +7,7 @@
 use std::os::fd::OwnedFd;
 
 use serde_json::Value;
+use wayferry_proto::admission::Part;
 use wayferry_proto::{CloseReason, ConnectionId, Header, Side, Time};
 use wayferry_wayland::app::Kept;
 use wayferry_wayland::blob::Sent;
@@ -14,7 +15,6 @@ use wayferry_wayland::blob::Sent;
 use super::ending::Done;
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
 use crate::control::{Answer, Told};
-use crate::door::Part;
 use crate::error::Error;
 use crate::info::{Figures, State};
 use crate::lobby::{Call, Lobby, answer};

@@ -1,0 +1,213 @@
+//! The way in for displays: who may attach to a session, and what the others are told. Sans-IO.
+//!
+//! Everyone can reach a port, so several candidates may stand at the door; one that shows a secret that was given out is let in,
+//! once for each ([`Secrets`]). Strangers, displays whose certificates are known, and those on byte streams have places of their
+//! own, and the newest always gets one ([`Places`]). It knows no carriers: what holds a place is the caller's, with a
+//! [`Session`] in it. It does not decide what becomes of the display that is there already. Invariant: a stranger
+//! without a secret costs a place for at most [`PATIENCE`], and nothing else.
+//!
+//! The run loop: [`Admission::come`] for each that comes; then, for each of [`Admission::numbers`], hand what has arrived to the
+//! session ([`Admission::get_mut`]) and [look at it](Admission::look_at), also when [`Admission::next_timeout`] has passed.
+
+mod secrets;
+
+use std::time::Duration;
+
+use secrets::Shown;
+pub use secrets::{INVITED, MAX_GIVEN, MAX_VIEWERS, Part, Secrets};
+
+use crate::{Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time};
+
+/// Candidates before the door, and what lets them in. `C` is a certificate; `H` holds a place, and its session.
+#[derive(Debug)]
+pub struct Admission<C, H> {
+    config: Config,
+    secrets: Secrets<C>,
+    /// By [`Lane`].
+    lanes: [Places<Candidate<C, H>>; 3],
+    /// How many have come.
+    count: u64,
+}
+
+/// Which places a display may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Nothing is known of it; it has to go after [`PATIENCE`].
+    Stranger,
+    /// Its certificate is known: it was let in, or ssh brought it.
+    Known,
+    /// On a byte stream.
+    Here,
+}
+
+/// A display before the door.
+#[derive(Debug)]
+struct Candidate<C, H> {
+    holder: H,
+    /// What was accepted when it came.
+    accepted: Vec<Secret>,
+    certificate: C,
+    /// When it has to go, unless it is let in before.
+    until: Option<Time>,
+}
+
+/// What becomes of a candidate. What its session has to say is to be sent in each case.
+#[derive(Debug)]
+pub enum Fate<C, H> {
+    /// It keeps its place.
+    Waits,
+    /// It is let in. The certificate of a display that cannot come again for it is good no more.
+    Enters(Part, H, Option<C>),
+    /// It is not let in; its session is closed. With the reason, if that is its own doing.
+    Leaves(H, Option<(CloseReason, ClosedBy)>),
+}
+
+impl AsRef<Self> for Session {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Self> for Session {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
+    /// For sessions like `config`; `nobody` is a secret that is given to nobody.
+    pub fn new(config: Config, nobody: Secret) -> Self {
+        let lanes = [MAX_STRANGERS, MAX_KNOWN, MAX_HERE].map(Places::new);
+        Self { config, secrets: Secrets::new(nobody), lanes, count: 0 }
+    }
+
+    /// What lets displays in.
+    pub fn secrets(&self) -> &Secrets<C> {
+        &self.secrets
+    }
+
+    /// What lets displays in, to be changed.
+    pub fn secrets_mut(&mut self) -> &mut Secrets<C> {
+        &mut self.secrets
+    }
+
+    /// A display comes from there, and proves or tells that it has that certificate; `make` gives its session a carrier.
+    /// Gives its number, and the one that lost its place for it, which is to be told.
+    pub fn come(
+        &mut self,
+        (lane, source): (Lane, Source),
+        certificate: C,
+        now: Time,
+        make: impl FnOnce(Config) -> H,
+    ) -> (u64, Option<H>) {
+        let (accepted_secrets, accepted_incarnations) = self.secrets.accepted(now);
+        let accepted = accepted_secrets.clone();
+        let config = Config { start: now, accepted_secrets, accepted_incarnations, ..self.config.clone() };
+        let until = (lane == Lane::Stranger).then_some(now + PATIENCE);
+        let candidate = Candidate { holder: make(config), accepted, certificate, until };
+        self.count += 1;
+        let lost = self.lanes[lane as usize].enter(self.count, source, candidate);
+        (self.count, lost.map(turned_away))
+    }
+
+    /// Numbers of all candidates.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.lanes.iter().flat_map(Places::iter).map(|(number, _)| number).collect()
+    }
+
+    /// All candidates.
+    pub fn candidates(&self) -> impl Iterator<Item = &H> {
+        self.lanes.iter().flat_map(Places::iter).map(|(_, candidate)| &candidate.holder)
+    }
+
+    /// The candidate with this number, for what has arrived.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut H> {
+        self.lanes.iter_mut().find_map(|lane| lane.get_mut(number)).map(|candidate| &mut candidate.holder)
+    }
+
+    /// Judges a candidate by what its session has heard; none where no candidate has this number.
+    pub fn look_at(&mut self, number: u64, now: Time) -> Option<Fate<C, H>> {
+        let lane = self.lanes.iter_mut().find(|lane| lane.contains(number))?;
+        let candidate = lane.get_mut(number)?;
+        let step = step(candidate.holder.as_mut());
+        let late = candidate.until.is_some_and(|until| until <= now);
+        if matches!(step, Step::Waits) && !late {
+            return Some(Fate::Waits);
+        }
+        let (_, candidate) = lane.leave(number)?;
+        Some(match step {
+            Step::Enters => self.let_in(candidate, now),
+            Step::Waits => Fate::Leaves(turned_away(candidate), None),
+            Step::Leaves(why) => Fate::Leaves(candidate.holder, why),
+        })
+    }
+
+    /// A secret works once, also for two that came with it at the same time.
+    fn let_in(&mut self, candidate: Candidate<C, H>, now: Time) -> Fate<C, H> {
+        let Candidate { mut holder, accepted, certificate, .. } = candidate;
+        let session = holder.as_mut();
+        // Given up before anybody looked: a display that tries several ways at once. The one that is here stays.
+        if session.is_closed() {
+            return Fate::Leaves(holder, None);
+        }
+        let secret = session.matched_secret().and_then(|index| accepted.get(index).copied());
+        let incarnation = session.peer().and_then(|peer| peer.incarnation);
+        let looks_on = session.capabilities().has(Capabilities::VIEW);
+        let wish = if looks_on { Part::View } else { Part::Active };
+        // Of two ways that a display takes at the same time, the other may have used the secret.
+        match self.secrets.admit(&Shown { secret, incarnation, certificate, wish }, now) {
+            Some((part, dismissed)) => Fate::Enters(part, holder, dismissed),
+            None => {
+                session.close(CloseReason::BadSecret);
+                Fate::Leaves(holder, None)
+            }
+        }
+    }
+
+    /// When a candidate is to be looked at, at the latest.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let candidates = self.lanes.iter().flat_map(Places::iter).map(|(_, candidate)| candidate);
+        let due = |candidate: &Candidate<C, H>| {
+            [candidate.holder.as_ref().next_timeout(), candidate.until].into_iter().flatten().min()
+        };
+        candidates.filter_map(due).min()
+    }
+}
+
+enum Step {
+    Waits,
+    Enters,
+    Leaves(Option<(CloseReason, ClosedBy)>),
+}
+
+fn step(session: &mut Session) -> Step {
+    loop {
+        match session.poll_event() {
+            Some(Event::Ready { .. }) => return Step::Enters,
+            Some(Event::Closed { reason, by }) => return Step::Leaves(Some((reason, by))),
+            Some(_) => {}
+            None if session.is_closed() => return Step::Leaves(None),
+            None => return Step::Waits,
+        }
+    }
+}
+
+/// Its place is wanted by a newer one, or it has had it for long enough. It may try again.
+fn turned_away<C, H: AsMut<Session>>(mut candidate: Candidate<C, H>) -> H {
+    candidate.holder.as_mut().close(CloseReason::TooMuch(NO_PLACE.into()));
+    candidate.holder
+}
+
+/// What one hears that has no place, or has one no more.
+pub const NO_PLACE: &str = "too many displays are at the door; try again";
+/// Strangers before the door at once. Each may have 4 KiB and one stream on the way.
+pub const MAX_STRANGERS: usize = 32;
+/// Displays at once before the door whose certificates are known.
+pub const MAX_KNOWN: usize = 16;
+/// Displays on byte streams at once before the door.
+pub const MAX_HERE: usize = 16;
+/// How long a stranger may take to show a secret: its first bytes lost twice on a slow link.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! What lets a display in: secrets that were given out, and what is known of those that were let in with one.
+//!
+//! It knows no candidates and no places. Invariant: a secret lets in one display and no other, and what is known of a display is
+//! known as one [`Part`]; once that is forgotten, the display needs another secret.
+
+use std::time::Duration;
+
+use crate::{Secret, Time};
+
+/// What a display may do that is let in. The secret that it shows decides, and none becomes more by what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It takes the place of the one that is there.
+    Active,
+    /// It looks on.
+    View,
+}
+
+/// The secrets that are good, and who may come again. `C` is a certificate.
+#[derive(Debug)]
+pub struct Secrets<C> {
+    given: Vec<Given<C>>,
+    /// The display that is here.
+    active: Option<Known<C>>,
+    /// Displays that look on.
+    viewers: Vec<Known<C>>,
+    /// One that nobody has: with nothing that is accepted, anybody would be.
+    nobody: Secret,
+}
+
+/// A secret that was given out.
+#[derive(Debug, Clone, Copy)]
+struct Given<C> {
+    secret: Secret,
+    part: Part,
+    /// Until when it is good.
+    until: Time,
+    /// For the display with this certificate, which was met. A printed ticket is for anybody who comes with it.
+    met: Option<C>,
+}
+
+/// By what a display is known that was let in.
+#[derive(Debug, Clone, Copy)]
+struct Known<C> {
+    /// With this it may come again.
+    incarnation: Option<Secret>,
+    certificate: C,
+}
+
+/// What a display shows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown<C> {
+    pub(super) secret: Option<Secret>,
+    pub(super) incarnation: Option<Secret>,
+    pub(super) certificate: C,
+    /// What it asks for, which may be less than its secret is good for.
+    pub(super) wish: Part,
+}
+
+impl<C> Given<C> {
+    fn is_good(&self, now: Time) -> bool {
+        now < self.until
+    }
+}
+
+impl<C> Known<C> {
+    fn shows(&self, incarnation: Option<Secret>) -> bool {
+        incarnation.is_some() && self.incarnation == incarnation
+    }
+}
+
+impl<C: Copy + Eq> Secrets<C> {
+    pub(super) fn new(nobody: Secret) -> Self {
+        Self { given: Vec::new(), active: None, viewers: Vec::new(), nobody }
+    }
+
+    /// A secret to be printed is good until then. Of more than [`MAX_GIVEN`] the oldest is forgotten.
+    pub fn print(&mut self, part: Part, secret: Secret, until: Time) {
+        self.give(Given { secret, part, until, met: None });
+    }
+
+    /// A secret for the display with this certificate, which was met, is good for [`INVITED`].
+    pub fn invite(&mut self, part: Part, secret: Secret, certificate: C, now: Time) {
+        // A display that comes again leaves one that it does not need: the good ones must not make room for it.
+        self.given.retain(|given| given.is_good(now));
+        self.give(Given { secret, part, until: now + INVITED, met: Some(certificate) });
+    }
+
+    fn give(&mut self, given: Given<C>) {
+        if self.given.len() >= MAX_GIVEN {
+            self.given.remove(0);
+        }
+        self.given.push(given);
+    }
+
+    /// Printed secrets are good no more.
+    pub fn revoke_printed(&mut self) {
+        self.given.retain(|given| given.met.is_some());
+    }
+
+    /// The active display was sent away, or has left for good: it cannot come again. Gives its certificate, if no other has that.
+    #[must_use = "the certificate is good no more"]
+    pub fn forget_active(&mut self) -> Option<C> {
+        let known = self.active.take()?;
+        self.forget(&known)
+    }
+
+    /// Those who looked on were sent away: none of them can come again. Gives certificates as [`Self::forget_active`].
+    #[must_use = "the certificates are good no more"]
+    pub fn forget_viewers(&mut self) -> Vec<C> {
+        let gone = std::mem::take(&mut self.viewers);
+        gone.iter().filter_map(|known| self.forget(known)).collect()
+    }
+
+    /// One that looked on has left for good. Gives its certificate as [`Self::forget_active`].
+    #[must_use = "the certificate is good no more"]
+    pub fn forget_viewer(&mut self, incarnation: Secret) -> Option<C> {
+        let index = self.viewers.iter().position(|viewer| viewer.shows(Some(incarnation)))?;
+        let gone = self.viewers.remove(index);
+        self.forget(&gone)
+    }
+
+    /// What was given to a display that is not known any more goes with it.
+    fn forget(&mut self, gone: &Known<C>) -> Option<C> {
+        if self.is_known(gone.certificate) {
+            return None;
+        }
+        self.given.retain(|given| given.met != Some(gone.certificate));
+        Some(gone.certificate)
+    }
+
+    /// Whether a display with this certificate was let in, and may come again.
+    pub fn is_known(&self, certificate: C) -> bool {
+        self.known().any(|known| known.certificate == certificate)
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Known<C>> {
+        self.active.iter().chain(&self.viewers)
+    }
+
+    /// Secrets that are remembered, and displays that may come again; never more than [`MAX_GIVEN`] and [`MAX_VIEWERS`] + 1.
+    pub fn len(&self) -> (usize, usize) {
+        (self.given.len(), self.known().count())
+    }
+
+    /// Secrets and incarnations that are accepted now; never none.
+    pub(super) fn accepted(&self, now: Time) -> (Vec<Secret>, Vec<Secret>) {
+        let secrets = self.given.iter().filter(|given| given.is_good(now)).map(|given| given.secret);
+        let incarnations = self.known().filter_map(|known| known.incarnation);
+        (secrets.collect(), std::iter::once(self.nobody).chain(incarnations).collect())
+    }
+
+    /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of one
+    /// that cannot come again for it, as [`Self::forget_active`] gives it.
+    pub(super) fn admit(&mut self, shown: &Shown<C>, now: Time) -> Option<(Part, Option<C>)> {
+        let index = shown.secret.and_then(|secret| self.position(secret, now));
+        let part = index.map(|index| self.given[index].part).or_else(|| self.part_of(shown.incarnation))?;
+        let part = if shown.wish == Part::View { Part::View } else { part };
+        // Known as both, it would be forgotten as one of them, and come again as the other.
+        let is_active = self.active.as_ref().is_some_and(|active| active.shows(shown.incarnation));
+        if part == Part::View && is_active {
+            return None;
+        }
+        // It is good no more.
+        index.map(|index| self.given.remove(index));
+        let known = Known { incarnation: shown.incarnation, certificate: shown.certificate };
+        Some((part, self.remember(part, known)))
+    }
+
+    /// One that it replaces cannot come again.
+    fn remember(&mut self, part: Part, known: Known<C>) -> Option<C> {
+        self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
+        let gone = match part {
+            Part::Active => self.active.replace(known),
+            Part::View => {
+                self.viewers.push(known);
+                (self.viewers.len() > MAX_VIEWERS).then(|| self.viewers.remove(0))
+            }
+        };
+        gone.and_then(|gone| self.forget(&gone))
+    }
+
+    /// Where a secret is that is good.
+    fn position(&self, shown: Secret, now: Time) -> Option<usize> {
+        self.given.iter().position(|given| given.secret == shown && given.is_good(now))
+    }
+
+    /// As what a display comes again.
+    fn part_of(&self, incarnation: Option<Secret>) -> Option<Part> {
+        if self.viewers.iter().any(|viewer| viewer.shows(incarnation)) {
+            return Some(Part::View);
+        }
+        self.active.as_ref().is_some_and(|active| active.shows(incarnation)).then_some(Part::Active)
+    }
+}
+
+/// Secrets that are good at once; the oldest is forgotten first.
+pub const MAX_GIVEN: usize = 16;
+/// Displays that looked on and may come again; the oldest is forgotten first.
+pub const MAX_VIEWERS: usize = 16;
+/// How long a display that was met may take to come.
+pub const INVITED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATER: Time = Time::from_millis(3_600_000);
+
+    fn secret(byte: u8) -> Secret {
+        Secret::from([byte; 32])
+    }
+
+    fn secrets() -> Secrets<u8> {
+        Secrets::new(secret(0))
+    }
+
+    fn shown(secret: Option<Secret>, run: u8) -> Shown<u8> {
+        Shown { secret, incarnation: Some(self::secret(run)), certificate: run, wish: Part::Active }
+    }
+
+    #[test]
+    fn a_secret_for_looking_on_is_good_for_that_alone_and_once() {
+        let mut secrets = secrets();
+        secrets.print(Part::View, secret(1), LATER);
+        secrets.print(Part::Active, secret(2), LATER);
+        let mut come = |byte, run| secrets.admit(&shown(Some(secret(byte)), run), Time::ZERO);
+        let view = Some((Part::View, None));
+        assert_eq!([come(1, 11), come(1, 12)], [view, None]);
+        assert_eq!([come(2, 13), come(2, 14)], [Some((Part::Active, None)), None]);
+    }
+
+    #[test]
+    fn who_looked_on_comes_again_as_that_and_nothing_else() {
+        let mut secrets = secrets();
+        let known = |byte| Known { incarnation: Some(secret(byte)), certificate: byte };
+        secrets.active = Some(known(3));
+        secrets.viewers.push(known(4));
+        let comes = [3, 4, 5].map(|byte| secrets.part_of(Some(secret(byte))));
+        assert_eq!(comes, [Some(Part::Active), Some(Part::View), None]);
+        let shows = [3, 4].map(|byte| secrets.admit(&shown(Some(secret(byte)), 5), Time::ZERO));
+        assert_eq!(shows, [None, None], "it is no secret of another display");
+    }
+
+    #[test]
+    fn regression_who_comes_again_and_again_uses_no_place_of_a_ticket() {
+        let mut secrets = secrets();
+        secrets.print(Part::View, secret(1), LATER);
+        for round in 0..40 {
+            let now = Time::from_millis(round * 61_000);
+            secrets.invite(Part::Active, secret(100 + round as u8), 2, now);
+        }
+        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Part::View, None)));
+    }
+
+    /// It had asked to look on with what it comes again by, and was known as both.
+    #[test]
+    fn regression_a_display_that_was_sent_away_comes_again_as_a_view() {
+        let mut secrets = secrets();
+        for byte in [1, 2] {
+            secrets.print(Part::Active, secret(byte), LATER);
+        }
+        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Part::Active, None)));
+        for also in [None, Some(secret(2))] {
+            let wish = Shown { wish: Part::View, ..shown(also, 9) };
+            assert_eq!(secrets.admit(&wish, Time::ZERO), None);
+        }
+        assert_eq!(secrets.forget_active(), Some(9));
+        assert_eq!(secrets.admit(&shown(None, 9), Time::ZERO), None);
+    }
+
+    /// It came while the secret was good, and said nothing for a while.
+    #[test]
+    fn regression_a_secret_is_good_after_it_has_expired() {
+        let mut secrets = secrets();
+        secrets.print(Part::Active, secret(1), LATER);
+        assert_eq!(secrets.accepted(Time::ZERO).0, [secret(1)]);
+        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), LATER), None);
+    }
+}
