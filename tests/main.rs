@@ -15,6 +15,7 @@ mod programs;
 mod rig;
 mod roaming;
 mod rough_link;
+mod served;
 mod session;
 mod sessions;
 mod slow_link;
