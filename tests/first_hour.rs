@@ -129,6 +129,22 @@ fn a_wayferry_that_is_missing_there_is_told_with_the_whole_next_command() {
 }
 
 #[test]
+fn regression_a_program_that_ends_with_72_is_told_as_a_missing_wayferry() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let ssh = ssh_to(&sway, &sshd);
+    ferry(&sway, &sshd, &["--detached"], &["foot", "sh", "-c", "'read line; exit 72'"]).run();
+    let binary = sshd.home().wayferry().words()[0].clone();
+    let launch = sway.home().wayferry().privileged().env("WAYLAND_DISPLAY", sway.display());
+    let words = ["--ssh-bin", &ssh, "--remote-bin", &binary, "attach", "ferry-host:foot"];
+    let mut attach = launch.args(words).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(attach.ended().code(), Some(72), "{}", attach.stderr());
+    assert!(!attach.stderr().contains("error: "), "{}", attach.stderr());
+}
+
+#[test]
 fn a_ticket_needs_no_command_line_and_no_log() {
     let sway = Sway::start();
     let home = Home::new();
