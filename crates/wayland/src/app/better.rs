@@ -115,7 +115,7 @@ impl Connection {
 
     /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is above
     /// them, and those must be no initial ones, nor apply what waits at the compositor for a commit of the program.
-    fn can_show(&self, id: u32) -> bool {
+    pub(super) fn can_show(&self, id: u32) -> bool {
         let can = |above: u32| {
             self.surfaces.get(&above).is_some_and(|surface| surface.mapped()) && !self.is_awaited(above)
         };
@@ -131,7 +131,7 @@ impl Connection {
     }
 
     /// The surface, and those above it that must commit for its commit to be applied.
-    fn shown_with(&self, id: u32) -> impl Iterator<Item = u32> {
+    pub(super) fn shown_with(&self, id: u32) -> impl Iterator<Item = u32> {
         let chain: Vec<u32> = self.ancestors(id).collect();
         let needed = chain.iter().position(|above| !self.effectively_synchronised(*above));
         chain.into_iter().take(needed.map_or(usize::MAX, |last| last + 1))

@@ -269,7 +269,41 @@ impl Connection {
         surface.lost_films += u32::from(draft.films() > 0);
         draft.renew();
         surface.forget_last();
-        self.join(id, Unsent { change: Change::New, ..Unsent::default() })
+        self.bring_again(id)
+    }
+
+    /// Has the content of a surface's newest commit leave, with that commit if it waits.
+    fn bring_again(&mut self, id: u32) -> Result<(), Fault> {
+        let mut unsent = Unsent { change: Change::New, ..Unsent::default() };
+        if !self.effectively_synchronised(id) {
+            return self.join(id, unsent);
+        }
+        if let Some(newest) = self.newest_waiting(id) {
+            newest.change = Change::New;
+            return Ok(());
+        }
+        // It is shown by commits of those above it, where these do nothing else.
+        let shown_with: Vec<u32> = self.shown_with(id).collect();
+        let Some((top, between)) = shown_with.split_last().filter(|_| self.can_show(id)) else {
+            return self.join(id, unsent);
+        };
+        for below in between {
+            unsent = Unsent { children: vec![(*below, unsent)], ..Unsent::default() };
+        }
+        self.join(*top, unsent)
+    }
+
+    /// The newest commit of a surface that has not left, cached or on its way out.
+    fn newest_waiting(&mut self, id: u32) -> Option<&mut Unsent> {
+        let includes = |unsent: &Unsent, above: u32| {
+            if above == id { unsent.ahead != Ahead::All } else { unsent.mentions(id) }
+        };
+        let above = self.ancestors(id).find(|above| {
+            let surface = self.surfaces.get(above);
+            surface.is_some_and(|surface| surface.waiting().any(|unsent| includes(unsent, *above)))
+        })?;
+        let waiting = self.surfaces.get_mut(&above)?.waiting_mut().find(|unsent| includes(unsent, above))?;
+        if above == id { Some(waiting) } else { waiting.find(id) }
     }
 
     pub(super) fn discard_feedback(&mut self, feedback: Vec<u32>) -> Result<(), Fault> {

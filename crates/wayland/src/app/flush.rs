@@ -423,11 +423,10 @@ impl Connection {
     pub(super) fn flush_older(&mut self, child: u32) -> Result<(), Fault> {
         let above = self.ancestors(child).find(|above| self.caches(*above, child));
         above.map_or(Ok(()), |above| self.send_ahead(above))?;
+        let synchronised = self.effectively_synchronised(child);
         let mentions = |id: &u32| {
-            self.surfaces
-                .get(id)
-                .and_then(|surface| surface.unsent.as_ref())
-                .is_some_and(|unsent| unsent.mentions(child))
+            let unsent = self.surfaces.get(id).and_then(|surface| surface.unsent.as_ref());
+            unsent.is_some_and(|unsent| unsent.mentions(child) || *id == child && synchronised)
         };
         if self.ancestors(child).any(|id| mentions(&id)) { self.flush_tree(child) } else { Ok(()) }
     }

@@ -443,6 +443,16 @@ impl Surface {
         }
     }
 
+    /// Its commits that have not left, the newest first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Unsent> {
+        self.cached.iter().chain(&self.unsent)
+    }
+
+    /// As [`Self::waiting`].
+    pub(crate) fn waiting_mut(&mut self) -> impl Iterator<Item = &mut Unsent> {
+        self.cached.iter_mut().chain(&mut self.unsent)
+    }
+
     /// How a buffer of that size is shown, by the state that was committed last.
     pub(crate) fn mapping(&self, buffer: Size) -> Mapping {
         let Self { transform, scale, crop, destination, .. } = *self;

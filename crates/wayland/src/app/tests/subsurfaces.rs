@@ -361,6 +361,53 @@ fn commits_that_wait_for_a_parent_fold_once_many_contents_have_left() {
     assert_eq!(rig.units().len(), 1);
 }
 
+/// Regression: content that the display side wanted again brought what the parent had not committed.
+#[test]
+fn content_that_is_wanted_again_is_that_of_the_commit_that_is_shown() {
+    let shown = |rig: &mut Rig| {
+        rig.now += FRAME;
+        rig.flush(u64::MAX);
+        let update = rig.updates.pop().expect("an update");
+        assert!(update.fresh && rig.updates.is_empty());
+        let mut shown = wayferry_pixels::Content::new(update.size, update.format);
+        wayferry_pixels::Decoder::new().apply(&mut shown, &update.chunks).unwrap();
+        shown.pixels()[0]
+    };
+    let mut rig = Rig::new();
+    let (parent, child, _, shm) = tree(&mut rig);
+    let buffer = rig.buffer(shm, 2, 2, 9);
+    rig.attach(parent, buffer);
+    let paint = |rig: &mut Rig, value| {
+        let buffer = rig.buffer(shm, 2, 2, value);
+        rig.attach(child, buffer);
+        rig.commit(child);
+    };
+    paint(&mut rig, 5);
+    rig.commit(parent);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    let told = ToApp::Refresh { surface: rig.connection.wire(child).expect("there") };
+    rig.units();
+    rig.updates.clear();
+    // The parent's commit shows it.
+    rig.tell(&told);
+    assert_eq!(shown(&mut rig), 5);
+    let units = rig.units();
+    assert_eq!((units.len(), units[0].children.len()), (1, 1));
+    // It leaves before the next one, which is cached.
+    rig.tell(&told);
+    paint(&mut rig, 6);
+    assert_eq!(shown(&mut rig), 5);
+    rig.units();
+    // What is cached comes with the parent's commit.
+    rig.tell(&told);
+    rig.now += FRAME;
+    rig.flush(u64::MAX);
+    assert!(rig.updates.is_empty() && rig.units().is_empty());
+    rig.commit(parent);
+    assert_eq!(shown(&mut rig), 6);
+}
+
 /// A `wl_subsurface` outlives its surface, whose id another surface has then.
 #[test]
 fn an_inert_subsurface_says_nothing_about_a_surface_with_the_same_id() {
