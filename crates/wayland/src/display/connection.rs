@@ -25,6 +25,7 @@ use super::hold::{Holds, Need};
 use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
 use super::ops;
+use super::put_off::PutOff;
 use super::surface::{Memory, Surface};
 use super::tree::Tree;
 use super::units::Waiting;
@@ -157,6 +158,7 @@ pub struct Connection {
     pub(super) memory: Memory,
     pub(super) tree: Tree,
     pub(super) updates: Updates,
+    pub(super) put_off: Vec<PutOff>,
     /// What may be done now of what takes long; nothing, but for within [`Self::work`].
     pub(super) room: Room,
     /// Something is held that waits for that alone.
@@ -217,6 +219,7 @@ impl Connection {
             memory: Memory::default(),
             tree: Tree::default(),
             updates: Updates::default(),
+            put_off: Vec::new(),
             room: Room { paint: 0, open: 0 },
             waits_for_turn: false,
             blobs: Kept::default(),

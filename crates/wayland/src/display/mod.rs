@@ -20,6 +20,7 @@ mod keyboard;
 mod meaning;
 mod objects;
 mod ops;
+mod put_off;
 mod requests;
 mod share;
 mod surface;

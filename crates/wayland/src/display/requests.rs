@@ -420,6 +420,7 @@ impl Connection {
         if let Some(mut surface) = self.surfaces.remove(&object) {
             self.uncover(&surface);
             self.updates.destroy(object);
+            self.put_off.retain(|put_off| !put_off.is_of(object));
             for unit in std::mem::take(&mut surface.awaiting) {
                 self.tell(&ToApp::Discarded { surface: object, unit });
             }

@@ -168,6 +168,12 @@ impl Default for Memory {
 }
 
 impl Memory {
+    /// The content of a surface is the last to be dropped.
+    pub(super) fn touch(&mut self, surface: &mut Surface) {
+        self.painted += 1;
+        surface.painted = self.painted;
+    }
+
     /// The content of `latest` has just been painted: makes room for it among the others. Returns the buffers that are of no
     /// use any more.
     pub(super) fn make_room(
@@ -175,8 +181,7 @@ impl Memory {
         latest: &mut Surface,
         others: &mut HashMap<WireId, Surface>,
     ) -> Vec<u32> {
-        self.painted += 1;
-        latest.painted = self.painted;
+        self.touch(latest);
         let mut bytes: usize = others.values().chain([&*latest]).map(Surface::content_bytes).sum();
         let mut useless = Vec::new();
         while bytes > self.most {

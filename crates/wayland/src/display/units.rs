@@ -35,7 +35,7 @@ impl Connection {
         self.check_unit(&unit)?;
         let mut claim = self.claim_unit(&unit);
         if !self.holds.must_wait(&claim) {
-            let Some(need) = self.lacks(&unit) else { return self.apply(now, &unit) };
+            let Some(need) = self.lacks(&unit) else { return self.apply_whole(now, &unit) };
             claim.needs.push(need);
         }
         self.hold(claim, Waiting::Unit(unit));
@@ -54,7 +54,7 @@ impl Connection {
                 Waiting::Request(request) => self.perform(request),
                 Waiting::Folded(unit) => self.fold(unit),
                 Waiting::Unit(unit) => match self.lacks(unit) {
-                    None => self.apply(now, unit),
+                    None => self.apply_whole(now, unit),
                     Some(need) => {
                         self.holds.hold_again(held, need);
                         continue;
@@ -215,12 +215,16 @@ impl Connection {
         (attaches && !surface.pool.is_ready()).then_some(unit.surface)
     }
 
-    fn apply(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
-        // Programs say where a child is before they commit it, and some compositors need that order.
-        let places = |request: &&Request| {
+    /// The requests of a unit that place children, and the others: programs say where a child is before they commit it, and
+    /// some compositors need that order.
+    pub(super) fn split_state<'a>(&self, unit: &'a Unit) -> (Vec<&'a Request>, Vec<&'a Request>) {
+        unit.state.iter().partition(|request| {
             self.objects.of(request.object).is_some_and(|object| object.interface.name == "wl_subsurface")
-        };
-        let (places, state): (Vec<_>, Vec<_>) = unit.state.iter().partition(places);
+        })
+    }
+
+    pub(super) fn apply(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
+        let (places, state) = self.split_state(unit);
         places.into_iter().try_for_each(|request| self.perform(request))?;
         for child in &unit.children {
             self.apply(now, child)?;
@@ -229,7 +233,7 @@ impl Connection {
         let Some(id) = self.objects.live(unit.surface) else { return Ok(()) };
         if !self.attach(id, unit)? {
             // What was said waits for the commit that brings the whole content again.
-            return self.put_off(unit);
+            return self.skip(unit);
         }
         let Some(surface) = self.surfaces.get_mut(&unit.surface) else { return Ok(()) };
         if std::mem::take(&mut surface.uncovered) {
@@ -251,7 +255,8 @@ impl Connection {
         Ok(())
     }
 
-    fn put_off(&mut self, unit: &Unit) -> Result<(), End> {
+    /// The unit is not committed, but the app side goes on.
+    pub(super) fn skip(&mut self, unit: &Unit) -> Result<(), End> {
         if unit.feedback {
             self.tell(&ToApp::Discarded { surface: unit.surface, unit: unit.number });
         }

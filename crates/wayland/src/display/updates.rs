@@ -285,6 +285,13 @@ impl Updates {
         updates.map(|(_, update)| update.cost()).fold(0, usize::saturating_add)
     }
 
+    /// Whether what an update builds on was dropped, so that [`Self::apply`] would not bring the content up to it.
+    pub(super) fn misses(&self, wire: WireId, surface: &Surface, seq: u64) -> bool {
+        let lost = surface.lost.is_some() || self.given_up.contains(&wire);
+        let begins = |stored: &BTreeMap<u64, Stored>| stored.range(..=seq).any(|(_, update)| update.fresh);
+        lost && surface.refused == 0 && !self.stored.get(&wire).is_some_and(begins)
+    }
+
     /// Brings a surface's content up to an update. If one on the way cannot be painted, nothing changes, and neither
     /// does it by what builds on that; the content is to be asked for again.
     pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Applied, End> {

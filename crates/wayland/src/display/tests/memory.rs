@@ -1,7 +1,7 @@
 //! More pixels than are kept: what was painted longest ago is dropped, and asked for when it is needed.
 
 use super::rig::{Rig, size};
-use crate::message::{ToApp, UnitContent, WireId};
+use crate::message::{ToApp, ToDisplay, Unit, UnitContent, WireId};
 
 const SIDE: u32 = 40;
 const BYTES: usize = (SIDE * SIDE * 4) as usize;
@@ -30,7 +30,7 @@ fn change(rig: &mut Rig, window: WireId, colour: u8) {
     let seq = update.0.seq;
     rig.deliver(update);
     let unit = rig.unit(window, UnitContent::Update(seq));
-    rig.say(&crate::message::ToDisplay::Unit(unit));
+    rig.say(&ToDisplay::Unit(unit));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn regression_more_pixels_than_are_kept_end_nobody() {
     let seq = update.0.seq;
     rig.deliver(update);
     let unit = rig.unit(windows[0], UnitContent::Update(seq));
-    rig.say(&crate::message::ToDisplay::Unit(unit));
+    rig.say(&ToDisplay::Unit(unit));
     assert!(rig.shown.last().is_some_and(|shown| shown.pixels == content.pixels()));
     change(&mut rig, windows[0], 93);
     assert!(rig.take_told().iter().all(|told| !matches!(told, ToApp::Refresh { .. })));
@@ -89,6 +89,46 @@ fn what_is_hidden_is_dropped_first_and_asked_for_when_it_appears() {
     rig.turn();
     let told = rig.take_told();
     assert!(told.contains(&ToApp::Refresh { surface: windows[1] }), "{told:?}");
+    rig.assert_alive();
+}
+
+/// Regression: the window was committed, and its child was not, whose content had been dropped.
+#[test]
+fn a_window_is_not_shown_without_the_new_pixels_of_a_child() {
+    let mut rig = Rig::new();
+    let contents = windows(&mut rig, 5);
+    let (lost, sibling, window) = (contents[0], contents[3], contents[4]);
+    let commits =
+        |rig: &mut Rig| rig.requests().into_iter().filter(|name| name == "wl_surface.commit").count();
+    let changed = |rig: &mut Rig, surface, colour| {
+        let mut content = rig.contents[&surface].0.content().clone();
+        content.write_row(0, 0, &[colour, 0, 0, 255]);
+        let update = rig.update(surface, content, false);
+        let seq = update.0.seq;
+        rig.deliver(update);
+        rig.unit(surface, UnitContent::Update(seq))
+    };
+    let children = [lost, sibling].map(|surface| changed(&mut rig, surface, 90));
+    let unit = Unit { children: children.into(), ..changed(&mut rig, window, 91) };
+    commits(&mut rig);
+    rig.say(&ToDisplay::Unit(unit));
+    assert_eq!(commits(&mut rig), 0);
+    let told = rig.take_told();
+    assert!(told.contains(&ToApp::Refresh { surface: lost }));
+    assert_eq!(told.iter().filter(|told| matches!(told, ToApp::Applied { .. })).count(), 3);
+    // What does not bring it waits, too.
+    let unit = rig.unit(window, UnitContent::Keep);
+    rig.say(&ToDisplay::Unit(unit));
+    assert_eq!(commits(&mut rig), 0);
+    rig.shown.clear();
+    let content = rig.contents[&lost].0.content().clone();
+    let update = rig.update(lost, content, true);
+    let child = rig.unit(lost, UnitContent::Update(update.0.seq));
+    rig.deliver(update);
+    let unit = Unit { children: vec![child], ..rig.unit(window, UnitContent::Keep) };
+    rig.say(&ToDisplay::Unit(unit));
+    let shown: Vec<u8> = rig.shown.iter().map(|shown| shown.pixels[0]).collect();
+    assert_eq!(shown, [90, 90, 91]);
     rig.assert_alive();
 }
 
