@@ -101,6 +101,11 @@ impl<T> Holds<T> {
         self.items.is_empty()
     }
 
+    /// What is held, in the order of its arrival.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter().map(|held| &held.item)
+    }
+
     /// Holds an item that [must wait](Self::must_wait) behind all that are here. What it costs is the caller's measure; the
     /// caller bounds it.
     pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64) {

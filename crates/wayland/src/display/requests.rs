@@ -45,9 +45,12 @@ impl Connection {
         self.declare_new(&request, desc)?;
         if desc.is_destructor {
             self.objects.doom(request.object);
-            // What a commit of the surface above shows is shown first, with all that is in it.
-            if self.surfaces.contains_key(&request.object) && !self.tree.is_part(request.object) {
-                self.cancel_units(request.object);
+            // What a commit of the surface above shows is shown first, with all that is in it; and so is what something held
+            // does with the surface, a pointer's new picture say.
+            let surface = request.object;
+            let is_needed = || self.tree.is_part(surface) || self.is_named(surface);
+            if self.surfaces.contains_key(&surface) && !is_needed() {
+                self.cancel_units(surface);
             }
         }
         let claim = self.claim_request(&request, desc);
@@ -57,6 +60,14 @@ impl Connection {
             return Ok(());
         }
         self.perform(&request)
+    }
+
+    /// Whether a held request names an object as an argument.
+    fn is_named(&self, object: WireId) -> bool {
+        let mut held = self.holds.iter();
+        held.any(
+            |held| matches!(held, Waiting::Request(request) if objects_in(request).any(|id| id == object)),
+        )
     }
 
     /// Whether a request must wait for the compositor to read, or for the run loop to take pipes that others have opened in

@@ -107,6 +107,14 @@ fn another_viewport_waits_for_the_end_of_the_one_before() {
     assert_agrees(&window(&rest));
 }
 
+#[test]
+fn a_window_that_is_to_go_with_a_new_child_is_shown_in_order() {
+    let child = [Create(1), Child { place: 1, parent: 0 }, paint(1), Commit(1), Commit(0), Settle];
+    let rest =
+        [paint(0), Commit(0), Create(1), paint(1), Commit(1), Child { place: 1, parent: 0 }, Create(0)];
+    assert_agrees(&window(&[&child[..], &rest].concat()));
+}
+
 /// A child in place 1, synchronised and shown, and the surface above it.
 fn child(rest: &[Op]) -> Vec<Op> {
     window(&[&[Create(1), Child { place: 1, parent: 0 }, paint(1), Commit(1), Commit(0)], rest].concat())

@@ -277,7 +277,7 @@ fn once_painted(rig: &mut Rig, surface: WireId) -> Vec<&'static str> {
     rig.requests();
     let update = rig.fresh(surface, size(1, 1), GREEN);
     rig.deliver(update);
-    let told = ["commit", "destroy", "get_subsurface", "set_title", "get_toplevel_decoration"];
+    let told = ["commit", "destroy", "get_subsurface", "set_cursor", "set_title", "get_toplevel_decoration"];
     let of_memory = ["wl_shm_pool", "wl_buffer"];
     let got = rig.got.iter().filter(|got| !of_memory.contains(&got.interface) && told.contains(&got.request));
     got.map(|got| got.request).collect()
@@ -470,6 +470,24 @@ fn what_is_asked_of_a_window_after_it_was_unmapped_is_not_lost() {
     assert_eq!(rig.requests(), Vec::<String>::new());
     let order = ["commit", "commit", "set_title", "get_toplevel_decoration", "commit"];
     assert_eq!(once_painted(&mut rig, surface), order);
+}
+
+/// Regression: the pixels before were shown, for a surface that is destroyed needs no others.
+#[test]
+fn a_cursor_whose_surface_is_destroyed_does_not_look_as_it_once_did() {
+    let mut rig = Rig::new();
+    let seat = rig.bind("wl_seat");
+    let pointer = rig.make(seat, "get_pointer", vec![]);
+    let surface = rig.surface();
+    rig.paint(surface, size(1, 1), RED);
+    rig.commit_update(surface);
+    rig.got.clear();
+    let args = vec![WireArg::Uint(1), WireArg::Object(surface), WireArg::Int(0), WireArg::Int(0)];
+    rig.request(pointer, "set_cursor", args);
+    assert!(rig.got.is_empty(), "it waits");
+    rig.request(surface, "destroy", vec![]);
+    assert!(rig.got.is_empty(), "it is to be seen first");
+    assert_eq!(once_painted(&mut rig, surface), ["commit", "set_cursor", "destroy"]);
 }
 
 #[test]
