@@ -15,7 +15,7 @@ use wayferry_net::{Carrier, Identity, Peers, Ticket};
 use wayferry_pixels::{Compression, Content, Draft, Encoder, Format, Size};
 use wayferry_proto::{
     ChannelId, Config, ConnectionId, Control, Event, Header, Secret, Session, SessionId, Side, SurfaceId,
-    Time, UpdateHeader, UpdateSeq,
+    Time, Transmit, UpdateHeader, UpdateSeq,
 };
 use wayferry_stage::{Config as StageConfig, Frames};
 use wayferry_wayland::message::{Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -37,6 +37,8 @@ struct Host {
     /// Programs that the display would not have.
     refused: BTreeSet<ChannelId>,
     programs: Vec<ChannelId>,
+    /// The last byte of each update is left out, and the update never ends.
+    withholds: bool,
     _listener: Listener,
 }
 
@@ -74,6 +76,7 @@ impl Scene {
             compositor: None,
             refused: BTreeSet::new(),
             programs: Vec::new(),
+            withholds: false,
             _listener: listener,
         };
         let mut scene = Self { host, attach, site, _stage: stage };
@@ -144,7 +147,14 @@ impl Host {
             }
         }
         self.session.set_link(now, &self.carrier.link());
-        while let Some(transmit) = self.session.poll_transmit(now) {
+        while let Some(mut transmit) = self.session.poll_transmit(now) {
+            if let Transmit::Data { bytes, finish, .. } = &mut transmit
+                && self.withholds
+                && *finish
+            {
+                bytes.truncate(bytes.len().saturating_sub(1));
+                *finish = false;
+            }
             self.carrier.transmit(transmit);
         }
     }
@@ -274,6 +284,30 @@ fn a_hostile_host_makes_a_desk_hold_64_megabytes_beyond_what_is_shown() {
     let beyond = scene.share("beyond_shown_bytes");
     assert!(beyond <= 64 << 20, "{beyond} bytes");
     assert_eq!(scene.share("programs"), 100, "no program was ended");
+}
+
+#[test]
+fn regression_incomplete_updates_take_half_a_gigabyte() {
+    let mut scene = Scene::new();
+    scene.host.start_programs(1);
+    scene.until("the program", |scene| scene.share("programs") == 1);
+    let before = scene.memory();
+    scene.host.withholds = true;
+    // Each is there but for its last byte: 200 MB, as long as the link takes them.
+    let picture = noise(512, 512);
+    let mut most = 0;
+    for turn in 1..=1000 {
+        if scene.host.carrier.link().unsent < 4 << 20 && turn <= 200 {
+            scene.host.update(0, turn, &picture);
+        }
+        scene.host.turn();
+        most = most.max(scene.memory() - before);
+        assert!(most <= 64 << 20, "{most} bytes of memory for what is incomplete");
+    }
+    assert!(scene.host.carrier.link().unsent > 0, "the desk has taken everything, in {most} bytes");
+    let beyond = scene.share("beyond_shown_bytes");
+    assert!((16 << 20..64 << 20).contains(&beyond), "{beyond} bytes");
+    assert_eq!(scene.share("programs"), 1, "the program was not ended");
 }
 
 /// Far more than anything takes on a loaded machine.

@@ -46,6 +46,8 @@ struct Shared {
     /// For the thread.
     kick: Arc<Wake>,
     link: Mutex<LinkState>,
+    /// The session holds so much that the link is not read.
+    holds: AtomicBool,
     dropped: AtomicBool,
 }
 
@@ -66,6 +68,7 @@ impl ByteStream {
             wake,
             kick,
             link: Mutex::default(),
+            holds: AtomicBool::new(false),
             dropped: AtomicBool::new(false),
         });
         let driver = Driver::new(Arc::clone(&shared), read, write)?;
@@ -105,6 +108,13 @@ impl Carrier for ByteStream {
 
     fn clear_wake(&self) {
         self.shared.wake.lower();
+    }
+
+    fn hold(&self, bytes: u64) {
+        let holds = bytes >= HELD_LIMIT;
+        if self.shared.holds.swap(holds, Ordering::AcqRel) != holds {
+            self.shared.kick.raise();
+        }
     }
 }
 
@@ -286,7 +296,8 @@ impl Driver {
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let write = self.write.as_ref().filter(|_| !self.out.is_empty());
         let mut fds = vec![PollFd::new(&*self.shared.kick, PollFlags::IN)];
-        let read_at = (!self.shared.inbox.is_full()).then(|| {
+        let reads = !self.shared.holds.load(Ordering::Acquire) && !self.shared.inbox.is_full();
+        let read_at = reads.then(|| {
             fds.push(PollFd::new(&self.read.fd, PollFlags::IN));
             fds.len() - 1
         });
@@ -390,6 +401,9 @@ const READ_SIZE: usize = 64 << 10;
 
 /// Payload that the run loop takes between two acknowledgements while more is queued.
 const ACK_STEP: u64 = 16 << 10;
+
+/// Bytes that the session holds and from which on the link is not read.
+const HELD_LIMIT: u64 = 32 << 20;
 
 /// How long a close may take: to write what goes before it, and to see the peer's end.
 const CLOSE_LINGER: Duration = Duration::from_secs(1);

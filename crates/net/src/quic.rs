@@ -23,6 +23,7 @@ mod standing;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use noq::{Connection, VarInt};
@@ -76,6 +77,8 @@ struct Shared {
     /// Why this side closed the connection.
     ours: Mutex<Option<CloseReason>>,
     standing: Standing,
+    /// Bytes that wait in the session.
+    held: AtomicU64,
 }
 
 impl Shared {
@@ -101,6 +104,7 @@ impl Shared {
             room,
             ours: Mutex::default(),
             standing,
+            held: AtomicU64::new(0),
         }))
     }
 
@@ -239,6 +243,13 @@ impl Carrier for Quic {
 
     fn clear_wake(&self) {
         self.shared.wake.lower();
+    }
+
+    fn hold(&self, bytes: u64) {
+        let before = self.shared.held.swap(bytes, Ordering::AcqRel);
+        if before / intake::STEP != bytes / intake::STEP {
+            self.shared.level.notify_one();
+        }
     }
 
     fn welcome(&self) {

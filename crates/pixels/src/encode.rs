@@ -185,7 +185,7 @@ impl Encoder {
 
     /// How many pixels [`Self::step`] takes at once: a few milliseconds' work.
     pub fn slice(&self) -> u64 {
-        self.section() * self.threads as u64
+        (self.section() * self.threads as u64).min(MOST_SLICE)
     }
 
     /// More about what the display side has previews of, about as much as is allowed: text and plain colours exactly,
@@ -607,6 +607,9 @@ impl std::fmt::Debug for Encoder {
 
 /// Longest head of a chunk.
 const HEAD: usize = 5;
+
+/// Pixels of a slice, however many threads there are: 16 MiB at eight bytes a pixel, so it fits into an update.
+const MOST_SLICE: u64 = 2 << 20;
 
 /// Most threads of an encoder; more would wait for memory.
 const MAX_THREADS: usize = 64;

@@ -137,6 +137,7 @@ impl Link {
             };
             self.session.receive(now, arrival);
         }
+        carrier.hold(self.session.held() as u64);
         let link = carrier.link();
         self.saved.rebuilt(self.session.repair().rebuilt, link.rtt);
         self.session.set_link(now, &link);

@@ -2,11 +2,13 @@
 //!
 //! One small task per stream, and none of them waits for the run loop: noq closes a connection that leaves more than
 //! 1024 pieces (a megabyte) of one stream unread. Instead, what waits in the inbox narrows the connection's window, so
-//! that the peer gets credit for what the run loop has taken, not for what was read. Only a flood of tiny pieces, or a
-//! stranger that talks too much, stops the reading itself. Invariant: the end of the connection is the last arrival; everything that had
-//! reached this host by then comes before it.
+//! that the peer gets credit for what the run loop has taken, not for what was read; and so does what the session
+//! [holds](crate::Carrier::hold). Packets that are lost are sent again whatever the window. Only a flood of tiny pieces,
+//! or a stranger that talks too much, stops the reading itself. Invariant: the end of the connection is the last arrival;
+//! everything that had reached this host by then comes before it.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -45,14 +47,14 @@ impl Stops {
 /// Reads everything until the connection ends, then tells why it did.
 pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
     let mut readers = JoinSet::new();
-    let mut waiting = 0;
+    let mut narrowed = [0; 2];
     let error = loop {
         tokio::select! {
             () = shared.level.notified() => {
-                let queued = shared.inbox.queued();
-                if queued.abs_diff(waiting) >= STEP {
-                    waiting = queued;
-                    connection.set_receive_window(window(queued));
+                let steps = [shared.inbox.queued(), shared.held.load(Ordering::Acquire)].map(|bytes| bytes / STEP);
+                if steps != narrowed {
+                    narrowed = steps;
+                    connection.set_receive_window(window(steps));
                 }
             }
             accepted = connection.accept_uni() => match accepted {
@@ -111,10 +113,12 @@ async fn read(
     }
 }
 
-/// What the peer may have on the way while `queued` bytes wait here.
-fn window(queued: u64) -> VarInt {
+/// What the peer may have on the way while so many [`STEP`]s are queued, and held by the session. The queue drains by
+/// itself; for what is held, the peer has nothing left in the end.
+fn window([queued, held]: [u64; 2]) -> VarInt {
     let whole = u64::from(CONNECTION_WINDOW);
-    VarInt::from_u64(whole.saturating_sub(queued).max(STEP)).unwrap_or(CONNECTION_WINDOW)
+    let open = whole.saturating_sub(queued * STEP).max(STEP);
+    VarInt::from_u64(open.saturating_sub(held * STEP)).unwrap_or(CONNECTION_WINDOW)
 }
 
 /// Queues an arrival, and calls for another window at each step.

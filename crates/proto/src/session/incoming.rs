@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::ledger::Ledger;
 use super::stream::{Parked, Stream, Verdict};
-use super::{Event, Limits, STREAM_CANCELLED};
+use super::{Event, Limits, MAX_UPDATE, STREAM_CANCELLED};
 use crate::assembler::IdSet;
 use crate::{
     Control, Error, Header, Kind, Kinds, Receipt, RemoteChannelId, RepairHeader, Resume, Side, StreamId,
@@ -344,6 +344,15 @@ impl Incoming {
     /// What repair was good for so far.
     pub(super) fn rebuilt(&self) -> Rebuilt {
         self.context.rebuilt
+    }
+
+    /// See [`Session::held`](super::Session::held).
+    pub(super) fn held(&self) -> usize {
+        if self.buffered < MAX_UPDATE / 2 {
+            return 0;
+        }
+        let most = self.streams.values().map(|stream| stream.counted).max().unwrap_or_default();
+        self.buffered - most.min(MAX_UPDATE)
     }
 
     /// What all streams hold, in bytes.

@@ -43,8 +43,8 @@ pub const MAX_CHUNK: usize = (64 << 10) + 1024;
 pub const MAX_CHUNKS: usize = 1 << 16;
 
 /// Largest update in bytes. A surface can have more new pixels than that (1 GiB at most); they are sent as several
-/// updates, and the unit waits for the last.
-pub const MAX_UPDATE: usize = 320 << 20;
+/// updates, and the unit waits for the last. As much of one update may wait for the rest while nothing else may come.
+pub const MAX_UPDATE: usize = 20 << 20;
 
 /// Bytes of a pipe that may be on their way or with a reader that has not taken them.
 pub const PIPE_WINDOW: usize = 256 << 10;
@@ -184,6 +184,13 @@ impl Session {
     pub fn restrict(&mut self, limits: Limits) {
         self.config.limits = limits;
         self.incoming.restrict(limits);
+    }
+
+    /// Bytes that came and wait for the rest of their streams, less those of the one that has most, up to [`MAX_UPDATE`]: the
+    /// carrier should let the peer have so much less on the way. A peer that sends one update after the other holds nothing
+    /// for long, and the one that it is at always goes on.
+    pub fn held(&self) -> usize {
+        self.incoming.held()
     }
 
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.

@@ -108,7 +108,7 @@ impl Connection {
             if let Some(content) = content {
                 making.todo.pop_front();
                 making.made.push_back(Made { content, bytes: making.bytes });
-            } else if self.credit.encoded >= until || self.awaits_frames(id) {
+            } else if room < u64::MAX && (self.credit.encoded >= until || self.awaits_frames(id)) {
                 break;
             }
         }
@@ -170,8 +170,8 @@ impl Connection {
         None
     }
 
-    /// Encodes a slice of a surface's content. What is there leaves, unless it is so little that it would overtake what came
-    /// before it. Gives the content if that was all.
+    /// Encodes a slice of a surface's content; if `whole`, it waits for frames. What is there leaves, unless it is so little
+    /// that it would overtake what came before it: no update is larger than a slice. Gives the content if that was all.
     fn step_content(&mut self, making: &mut Making, id: u32, whole: bool) -> Option<UnitContent> {
         let surface = self.surfaces.get_mut(&id);
         let Some((surface, mut current)) = surface.zip(making.current.take()) else {
@@ -181,7 +181,7 @@ impl Connection {
         let watch = self.config.probe.encoding(surface.wire, surface.updates + 1);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let before = draft.unmade();
-        let chunks = match whole {
+        let chunks = match whole && draft.awaits_frames() {
             true => self.encoder.finish(draft, watch),
             false => self.encoder.step(draft, watch),
         };

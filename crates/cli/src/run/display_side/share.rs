@@ -18,6 +18,11 @@ impl DisplaySide<'_> {
         self.connections.values().map(|shown| shown.core.taken()).fold(Taken::default(), std::ops::Add::add)
     }
 
+    /// Bytes beyond what is shown, with what came and waits for the rest of its stream.
+    fn beyond(&self) -> u64 {
+        self.taken().beyond() + self.link.session.held() as u64
+    }
+
     /// Whether one more program may come.
     pub(super) fn has_place(&self) -> bool {
         self.connections.len() < MAX_PROGRAMS
@@ -28,12 +33,12 @@ impl DisplaySide<'_> {
         while self.taken().content > MAX_CONTENT
             && self.give_up(|taken| taken.content, |core| core.give_up_content(false))
         {}
-        if self.taken().beyond() > MAX_BEYOND {
+        if self.beyond() > MAX_BEYOND {
             // More than needed at once: not each update that comes is to cost a search.
-            while self.taken().beyond() > ENOUGH_BEYOND
+            while self.beyond() > ENOUGH_BEYOND
                 && self.give_up(|taken| taken.hidden, |core| core.give_up_content(true))
             {}
-            while self.taken().beyond() > ENOUGH_BEYOND
+            while self.beyond() > ENOUGH_BEYOND
                 && self.taken().waiting_surfaces > 1
                 && self.give_up(|taken| taken.waiting, |core| core.give_up_updates(now))
             {}
@@ -62,7 +67,7 @@ impl DisplaySide<'_> {
             "programs_most": MAX_PROGRAMS,
             "content_bytes": taken.content,
             "content_bytes_most": MAX_CONTENT,
-            "beyond_shown_bytes": taken.beyond(),
+            "beyond_shown_bytes": self.beyond(),
             "beyond_shown_bytes_most": MAX_BEYOND,
             "descriptors": taken.descriptors + self.pipes.len(),
             "descriptors_most": MAX_DESCRIPTORS + crate::run::pipes::DESCRIPTORS,
