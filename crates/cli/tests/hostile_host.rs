@@ -179,15 +179,28 @@ impl Host {
         self.session.send(channel, &message.encode()).expect("a short message");
     }
 
+    /// Another surface of that program.
+    fn make_surface(&mut self, program: u32, surface: WireId) {
+        let table = tables::interface("wl_compositor").expect("an interface");
+        let opcode = tables::request_opcode(table, "create_surface").expect("a request");
+        let args = vec![WireArg::NewId(surface)];
+        let channel = self.programs[program as usize];
+        self.say(channel, &ToDisplay::Request(Request { object: COMPOSITOR, opcode, args }));
+    }
+
     /// An update of the surface of that program; no unit names it.
     fn update(&mut self, program: u32, seq: u64, content: &Content) {
+        self.update_on(program, SURFACE, seq, content);
+    }
+
+    fn update_on(&mut self, program: u32, surface: WireId, seq: u64, content: &Content) {
         let (size, format) = (content.size(), content.format());
         let mut draft = Draft::new(size, format);
         draft.replace(content.clone());
         let chunks = Encoder::new(Compression::Lz4).encode(&mut draft);
         let header = UpdateHeader {
             connection: ConnectionId(program + 1),
-            surface: SurfaceId(SURFACE.0),
+            surface: SurfaceId(surface.0),
             seq: UpdateSeq(seq),
             size: (size.width(), size.height()),
             format: format.code(),
@@ -198,8 +211,12 @@ impl Host {
 
     /// Has the update shown on the surface, which is no window.
     fn commit(&mut self, program: u32, seq: u64) {
+        self.commit_on(program, SURFACE, seq);
+    }
+
+    fn commit_on(&mut self, program: u32, surface: WireId, seq: u64) {
         let unit = Unit {
-            surface: SURFACE,
+            surface,
             number: 1,
             state: Vec::new(),
             content: UnitContent::Update(UpdateSeq(seq)),
@@ -308,6 +325,29 @@ fn regression_incomplete_updates_take_half_a_gigabyte() {
     let beyond = scene.share("beyond_shown_bytes");
     assert!((16 << 20..64 << 20).contains(&beyond), "{beyond} bytes");
     assert_eq!(scene.share("programs"), 1, "the program was not ended");
+}
+
+#[test]
+fn regression_each_buffer_takes_a_descriptor() {
+    let mut scene = Scene::new();
+    let desk = scene.descriptors();
+    // As an honest program with many windows would: each has content of its own.
+    scene.host.start_programs(100);
+    let picture = noise(16, 16);
+    for number in 0..1000 {
+        let surface = WireId(SURFACE.0 + 2 + 2 * number);
+        scene.host.make_surface(0, surface);
+        scene.host.update_on(0, surface, 1, &picture);
+        scene.host.commit_on(0, surface, 1);
+    }
+    for program in 1..100 {
+        scene.host.update(program, 1, &picture);
+        scene.host.commit(program, 1);
+    }
+    let bytes = 4096 * (1000 + 99);
+    scene.until("all buffers", |scene| scene.share("buffer_bytes") == bytes);
+    assert!(scene.descriptors() <= 256, "{} descriptors, {desk} of them before", scene.descriptors());
+    assert_eq!((scene.share("programs"), scene.share("descriptors")), (100, 200));
 }
 
 /// Far more than anything takes on a loaded machine.

@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags};
 use wayferry_pixels::{Content, Format, Rect, Region, Size, convert};
 
+use super::shm::Part;
+
 /// Buffers of one surface that the compositor may hold at once. Two suffice for most; four are for a compositor
 /// that keeps frames for several outputs.
 pub(crate) const MAX_BUSY: usize = 4;
@@ -32,20 +34,25 @@ impl Memory {
     }
 
     /// Writes all of `bytes` at `offset`.
-    pub(crate) fn write(&self, mut offset: usize, mut bytes: &[u8]) -> std::io::Result<()> {
-        while !bytes.is_empty() {
-            match rustix::io::pwrite(&self.0, bytes, offset as u64) {
-                Ok(0) => return Err(rustix::io::Errno::IO.into()),
-                Ok(written) => {
-                    offset += written;
-                    bytes = &bytes[written..];
-                }
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> std::io::Result<()> {
+        write_all(&self.0, offset, bytes)
     }
+}
+
+/// Writes all of `bytes` into a file, at `offset`.
+pub(super) fn write_all(file: &OwnedFd, mut offset: usize, mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::pwrite(file, bytes, offset as u64) {
+            Ok(0) => return Err(rustix::io::Errno::IO.into()),
+            Ok(written) => {
+                offset += written;
+                bytes = &bytes[written..];
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// What a new buffer is to look like.
@@ -59,15 +66,13 @@ pub(crate) struct Spec {
     pub(crate) length: usize,
     /// Bytes from row to row.
     pub(crate) stride: usize,
-    /// The memory, to be given to the compositor.
-    pub(crate) fd: OwnedFd,
 }
 
 /// One buffer of a surface.
 #[derive(Debug)]
 struct Buffer {
     id: u32,
-    memory: Memory,
+    memory: Part,
     size: Size,
     format: Format,
     /// Where it differs from the content.
@@ -101,14 +106,19 @@ impl Pool {
         self.buffers.iter().filter(|buffer| buffer.busy).count() < MAX_BUSY
     }
 
-    /// Fills a free buffer with the content and hands it out; `make` gives a new one its id. `format` is the
+    /// Whether [`Self::take`] makes no new buffer of them.
+    pub(crate) fn has_free(&self) -> bool {
+        self.buffers.iter().any(|buffer| !buffer.busy)
+    }
+
+    /// Fills a free buffer with the content and hands it out; `make` makes a new one. `format` is the
     /// content's or its [`Format::fallback`]. Returns the id and those of free buffers that are of no use any
     /// more, which the caller destroys.
     pub(crate) fn take<E: From<std::io::Error>>(
         &mut self,
         content: &Content,
         format: Format,
-        make: impl FnOnce(Spec) -> Result<u32, E>,
+        make: impl FnOnce(Spec) -> Result<(u32, Part), E>,
     ) -> Result<(u32, Vec<u32>), E> {
         let fits = |buffer: &Buffer| buffer.size == content.size() && buffer.format == format;
         let mut useless = Vec::new();
@@ -126,19 +136,12 @@ impl Pool {
         }
         let stride = content.size().width() as usize * format.bytes_per_pixel();
         let length = stride * content.size().height() as usize;
-        let memory = Memory::new(length)?;
-        let spec = Spec { size: content.size(), format, length, stride, fd: memory.share()? };
-        let id = make(spec)?;
+        let (id, memory) = make(Spec { size: content.size(), format, length, stride })?;
         let missing = Region::full(content.size());
         let mut buffer = Buffer { id, memory, size: content.size(), format, missing, busy: false };
         fill(&mut buffer, content)?;
         self.buffers.push(buffer);
         Ok((id, useless))
-    }
-
-    /// How many buffers there are.
-    pub(crate) fn len(&self) -> usize {
-        self.buffers.len()
     }
 
     /// The compositor has released this buffer.
@@ -155,9 +158,9 @@ impl Pool {
         free.into_iter().map(|buffer: Buffer| buffer.id).collect()
     }
 
-    /// Forgets all buffers; returns their ids, which the caller destroys.
-    pub(crate) fn clear(&mut self) -> Vec<u32> {
-        self.buffers.drain(..).map(|buffer| buffer.id).collect()
+    /// Forgets all buffers; returns their ids, which the caller destroys, and whether the compositor holds them.
+    pub(crate) fn clear(&mut self) -> Vec<(u32, bool)> {
+        self.buffers.drain(..).map(|buffer| (buffer.id, buffer.busy)).collect()
     }
 }
 
@@ -171,7 +174,7 @@ fn fill(buffer: &mut Buffer, content: &Content) -> std::io::Result<()> {
     Ok(())
 }
 
-fn write_rect(memory: &Memory, format: Format, content: &Content, rect: Rect) -> std::io::Result<()> {
+fn write_rect(memory: &Part, format: Format, content: &Content, rect: Rect) -> std::io::Result<()> {
     let width = content.size().width();
     // A row more to copy is cheaper than a call more: wide rectangles are written as whole rows.
     let (x, columns) = if rect.width * 4 >= width { (0, width) } else { (rect.x, rect.width) };

@@ -26,6 +26,7 @@ use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
 use super::ops;
 use super::put_off::PutOff;
+use super::shm::Shm;
 use super::surface::{Memory, Surface};
 use super::tree::Tree;
 use super::units::Waiting;
@@ -156,6 +157,7 @@ pub struct Connection {
     pub(super) holds: Holds<Waiting>,
     pub(super) surfaces: HashMap<WireId, Surface>,
     pub(super) memory: Memory,
+    pub(super) shm: Shm,
     pub(super) tree: Tree,
     pub(super) updates: Updates,
     pub(super) put_off: Vec<PutOff>,
@@ -217,6 +219,7 @@ impl Connection {
             holds: Holds::default(),
             surfaces: HashMap::new(),
             memory: Memory::default(),
+            shm: Shm::default(),
             tree: Tree::default(),
             updates: Updates::default(),
             put_off: Vec::new(),
@@ -373,15 +376,6 @@ impl Connection {
             let (object, code) = (WireId::DISPLAY, DISPLAY_IMPLEMENTATION);
             self.tell(&ToApp::Fatal { object, code, message: what.clone() });
             self.finish(End::CompositorError(what));
-        }
-    }
-
-    /// The program takes more than may be, and nothing of it can be had again: ends it.
-    pub fn refuse(&mut self, what: &'static str) {
-        if self.end.is_none() {
-            let (object, code) = (WireId::DISPLAY, DISPLAY_IMPLEMENTATION);
-            self.tell(&ToApp::Fatal { object, code, message: format!("limit exceeded: {what}") });
-            self.finish(End::TooMuch(what));
         }
     }
 

@@ -94,6 +94,7 @@ impl Connection {
                 Ok(())
             }
             (Own::Start, "done") => self.on_start(now),
+            (Own::Memory, "done") => self.on_memory(),
             (Own::Frame(surface), "done") => {
                 self.on_frame(now, surface);
                 Ok(())

@@ -23,6 +23,7 @@ mod ops;
 mod put_off;
 mod requests;
 mod share;
+mod shm;
 mod surface;
 mod tree;
 mod units;

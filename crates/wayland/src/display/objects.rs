@@ -58,6 +58,8 @@ pub(crate) enum Own {
     Presentation,
     /// The callback that ends a step of the start.
     Start,
+    /// The callback after which the compositor looks at no buffer that is gone.
+    Memory,
     /// A frame callback of this surface.
     Frame(WireId),
     /// Presentation feedback of this unit.

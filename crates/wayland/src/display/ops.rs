@@ -12,7 +12,7 @@ pub(crate) const REGION_ADD: u16 = 1;
 pub(crate) const REGION_SUBTRACT: u16 = 2;
 pub(crate) const SHM_CREATE_POOL: u16 = 0;
 pub(crate) const SHM_POOL_CREATE_BUFFER: u16 = 0;
-pub(crate) const SHM_POOL_DESTROY: u16 = 1;
+pub(crate) const SHM_POOL_RESIZE: u16 = 2;
 pub(crate) const BUFFER_DESTROY: u16 = 0;
 pub(crate) const SURFACE_DESTROY: u16 = 0;
 pub(crate) const SURFACE_ATTACH: u16 = 1;
@@ -60,7 +60,7 @@ mod tests {
             ("wl_region", "subtract", REGION_SUBTRACT),
             ("wl_shm", "create_pool", SHM_CREATE_POOL),
             ("wl_shm_pool", "create_buffer", SHM_POOL_CREATE_BUFFER),
-            ("wl_shm_pool", "destroy", SHM_POOL_DESTROY),
+            ("wl_shm_pool", "resize", SHM_POOL_RESIZE),
             ("wl_buffer", "destroy", BUFFER_DESTROY),
             ("wl_surface", "destroy", SURFACE_DESTROY),
             ("wl_surface", "attach", SURFACE_ATTACH),

@@ -17,12 +17,13 @@ use crate::policy::{self, Class, Subject};
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::Arg;
 
-use super::buffers::Memory;
+use super::buffers::{Memory, Spec};
 use super::connection::{Connection, MAX_WAITING_PIPES, known};
 use super::hold::{Claim, Key, Need};
 use super::meaning;
 use super::objects::{Object, Own, Presence};
 use super::ops;
+use super::shm::{Part, Told};
 use super::surface::Surface;
 use super::units::Waiting;
 
@@ -435,12 +436,12 @@ impl Connection {
             for unit in std::mem::take(&mut surface.awaiting) {
                 self.tell(&ToApp::Discarded { surface: object, unit });
             }
-            for buffer in surface.pool.clear() {
-                self.destroy_buffer(buffer)?;
+            for (buffer, busy) in surface.pool.clear() {
+                if busy { self.abandon_buffer(buffer)? } else { self.destroy_buffer(buffer)? }
             }
         }
         for buffer in self.images.remove(&object).unwrap_or_default() {
-            self.destroy_buffer(buffer)?;
+            self.abandon_buffer(buffer)?;
         }
         self.keyboards.remove(object);
         self.cursors_forget(object)?;
@@ -470,10 +471,43 @@ impl Connection {
         self.emulate(request, desc)
     }
 
+    /// Destroys a buffer that the compositor does not hold.
     pub(super) fn destroy_buffer(&mut self, id: u32) -> Result<(), End> {
         self.send(id, ops::BUFFER_DESTROY, vec![])?;
         self.objects.own_destroyed(id);
+        self.shm.give_back(id);
+        self.meet_memory();
         Ok(())
+    }
+
+    /// Destroys a buffer that the compositor holds, or may: it looks at it until it has heard what was said before.
+    fn abandon_buffer(&mut self, id: u32) -> Result<(), End> {
+        self.send(id, ops::BUFFER_DESTROY, vec![])?;
+        self.objects.own_destroyed(id);
+        self.shm.leave(id);
+        self.ask_for_memory()
+    }
+
+    fn ask_for_memory(&mut self) -> Result<(), End> {
+        if !self.shm.ask() {
+            return Ok(());
+        }
+        let callback = self.objects.own(known("wl_callback"), 1, Own::Memory)?;
+        self.send(1, ops::DISPLAY_SYNC, vec![Arg::NewId(callback)])
+    }
+
+    /// The compositor has heard that buffers are gone.
+    pub(super) fn on_memory(&mut self) -> Result<(), End> {
+        self.shm.answered();
+        self.meet_memory();
+        self.ask_for_memory()
+    }
+
+    /// There may be room for another buffer.
+    pub(super) fn meet_memory(&mut self) {
+        if self.shm.has_room() {
+            self.holds.meet(|need| matches!(need, Need::Buffer(_)));
+        }
     }
 
     /// A pipe whose reading end feeds the app side; gives the writing end.
@@ -595,35 +629,37 @@ impl Connection {
         format: Format,
         pixels: &[u8],
     ) -> Result<u32, End> {
-        let memory = Memory::new(pixels.len()).map_err(no_memory)?;
-        memory.write(0, pixels).map_err(no_memory)?;
-        let fd = memory.share().map_err(no_memory)?;
         let stride = size.width() as usize * format.bytes_per_pixel();
-        self.make_buffer(Own::Helper, size, format, stride, pixels.len(), fd)
+        let (id, part) =
+            self.make_buffer(Own::Helper, &Spec { size, format, length: pixels.len(), stride })?;
+        part.write(0, pixels).map_err(no_memory)?;
+        Ok(id)
     }
 
-    /// A `wl_buffer` over a whole memory.
-    pub(super) fn make_buffer(
-        &mut self,
-        own: Own,
-        size: Size,
-        format: Format,
-        stride: usize,
-        length: usize,
-        fd: OwnedFd,
-    ) -> Result<u32, End> {
-        let pool = self.objects.own(known("wl_shm_pool"), 1, Own::Helper)?;
+    /// A `wl_buffer`, and its part of the memory.
+    pub(super) fn make_buffer(&mut self, own: Own, spec: &Spec) -> Result<(u32, Part), End> {
+        let (part, told) = self.shm.take(spec.length).map_err(no_memory)?;
+        // Sizes are below 2³¹: everything fits.
+        match told {
+            Told::Nothing => {}
+            Told::Begins(fd, size) => {
+                let pool = self.objects.own(known("wl_shm_pool"), 1, Own::Helper)?;
+                self.shm.begin(&part, pool);
+                let args = vec![Arg::NewId(pool), Arg::Fd(fd), Arg::Int(size as i32)];
+                self.send(self.helpers.shm, ops::SHM_CREATE_POOL, args)?;
+            }
+            Told::Grows(size) => {
+                self.send(self.shm.pool(&part), ops::SHM_POOL_RESIZE, ints(&[size as i32]))?;
+            }
+        }
         let id = self.objects.own(known("wl_buffer"), 1, own)?;
-        // At most 2²⁶ pixels of 4 bytes: everything fits.
-        let args = vec![Arg::NewId(pool), Arg::Fd(fd), Arg::Int(length as i32)];
-        self.send(self.helpers.shm, ops::SHM_CREATE_POOL, args)?;
+        let (pool, offset) = self.shm.name(id, &part);
+        let (width, height) = (spec.size.width(), spec.size.height());
         let mut args = vec![Arg::NewId(id)];
-        args.extend(ints(&[0, size.width() as i32, size.height() as i32, stride as i32]));
-        args.push(Arg::Uint(format.to_wl_shm()));
+        args.extend(ints(&[offset as i32, width as i32, height as i32, spec.stride as i32]));
+        args.push(Arg::Uint(spec.format.to_wl_shm()));
         self.send(pool, ops::SHM_POOL_CREATE_BUFFER, args)?;
-        self.send(pool, ops::SHM_POOL_DESTROY, vec![])?;
-        self.objects.own_destroyed(pool);
-        Ok(id)
+        Ok((id, part))
     }
 
     /// The format in which the compositor is given such content.

@@ -20,6 +20,8 @@ pub struct Taken {
     pub waiting: u64,
     /// Surfaces that they are of.
     pub waiting_surfaces: usize,
+    /// Bytes of buffers that the compositor was given.
+    pub buffers: u64,
     /// Descriptors: its connection, and the memory of its buffers.
     pub descriptors: usize,
 }
@@ -40,6 +42,7 @@ impl std::ops::Add for Taken {
             hidden: self.hidden + other.hidden,
             waiting: self.waiting + other.waiting,
             waiting_surfaces: self.waiting_surfaces + other.waiting_surfaces,
+            buffers: self.buffers + other.buffers,
             descriptors: self.descriptors + other.descriptors,
         }
     }
@@ -53,11 +56,13 @@ impl Connection {
         }
         let surfaces = self.surfaces.values();
         let (waiting, waiting_surfaces) = self.updates.waiting();
-        let taken = Taken { waiting: waiting as u64, waiting_surfaces, descriptors: 1, ..Taken::default() };
+        let (buffers, descriptors) = (self.shm.used() as u64, 1 + self.shm.descriptors());
+        let waiting = waiting as u64;
+        let taken = Taken { waiting, waiting_surfaces, buffers, descriptors, ..Taken::default() };
         surfaces.fold(taken, |taken, surface| {
             let bytes = surface.content_bytes() as u64;
             let hidden = if surface.is_visible() { 0 } else { bytes };
-            taken + Taken { content: bytes, hidden, descriptors: surface.pool.len(), ..Taken::default() }
+            taken + Taken { content: bytes, hidden, ..Taken::default() }
         })
     }
 
@@ -76,6 +81,14 @@ impl Connection {
             Surface::drop_content(oldest).into_iter().try_for_each(|buffer| self.destroy_buffer(buffer));
         self.settle(outcome);
         true
+    }
+
+    /// Whether all programs together take so much for buffers that no further one may be made: what needs one waits.
+    pub fn set_tight(&mut self, now: Time, tight: bool) {
+        if std::mem::replace(&mut self.shm.tight, tight) && !tight && self.end.is_none() {
+            self.meet_memory();
+            self.pump(now);
+        }
     }
 
     /// Gives up the updates that wait of the surface of which most does. Says whether there were any.

@@ -201,7 +201,7 @@ impl Connection {
         unit.children.iter().map(|child| self.cost(child)).fold(own, usize::saturating_add)
     }
 
-    /// A surface of the unit of which the compositor holds every buffer that there may be.
+    /// A surface of the unit of which the compositor holds every buffer that there may be now.
     fn lacks_buffer(&self, unit: &Unit) -> Option<WireId> {
         if let Some(lacking) = unit.children.iter().find_map(|child| self.lacks_buffer(child)) {
             return Some(lacking);
@@ -212,7 +212,8 @@ impl Connection {
             UnitContent::Keep => moves_by_attach(unit, surface.version) && surface.content.is_some(),
             UnitContent::None => false,
         };
-        (attaches && !surface.pool.is_ready()).then_some(unit.surface)
+        let ready = surface.pool.is_ready() && (surface.pool.has_free() || self.shm.has_room());
+        (attaches && !ready).then_some(unit.surface)
     }
 
     /// The requests of a unit that place children, and the others: programs say where a child is before they commit it, and
@@ -318,9 +319,7 @@ impl Connection {
         let Some(content) = &surface.content else { return Ok(true) };
         let format = self.shown_format(content.format());
         let (buffer, useless) = surface.pool.take(content, format, |spec| {
-            let own = Own::Buffer(unit.surface);
-            self.make_buffer(own, spec.size, spec.format, spec.stride, spec.length, spec.fd)
-                .map_err(Fault::End)
+            self.make_buffer(Own::Buffer(unit.surface), &spec).map_err(Fault::End)
         })?;
         for buffer in useless {
             self.destroy_buffer(buffer)?;

@@ -58,6 +58,7 @@ struct Object {
 
 struct Buffer {
     memory: Rc<OwnedFd>,
+    offset: u64,
     size: (i32, i32),
     stride: i32,
     format: u32,
@@ -426,7 +427,7 @@ impl Compositor {
                 "create_buffer",
                 [
                     Arg::NewId(new),
-                    Arg::Int(0),
+                    Arg::Int(offset),
                     Arg::Int(width),
                     Arg::Int(height),
                     Arg::Int(stride),
@@ -434,7 +435,8 @@ impl Compositor {
                 ],
             ) => {
                 let (memory, size) = (Rc::clone(&self.pools[&id]), (*width, *height));
-                self.buffers.insert(*new, Rc::new(Buffer { memory, size, stride: *stride, format: *format }));
+                let (offset, stride, format) = (*offset as u64, *stride, *format);
+                self.buffers.insert(*new, Rc::new(Buffer { memory, offset, size, stride, format }));
             }
             ("wl_shm_pool", "destroy", _) => drop(self.pools.remove(&id)),
             ("wl_buffer", "destroy", _) => drop(self.buffers.remove(&id)),
@@ -592,7 +594,11 @@ impl Compositor {
 fn show(shown: &mut Option<Shown>, buffer: &Buffer, damage: &[[i32; 4]]) {
     let length = (buffer.stride * buffer.size.1) as usize;
     let mut pixels = vec![0; length];
-    assert_eq!(rustix::io::pread(&buffer.memory, &mut pixels, 0), Ok(length), "a buffer is all there");
+    assert_eq!(
+        rustix::io::pread(&buffer.memory, &mut pixels, buffer.offset),
+        Ok(length),
+        "a buffer is all there"
+    );
     match shown {
         Some(old) if (old.size, old.format) == (buffer.size, buffer.format) => {
             let (width, height) = buffer.size;

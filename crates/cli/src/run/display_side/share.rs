@@ -2,8 +2,8 @@
 //!
 //! The host decides how many programs there are, what they draw and what arrives for them; here is where that ends. What
 //! exceeds the budget is given up where the host can be asked for it again, pixels that are not shown first, then updates
-//! that wait for their units. A program ends only where its buffers take more descriptors than all may. Invariant: one surface
-//! at a time gets its content, however large that is.
+//! that wait for their units; what needs another buffer waits. No program ends. Invariant: one surface at a time gets its
+//! content, however large that is.
 
 use serde_json::{Value, json};
 use wayferry_proto::{ConnectionId, Time};
@@ -43,9 +43,8 @@ impl DisplaySide<'_> {
                 && self.give_up(|taken| taken.waiting, |core| core.give_up_updates(now))
             {}
         }
-        while self.taken().descriptors > MAX_DESCRIPTORS
-            && self.give_up(|taken| taken.descriptors as u64, refuse)
-        {}
+        let tight = self.taken().buffers > MAX_BUFFERS;
+        self.connections.values_mut().for_each(|shown| shown.core.set_tight(now, tight));
     }
 
     /// Lets the program that takes most give something up; says whether it did.
@@ -69,15 +68,12 @@ impl DisplaySide<'_> {
             "content_bytes_most": MAX_CONTENT,
             "beyond_shown_bytes": self.beyond(),
             "beyond_shown_bytes_most": MAX_BEYOND,
+            "buffer_bytes": taken.buffers,
+            "buffer_bytes_most": MAX_BUFFERS,
             "descriptors": taken.descriptors + self.pipes.len(),
-            "descriptors_most": MAX_DESCRIPTORS + crate::run::pipes::DESCRIPTORS,
+            "descriptors_most": MAX_PROGRAMS * DESCRIPTORS + crate::run::pipes::DESCRIPTORS,
         })
     }
-}
-
-fn refuse(core: &mut Connection) -> bool {
-    core.refuse("descriptors of all programs");
-    true
 }
 
 /// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
@@ -88,5 +84,7 @@ const MAX_CONTENT: u64 = 1 << 30;
 const MAX_BEYOND: u64 = 48 << 20;
 /// What is left of that when something has to be given up.
 const ENOUGH_BEYOND: u64 = 32 << 20;
-/// Descriptors of programs: a connection for each, and memory for the buffers of their surfaces.
-const MAX_DESCRIPTORS: usize = 16_384;
+/// Bytes of buffers that the compositor was given: 128 of 3840 × 2160.
+const MAX_BUFFERS: u64 = 4 << 30;
+/// Descriptors of a program: its connection, and the memory of its buffers.
+const DESCRIPTORS: usize = 2;

@@ -64,6 +64,7 @@ struct Pool {
 #[derive(Debug)]
 pub(super) struct ShmBuffer {
     fd: OwnedFd,
+    offset: u64,
     height: i32,
     stride: i32,
     pub(super) format: u32,
@@ -72,7 +73,7 @@ pub(super) struct ShmBuffer {
 impl ShmBuffer {
     pub(super) fn pixels(&self) -> Vec<u8> {
         let mut bytes = vec![0; (self.stride * self.height) as usize];
-        assert_eq!(rustix::io::pread(&self.fd, &mut bytes, 0), Ok(bytes.len()));
+        assert_eq!(rustix::io::pread(&self.fd, &mut bytes, self.offset), Ok(bytes.len()));
         bytes
     }
 }
@@ -280,12 +281,14 @@ impl Rig {
                 self.pools.insert(got.uint(0), Pool { fd });
             }
             ("wl_shm_pool", "create_buffer") => {
-                let [_, Arg::Int(0), _, Arg::Int(height), Arg::Int(stride), Arg::Uint(format)] = got.args[..]
+                let [_, Arg::Int(offset), _, Arg::Int(height), Arg::Int(stride), Arg::Uint(format)] =
+                    got.args[..]
                 else {
                     panic!("{:?}", got.args)
                 };
                 let fd = self.pools[&got.object].fd.try_clone().unwrap();
-                self.buffers.insert(got.uint(0), ShmBuffer { fd, height, stride, format });
+                self.buffers
+                    .insert(got.uint(0), ShmBuffer { fd, offset: offset as u64, height, stride, format });
             }
             ("wl_buffer", "destroy") => {
                 assert!(!self.busy.contains(&got.object), "a buffer is destroyed while it is shown");
