@@ -229,7 +229,8 @@ fn too_many_handshakes_are_refused_and_stuck_ones_given_up() {
     let failure = try_connect(listener.local_address(), client_tls(&tls), Config::default()).unwrap_err();
     // CONNECTION_REFUSED
     assert!(matches!(failure, Failure::Closed { code: 2, by: By::Transport, .. }), "{failure:?}");
-    assert_eq!(listener.stats().refused, 1);
+    // Anybody could have said so, so it is tried again.
+    assert_eq!(listener.stats().refused, 4);
     eventually(|| listener.stats().failed > 0);
     let failures = listener.stats().failures;
     assert!(failures[0].contains("no handshake"), "{failures:?}");

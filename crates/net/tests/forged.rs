@@ -3,48 +3,17 @@
 mod common;
 mod forge;
 
-use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::thread::JoinHandle;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use common::*;
-use forge::{Seen, close, crypto, server_hello};
+use forge::{FORGERIES, Forger, Forgery, Packets, answers, close};
 use wayferry_net::quic::{ConnectError, Listener, Options, Reconnect, connect};
 use wayferry_net::{Identity, Peers};
 use wayferry_proto::{Arrival, Class, CloseReason, Priority, StreamId, Transmit};
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// What the forger makes of a first packet.
-type Forgery = fn(&Seen) -> Packets;
-
-enum Packets {
-    /// To the display, before the host's answer.
-    Answers(Vec<Vec<u8>>),
-    /// To the host, behind the display's packet.
-    Follow(Vec<Vec<u8>>),
-}
-
-fn answers(packets: impl IntoIterator<Item = Vec<u8>>) -> Packets {
-    Packets::Answers(packets.into_iter().collect())
-}
-
-/// Each ends the display's attempt, or leaves it without an answer.
-const FORGERIES: [(&str, Forgery); 11] = [
-    ("a close without an error", |seen| answers([seen.answer(&close(0))])),
-    ("a refusal", |seen| answers([seen.answer(&close(2))])),
-    ("a wrong token", |seen| answers([seen.answer(&close(0xb))])),
-    ("an alert about the certificate", |seen| answers([seen.answer(&close(0x12a))])),
-    ("an alert about the version of Wayferry", |seen| answers([seen.answer(&close(0x178))])),
-    ("a frame that may not come", |seen| answers([seen.answer(&[0x1d, 8, 0])])),
-    ("what is no TLS", |seen| answers([seen.answer(&crypto(b"HTTP/1.1 400 Bad Request"))])),
-    ("a ServerHello with other keys", |seen| answers([seen.answer(&crypto(&server_hello()))])),
-    ("another version of QUIC", |seen| answers([seen.other_version()])),
-    ("a Retry", |seen| answers([seen.retry()])),
-    ("noise", |_| answers([vec![0xc0; 60], vec![0x41; 60], vec![0xe0, 0, 0, 0, 1, 8, 8], vec![0x7f; 1200]])),
-];
 
 /// What stops the host instead.
 const TO_THE_HOST: [(&str, Forgery); 2] = [
@@ -147,53 +116,4 @@ fn hello() -> Vec<Transmit> {
     let (stream, priority) = (StreamId(0), Priority::new(Class::Control, 0));
     let data = Transmit::Data { stream, bytes: "hello".into(), finish: false };
     vec![Transmit::Open { stream, priority }, data]
-}
-
-/// Forwards datagrams between a display and a host, and forges packets at the first one of some of the display's attempts.
-struct Forger {
-    address: SocketAddr,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Forger {
-    fn start(host: SocketAddr, forgery: Forgery, attempts: std::ops::Range<usize>) -> Self {
-        let socket = UdpSocket::bind(LOCAL).unwrap();
-        let address = socket.local_addr().unwrap();
-        let thread = std::thread::spawn(move || {
-            let (mut buffer, mut display, mut seen) = ([0; 65536], host, BTreeSet::new());
-            // An empty datagram is the end.
-            while let Ok((length @ 1.., from)) = socket.recv_from(&mut buffer) {
-                let datagram = &buffer[..length];
-                let send = |packet: &[u8], to| drop(socket.send_to(packet, to));
-                if from == host {
-                    send(datagram, display);
-                    continue;
-                }
-                display = from;
-                let count = seen.len();
-                let first = Seen::of(datagram).filter(|packet| seen.insert(packet.source.clone()));
-                match first.filter(|_| attempts.contains(&count)).map(|first| forgery(&first)) {
-                    None => send(datagram, host),
-                    // The display's packet is lost.
-                    Some(Packets::Answers(packets)) if packets.is_empty() => {}
-                    Some(Packets::Answers(packets)) => {
-                        packets.iter().for_each(|packet| send(packet, display));
-                        send(datagram, host);
-                    }
-                    Some(Packets::Follow(packets)) => {
-                        send(datagram, host);
-                        packets.iter().for_each(|packet| send(packet, host));
-                    }
-                }
-            }
-        });
-        Self { address, thread: Some(thread) }
-    }
-}
-
-impl Drop for Forger {
-    fn drop(&mut self) {
-        let _ = UdpSocket::bind(LOCAL).unwrap().send_to(&[], self.address);
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
 }

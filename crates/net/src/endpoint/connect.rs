@@ -1,17 +1,21 @@
 //! Connecting: the first address whose handshake completes wins.
 //!
-//! Each attempt has a socket of its own, which moves when its connection does. What TLS says is final: a wrong certificate at one
-//! address is an error to tell, not one to route around. Invariant: at most one attempt survives.
+//! Each attempt has a socket of its own, which moves when its connection does. Everyone who sees a first packet can answer
+//! it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before the handshake is complete a close, an alert or
+//! another version proves nothing. An address that fails so is tried again, a few times: a server that means it says it each
+//! time, and its caller should not wait long for that. A wrong certificate disqualifies its address; the others have a
+//! moment to do better, and if none does, that is what the caller is told, for a peer that is not the expected one is an
+//! error to tell and not one to route around. Invariant: at most one attempt survives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use noq::crypto::rustls::QuicClientConfig;
-use noq::{Connecting, Endpoint, EndpointConfig, ZeroRttAccepted};
+use noq::{Connecting, ConnectionError, Endpoint, EndpointConfig, ZeroRttAccepted};
 use rustls::client::Resumption;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::link::{Link, Side};
 use super::probe;
@@ -118,37 +122,48 @@ impl Plan {
     }
 
     async fn race(self, engine: &Engine) -> Result<Won, Failure> {
-        let deadline = Instant::now() + self.patience;
-        let mut waiting = self.target.addresses.iter().copied();
+        let plan = Arc::new(self);
+        let mut deadline = Instant::now() + plan.patience;
+        let mut waiting = plan.target.addresses.iter().copied();
         let mut attempts = JoinSet::new();
-        let mut failure = Failure::no_answer(self.patience);
+        let (mut failure, mut fault) = (Failure::no_answer(plan.patience), None);
         loop {
-            let next = waiting.next().filter(|_| !self.early || attempts.is_empty());
-            match next.map(|address| self.start(address, engine)) {
-                Some(Ok((connecting, endpoint, address))) => {
-                    drop(attempts.spawn(attempt(connecting, endpoint, address, self.early)));
-                }
-                Some(Err(error @ Failure::Config(_))) => return Err(error),
-                // A host without IPv6 can still reach the others.
-                Some(Err(error)) => failure = error,
-                None if attempts.is_empty() => return Err(failure),
+            let next = waiting.next().filter(|_| !plan.early || attempts.is_empty());
+            match next {
+                Some(address) => drop(attempts.spawn(persist(Arc::clone(&plan), engine.clone(), address))),
+                None if attempts.is_empty() => return Err(fault.unwrap_or(failure)),
                 None => {}
             }
-            let more = !self.early && waiting.len() > 0;
-            if attempts.is_empty() {
-                continue;
-            }
+            let more = !plan.early && waiting.len() > 0;
             tokio::select! {
-                () = sleep_until(deadline) => return Err(Failure::no_answer(self.patience)),
+                () = sleep_until(deadline) => {
+                    return Err(fault.unwrap_or_else(|| Failure::no_answer(plan.patience)));
+                }
                 () = sleep(STAGGER), if more => {}
                 Some(tried) = attempts.join_next() => match tried {
                     Ok(Ok(won)) => return Ok(won),
-                    Ok(Err(error)) if error.is_verdict() => return Err(error),
+                    Ok(Err(error @ Failure::Config(_))) => return Err(error),
+                    // Whatever else the others say, this is told.
+                    Ok(Err(error)) if error.is_verdict() => {
+                        deadline = deadline.min(Instant::now() + VERDICT_GRACE);
+                        fault.get_or_insert(error);
+                    }
+                    // A host without IPv6 can still reach the others.
                     Ok(Err(error)) => failure = error,
                     Err(_) => {}
                 }
             }
         }
+    }
+
+    /// One attempt at one address; within, how it ended that was begun.
+    async fn try_once(
+        &self,
+        address: SocketAddr,
+        engine: &Engine,
+    ) -> Result<Result<Won, ConnectionError>, Failure> {
+        let (connecting, endpoint, address) = self.start(address, engine)?;
+        attempt(connecting, endpoint, address, self.early).await
     }
 
     /// Sends the first packet to one address.
@@ -175,17 +190,41 @@ impl Plan {
     }
 }
 
+/// Tries one address, again if what ended the attempt can have been said by anybody, or may have stopped one of the two.
+async fn persist(plan: Arc<Plan>, engine: Engine, address: SocketAddr) -> Result<Won, Failure> {
+    let mut limit = FIRST_TRY;
+    for pause in PAUSES {
+        match timeout(limit, plan.try_once(address, &engine)).await {
+            Ok(tried) => match tried? {
+                Ok(won) => return Ok(won),
+                Err(error) if is_fault(&error) => return Err(Failure::of(&error, None)),
+                Err(_) => {}
+            },
+            Err(_) => limit *= 2,
+        }
+        sleep(pause).await;
+    }
+    plan.try_once(address, &engine).await?.map_err(|error| Failure::of(&error, None))
+}
+
+/// Whether this side has found fault with the peer's certificate.
+fn is_fault(error: &ConnectionError) -> bool {
+    let ConnectionError::TransportError(error) = error else { return false };
+    let tls = error.crypto.as_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+}
+
 async fn attempt(
     connecting: Connecting,
     endpoint: Endpoint,
     address: SocketAddr,
     early: bool,
-) -> Result<Won, Failure> {
+) -> Result<Result<Won, ConnectionError>, Failure> {
     if !early {
         return attempt_whole(connecting, endpoint, address).await;
     }
     match connecting.into_0rtt() {
-        Ok((connection, accepted)) => Ok(Won { connection, endpoint, accepted: Some(accepted) }),
+        Ok((connection, accepted)) => Ok(Ok(Won { connection, endpoint, accepted: Some(accepted) })),
         // The ticket has expired.
         Err(connecting) => attempt_whole(connecting, endpoint, address).await,
     }
@@ -195,13 +234,13 @@ async fn attempt_whole(
     mut connecting: Connecting,
     endpoint: Endpoint,
     address: SocketAddr,
-) -> Result<Won, Failure> {
+) -> Result<Result<Won, ConnectionError>, Failure> {
     let began = Instant::now();
     let connected = tokio::select! {
         connected = &mut connecting => connected,
         () = probe::refused(address) => {
             // Whoever answers the handshake and not the probe has as long again.
-            match tokio::time::timeout(began.elapsed(), connecting).await {
+            match timeout(began.elapsed(), connecting).await {
                 Ok(connected) => connected,
                 Err(_) => {
                     let reason = format!("nobody listens at UDP port {} of `{}`", address.port(), address.ip());
@@ -210,9 +249,18 @@ async fn attempt_whole(
             }
         }
     };
-    let connection = connected.map_err(|error| Failure::of(&error, None))?;
-    Ok(Won { connection, endpoint, accepted: None })
+    Ok(connected.map(|connection| Won { connection, endpoint, accepted: None }))
 }
+
+/// How long a handshake may take before it is begun anew, for the first time.
+const FIRST_TRY: Duration = Duration::from_secs(3);
+
+/// How long to wait before an address is tried again.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
+
+/// How much later than one with a wrong certificate another address may answer.
+const VERDICT_GRACE: Duration = Duration::from_millis(900);
 
 /// How long an attempt is alone (RFC 8305 §8).
 const STAGGER: Duration = Duration::from_millis(250);

@@ -3,6 +3,10 @@
 
 #![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
 
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread::JoinHandle;
+
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::quic::{DirectionalKeys, Keys, Version};
 use rustls::{Side, SupportedCipherSuite};
@@ -146,3 +150,81 @@ fn initial(
 
 /// The connection id that the forger chooses.
 const OURS: [u8; 8] = *b"somebody";
+
+/// What the forger makes of a first packet.
+pub(crate) type Forgery = fn(&Seen) -> Packets;
+
+pub(crate) enum Packets {
+    /// To the display, before the host's answer.
+    Answers(Vec<Vec<u8>>),
+    /// To the host, behind the display's packet.
+    Follow(Vec<Vec<u8>>),
+}
+
+pub(crate) fn answers(packets: impl IntoIterator<Item = Vec<u8>>) -> Packets {
+    Packets::Answers(packets.into_iter().collect())
+}
+
+/// Each ends the display's attempt, or leaves it without an answer.
+pub(crate) const FORGERIES: [(&str, Forgery); 11] = [
+    ("a close without an error", |seen| answers([seen.answer(&close(0))])),
+    ("a refusal", |seen| answers([seen.answer(&close(2))])),
+    ("a wrong token", |seen| answers([seen.answer(&close(0xb))])),
+    ("an alert about the certificate", |seen| answers([seen.answer(&close(0x12a))])),
+    ("an alert about the version of Wayferry", |seen| answers([seen.answer(&close(0x178))])),
+    ("a frame that may not come", |seen| answers([seen.answer(&[0x1d, 8, 0])])),
+    ("what is no TLS", |seen| answers([seen.answer(&crypto(b"HTTP/1.1 400 Bad Request"))])),
+    ("a ServerHello with other keys", |seen| answers([seen.answer(&crypto(&server_hello()))])),
+    ("another version of QUIC", |seen| answers([seen.other_version()])),
+    ("a Retry", |seen| answers([seen.retry()])),
+    ("noise", |_| answers([vec![0xc0; 60], vec![0x41; 60], vec![0xe0, 0, 0, 0, 1, 8, 8], vec![0x7f; 1200]])),
+];
+
+/// Forwards datagrams between a display and a host, and forges packets at the first one of some of the display's attempts.
+pub(crate) struct Forger {
+    pub(crate) address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Forger {
+    pub(crate) fn start(host: SocketAddr, forgery: Forgery, attempts: std::ops::Range<usize>) -> Self {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
+        let thread = std::thread::spawn(move || {
+            let (mut buffer, mut display, mut seen) = ([0; 65536], host, BTreeSet::new());
+            // An empty datagram is the end.
+            while let Ok((length @ 1.., from)) = socket.recv_from(&mut buffer) {
+                let datagram = &buffer[..length];
+                let send = |packet: &[u8], to| drop(socket.send_to(packet, to));
+                if from == host {
+                    send(datagram, display);
+                    continue;
+                }
+                display = from;
+                let count = seen.len();
+                let first = Seen::of(datagram).filter(|packet| seen.insert(packet.source.clone()));
+                match first.filter(|_| attempts.contains(&count)).map(|first| forgery(&first)) {
+                    None => send(datagram, host),
+                    // The display's packet is lost.
+                    Some(Packets::Answers(packets)) if packets.is_empty() => {}
+                    Some(Packets::Answers(packets)) => {
+                        packets.iter().for_each(|packet| send(packet, display));
+                        send(datagram, host);
+                    }
+                    Some(Packets::Follow(packets)) => {
+                        send(datagram, host);
+                        packets.iter().for_each(|packet| send(packet, host));
+                    }
+                }
+            }
+        });
+        Self { address, thread: Some(thread) }
+    }
+}
+
+impl Drop for Forger {
+    fn drop(&mut self) {
+        let _ = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().send_to(&[], self.address);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
