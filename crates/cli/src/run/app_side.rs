@@ -413,7 +413,7 @@ impl<'a> AppSide<'a> {
             Event::Finished { header, .. } => self.on_channel_end(header, None),
             Event::Reset { header, code, .. } => self.on_channel_end(header, Some(code)),
             Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
-                self.pipes.on_stopped((connection, pipe));
+                self.pipes.on_stopped(&mut self.link.session, (connection, pipe));
             }
             Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),

@@ -385,7 +385,7 @@ impl<'a> DisplaySide<'a> {
             Event::Finished { header, .. } => self.on_channel_end(now, header, None),
             Event::Reset { header, code, .. } => self.on_channel_end(now, header, Some(code)),
             Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
-                self.pipes.on_stopped((connection, pipe));
+                self.pipes.on_stopped(&mut self.link.session, (connection, pipe));
             }
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
             Event::Warning(text) => notice(&text),

@@ -25,6 +25,8 @@ pub(crate) type PipeKey = (ConnectionId, u64);
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
     outgoing: BTreeMap<PipeKey, Outgoing>,
+    /// Those that are read when others have ended.
+    waiting: VecDeque<(PipeKey, OwnedFd)>,
     incoming: BTreeMap<PipeKey, Incoming>,
 }
 
@@ -79,19 +81,29 @@ pub(crate) enum PipeToken {
 impl Pipes {
     /// Sends what can be read from `fd`.
     pub(crate) fn send_from(&mut self, session: &mut Session, key: PipeKey, fd: OwnedFd) {
-        if self.outgoing.len() >= MAX_PIPES || self.outgoing.contains_key(&key) {
+        if self.waiting.len() >= MAX_WAITING || self.outgoing.contains_key(&key) {
             // An empty pipe: the reader sees the end at once instead of waiting for ever.
             let channel = session.open(header(key));
             session.finish(channel);
             return;
         }
-        let channel = session.open(header(key));
-        self.outgoing.insert(key, Outgoing { end: End::new(fd), channel });
+        self.waiting.push_back((key, fd));
+        self.begin(session);
+    }
+
+    /// Begins to read those that wait, as far as there may be more.
+    fn begin(&mut self, session: &mut Session) {
+        while self.outgoing.len() < MAX_PIPES
+            && let Some((key, fd)) = self.waiting.pop_front()
+        {
+            let channel = session.open(header(key));
+            self.outgoing.insert(key, Outgoing { end: End::new(fd), channel });
+        }
     }
 
     /// Writes what arrives to `fd`.
     pub(crate) fn receive_into(&mut self, session: &mut Session, key: PipeKey, fd: OwnedFd) {
-        if self.incoming.len() >= MAX_PIPES && !self.incoming.contains_key(&key) {
+        if self.incoming.len() >= MAX_INCOMING && !self.incoming.contains_key(&key) {
             return;
         }
         let pipe = self.incoming.entry(key).or_default();
@@ -111,7 +123,7 @@ impl Pipes {
         key: PipeKey,
     ) {
         let known = self.incoming.contains_key(&key);
-        if !known && self.incoming.len() >= MAX_PIPES {
+        if !known && self.incoming.len() >= MAX_INCOMING {
             return session.stop(channel, STOP_TOO_MANY);
         }
         let pipe = self.incoming.entry(key).or_default();
@@ -147,8 +159,9 @@ impl Pipes {
     }
 
     /// The peer's reader does not want more: closing our end tells the writer.
-    pub(crate) fn on_stopped(&mut self, key: PipeKey) {
+    pub(crate) fn on_stopped(&mut self, session: &mut Session, key: PipeKey) {
         self.outgoing.remove(&key);
+        self.begin(session);
     }
 
     /// The connection is over. Transfers under way go on; halves whose other half never came are forgotten later.
@@ -162,7 +175,8 @@ impl Pipes {
 
     /// How many descriptors they take.
     pub(crate) fn len(&self) -> usize {
-        self.outgoing.len() + self.incoming.values().filter(|pipe| pipe.end.is_some()).count()
+        let outgoing = self.outgoing.len() + self.waiting.len();
+        outgoing + self.incoming.values().filter(|pipe| pipe.end.is_some()).count()
     }
 
     /// Whoever is at the other end will never come back: readers and writers here see the end.
@@ -207,7 +221,10 @@ impl Pipes {
     /// Something happened to a polled descriptor.
     pub(crate) fn on_ready(&mut self, session: &mut Session, token: PipeToken, ready: PollFlags) {
         match token {
-            PipeToken::Out(key) => self.read(session, key),
+            PipeToken::Out(key) => {
+                self.read(session, key);
+                self.begin(session);
+            }
             PipeToken::In(key) if ready.intersects(PollFlags::OUT) => self.write(session, key),
             PipeToken::In(key) if ready.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) => {
                 self.give_up(session, key);
@@ -370,10 +387,14 @@ fn header((connection, pipe): PipeKey) -> Header {
     Header::Pipe { connection, pipe }
 }
 
-/// Pipes in one direction at once; a program has one or two.
+/// Pipes that are read at once; a program has one or two.
 const MAX_PIPES: usize = 1024;
+/// Pipes that wait for one of those to end.
+const MAX_WAITING: usize = 3072;
+/// Pipes that are written, or will be: those that the peer reads, and lets wait.
+const MAX_INCOMING: usize = MAX_PIPES + MAX_WAITING;
 /// Descriptors that pipes take at most.
-pub(crate) const DESCRIPTORS: usize = 2 * MAX_PIPES;
+pub(crate) const DESCRIPTORS: usize = MAX_PIPES + MAX_WAITING + MAX_INCOMING;
 /// Bytes read from one descriptor in one turn.
 const READ_PIECE: usize = 64 << 10;
 /// Bytes written at once where a write could wait: a terminal is writable when at least this much fits.
@@ -474,7 +495,7 @@ mod tests {
                 pipes.on_reset((connection, pipe))
             }
             Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
-                pipes.on_stopped((connection, pipe))
+                pipes.on_stopped(session, (connection, pipe))
             }
             Event::Closed { reason, .. } => panic!("the session ended: {reason}"),
             _ => {}
@@ -548,6 +569,29 @@ mod tests {
         assert_eq!(fill(&writer, b"x"), 1);
         // Would wait here for ever.
         pair.turn();
+    }
+
+    #[test]
+    fn regression_one_pipe_too_many_is_empty() {
+        crate::run::descriptors::raise();
+        let mut pair = Pair::new();
+        let ((busy, holds), (source, writer), (reader, target)) = (fifo(), fifo(), fifo());
+        for pipe in 0..MAX_PIPES as u64 {
+            let fd = busy.try_clone().expect("a descriptor");
+            pair.app.1.send_from(&mut pair.app.0, (KEY.0, 10 + pipe), fd);
+        }
+        pair.app.1.send_from(&mut pair.app.0, KEY, source);
+        pair.display.1.receive_into(&mut pair.display.0, KEY, target);
+        fill(&writer, b"pasted");
+        drop(writer);
+        pair.turn();
+        assert_eq!((drain(&reader), pair.display.1.len()), (Vec::new(), 1), "it waits");
+        drop((busy, holds));
+        while pair.app.1.len() > 0 {
+            pair.turn();
+        }
+        pair.turn();
+        assert_eq!(drain(&reader), b"pasted");
     }
 
     #[test]
