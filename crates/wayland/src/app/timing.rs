@@ -26,7 +26,7 @@ pub(crate) struct Timing {
     /// When the barrier was set, if one was.
     barrier: Option<Time>,
     queue: VecDeque<Queued>,
-    /// Commits of synchronised subsurfaces behind those, for the next one of the surface.
+    /// Commits of synchronised subsurfaces behind those, for the next one of the surface; none unless there are those.
     below: Vec<(u32, Pending)>,
 }
 
@@ -60,6 +60,14 @@ impl Timing {
         let queued = queue
             .flat_map(|queued| queued.below.iter_mut().map(|(_, pending)| pending).chain([&mut queued.own]));
         queued.chain(self.below.iter_mut().map(|(_, pending)| pending))
+    }
+
+    /// Takes out the commit that waits first and, with the last, those of synchronised subsurfaces behind it: nothing holds
+    /// them back any more.
+    fn take_first(&mut self) -> Option<(Queued, Vec<(u32, Pending)>)> {
+        let first = self.queue.pop_front()?;
+        let behind = if self.is_idle() { std::mem::take(&mut self.below) } else { Vec::new() };
+        Some((first, behind))
     }
 
     /// Takes out all that waits, oldest first; `None` stands for the surface itself.
@@ -255,15 +263,13 @@ impl Connection {
             while self.surfaces.get(&id).is_some_and(|surface| !surface.timing.is_idle()) {
                 self.apply_first(id, self.now)?;
             }
-            let below = self.surfaces.get_mut(&id).map(|surface| std::mem::take(&mut surface.timing.below));
-            below.into_iter().flatten().try_for_each(|(child, pending)| self.commit_as(child, pending))?;
         }
         Ok(())
     }
 
     fn apply_first(&mut self, id: u32, at: Time) -> Result<(), Fault> {
-        let first = self.surfaces.get_mut(&id).and_then(|surface| surface.timing.queue.pop_front());
-        let Some(Queued { below, own, .. }) = first else { return Ok(()) };
+        let first = self.surfaces.get_mut(&id).and_then(|surface| surface.timing.take_first());
+        let Some((Queued { below, own, .. }, behind)) = first else { return Ok(()) };
         below.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))?;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let newer = std::mem::replace(&mut surface.pending, own);
@@ -271,7 +277,7 @@ impl Connection {
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.pending = newer;
         }
-        Ok(())
+        behind.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))
     }
 
     /// Commits what is pending at a surface that is not synchronised.
@@ -298,7 +304,7 @@ impl Connection {
     /// A surface is destroyed: its commits that wait never come, those of surfaces below it do.
     pub(super) fn drop_held(&mut self, id: u32) -> Result<(), Fault> {
         let mut gone: Vec<Pending> = Vec::new();
-        for surface in self.surfaces.values_mut().filter(|surface| !surface.timing.is_idle()) {
+        for surface in self.surfaces.values_mut() {
             gone.extend(surface.timing.drain_below(id));
         }
         let all = self.surfaces.get_mut(&id).map(|surface| surface.timing.drain()).unwrap_or_default();
