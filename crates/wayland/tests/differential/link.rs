@@ -14,7 +14,7 @@ use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End, Update, app, blob, display};
 
 use crate::fault::{Fault, Planted};
-use crate::operation::Dice;
+use crate::operation::{Choices, Dice};
 use crate::strict::{KEYMAP, Strict};
 
 /// What a program lives in.

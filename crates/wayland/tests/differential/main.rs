@@ -6,34 +6,23 @@
 //!
 //! | module | noun |
 //! |---|---|
-//! | `operation` | what a program does, and programs made from seeds |
-//! | `program`, `place` | who does it, and keeps the protocol |
-//! | `strict` | the compositor, and the protocol's rules |
-//! | `link` | what is between them |
-//! | `shown`, `heard` | the oracle |
-//! | `fault` | faults that must be found |
+//! | `twice` | how a program is run twice and compared |
 //! | `programs` | programs that once differed |
 //! | `shrink` | the shortest program that still differs |
 
-mod fault;
-mod heard;
-mod link;
-mod operation;
-mod place;
-mod program;
 mod programs;
-mod shown;
 mod shrink;
-mod strict;
+#[path = "twice.rs"]
+mod twice;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bytes::{Bytes, Recorded};
 use fault::Fault;
-use heard::Heard;
-use link::{Direct, Link, Through};
-use operation::{Dice, Op};
-use program::Outcome;
-use strict::Strict;
+use link::Link;
+use operation::{Choices, Dice, Op};
+use twice::{bytes, difference, fault, heard, link, listing, operation, place, shown, strict};
 
 /// Programs of every test run, by their seeds.
 const PROGRAMS: u64 = 10_000;
@@ -67,6 +56,36 @@ fn every_planted_fault_is_found() {
     assert_eq!(missed.collect::<Vec<_>>(), [], "in {PROGRAMS} programs");
 }
 
+/// The kinds of operations in a program.
+fn kinds(program: &[Op]) -> BTreeSet<String> {
+    let name = |op: &Op| format!("{op:?}").split(['(', ' ']).next().unwrap_or_default().to_owned();
+    program.iter().map(name).collect()
+}
+
+#[test]
+fn bytes_make_every_operation_and_few_make_few() {
+    let (mut made, mut wanted) = (BTreeSet::new(), BTreeSet::new());
+    for seed in 0..2000 {
+        let mut recorded = Recorded::new(seed, 8 + seed as usize % 256);
+        let expected = bytes::read(&mut recorded);
+        let input = recorded.into_bytes();
+        let (link, program) = bytes::read(&mut Bytes(&input));
+        assert_eq!((link, &program), (expected.0, &expected.1), "seed {seed}");
+        assert!(program.len() <= 2 * input.len(), "{} bytes make {}", input.len(), listing(&program));
+        made.extend(kinds(&program));
+        wanted.extend(kinds(&operation::program(seed)));
+    }
+    assert_eq!(made, wanted);
+}
+
+#[test]
+fn what_programs_made_of_bytes_show_was_shown_directly() {
+    for seed in 0..1000 {
+        let (link, program) = bytes::read(&mut Recorded::new(seed, 100));
+        assert_eq!(difference(&program, link, None), None, "seed {seed}, {link:?}\n{}", listing(&program));
+    }
+}
+
 /// Fails with the shortest programs that still differ.
 fn assert_all_agree(seeds: std::ops::Range<u64>) {
     let count = seeds.end - seeds.start;
@@ -98,48 +117,4 @@ fn shortest(seed: u64) -> String {
         shrink::shrink(&operation::program(seed), |program| difference(program, link, None).is_some());
     let text = difference(&program, link, None).unwrap_or_default();
     format!("seed {seed}, {link:?}\n{}{text}", listing(&program))
-}
-
-/// Operations, one a line, as a test has them.
-fn listing(program: &[Op]) -> String {
-    program.iter().map(|op| format!("    {op:?},\n")).collect()
-}
-
-/// What differs between the program's two runs.
-fn difference(program: &[Op], link: Link, fault: Option<Fault>) -> Option<String> {
-    let mut direct = Direct::new();
-    let expected = program::run(&mut direct, program);
-    let expected = match (expected, &direct.strict.error) {
-        (Ok(outcome), None) => outcome,
-        (outcome, error) => {
-            panic!("the program is wrong: {:?}, {error:?}\n{}", outcome.err(), listing(program))
-        }
-    };
-    if let Some(text) = misheard(&direct.strict, &expected) {
-        panic!("the compositor is wrong: {text}\n{}", listing(program));
-    }
-    let mut through = Through::new(link, fault);
-    let outcome = program::run(&mut through, program);
-    if let Some(error) = &through.strict.error {
-        return Some(format!("the compositor accuses the display half: {error}"));
-    }
-    if let Some(broken) = &through.broken {
-        return Some(broken.clone());
-    }
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(text) => return Some(text),
-    };
-    if let Some(callback) = outcome.unanswered.difference(&expected.unanswered).next() {
-        return Some(format!("frame callback {callback} is never answered"));
-    }
-    let shown = shown::difference(&direct.strict.record, &through.strict.record);
-    shown.or_else(|| misheard(&through.strict, &outcome))
-}
-
-/// Whether the program heard what the compositor said.
-fn misheard(strict: &Strict, outcome: &Outcome) -> Option<String> {
-    let said: Vec<(Heard, Option<usize>)> =
-        strict.said.iter().cloned().zip(strict.said_to.iter().copied()).collect();
-    shown::misheard(&said, &outcome.heard, &outcome.gone)
 }

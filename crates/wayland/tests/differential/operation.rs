@@ -119,37 +119,26 @@ pub(crate) enum Deed {
     Touch(u8, bool),
 }
 
-/// Numbers from a seed: splitmix64.
-pub(crate) struct Dice(u64);
+/// Where the decisions come from that make a program.
+pub(crate) trait Choices {
+    /// Below `end`, which is 256 at most.
+    fn below(&mut self, end: usize) -> usize;
 
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Below `end`.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    pub(crate) fn byte(&mut self) -> u8 {
-        self.next() as u8
-    }
-
-    /// In one of so many cases.
-    pub(crate) fn one_in(&mut self, cases: usize) -> bool {
-        self.below(cases) == 0
+    fn byte(&mut self) -> u8 {
+        self.below(256) as u8
     }
 
     fn bytes<const N: usize>(&mut self) -> [u8; N] {
         std::array::from_fn(|_| self.byte())
+    }
+
+    fn word(&mut self) -> u32 {
+        u32::from_le_bytes(self.bytes())
+    }
+
+    /// In one of so many cases.
+    fn one_in(&mut self, cases: usize) -> bool {
+        self.below(cases) == 0
     }
 
     fn place(&mut self) -> usize {
@@ -162,6 +151,32 @@ impl Dice {
     }
 }
 
+/// Numbers from a seed: splitmix64.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Choices for Dice {
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    fn word(&mut self) -> u32 {
+        self.next() as u32
+    }
+}
+
 /// The program of a seed: a window first, with something in it, then whatever comes.
 pub(crate) fn program(seed: u64) -> Vec<Op> {
     let mut dice = Dice::new(seed);
@@ -171,118 +186,142 @@ pub(crate) fn program(seed: u64) -> Vec<Op> {
     let mut program = if dice.one_in(4) { vec![Op::Old] } else { vec![] };
     program.extend([Op::Create(0), Op::Toplevel(0), paint(&mut dice, 0), Op::Commit(0)]);
     while program.len() < length {
-        match dice.below(10) {
-            0 | 1 => begin(&mut dice, &mut program),
-            2..=5 => {
-                let place = dice.place();
-                for _ in 0..dice.below(3) {
-                    program.push(state(&mut dice, place, plain));
-                }
-                program.push(match dice.below(12) {
-                    0 => Op::Unmap(place),
-                    1 => Op::Pixel { place, colour: dice.next() as u32 },
-                    2 => Op::Offset { place, by: dice.small() },
-                    3 => Op::Frame(place),
-                    _ => paint(&mut dice, place),
-                });
-                program.push(Op::Commit(place));
-            }
-            6 => program.push(Op::Commit(dice.place())),
-            7 => {
-                let place = dice.place();
-                program.push(state(&mut dice, place, plain));
-            }
-            8 => program.push(rare(&mut dice)),
-            _ => program.push(outside(&mut dice)),
-        }
+        step(&mut dice, plain, &mut program);
     }
     program
 }
 
-fn paint(dice: &mut Dice, place: usize) -> Op {
-    let size = dice.one_in(3).then(|| (dice.byte(), dice.byte()));
-    let damage = [Damage::Buffer, Damage::Surface, Damage::Everything][dice.below(3)];
-    Op::Paint { place, size, rect: dice.bytes(), damage, xrgb: dice.one_in(4) }
+/// What programs do in one go; one that is plain never desynchronises a child.
+pub(crate) fn step(choices: &mut impl Choices, plain: bool, program: &mut Vec<Op>) {
+    match choices.below(10) {
+        0 | 1 => begin(choices, program),
+        2..=5 => {
+            let place = choices.place();
+            for _ in 0..choices.below(3) {
+                program.push(state(choices, place, plain));
+            }
+            program.push(match choices.below(12) {
+                0 => Op::Unmap(place),
+                1 => Op::Pixel { place, colour: choices.word() },
+                2 => Op::Offset { place, by: choices.small() },
+                3 => Op::Frame(place),
+                _ => paint(choices, place),
+            });
+            program.push(Op::Commit(place));
+        }
+        6 => program.push(Op::Commit(choices.place())),
+        7 => {
+            let place = choices.place();
+            program.push(state(choices, place, plain));
+        }
+        8 => program.push(rare(choices)),
+        _ => program.push(outside(choices)),
+    }
+}
+
+/// Any operation, whatever programs do.
+pub(crate) fn single(choices: &mut impl Choices) -> Op {
+    let place = choices.place();
+    match choices.below(12) {
+        0 => Op::Create(place),
+        1 => Op::Toplevel(place),
+        2 => Op::Popup { place, parent: choices.place(), grab: choices.one_in(2) },
+        3 => Op::Child { place, parent: choices.place() },
+        4 => paint(choices, place),
+        5 => Op::Pixel { place, colour: choices.word() },
+        6 => Op::Offset { place, by: choices.small() },
+        7 => Op::Commit(place),
+        8 => Op::Frame(place),
+        9 => state(choices, place, false),
+        10 => rare(choices),
+        _ => outside(choices),
+    }
+}
+
+fn paint(choices: &mut impl Choices, place: usize) -> Op {
+    let size = choices.one_in(3).then(|| (choices.byte(), choices.byte()));
+    let damage = [Damage::Buffer, Damage::Surface, Damage::Everything][choices.below(3)];
+    Op::Paint { place, size, rect: choices.bytes(), damage, xrgb: choices.one_in(4) }
 }
 
 /// A surface, its role and its first content, in one order or another.
-fn begin(dice: &mut Dice, program: &mut Vec<Op>) {
-    let (place, parent) = (dice.place(), dice.below(3));
-    let role = match dice.below(5) {
+fn begin(choices: &mut impl Choices, program: &mut Vec<Op>) {
+    let (place, parent) = (choices.place(), choices.below(3));
+    let role = match choices.below(5) {
         0 => Op::Toplevel(place),
-        1 => Op::Popup { place, parent, grab: dice.one_in(2) },
+        1 => Op::Popup { place, parent, grab: choices.one_in(2) },
         _ => Op::Child { place, parent },
     };
     program.push(Op::Create(place));
-    if dice.one_in(4) && matches!(role, Op::Child { .. }) {
-        program.extend([paint(dice, place), Op::Commit(place), role]);
+    if choices.one_in(4) && matches!(role, Op::Child { .. }) {
+        program.extend([paint(choices, place), Op::Commit(place), role]);
     } else {
         program.push(role);
-        if dice.one_in(3) {
-            program.push(Op::Position(place, dice.small()));
+        if choices.one_in(3) {
+            program.push(Op::Position(place, choices.small()));
         }
-        program.extend([paint(dice, place), Op::Commit(place)]);
+        program.extend([paint(choices, place), Op::Commit(place)]);
     }
-    if dice.one_in(2) {
+    if choices.one_in(2) {
         program.push(Op::Commit(parent));
     }
 }
 
 /// State of a surface that waits for a commit, of it or its parent, or none.
-fn state(dice: &mut Dice, place: usize, plain: bool) -> Op {
-    match dice.below(17) {
-        0 | 1 => Op::Scale(place, dice.byte()),
-        2 | 3 => Op::Transform(place, dice.byte()),
-        4 => Op::Source(place, (!dice.one_in(3)).then(|| dice.bytes())),
-        5 | 6 => Op::Destination(place, (!dice.one_in(3)).then(|| (dice.byte(), dice.byte()))),
+fn state(choices: &mut impl Choices, place: usize, plain: bool) -> Op {
+    match choices.below(17) {
+        0 | 1 => Op::Scale(place, choices.byte()),
+        2 | 3 => Op::Transform(place, choices.byte()),
+        4 => Op::Source(place, (!choices.one_in(3)).then(|| choices.bytes())),
+        5 | 6 => Op::Destination(place, (!choices.one_in(3)).then(|| (choices.byte(), choices.byte()))),
         7 => Op::DestroyViewport(place),
-        8 => Op::Opaque(place, dice.byte()),
-        9 => Op::InputRegion(place, dice.byte()),
-        10 => Op::Geometry(place, dice.bytes()),
-        11 => Op::Limits(place, (dice.byte(), dice.byte())),
-        12 | 13 => Op::Position(place, dice.small()),
-        14 | 15 => Op::Place { place, sibling: dice.place(), above: dice.one_in(2) },
-        _ => Op::Sync(place, plain || dice.one_in(2)),
+        8 => Op::Opaque(place, choices.byte()),
+        9 => Op::InputRegion(place, choices.byte()),
+        10 => Op::Geometry(place, choices.bytes()),
+        11 => Op::Limits(place, (choices.byte(), choices.byte())),
+        12 | 13 => Op::Position(place, choices.small()),
+        14 | 15 => Op::Place { place, sibling: choices.place(), above: choices.one_in(2) },
+        _ => Op::Sync(place, plain || choices.one_in(2)),
     }
 }
 
 /// Roles and surfaces go, and what has no commit.
-fn rare(dice: &mut Dice) -> Op {
-    let place = dice.place();
-    match dice.below(14) {
+fn rare(choices: &mut impl Choices) -> Op {
+    let place = choices.place();
+    match choices.below(14) {
         0 => Op::DestroyRole(place),
-        1 | 2 => Op::DestroySurface { place, role_first: dice.one_in(2) },
+        1 | 2 => Op::DestroySurface { place, role_first: choices.one_in(2) },
         3 => Op::DestroyAll(place),
         4 => Op::DestroyBuffers(place),
-        5 | 6 => Op::Title(place, dice.byte()),
-        7 => Op::AppId(place, dice.byte()),
-        8 => Op::Parent(place, (!dice.one_in(3)).then(|| dice.place())),
-        9 => Op::State(place, dice.byte()),
-        10 => Op::Reposition(place, dice.byte()),
-        11 => Op::Cursor { place, window: dice.below(2) },
-        12 => Op::Selection(dice.byte()),
+        5 | 6 => Op::Title(place, choices.byte()),
+        7 => Op::AppId(place, choices.byte()),
+        8 => Op::Parent(place, (!choices.one_in(3)).then(|| choices.place())),
+        9 => Op::State(place, choices.byte()),
+        10 => Op::Reposition(place, choices.byte()),
+        11 => Op::Cursor { place, window: choices.below(2) },
+        12 => Op::Selection(choices.byte()),
         _ => Op::Unmap(place),
     }
 }
 
 /// What the user, the compositor and time do.
-fn outside(dice: &mut Dice) -> Op {
-    match dice.below(12) {
-        0 => Op::Configure(dice.place(), (dice.byte(), dice.byte())),
-        1 => Op::Dismiss(dice.place()),
-        2 => Op::Press(dice.place()),
-        3 => Op::Copied(dice.byte()),
-        4 => Op::Output(dice.byte()),
+fn outside(choices: &mut impl Choices) -> Op {
+    match choices.below(12) {
+        0 => Op::Configure(choices.place(), (choices.byte(), choices.byte())),
+        1 => Op::Dismiss(choices.place()),
+        2 => Op::Press(choices.place()),
+        3 => Op::Copied(choices.byte()),
+        4 => Op::Output(choices.byte()),
         5 => Op::Settle,
-        6 | 7 => Op::Pass(dice.byte()),
-        _ => Op::Do(match dice.below(9) {
-            0 => Deed::KeyFocus(dice.byte()),
-            1..=3 => Deed::Key(dice.byte() % 8, dice.one_in(2)),
-            4 => Deed::PointerFocus(dice.byte()),
-            5 => Deed::Motion(dice.byte(), dice.byte()),
-            6 => Deed::Button(dice.one_in(2)),
-            7 => Deed::Axis(dice.byte() as i8),
-            _ => Deed::Touch(dice.byte(), dice.one_in(2)),
+        6 | 7 => Op::Pass(choices.byte()),
+        _ => Op::Do(match choices.below(9) {
+            0 => Deed::KeyFocus(choices.byte()),
+            1..=3 => Deed::Key(choices.byte() % 8, choices.one_in(2)),
+            4 => Deed::PointerFocus(choices.byte()),
+            5 => Deed::Motion(choices.byte(), choices.byte()),
+            6 => Deed::Button(choices.one_in(2)),
+            7 => Deed::Axis(choices.byte() as i8),
+            _ => Deed::Touch(choices.byte(), choices.one_in(2)),
         }),
     }
 }

@@ -74,7 +74,11 @@ pub(crate) struct Program<'a, W> {
     colour: u32,
     token: u32,
     entered: Option<u32>,
+    /// The last button, and the last that it waited for.
+    button: Option<u32>,
     pressed: Option<u32>,
+    /// What it has asked for is void once the pointer has moved on.
+    hangs_on_pointer: bool,
     outcome: Outcome,
     /// What it was accused of.
     accused: Option<String>,
@@ -122,7 +126,9 @@ impl<'a, W: World> Program<'a, W> {
             colour: 0,
             token: 0,
             entered: None,
+            button: None,
             pressed: None,
+            hangs_on_pointer: false,
             outcome: Outcome::default(),
             accused: None,
         };
@@ -218,11 +224,15 @@ impl<'a, W: World> Program<'a, W> {
             Op::Selection(mime) => return self.select(mime),
             Op::Configure(place, (width, height)) => {
                 self.settle()?;
-                let Some(index) = self.places[place].as_ref().map(|place| place.index) else { return Ok(()) };
+                let Some((index, before)) =
+                    self.places[place].as_ref().map(|place| (place.index, place.serial))
+                else {
+                    return Ok(());
+                };
                 let size = (1 + i32::from(width), 1 + i32::from(height));
                 if self.world.compositor().resize(index, size) {
                     self.wait("a configure", |program| {
-                        program.places[place].as_ref().is_none_or(|place| place.serial.is_some())
+                        program.places[place].as_ref().is_none_or(|place| place.serial != before)
                     })?;
                 }
             }
@@ -240,7 +250,12 @@ impl<'a, W: World> Program<'a, W> {
                 self.settle()?;
                 self.world.compositor().copied(&[b'a' + mime % 26]);
             }
-            Op::Do(deed) => self.world.compositor().act(deed),
+            Op::Do(deed) => {
+                if std::mem::take(&mut self.hangs_on_pointer) {
+                    self.settle()?;
+                }
+                self.world.compositor().act(deed);
+            }
             Op::Output(state) => {
                 self.world.compositor().set_desk(state);
                 self.world.announce();
@@ -259,8 +274,9 @@ impl<'a, W: World> Program<'a, W> {
         if !self.world.compositor().press(index) {
             return Ok(false);
         }
-        self.pressed = None;
-        self.wait("a button", |program| program.pressed.is_some())?;
+        self.button = None;
+        self.wait("a button", |program| program.button.is_some())?;
+        self.pressed = self.button;
         Ok(true)
     }
 
@@ -275,6 +291,7 @@ impl<'a, W: World> Program<'a, W> {
         self.commit(at)?;
         let args = vec![Arg::Uint(serial), Arg::Object(id), Arg::Int(1), Arg::Int(at as i32)];
         self.request(self.pointer, "set_cursor", args);
+        self.hangs_on_pointer = true;
         Ok(())
     }
 

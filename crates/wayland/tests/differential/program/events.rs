@@ -102,7 +102,7 @@ impl<W: World> Program<'_, W> {
         }
         match (device, event, args) {
             ("wl_pointer", "enter", [Arg::Uint(serial), ..]) => self.entered = Some(*serial),
-            ("wl_pointer", "button", [Arg::Uint(serial), .., Arg::Uint(1)]) => self.pressed = Some(*serial),
+            ("wl_pointer", "button", [Arg::Uint(serial), .., Arg::Uint(1)]) => self.button = Some(*serial),
             _ => {}
         }
         let numbers = heard::numbers(args, skip);

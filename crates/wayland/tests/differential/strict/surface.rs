@@ -152,11 +152,11 @@ impl Strict {
             ("attach", &[Arg::Object(buffer), Arg::Int(x), Arg::Int(y)]) => {
                 demand(object.version < 5 || (x, y) == (0, 0), "invalid_offset")?;
                 surface.attach = Some(self.buffers.get(&buffer).map(|found| (buffer, Rc::clone(found))));
-                pending.offset = (pending.offset.0 + x, pending.offset.1 + y);
+                if object.version < 5 {
+                    pending.offset = (x, y);
+                }
             }
-            ("offset", &[Arg::Int(x), Arg::Int(y)]) => {
-                pending.offset = (pending.offset.0 + x, pending.offset.1 + y);
-            }
+            ("offset", &[Arg::Int(x), Arg::Int(y)]) => pending.offset = (x, y),
             ("damage_buffer", &[Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
                 pending.damage.push([x, y, width, height]);
             }
@@ -436,7 +436,9 @@ impl Strict {
         let indices: BTreeMap<u32, usize> = indices.collect();
         let mut look = BTreeMap::new();
         for surface in self.surfaces.values() {
-            let Some(index) = surface.index else { continue };
+            // Of a child without a parent there is nothing to see.
+            let is_orphan = surface.role == Role::Subsurface && surface.parent.is_none();
+            let Some(index) = surface.index.filter(|_| !is_orphan) else { continue };
             let current = &surface.current;
             let shell = surface.shell.and_then(|shell| self.shells.get(&shell));
             let popup = shell.and_then(|shell| shell.popup.as_ref()).and_then(|popup| {
