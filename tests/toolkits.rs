@@ -2,6 +2,8 @@
 //!
 //! The compositor is older than they expect, so what it lacks is made up on the way (`wayland/src/app/older.rs`).
 
+use std::collections::HashMap;
+
 use crate::programs::{Scene, firefox, looks_the_same, page, page_is_there, with_bus};
 use crate::rig::{Compositor, Home, Launch, Pointer, Session, Sway, until};
 
@@ -121,15 +123,21 @@ fn first_frame_is_sharp(prepare: fn(&Home) -> Launch) {
     sway.settled();
     program.must_run();
     let said = program.stderr();
-    let frame = first_frame(&said).expect("a window was drawn");
-    assert!(frame.scale == 2 || frame.has_viewport, "its first frame is for scale {}", frame.scale);
+    let Frame { scale, size, destination } = first_frame(&said).expect("a window was drawn");
+    match destination {
+        None => assert_eq!(scale, 2, "a buffer of {size:?}"),
+        Some((width, height)) => assert_eq!(size, (2 * width, 2 * height), "for {width} × {height}"),
+    }
 }
 
-/// What a program said of a window's scale before its first frame.
-#[derive(Debug, PartialEq)]
+/// A window's first frame.
+#[derive(Debug, Default)]
 struct Frame {
     scale: u32,
-    has_viewport: bool,
+    /// Of its buffer, in pixels.
+    size: (u32, u32),
+    /// What a viewport makes of it.
+    destination: Option<(u32, u32)>,
 }
 
 /// The first frame of the first toplevel, in what libwayland writes with `WAYLAND_DEBUG=client`.
@@ -138,27 +146,37 @@ fn first_frame(log: &str) -> Option<Frame> {
     let log = log.replace('#', "@");
     let requests: Vec<_> =
         log.lines().filter_map(|line| line.split_once(" -> ")).map(|(_, said)| said).collect();
-    let named = |said: &str, what: &str| {
-        let id = &said[said.rfind(what)? + what.len()..];
-        Some(format!("{what}{}", &id[..id.find(|c: char| !c.is_ascii_digit()).unwrap_or(id.len())]))
-    };
-    let window = requests.iter().find(|said| said.contains(".get_toplevel("))?;
-    let shell = named(window.split('.').next()?, "xdg_surface@")?;
-    let made = requests.iter().find(|said| said.contains(&format!(".get_xdg_surface(new id {shell},")))?;
-    let surface = named(made, "wl_surface@")?;
-    let mut frame = Frame { scale: 1, has_viewport: false };
-    let mut drawn = false;
+    let window = requests.iter().find_map(|said| said.split_once(".get_toplevel("))?.0;
+    let made = requests.iter().find(|said| said.contains(&format!(".get_xdg_surface(new id {window},")))?;
+    let surface = arguments(made).pop()?;
+    let mut frame = Frame { scale: 1, ..Frame::default() };
+    let (mut viewport, mut buffers, mut is_drawn) = (None, HashMap::new(), false);
     for said in requests {
-        frame.has_viewport |= said.contains(".get_viewport(") && said.contains(&format!(" {surface})"));
-        let own = said.strip_prefix(&format!("{surface}."));
-        match own.and_then(|said| said.split_once('(')) {
-            Some(("set_buffer_scale", scale)) => frame.scale = scale.trim_end_matches(')').parse().ok()?,
-            Some(("attach", buffer)) => drawn = !buffer.starts_with("nil"),
-            Some(("commit", _)) if drawn => return Some(frame),
+        let (object, request) = said.split_once('.')?;
+        let arguments = arguments(request);
+        let number = |at: usize| arguments.get(at).and_then(|number| number.parse().ok());
+        match request.split_once('(')?.0 {
+            "create_buffer" => drop(buffers.insert(arguments[0].clone(), (number(2)?, number(3)?))),
+            "get_viewport" if arguments[1] == surface => viewport = Some(arguments[0].clone()),
+            "set_destination" if viewport.as_deref() == Some(object) => {
+                frame.destination = number(0).zip(number(1));
+            }
+            "set_buffer_scale" if object == surface => frame.scale = number(0)?,
+            "attach" if object == surface => {
+                is_drawn = arguments[0] != "nil";
+                frame.size = buffers.get(&arguments[0]).copied().unwrap_or(frame.size);
+            }
+            "commit" if object == surface && is_drawn => return Some(frame),
             _ => {}
         }
     }
     None
+}
+
+/// The arguments of a request; a new object by its name alone.
+fn arguments(request: &str) -> Vec<String> {
+    let inner = request.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).unwrap_or_default().0;
+    inner.split(", ").map(|argument| argument.trim_start_matches("new id ").to_owned()).collect()
 }
 
 fn gtk4(home: &Home) -> Launch {
