@@ -97,10 +97,13 @@ impl Door {
         self.admission.secrets_mut().revoke_printed();
     }
 
-    /// The active display was sent away, or has left for good: it cannot come again.
-    pub(crate) fn forget_active(&mut self) {
-        let gone = self.admission.secrets_mut().forget_active();
+    /// The active display was sent away, or has left for good: it cannot come again. Says whether one was known.
+    pub(crate) fn forget_active(&mut self) -> bool {
+        let secrets = self.admission.secrets_mut();
+        let was_known = secrets.knows_active();
+        let gone = secrets.forget_active();
         self.dismiss(gone);
+        was_known
     }
 
     /// Those who looked on were sent away: none of them can come again.
@@ -284,7 +287,7 @@ mod tests {
         assert_eq!(come_again(&mut door, 1, secret(1)), Some(Part::Active), "it lost its carrier");
         // What it was given a second time goes with it, too.
         door.invite(Part::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
-        door.forget_active();
+        assert!(door.forget_active() && !door.forget_active());
         assert_eq!([1, 2].map(admits), [false, true]);
         for shown in [1, 50, 101] {
             assert_eq!(come_again(&mut door, 1, secret(shown)), None, "{shown}");

@@ -98,6 +98,11 @@ impl<C: Copy + Eq> Secrets<C> {
         self.given.retain(|given| given.met.is_some());
     }
 
+    /// Whether there is an active display, or one that may come again as such.
+    pub fn knows_active(&self) -> bool {
+        self.active.is_some()
+    }
+
     /// The active display was sent away, or has left for good: it cannot come again. Gives its certificate, if no other has that.
     #[must_use = "the certificate is good no more"]
     pub fn forget_active(&mut self) -> Option<C> {

@@ -31,9 +31,13 @@ impl AppSide<'_> {
                 Call::Display(Part::View, link) => self.views.take(now, *link),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
-                    let word = if self.link.is_up() || self.link.session.is_suspended() {
+                    let is_there = self.link.is_up() || self.link.session.is_suspended();
+                    if is_there {
                         self.dismiss_display(now, CloseReason::Done);
-                        self.forget_display();
+                    }
+                    // One that is lost, because it was owed too much, could still come again.
+                    let was_known = self.forget_display();
+                    let word = if is_there || was_known {
                         Answer::Done
                     } else {
                         Answer::Not("no display is there".into())
@@ -107,15 +111,15 @@ impl AppSide<'_> {
     /// The connection to the display is over; the programs wait for another.
     pub(super) fn on_display_left(&mut self, now: Time, end: Result<CleanEnd, Error>) {
         match end {
-            Ok(_) => self.forget_display(),
+            Ok(_) => drop(self.forget_display()),
             Err(error) => notice(&format!("a display was lost: {error}")),
         }
         self.lose_display(now);
     }
 
-    /// The display has left for good, or was sent away: it cannot come again by itself.
-    fn forget_display(&mut self) {
-        self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_active());
+    /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.
+    fn forget_display(&mut self) -> bool {
+        self.lobby.as_mut().is_some_and(|lobby| lobby.door().forget_active())
     }
 
     /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
