@@ -13,23 +13,29 @@ use crate::sanitize::sanitize;
 
 /// Tells the user something that does no harm. Text of a peer is made safe.
 pub(crate) fn notice(text: &str) {
-    let now = Instant::now();
-    let mut limit = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
-    let limit = limit.get_or_insert_with(|| (now, Limit::new()));
-    match limit.1.take(now.duration_since(limit.0)) {
-        Some(0) => line(&format!("note: {}", sanitize(text))),
-        Some(skipped) => {
-            line(&format!("note: {skipped} more notes were left out"));
-            line(&format!("note: {}", sanitize(text)));
-        }
-        None => {}
+    if may_tell() {
+        line(&format!("note: {}", sanitize(text)));
     }
 }
 
 /// Tells the user about trouble after which the session goes on.
 pub(crate) fn trouble(error: &Error) {
-    line(&format!("error: {error}"));
-    line(&format!("hint: {}", error.hint()));
+    if may_tell() {
+        line(&format!("error: {error}"));
+        line(&format!("hint: {}", error.hint()));
+    }
+}
+
+/// Whether something may be told now; if so, tells how much was left out before it.
+fn may_tell() -> bool {
+    let now = Instant::now();
+    let mut limit = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
+    let limit = limit.get_or_insert_with(|| (now, Limit::new()));
+    let skipped = limit.1.take(now.duration_since(limit.0));
+    if let Some(skipped @ 1..) = skipped {
+        line(&format!("note: {skipped} more notes were left out"));
+    }
+    skipped.is_some()
 }
 
 fn line(text: &str) {
