@@ -1,6 +1,8 @@
 //! Honest programs that have much of something, and the limits of the process that serves them.
 
-use crate::rig::{Home, Session, Sway, attach, until};
+use std::os::unix::net::UnixStream;
+
+use crate::rig::{Compositor, Home, Session, Sway, attach, until};
 
 /// Each of its windows announces half a gibibyte of memory; the ninth ended all of them.
 #[test]
@@ -35,6 +37,31 @@ fn a_session_takes_all_descriptors_it_may_and_its_programs_have_as_many_as_befor
     let open = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
     let soft: u64 = open.split_whitespace().nth(3).and_then(|word| word.parse().ok()).expect("a number");
     assert!(soft > 100, "{open}");
+    host.must_run();
+    attach.must_run();
+}
+
+#[test]
+fn regression_idle_connections_take_the_descriptors_of_other_programs() {
+    let sway = Sway::start();
+    let home = Home::new();
+    let line = "echo $WAYLAND_DISPLAY > display; exec foot sh -c 'head -n 1 > heard; exec cat'";
+    let host = home.wayferry().under(&["prlimit", "--nofile=64:64"]);
+    let mut host = host.args(["host", "--listen", "127.0.0.1:0", "--", "sh", "-c", line]).start();
+    let ticket = host.first_line();
+    let mut attach = attach(&sway, &[], &ticket);
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    let display = home.read_when("display", |text| text.ends_with(b"\n"));
+    let socket = home.runtime().join(String::from_utf8_lossy(&display).trim());
+    let idle: Vec<_> = (0..80).map(|_| UnixStream::connect(&socket).expect("the session's socket")).collect();
+    until("the host to hold back", || host.stderr().contains("few descriptors are left").then_some(()));
+    // A line of its own that is new to the window: it needs another buffer.
+    sway.type_text("alive");
+    sway.keys(&["-k", "Return"]);
+    home.read_when("heard", |text| text == b"alive\n");
+    sway.settled();
+    assert_eq!(sway.windows().len(), 1, "{}", host.stderr());
+    drop(idle);
     host.must_run();
     attach.must_run();
 }

@@ -566,6 +566,11 @@ impl<'a> AppSide<'a> {
     }
 
     fn accept(&mut self, now: Time) {
+        if !descriptors::has_room() {
+            notice("few descriptors are left: a program waits until there are more");
+            self.accept_after = now + ACCEPT_PAUSE;
+            return;
+        }
         for _ in 0..MAX_ACCEPTS {
             if self.connections.len() + self.early.len() >= MAX_PROGRAMS {
                 return;
@@ -582,7 +587,7 @@ impl<'a> AppSide<'a> {
                 Err(error) => {
                     // Most likely no descriptors are left; the program waits in the queue until some are.
                     notice(&format!("cannot accept a program: {error}"));
-                    self.accept_after = now + Duration::from_secs(1);
+                    self.accept_after = now + ACCEPT_PAUSE;
                     return;
                 }
             }
@@ -834,6 +839,8 @@ impl<'a> AppSide<'a> {
 
 /// How often is looked whether a program that is held back may go on.
 const HELD_LOOK: Duration = Duration::from_millis(10);
+/// How long none is accepted for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Programs accepted in one turn.
 const MAX_ACCEPTS: usize = 16;
 /// A smaller change of the offset is noise.

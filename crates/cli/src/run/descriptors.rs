@@ -21,6 +21,13 @@ pub(crate) fn raise() {
     });
 }
 
+/// Whether another program may be taken in: those that are there may still bring files of their own.
+pub(crate) fn has_room() -> bool {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(MAX_OPEN);
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return true };
+    open.count() as u64 + (limit / SHARE).min(MAX_RESERVE) < limit
+}
+
 /// Starts a program with the limit that was found.
 pub(crate) fn with_limit_found<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let raised = getrlimit(Resource::Nofile);
@@ -38,5 +45,9 @@ pub(crate) fn with_limit_found<T>(mut start: impl FnMut() -> io::Result<T>) -> i
     }
 }
 
+/// One in so many descriptors is kept for programs that were taken in, up to [`MAX_RESERVE`].
+const SHARE: u64 = 4;
+/// Descriptors that are kept for them at most.
+const MAX_RESERVE: u64 = 1024;
 /// Descriptors that are open at most: far more than all programs of a session need.
 const MAX_OPEN: u64 = 1 << 16;
