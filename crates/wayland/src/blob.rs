@@ -11,6 +11,8 @@ use rustix::io::{Errno, pread};
 use wayferry_proto::MAX_BLOB;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::served;
+
 /// The name of a content. Not cryptographic: a peer that makes two contents collide confuses only its own session.
 pub fn hash(bytes: &[u8]) -> u128 {
     xxh3_128(bytes)
@@ -88,6 +90,8 @@ pub(crate) enum ReadError {
     TooLarge { length: u32 },
     /// It ends at `end`, before the announced length.
     Short { end: usize, length: u32 },
+    /// Another program serves it, and might not answer.
+    Served,
     /// The system refused.
     Io(Errno),
 }
@@ -97,6 +101,7 @@ impl std::fmt::Display for ReadError {
         match self {
             Self::TooLarge { length } => write!(f, "a file of {length} bytes, expected at most {MAX_BLOB}"),
             Self::Short { end, length } => write!(f, "the file ends at byte {end}, expected {length} bytes"),
+            Self::Served => f.write_str("a file that a program serves"),
             Self::Io(errno) => write!(f, "cannot read the file: {errno}"),
         }
     }
@@ -106,6 +111,9 @@ impl std::fmt::Display for ReadError {
 pub(crate) fn read(fd: impl AsFd, length: u32) -> Result<Vec<u8>, ReadError> {
     if length > MAX_BLOB {
         return Err(ReadError::TooLarge { length });
+    }
+    if served::by_a_program(&fd) {
+        return Err(ReadError::Served);
     }
     let mut bytes = vec![0; length as usize];
     let mut end = 0;

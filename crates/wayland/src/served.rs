@@ -36,6 +36,19 @@ pub fn by_a_program(fd: &impl AsFd) -> bool {
     mounts.lines().find_map(|line| served(line, found.stx_mnt_id)).unwrap_or(true)
 }
 
+/// Whether it is a file that another program serves. What is no regular file is closed by the kernel alone.
+#[must_use]
+pub fn is_file(fd: &impl AsFd) -> bool {
+    file_type(fd) == Ok(FileType::RegularFile) && by_a_program(fd)
+}
+
+/// Drops a descriptor that came from a program, whatever it leads to.
+pub fn discard(fd: OwnedFd) {
+    if is_file(&fd) {
+        close(fd);
+    }
+}
+
 /// Closes a file that a program serves, on a thread of its own, for as long as that program likes.
 pub fn close(fd: OwnedFd) {
     // Beyond what may wait at once, it stays open until this process ends.
@@ -60,7 +73,8 @@ const MAX_CLOSING: usize = 8;
 fn served(line: &str, mount: u64) -> Option<bool> {
     (line.split(' ').next()?.parse() == Ok(mount)).then_some(())?;
     let (_, behind) = line.split_once(" - ")?;
-    Some(behind.starts_with("fuse"))
+    // Through /proc/PID/mem a page of such a file is read, too.
+    Some(behind.starts_with("fuse") || behind.starts_with("proc "))
 }
 
 #[cfg(test)]
@@ -84,10 +98,17 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_a_process_may_wait_for_a_program() {
+        let memory = fs::File::open("/proc/self/mem").expect("a file");
+        assert_eq!((file_type(&memory), by_a_program(&memory)), (Ok(FileType::RegularFile), true));
+    }
+
+    #[test]
     fn the_kind_of_a_file_system_stands_behind_the_dash() {
         let line = |kind: &str| format!("36 35 0:42 / /mnt rw,noatime shared:1 - {kind} source rw");
         assert_eq!(served(&line("fuse.sshfs"), 36), Some(true));
         assert_eq!(served(&line("fuseblk"), 36), Some(true));
+        assert_eq!(served(&line("proc"), 36), Some(true));
         assert_eq!(served(&line("ext4"), 36), Some(false));
         assert_eq!(served(&line("fuse.sshfs"), 35), None);
     }

@@ -5,6 +5,8 @@
 
 use std::rc::Rc;
 
+use rustix::fs::FileType;
+
 use crate::served;
 use crate::wire::Arg;
 
@@ -15,7 +17,7 @@ use super::{Connection, Fault};
 
 /// `wl_shm.error`: the numbers of a buffer, the file.
 const INVALID_STRIDE: u32 = 1;
-const INVALID_FD: u32 = 2;
+pub(super) const INVALID_FD: u32 = 2;
 
 impl Connection {
     pub(super) fn memory(&mut self, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
@@ -25,11 +27,14 @@ impl Connection {
                 ("wl_shm", "create_pool"),
                 (Some(Arg::NewId(id)), Some(Arg::Fd(fd)), Some(Arg::Int(size)), ..),
             ) => {
-                let size = pool_size(call.id, size)?;
-                if served::by_a_program(&fd) {
-                    served::close(fd);
-                    return Err(Fault::app(call.id, INVALID_FD, "a file that a program serves"));
+                if served::file_type(&fd) != Ok(FileType::RegularFile) {
+                    return Err(Fault::app(
+                        call.id,
+                        INVALID_FD,
+                        "no memory: a device, a directory or a pipe",
+                    ));
                 }
+                let size = pool_size(call.id, size)?;
                 let pool = self.pools.open(fd, size).ok_or(Fault::TooMuch("open pools of shared memory"))?;
                 self.set_data(id, Data::Pool(pool));
             }

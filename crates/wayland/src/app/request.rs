@@ -7,15 +7,17 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use wayferry_proto::MAX_BLOB;
-use wayland_backend::protocol::{Interface, MessageDesc};
+use wayland_backend::protocol::{ArgumentType, Interface, MessageDesc};
 
 use crate::action::Action;
 use crate::message::{MAX_ARG_BYTES, MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
 use crate::picture;
 use crate::policy::{self, Class, Fd, Keep, Rule, Subject};
+use crate::served;
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
 
+use super::memory::INVALID_FD;
 use super::object::{AddError, Configures, Data, Object, Popup};
 use super::stack::{Move, Stack};
 use super::surface::{Attach, Kind, Role, Stage, Surface};
@@ -45,6 +47,7 @@ impl Call {
 impl Connection {
     pub(super) fn on_request(&mut self, raw: &RawMessage) -> Result<(), Fault> {
         let call = self.check_call(raw)?;
+        self.refuse_served(call)?;
         let args = wire::decode(call.desc, call.interface, raw, self.input.fds_mut())
             .map_err(|error| Fault::display(error_code::INVALID_METHOD, error.to_string()))?;
         self.check_objects(call, &args)?;
@@ -59,6 +62,23 @@ impl Connection {
             }
             Class::Forward | Class::Reply | Class::OneShot | Class::Destructor => self.forward(call, args),
         }
+    }
+
+    /// A file that another program serves goes no further than here: even a question about it may never be answered. Left
+    /// in the queue it is closed with care. What is written to one in place of a pipe is lost.
+    fn refuse_served(&mut self, call: Call) -> Result<(), Fault> {
+        let count = call.desc.signature.iter().filter(|kind| matches!(kind, ArgumentType::Fd)).count();
+        for fd in self.input.fds_mut().iter_mut().take(count).filter(|fd| served::is_file(fd)) {
+            let nothing = match call.rule.fd {
+                Some(Fd::Pipe) => std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").ok(),
+                _ => None,
+            };
+            match nothing {
+                Some(nothing) => served::discard(std::mem::replace(fd, nothing.into())),
+                None => return Err(served_file(call)),
+            }
+        }
+        Ok(())
     }
 
     fn check_call(&self, raw: &RawMessage) -> Result<Call, Fault> {
@@ -719,6 +739,17 @@ fn cut(text: &[u8], most: usize) -> usize {
     match text.get(most) {
         None => text.len(),
         Some(_) => (0..=most).rev().find(|end| start_of_character(text[*end])).unwrap_or(most),
+    }
+}
+
+/// The error of a request with a file that another program serves.
+fn served_file(call: Call) -> Fault {
+    let what = "a file that a program serves";
+    match call.name() {
+        ("wl_shm", _) => Fault::app(call.id, INVALID_FD, what),
+        (interface, message) => {
+            Fault::display(error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
+        }
     }
 }
 

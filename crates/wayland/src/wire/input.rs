@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
+use crate::served;
+
 use super::{
     Error, HEADER_LEN, MAX_FDS_PER_SEND, MAX_MESSAGE_LEN, MAX_QUEUED_FDS, MAX_QUEUED_IN, RawMessage,
 };
@@ -34,11 +36,9 @@ impl InBuffer {
     pub fn push(&mut self, bytes: &[u8], fds: impl IntoIterator<Item = OwnedFd>) -> Result<(), Error> {
         self.bytes.drain(..self.taken);
         self.taken = 0;
-        for fd in fds {
-            if self.fds.len() >= MAX_QUEUED_FDS {
-                return Err(Error::TooManyFds { limit: MAX_QUEUED_FDS });
-            }
-            self.fds.push_back(fd);
+        self.fds.extend(fds);
+        if self.fds.len() > MAX_QUEUED_FDS {
+            return Err(Error::TooManyFds { limit: MAX_QUEUED_FDS });
         }
         if bytes.len() > MAX_QUEUED_IN - self.bytes.len() {
             return Err(Error::QueueFull { limit: MAX_QUEUED_IN });
@@ -89,5 +89,11 @@ impl InBuffer {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.fds.is_empty()
+    }
+}
+
+impl Drop for InBuffer {
+    fn drop(&mut self) {
+        self.fds.drain(..).for_each(served::discard);
     }
 }

@@ -201,3 +201,17 @@ fn regression_more_frame_callbacks_than_may_wait_are_answered() {
     assert_eq!(names(&rig.events()), [(first, "done"), (1, "delete_id")]);
     assert_eq!(rig.connection.end(), None);
 }
+
+/// A page of it may be one that another program serves, and a read of that waits for the program.
+#[test]
+fn regression_the_memory_of_a_process_is_taken_for_a_pool() {
+    // A size that no pool has does not hide the file. A read of a device may wait, too.
+    for (path, size) in [("/proc/self/mem", 4096), ("/proc/self/mem", 0), ("/dev/zero", 4096)] {
+        let mut rig = Rig::new();
+        let shm = rig.bind("wl_shm");
+        let pool = rig.id("wl_shm_pool");
+        let file = OwnedFd::from(std::fs::File::open(path).unwrap());
+        rig.request(shm, "create_pool", vec![Arg::NewId(pool), Arg::Fd(file), Arg::Int(size)]);
+        assert_eq!(rig.error(), Some((shm, 2)), "{path}");
+    }
+}
