@@ -18,7 +18,7 @@ use super::surface::{
     Ahead, Attach, Change, DamageRect, MAX_CONTENTS_AHEAD, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Stage,
     Surface, Unsent,
 };
-use super::{Connection, Fault};
+use super::{Connection, Fault, error_code};
 
 /// `wl_shm.error.invalid_fd`: the memory is not what the program said.
 const SHM_INVALID_FD: u32 = 2;
@@ -118,16 +118,10 @@ impl Connection {
                 surface.news.note_all();
                 Ok(Change::Unmap)
             }
-            Attach::Taken(content) => {
-                let empty = || Draft::new(content.size(), content.format());
-                surface.draft.get_or_insert_with(empty).replace(*content);
-                surface.news.note_all();
-                Ok(Change::New)
-            }
             Attach::Buffer { id: buffer_id, buffer } => {
                 let begun = self.config.probe.begin();
-                let bytes = absorb(surface, id, &buffer, damage)
-                    .map_err(|error| Fault::app(buffer_id, SHM_INVALID_FD, error.to_string()))?;
+                let bytes =
+                    absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
                 self.config.probe.end(begun, Work::Capture, (surface.wire, surface.updates + 1), bytes);
                 self.release_buffer(buffer_id).map(|()| Change::New)
             }
@@ -520,18 +514,21 @@ impl Connection {
         self.discard_feedback(oldest)
     }
 
-    /// A buffer is destroyed while attached but not committed: its pixels are taken now.
-    pub(super) fn take_attached(&mut self, id: u32) -> Result<(), Fault> {
+    /// A buffer is destroyed whose content a commit may still need: its memory stays, its id may be another's. Its pixels are
+    /// read with that commit; what they are by then is undefined (`wl_surface.attach`).
+    pub(super) fn forget_buffer(&mut self, buffer: u32) {
         for surface in self.surfaces.values_mut() {
-            surface.timing.forget_buffer(id);
-            let Attach::Buffer { id: attached, buffer } = &surface.pending.attach else { continue };
-            if *attached == id {
-                let content = read_whole(buffer);
-                let content = content.map_err(|error| Fault::app(id, SHM_INVALID_FD, error.to_string()))?;
-                surface.pending.attach = Attach::Taken(Box::new(content));
-            }
+            surface.timing.forget_buffer(buffer);
+            surface.pending.attach.forget_buffer(buffer);
         }
-        Ok(())
+    }
+}
+
+/// The memory of a buffer is not what the program said; its id is 0 if it is destroyed.
+fn unreadable(buffer: u32, error: ReadError) -> Fault {
+    match buffer {
+        0 => Fault::display(error_code::IMPLEMENTATION, error.to_string()),
+        id => Fault::app(id, SHM_INVALID_FD, error.to_string()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use wayferry_pixels::map::{Crop, Mapping, Transform};
-use wayferry_pixels::{Content, Draft, Size};
+use wayferry_pixels::{Draft, Size};
 use wayferry_proto::{Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
@@ -28,10 +28,19 @@ pub(crate) enum Attach {
     Keep,
     /// A null buffer.
     None,
-    /// A buffer, with its id for the release.
+    /// A buffer, with its id for the release; 0 once it is destroyed.
     Buffer { id: u32, buffer: Rc<Buffer> },
-    /// Pixels of a buffer that was destroyed between attach and commit.
-    Taken(Box<Content>),
+}
+
+impl Attach {
+    /// A buffer is destroyed: its memory stays, its id may be another's.
+    pub(crate) fn forget_buffer(&mut self, buffer: u32) {
+        if let Self::Buffer { id, .. } = self
+            && *id == buffer
+        {
+            *id = 0;
+        }
+    }
 }
 
 /// A rectangle of `damage` or `damage_buffer` as the program gave it: x, y, width, height.
