@@ -22,6 +22,7 @@ use crate::wire::{Arg, InBuffer, OutBuffer};
 use super::cursor::Cursors;
 use super::events::DISPLAY_IMPLEMENTATION;
 use super::hold::{Holds, Need};
+use super::images::Images;
 use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
 use super::ops;
@@ -114,17 +115,20 @@ pub struct Room {
     pub paint: usize,
     /// For decompressing content.
     pub open: usize,
+    /// What icons may take beside what they take already; others are left out.
+    pub icons: u64,
 }
 
 impl Room {
     /// Everything at once.
-    pub const ENDLESS: Self = Self { paint: usize::MAX, open: usize::MAX };
+    pub const ENDLESS: Self = Self { paint: usize::MAX, open: usize::MAX, icons: u64::MAX };
+    const NONE: Self = Self { paint: 0, open: 0, icons: 0 };
 }
 
 impl Default for Room {
     /// A few milliseconds' work.
     fn default() -> Self {
-        Self { paint: 2 << 20, open: 1 << 20 }
+        Self { paint: 2 << 20, open: 1 << 20, icons: u64::MAX }
     }
 }
 
@@ -168,8 +172,7 @@ pub struct Connection {
     pub(super) blobs: Kept,
     pub(super) keyboards: Keyboards,
     pub(super) cursors: Cursors,
-    /// Buffers that live as long as the object that they were given to.
-    pub(super) images: HashMap<WireId, Vec<u32>>,
+    pub(super) images: Images,
     /// The program does not answer its pings.
     pub(super) hangs: bool,
     /// Pings not answered because of that: `xdg_wm_base` id and serial.
@@ -223,12 +226,12 @@ impl Connection {
             tree: Tree::default(),
             updates: Updates::default(),
             put_off: Vec::new(),
-            room: Room { paint: 0, open: 0 },
+            room: Room::NONE,
             waits_for_turn: false,
             blobs: Kept::default(),
             keyboards: Keyboards::default(),
             cursors,
-            images: HashMap::new(),
+            images: Images::default(),
             hangs: false,
             pings: Vec::new(),
             next_pipe: 1,
@@ -331,6 +334,9 @@ impl Connection {
     /// for which its unit waits. [`Self::next_timeout`] says at once that there is more, so that whatever shares the thread
     /// has its turn before.
     pub fn work(&mut self, now: Time, room: &mut Room) {
+        if self.output.is_empty() {
+            self.images.all_told();
+        }
         if self.end.is_some() || !self.has_work() {
             return;
         }
@@ -347,7 +353,7 @@ impl Connection {
             }
             Err(end) => self.finish(end),
         }
-        *room = std::mem::replace(&mut self.room, Room { paint: 0, open: 0 });
+        *room = std::mem::replace(&mut self.room, Room::NONE);
     }
 
     fn has_work(&self) -> bool {

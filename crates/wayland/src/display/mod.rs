@@ -16,6 +16,7 @@ mod cursor;
 mod events;
 mod films;
 mod hold;
+mod images;
 mod keyboard;
 mod meaning;
 mod objects;

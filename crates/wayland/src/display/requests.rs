@@ -71,11 +71,14 @@ impl Connection {
         )
     }
 
-    /// Whether a request must wait for the compositor to read, or for the run loop to take pipes that others have opened in
-    /// this turn.
+    /// Whether a request must wait for the compositor to read, for the run loop to take pipes that others have opened in this
+    /// turn, or for a turn with time to unpack a picture.
     pub(super) fn lacks_turn(&mut self, request: &Request) -> bool {
         let opens = request.args.iter().any(|arg| matches!(arg, WireArg::Pipe(_)));
-        let lacks = self.is_clogged() || opens && self.waiting_pipes >= MAX_WAITING_PIPES;
+        let copies = request.args.iter().any(|arg| matches!(arg, WireArg::Image(_)));
+        let lacks = self.is_clogged()
+            || (opens && self.waiting_pipes >= MAX_WAITING_PIPES)
+            || (copies && self.room.paint == 0);
         self.waits_for_turn |= lacks;
         lacks
     }
@@ -332,6 +335,9 @@ impl Connection {
             // It was here, and has gone because others came.
             return self.swallow(request, desc);
         }
+        if self.is_too_much(request) {
+            return self.swallow(request, desc);
+        }
         let mut temporary = Vec::new();
         // The compositor must see new ids in the order in which they are given away: helpers before the new object.
         let mut args = Vec::with_capacity(request.args.len());
@@ -382,11 +388,7 @@ impl Connection {
                 temporary.push((id, ops::POSITIONER_DESTROY));
                 Arg::Object(id)
             }
-            WireArg::Image(image) => {
-                let id = self.make_image(image)?;
-                self.images.entry(request.object).or_default().push(id);
-                Arg::Object(id)
-            }
+            WireArg::Image(image) => Arg::Object(self.image_buffer(request.object, image)?),
         })
     }
 
@@ -440,7 +442,7 @@ impl Connection {
                 if busy { self.abandon_buffer(buffer)? } else { self.destroy_buffer(buffer)? }
             }
         }
-        for buffer in self.images.remove(&object).unwrap_or_default() {
+        for buffer in self.images.remove(object) {
             self.abandon_buffer(buffer)?;
         }
         self.keyboards.remove(object);
@@ -605,7 +607,7 @@ impl Connection {
     }
 
     /// A buffer with the pixels of a blob.
-    fn make_image(&mut self, image: &Image) -> Result<u32, End> {
+    pub(super) fn make_image(&mut self, image: &Image) -> Result<u32, End> {
         let size = Size::new(image.width, image.height).map_err(|error| wrong(error.to_string()))?;
         let Some(format) = Format::from_wl_shm(image.format) else {
             return Err(wrong(format!("pixel format {:#x} is unknown", image.format)));

@@ -22,6 +22,8 @@ pub struct Taken {
     pub waiting_surfaces: usize,
     /// Bytes of buffers that the compositor was given.
     pub buffers: u64,
+    /// Those of them that are of icons.
+    pub icons: u64,
     /// Descriptors: its connection, and the memory of its buffers.
     pub descriptors: usize,
 }
@@ -29,7 +31,7 @@ pub struct Taken {
 impl Taken {
     /// Bytes that it takes beyond what is shown.
     pub fn beyond(&self) -> u64 {
-        self.hidden + self.waiting
+        self.hidden + self.waiting + self.icons
     }
 }
 
@@ -43,6 +45,7 @@ impl std::ops::Add for Taken {
             waiting: self.waiting + other.waiting,
             waiting_surfaces: self.waiting_surfaces + other.waiting_surfaces,
             buffers: self.buffers + other.buffers,
+            icons: self.icons + other.icons,
             descriptors: self.descriptors + other.descriptors,
         }
     }
@@ -57,8 +60,8 @@ impl Connection {
         let surfaces = self.surfaces.values();
         let (waiting, waiting_surfaces) = self.updates.waiting();
         let (buffers, descriptors) = (self.shm.used() as u64, 1 + self.shm.descriptors());
-        let waiting = waiting as u64;
-        let taken = Taken { waiting, waiting_surfaces, buffers, descriptors, ..Taken::default() };
+        let (waiting, icons) = (waiting as u64, self.images.bytes());
+        let taken = Taken { waiting, waiting_surfaces, buffers, icons, descriptors, ..Taken::default() };
         surfaces.fold(taken, |taken, surface| {
             let bytes = surface.content_bytes() as u64;
             let hidden = if surface.is_visible() { 0 } else { bytes };

@@ -231,7 +231,8 @@ impl Through {
             self.app.on_timeout(self.now);
         }
         if self.display.next_timeout().is_some_and(|due| due <= self.now) {
-            self.display.work(self.now, &mut display::Room { paint: SLICE, open: SLICE });
+            self.display
+                .work(self.now, &mut display::Room { paint: SLICE, open: SLICE, ..display::Room::default() });
             self.display.on_timeout(self.now);
         }
         self.collect_display();
@@ -260,7 +261,8 @@ impl Through {
         while let Some(which) = self.updates.iter().position(|update| update.arrives <= now) {
             let Flying { header, chunks, .. } = self.updates.remove(which);
             self.display.on_update(now, &header, chunks);
-            self.display.work(now, &mut display::Room { paint: SLICE, open: SLICE });
+            self.display
+                .work(now, &mut display::Room { paint: SLICE, open: SLICE, ..display::Room::default() });
             self.collect_display();
         }
         while due(self.blobs.front().map(|(at, ..)| *at)) {

@@ -230,7 +230,8 @@ impl Rig {
 
     /// The display half opens and paints some of the content that is there.
     pub(crate) fn work(&mut self, room: usize) {
-        self.display.work(self.now, &mut display::Room { paint: room, open: room });
+        self.display
+            .work(self.now, &mut display::Room { paint: room, open: room, ..display::Room::default() });
         self.collect_display();
     }
 

@@ -23,6 +23,11 @@ impl DisplaySide<'_> {
         self.taken().beyond() + self.link.session.held() as u64
     }
 
+    /// What icons may take beside what they take already.
+    pub(super) fn room_for_icons(&self) -> u64 {
+        MAX_ICONS.saturating_sub(self.taken().icons)
+    }
+
     /// Whether one more program may come.
     pub(super) fn has_place(&self) -> bool {
         self.connections.len() < MAX_PROGRAMS
@@ -78,11 +83,14 @@ impl DisplaySide<'_> {
 
 /// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
 const MAX_CONTENT: u64 = 1 << 30;
-/// Bytes beyond what is shown: pixels of surfaces that the compositor does not show, and updates that wait for their units.
+/// Bytes beyond what is shown: pixels of surfaces that the compositor does not show, icons, and updates that wait for
+/// their units.
 /// With what is not counted, and what comes before it is looked at again, the process takes no more than 64 MiB for them. The
 /// content of one surface may be on its way whatever it takes.
 const MAX_BEYOND: u64 = 48 << 20;
-/// What is left of that when something has to be given up.
+/// Bytes of icons, within that: a program that comes later is shown without.
+const MAX_ICONS: u64 = 16 << 20;
+/// What is left of all that when something has to be given up.
 const ENOUGH_BEYOND: u64 = 32 << 20;
 /// Bytes of buffers that the compositor was given: 128 of 3840 × 2160.
 const MAX_BUFFERS: u64 = 4 << 30;

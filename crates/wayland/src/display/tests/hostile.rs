@@ -1,6 +1,7 @@
 //! Whatever the app side sends, the connection ends with a clear error or lives; it never panics.
 
 use proptest::prelude::*;
+use wayferry_pixels::{Compression, Content, Encoder, Format};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use super::super::connection::{MAX_OUTPUT, MAX_WAITING};
@@ -211,6 +212,92 @@ fn regression_a_compositor_that_does_not_read_ends_no_program() {
         other => panic!("{other:?}"),
     });
     assert!(told.eq((0..3000).map(title)));
+    rig.assert_alive();
+}
+
+/// A blob of some hundred bytes that becomes 4 MiB of pixels.
+fn plain_icon(rig: &mut Rig, pixel: [u8; 4]) -> Image {
+    let mut content = Content::new(size(1024, 1024), Format::Argb8888);
+    content.fill(&pixel);
+    let blob = crate::picture::pack(&mut Encoder::new(Compression::Lz4), content);
+    let hash = crate::blob::hash(&blob);
+    rig.connection.on_blob(rig.now, hash, &blob.into());
+    Image { hash, width: 1024, height: 1024, format: 0 }
+}
+
+fn add_buffers(rig: &mut Rig, icon: WireId, images: impl IntoIterator<Item = Image>) {
+    for image in images {
+        let args = vec![WireArg::Image(image), WireArg::Int(1)];
+        let request = rig.message(icon, "add_buffer", args);
+        rig.connection.on_message(rig.now, &ToDisplay::Request(request).encode());
+    }
+}
+
+fn buffers_made(rig: &Rig) -> usize {
+    rig.got.iter().filter(|got| got.is("wl_shm_pool", "create_buffer")).count()
+}
+
+#[test]
+fn regression_an_icon_takes_as_much_memory_as_it_is_asked_for() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("xdg_toplevel_icon_manager_v1");
+    let icon = rig.make(manager, "create_icon", vec![]);
+    let images: Vec<Image> = (0..8).map(|shade| plain_icon(&mut rig, [shade, 0, 0, 255])).collect();
+    // The same picture needs no memory again; different ones are left out in the end.
+    add_buffers(&mut rig, icon, vec![images[0]; 500]);
+    rig.turn();
+    assert_eq!(buffers_made(&rig), 1);
+    assert_eq!(rig.got.iter().filter(|got| got.is("xdg_toplevel_icon_v1", "add_buffer")).count(), 500);
+    add_buffers(&mut rig, icon, images.clone());
+    rig.turn();
+    let taken = rig.connection.taken();
+    assert_eq!((buffers_made(&rig), taken.icons), (2, 8 << 20));
+    // They go with the icon, and make room for another.
+    rig.request(icon, "destroy", vec![]);
+    rig.turn();
+    assert_eq!(rig.connection.taken().icons, 0);
+    let icon = rig.make(manager, "create_icon", vec![]);
+    add_buffers(&mut rig, icon, images);
+    rig.turn();
+    assert_eq!(buffers_made(&rig), 4);
+    rig.assert_alive();
+}
+
+/// Memory waits with what the compositor has not read.
+#[test]
+fn regression_icons_that_are_gone_fill_the_memory_while_the_compositor_does_not_read() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("xdg_toplevel_icon_manager_v1");
+    let image = plain_icon(&mut rig, [1, 2, 3, 255]);
+    let icons: Vec<WireId> = (0..8).map(|_| rig.make(manager, "create_icon", vec![])).collect();
+    for icon in icons {
+        add_buffers(&mut rig, icon, [image]);
+        let end = ToDisplay::Request(rig.message(icon, "destroy", vec![]));
+        rig.connection.on_message(rig.now, &end.encode());
+        let mut room = Room::ENDLESS;
+        rig.connection.work(rig.now, &mut room);
+        assert!(rig.connection.taken().icons <= 8 << 20);
+    }
+    rig.turn();
+    assert_eq!(buffers_made(&rig), 2);
+    rig.assert_alive();
+}
+
+#[test]
+fn regression_icons_are_unpacked_while_keys_wait() {
+    let mut rig = Rig::new();
+    let manager = rig.bind("xdg_toplevel_icon_manager_v1");
+    let images: Vec<Image> = (0..2).map(|shade| plain_icon(&mut rig, [shade, 0, 0, 255])).collect();
+    let icon = rig.make(manager, "create_icon", vec![]);
+    add_buffers(&mut rig, icon, images);
+    rig.exchange();
+    assert_eq!(buffers_made(&rig), 0, "it waits for the turn's end");
+    for made in 1..=2 {
+        assert_eq!(rig.connection.next_timeout(), Some(Time::ZERO));
+        rig.work(Room::default());
+        assert_eq!(buffers_made(&rig), made, "one in a turn");
+    }
+    assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO));
     rig.assert_alive();
 }
 

@@ -89,7 +89,7 @@ fn a_large_update_is_opened_in_slices_and_its_unit_waits_for_all() {
     name(&mut rig, surface, 1);
     assert_eq!(rig.connection.next_timeout(), Some(Time::ZERO));
     for _ in 0..3 {
-        rig.work(Room { open: 100 << 10, paint: 0 });
+        rig.work(Room { open: 100 << 10, paint: 0, ..Room::default() });
         assert!(rig.shown.is_empty());
     }
     assert!((2..8).contains(&open(&mut rig, 100 << 10)));
@@ -120,7 +120,7 @@ fn one_large_unit_is_painted_in_a_turn_and_small_ones_pass() {
             .for_each(|part| arrive(&mut rig, part));
     }
     while rig.connection.updates.has_closed() {
-        rig.work(Room { paint: 0, open: 1 << 20 });
+        rig.work(Room { paint: 0, open: 1 << 20, ..Room::default() });
     }
     [3, 6, 9].into_iter().for_each(|seq| name(&mut rig, surface, seq));
     let small = rig.fresh(other, size(4, 4), [1, 2, 3, 4]);
@@ -206,7 +206,7 @@ fn a_surface_that_is_gone_takes_its_updates_along() {
         let update = parts(&mut fresh(400, 400), surface, 1, noise(400, 400, 1)).remove(0);
         arrive(&mut rig, update);
     }
-    rig.work(Room { open: 100 << 10, paint: 0 });
+    rig.work(Room { open: 100 << 10, paint: 0, ..Room::default() });
     rig.request(surface, "destroy", vec![]);
     open(&mut rig, 1 << 20);
     name(&mut rig, other, 1);
@@ -240,7 +240,7 @@ proptest! {
                 Some(part) => arrive(&mut rig, part),
                 None => name(&mut rig, surface, units.next().unwrap()),
             }
-            rig.work(Room { open: room, paint: room });
+            rig.work(Room { open: room, paint: room, ..Room::default() });
         }
         open(&mut rig, 1 << 20);
         let shown: Vec<bool> =
@@ -263,7 +263,7 @@ fn updates_that_are_given_up_are_asked_for_again() {
     }
     let small = parts(&mut fresh(40, 40), other, 1, noise(40, 40, 3));
     small.into_iter().for_each(|part| arrive(&mut rig, part));
-    rig.work(Room { open: 100 << 10, paint: 0 });
+    rig.work(Room { open: 100 << 10, paint: 0, ..Room::default() });
     let taken = rig.connection.taken();
     assert_eq!(taken.waiting_surfaces, 2);
     assert!(taken.waiting > 2 * 400 * 400 * 4, "{taken:?}");
