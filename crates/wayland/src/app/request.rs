@@ -68,7 +68,7 @@ impl Connection {
     /// in the queue it is closed with care. What is written to one in place of a pipe is lost.
     fn refuse_served(&mut self, call: Call) -> Result<(), Fault> {
         let count = call.desc.signature.iter().filter(|kind| matches!(kind, ArgumentType::Fd)).count();
-        for fd in self.input.fds_mut().iter_mut().take(count).filter(|fd| served::is_file(fd)) {
+        for fd in self.input.fds_mut().iter_mut().take(count).filter(served::is_file) {
             let nothing = match call.rule.fd {
                 Some(Fd::Pipe) => std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").ok(),
                 _ => None,
@@ -672,8 +672,8 @@ fn clone_plain(arg: &Arg) -> Option<Arg> {
 }
 
 /// Whether null may stand for an object.
-pub(super) fn nullable(kind: wayland_backend::protocol::ArgumentType) -> bool {
-    use wayland_backend::protocol::{AllowNull, ArgumentType};
+pub(super) fn nullable(kind: ArgumentType) -> bool {
+    use wayland_backend::protocol::AllowNull;
     matches!(kind, ArgumentType::Object(AllowNull::Yes))
 }
 
