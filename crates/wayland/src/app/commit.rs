@@ -12,6 +12,7 @@ use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
 use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
+use super::memory::INVALID_FD;
 use super::request::Call;
 use super::shm::{Buffer, ReadError};
 use super::surface::{
@@ -19,9 +20,6 @@ use super::surface::{
     Surface, Unsent,
 };
 use super::{Connection, Fault, error_code};
-
-/// `wl_shm.error.invalid_fd`: the memory is not what the program said.
-const SHM_INVALID_FD: u32 = 2;
 
 impl Connection {
     /// Handles a commit of surface `id`.
@@ -528,7 +526,7 @@ impl Connection {
 fn unreadable(buffer: u32, error: ReadError) -> Fault {
     match buffer {
         0 => Fault::display(error_code::IMPLEMENTATION, error.to_string()),
-        id => Fault::app(id, SHM_INVALID_FD, error.to_string()),
+        id => Fault::app(id, INVALID_FD, error.to_string()),
     }
 }
 
