@@ -57,7 +57,7 @@ const UPDATE: UpdateHeader = UpdateHeader {
 
 /// Operations of the target.
 fn candidates() -> Seeds {
-    // A ticket is printed; a display comes from 3 with it, as nobody who was here, and is heard.
+    // A ticket is printed; a display comes from 3 with it, for the first time, and is heard.
     let ticket = [8, 60];
     let comes = [1, 3, 0, 7, 0, 3, 0, 255];
     let again = [1, 3, 9, 7, 0, 3, 0, 255];

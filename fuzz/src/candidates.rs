@@ -17,7 +17,7 @@ const MAX_OPERATIONS: usize = 400;
 
 /// Only a display with a good secret comes in, once for each, and as no more than that is good for; one that was sent away or
 /// replaced does not come again; nothing that a stranger says to a display is taken for the end of its session; all is
-/// bounded; and whatever has happened, a display with a ticket comes in.
+/// bounded; and after any sequence, a display with a ticket comes in.
 ///
 /// # Panics
 /// When that does not hold.

@@ -36,7 +36,7 @@ impl Outbox {
         self.waiting.load(Ordering::Acquire) + self.taken.load(Ordering::Acquire)
     }
 
-    /// Whether all that was handed over, of whatever class, is sent or dropped.
+    /// Whether all that was handed over, of every class, is sent or dropped.
     pub(crate) fn is_idle(&self) -> bool {
         !self.busy.load(Ordering::Acquire)
     }

@@ -75,10 +75,10 @@ impl AsMut<Self> for Session {
 }
 
 impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
-    /// For sessions like `config`; `nobody` is a secret that is given to nobody.
-    pub fn new(config: Config, nobody: Secret) -> Self {
+    /// For sessions like `config`; `reserved` is a secret that no display has.
+    pub fn new(config: Config, reserved: Secret) -> Self {
         let lanes = [MAX_STRANGERS, MAX_KNOWN, MAX_HERE].map(Places::new);
-        Self { config, secrets: Secrets::new(nobody), lanes, count: 0 }
+        Self { config, secrets: Secrets::new(reserved), lanes, count: 0 }
     }
 
     /// What lets displays in.

@@ -136,7 +136,7 @@ pub struct LinkState {
     pub window: u64,
     /// Bytes of content and bulk that the carrier was given and has not sent once.
     pub unsent: u64,
-    /// Nothing of what the carrier was given, of whatever class, waits to be sent.
+    /// Nothing of what the carrier was given, of any class, waits to be sent.
     pub idle: bool,
     /// Estimated rate of the bottleneck in bytes per second.
     pub rate: Option<u64>,

@@ -42,7 +42,7 @@ pub fn is_file(fd: &impl AsFd) -> bool {
     file_type(fd) == Ok(FileType::RegularFile) && by_a_program(fd)
 }
 
-/// Drops a descriptor that came from a program, whatever it leads to.
+/// Drops a descriptor of any kind that came from a program.
 pub fn discard(fd: OwnedFd) {
     if is_file(&fd) {
         close(fd);

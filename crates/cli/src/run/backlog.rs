@@ -4,7 +4,7 @@
 //! carrier's queue and end everybody's session. So the run loop counts what it hands over against what the link sends,
 //! like water in a leaking bucket, and while the bucket is full it does not read those programs that filled it. Requests
 //! go before all content, so the bucket leaks only half of what the link sends: the other half stays for pixels. A link
-//! that has sent everything has room for all, whatever was counted. Invariant: a program that sends little is always read,
+//! that has sent everything has room for all. Invariant: a program that sends little is always read,
 //! and every program is while the link has nothing to send.
 
 use wayferry_proto::LinkState;

@@ -143,7 +143,7 @@ impl Plan {
                 Some(tried) = attempts.join_next() => match tried {
                     Ok(Ok(won)) => return Ok(won),
                     Ok(Err(error @ Failure::Config(_))) => return Err(error),
-                    // Whatever else the others say, this is told.
+                    // The caller is told this, also where the other addresses fail in another way.
                     Ok(Err(error)) if error.is_verdict() => {
                         deadline = deadline.min(Instant::now() + VERDICT_GRACE);
                         fault.get_or_insert(error);

@@ -135,7 +135,7 @@ impl Failure {
         Self::timeout(format!("no handshake within {patience:?}"))
     }
 
-    /// The end of a handshake in TLS, whoever found fault: it says more than that nobody answers.
+    /// Either side has found fault in TLS, or the configuration is wrong: it says more than a missing answer.
     pub(super) fn is_verdict(&self) -> bool {
         matches!(self, Self::Tls { .. } | Self::Config(_))
     }

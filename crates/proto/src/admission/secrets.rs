@@ -24,8 +24,8 @@ pub struct Secrets<C> {
     active: Option<Known<C>>,
     /// Displays that look on.
     viewers: Vec<Known<C>>,
-    /// One that nobody has: with nothing that is accepted, anybody would be.
-    nobody: Secret,
+    /// One that no display has: a session that accepts none would accept every display.
+    reserved: Secret,
 }
 
 /// A secret that was given out.
@@ -70,8 +70,8 @@ impl<C> Known<C> {
 }
 
 impl<C: Copy + Eq> Secrets<C> {
-    pub(super) fn new(nobody: Secret) -> Self {
-        Self { given: Vec::new(), active: None, viewers: Vec::new(), nobody }
+    pub(super) fn new(reserved: Secret) -> Self {
+        Self { given: Vec::new(), active: None, viewers: Vec::new(), reserved }
     }
 
     /// A secret to be printed is good until then. Of more than [`MAX_GIVEN`] the oldest is forgotten.
@@ -152,7 +152,7 @@ impl<C: Copy + Eq> Secrets<C> {
     pub(super) fn accepted(&self, now: Time) -> (Vec<Secret>, Vec<Secret>) {
         let secrets = self.given.iter().filter(|given| given.is_good(now)).map(|given| given.secret);
         let incarnations = self.known().filter_map(|known| known.incarnation);
-        (secrets.collect(), std::iter::once(self.nobody).chain(incarnations).collect())
+        (secrets.collect(), std::iter::once(self.reserved).chain(incarnations).collect())
     }
 
     /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of one

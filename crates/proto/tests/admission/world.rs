@@ -28,7 +28,7 @@ pub(crate) enum Operation {
     Come { from: u8, certificate: u8, shows: Option<Shows> },
     /// So many pieces arrive of what a sound display has said.
     Hear { who: u8, pieces: u8 },
-    /// Bytes come from one that came, whatever it is.
+    /// Arbitrary bytes come from a stranger or a display that came.
     Say { who: u8, stream: u8, bytes: Vec<u8> },
     /// Its carrier ends, or one of its streams does.
     End { who: u8, which: u8 },
@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    /// Bytes reach a display that nobody whom it knows has said.
+    /// A display receives bytes that its session did not send.
     fn tell(&mut self, who: u8, stream: StreamId, bytes: Bytes) {
         let now = self.now;
         let Some(guest) = self.guest(who) else { return };

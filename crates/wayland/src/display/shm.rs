@@ -72,7 +72,7 @@ pub(super) enum Told {
 }
 
 impl Shm {
-    /// Takes a part of so many bytes, whatever they are.
+    /// Takes a part of so many bytes, with arbitrary content.
     ///
     /// # Errors
     /// There is no memory, or no descriptor; or the part would be larger than a pool may be.

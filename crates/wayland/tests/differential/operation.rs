@@ -219,7 +219,7 @@ pub(crate) fn step(choices: &mut impl Choices, plain: bool, program: &mut Vec<Op
     }
 }
 
-/// Any operation, whatever programs do.
+/// Any operation, also one that no program would choose.
 pub(crate) fn single(choices: &mut impl Choices) -> Op {
     let place = choices.place();
     match choices.below(12) {
