@@ -116,23 +116,24 @@ impl Named {
     /// [`Error::SessionName`] when it is taken, [`Error::File`] when nothing can be made there.
     pub(crate) fn claim(name: &str, exactly: bool) -> Result<Self, Error> {
         for _ in 1..ATTEMPTS {
-            match Self::claim_in(&made()?, name, exactly) {
+            match Self::claim_in(&made()?, &directories(), name, exactly) {
                 // The last session that ended has just taken the directory away.
                 Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 claimed => return claimed,
             }
         }
-        Self::claim_in(&made()?, name, exactly)
+        Self::claim_in(&made()?, &directories(), name, exactly)
     }
 
-    fn claim_in(directory: &Path, name: &str, exactly: bool) -> Result<Self, Error> {
+    /// Takes a name in `directory`, which is one of `all`; no session in any of them has it.
+    fn claim_in(directory: &Path, all: &[PathBuf], name: &str, exactly: bool) -> Result<Self, Error> {
         let most = if exactly { 1 } else { MAX_SESSIONS };
         for number in 1..=most {
             let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
             let failed = |source| Error::File { path: directory.join(&name), source };
             let Some(lock) = Lock::take(&beside(directory, &name, LOCK)).map_err(failed)? else { continue };
-            // Its lock may have been cleaned away.
-            if peer::connect_at_once(&directory.join(&name)).is_ok() {
+            // Its lock may have been cleaned away, or it may be where sessions were made while another user had this directory.
+            if reach(all, &name).is_some() {
                 continue;
             }
             // What a session left that was killed: nobody uses it any more.
@@ -230,9 +231,13 @@ pub(crate) fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
     };
     let none = || Error::NoSession(format!("no session `{name}` runs here"));
     check(&name).map_err(|_| none())?;
-    let private = directories().into_iter().filter(|directory| is_private(directory));
-    let mut sockets = private.filter_map(|directory| peer::connect_at_once(&directory.join(&name)).ok());
-    sockets.next().map(|socket| (name.clone(), socket)).ok_or_else(none)
+    reach(&directories(), &name).map(|socket| (name.clone(), socket)).ok_or_else(none)
+}
+
+/// A connection to the session of this name, in whichever of these directories it is.
+fn reach(directories: &[PathBuf], name: &str) -> Option<OwnedFd> {
+    let private = directories.iter().filter(|directory| is_private(directory));
+    private.map(|directory| directory.join(name)).find_map(|path| peer::connect_at_once(&path).ok())
 }
 
 /// A file of a session beside its control socket.
@@ -332,17 +337,32 @@ pub(crate) const REFRESH: Duration = Duration::from_secs(3600);
 mod tests {
     use super::*;
 
+    fn claim(directory: &Path, name: &str, exactly: bool) -> Result<Named, Error> {
+        Named::claim_in(directory, &[directory.to_owned()], name, exactly)
+    }
+
+    #[test]
+    fn regression_a_name_is_taken_in_both_directories() {
+        let (temporary, own) =
+            (RuntimeDir::private().expect("a directory"), RuntimeDir::private().expect("a directory"));
+        let all = [temporary.path().to_owned(), own.path().to_owned()];
+        let first = Named::claim_in(own.path(), &all, "foot", true).expect("free");
+        let second = Named::claim_in(temporary.path(), &all, "foot", false).expect("another name");
+        assert_eq!((first.name(), second.name()), ("foot", "foot-2"));
+        assert!(matches!(Named::claim_in(temporary.path(), &all, "foot", true), Err(Error::SessionName(_))));
+    }
+
     #[test]
     fn a_name_has_one_owner_and_is_free_after_it() {
         let dir = RuntimeDir::private().expect("a directory");
-        let first = Named::claim_in(dir.path(), "foot", false).expect("free");
-        let second = Named::claim_in(dir.path(), "foot", false).expect("another name");
+        let first = claim(dir.path(), "foot", false).expect("free");
+        let second = claim(dir.path(), "foot", false).expect("another name");
         assert_eq!((first.name(), second.name()), ("foot", "foot-2"));
-        assert!(matches!(Named::claim_in(dir.path(), "foot", true), Err(Error::SessionName(_))));
+        assert!(matches!(claim(dir.path(), "foot", true), Err(Error::SessionName(_))));
         assert_eq!(names_in(dir.path()), ["foot", "foot-2"]);
         drop(first);
         assert_eq!(names_in(dir.path()), ["foot-2"]);
-        assert_eq!(Named::claim_in(dir.path(), "foot", true).expect("free again").name(), "foot");
+        assert_eq!(claim(dir.path(), "foot", true).expect("free again").name(), "foot");
         drop(second);
         assert!(!dir.path().exists(), "it goes with the last");
     }
@@ -352,11 +372,11 @@ mod tests {
         let dir = RuntimeDir::private().expect("a directory");
         let sessions = dir.path().join("sessions");
         private(&sessions).expect("made");
-        let mut named = Named::claim_in(&sessions, "foot", true).expect("free");
+        let mut named = claim(&sessions, "foot", true).expect("free");
         fs::remove_dir_all(&sessions).expect("cleaned");
         named.refresh().expect("made anew");
         assert_eq!(names_in(&sessions), ["foot"]);
-        assert!(matches!(Named::claim_in(&sessions, "foot", true), Err(Error::SessionName(_))));
+        assert!(matches!(claim(&sessions, "foot", true), Err(Error::SessionName(_))));
         named.refresh().expect("nothing to do");
         assert_eq!(names_in(&sessions), ["foot"]);
         drop(named);
@@ -366,9 +386,9 @@ mod tests {
     #[test]
     fn a_session_whose_lock_was_cleaned_away_keeps_its_name() {
         let dir = RuntimeDir::private().expect("a directory");
-        let first = Named::claim_in(dir.path(), "foot", true).expect("free");
+        let first = claim(dir.path(), "foot", true).expect("free");
         fs::remove_file(beside(dir.path(), "foot", LOCK)).expect("cleaned");
-        let second = Named::claim_in(dir.path(), "foot", false).expect("another name");
+        let second = claim(dir.path(), "foot", false).expect("another name");
         assert_eq!(second.name(), "foot-2");
         assert_eq!(names_in(dir.path()), ["foot", "foot-2"], "the first can still be reached");
         drop((first, second));
@@ -377,7 +397,7 @@ mod tests {
     #[test]
     fn what_is_in_use_is_locked_and_looks_used() {
         let dir = RuntimeDir::private().expect("a directory");
-        let mut named = Named::claim_in(dir.path(), "foot", true).expect("free");
+        let mut named = claim(dir.path(), "foot", true).expect("free");
         let open = fs::File::open(dir.path()).expect("a directory");
         let lock = rustix::fs::flock(&open, FlockOperation::NonBlockingLockExclusive);
         assert_eq!(lock, Err(Errno::WOULDBLOCK), "a cleaner would not pass over it");
@@ -399,7 +419,7 @@ mod tests {
         fs::write(dir.path().join(".dead.lock"), "").expect("a file that nobody has locked");
         fs::write(dir.path().join("file"), "").expect("a file");
         assert!(names_in(dir.path()).is_empty());
-        let named = Named::claim_in(dir.path(), "dead", true).expect("free");
+        let named = claim(dir.path(), "dead", true).expect("free");
         assert!(Listener::unlocked(named.wayland()).is_ok());
         assert_eq!(names_in(dir.path()), ["dead"]);
         drop(named);
