@@ -96,7 +96,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
         19,
         "verification failed: the certificate of the other side is not the expected one, or that side refused ours",
     ),
-    (28, "authentication failed: the ticket's secret is wrong, expired or already used"),
+    (28, "authentication failed: the ticket's secret is wrong, expired, revoked or already used"),
     (29, "the connection was lost"),
     (64, "wrong use of the command line"),
     (65, "the ticket is malformed"),
@@ -216,7 +216,7 @@ impl Error {
             Self::Authorities(_) => "give a file of PEM certificates, or leave `--ca` out to use the system's",
             Self::OwnCertificate(_) => "give the files in PEM, the host's own certificate first",
             Self::Tls(_) => "check that both sides run the same version of wayferry",
-            Self::Secret(_) => "a ticket works once: start `wayferry host` again and use the new ticket",
+            Self::Secret(_) => "a ticket works once and for a limited time: ask `wayferry ticket` or `wayferry host` for a new one",
             Self::Incompatible(_) | Self::PeerViolation(_) => {
                 "install the same version of wayferry on both machines"
             }
@@ -249,6 +249,9 @@ impl Error {
                 "give a file that the option `--trace` of this version wrote"
             }
             Self::File { .. } => "check that the path exists and may be used by you",
+            Self::System { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "free some space where the output goes"
+            }
             Self::System { .. } => "see the system's limits (`ulimit -a`) and free memory",
             Self::AfterStart(inner) => return inner.hint(),
             Self::Signal(_) => "",

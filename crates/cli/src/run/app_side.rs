@@ -567,9 +567,7 @@ impl<'a> AppSide<'a> {
 
     fn accept(&mut self, now: Time) {
         if !descriptors::has_room() {
-            notice("few descriptors are left: a program waits until there are more");
-            self.accept_after = now + ACCEPT_PAUSE;
-            return;
+            return self.pause_accepting("few descriptors are left: a program waits until there are more", now);
         }
         for _ in 0..MAX_ACCEPTS {
             if self.connections.len() + self.early.len() >= MAX_PROGRAMS {
@@ -586,12 +584,19 @@ impl<'a> AppSide<'a> {
                 Ok(None) => return,
                 Err(error) => {
                     // Most likely no descriptors are left; the program waits in the queue until some are.
-                    notice(&format!("cannot accept a program: {error}"));
-                    self.accept_after = now + ACCEPT_PAUSE;
-                    return;
+                    return self.pause_accepting(&format!("cannot accept a program: {error}"), now);
                 }
             }
         }
+    }
+
+    /// Lets programs wait in the queue for a moment; says why at the first of several pauses in a row.
+    fn pause_accepting(&mut self, why: &str, now: Time) {
+        let goes_on = self.accept_after != Time::ZERO && now < self.accept_after + ACCEPT_PAUSE;
+        if !goes_on {
+            notice(why);
+        }
+        self.accept_after = now + ACCEPT_PAUSE;
     }
 
     /// Begins to serve a program's socket.
