@@ -237,3 +237,20 @@ fn a_reader_that_never_takes_anything_stops_the_sender() {
     }
     assert_eq!(Streams::receive(&mut *display, 40).whole.len(), 40);
 }
+
+#[test]
+fn a_link_that_is_held_is_not_read_and_goes_on_when_it_is_not_held() {
+    let (mut app, mut display) = pair();
+    display.hold(u64::MAX);
+    // Each answer shows that both threads have gone round at least once since the last one.
+    for round in 0..4 {
+        send_all(&mut *display, round, Class::Events, &b"round"[..]);
+        assert_eq!(Streams::receive(&mut *app, 1).whole[&round], b"round");
+        if round == 0 {
+            send_all(&mut *app, 0, Class::Wayland, vec![7; 3_000_000]);
+        }
+    }
+    assert!(display.poll_arrival().is_none());
+    display.hold(0);
+    assert_eq!(Streams::receive(&mut *display, 1).whole[&0].len(), 3_000_000);
+}
