@@ -13,12 +13,10 @@ use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
 use super::memory::INVALID_FD;
+use super::pending::{Attach, DamageRect, Pending};
 use super::request::Call;
 use super::shm::{Buffer, ReadError};
-use super::surface::{
-    Ahead, Attach, Change, DamageRect, MAX_CONTENTS_AHEAD, MAX_DAMAGE, MAX_FRAMES, Pending, Role, Stage,
-    Surface, Unsent,
-};
+use super::surface::{Ahead, Change, MAX_CONTENTS_AHEAD, MAX_FRAMES, Role, Stage, Surface, Unsent};
 use super::{Connection, Fault, error_code};
 
 impl Connection {
@@ -112,11 +110,13 @@ impl Connection {
         match attach {
             Attach::Keep => Ok(Change::Keep),
             Attach::None => {
+                self.room.change(surface.content_bytes(), 0)?;
                 surface.draft = None;
                 surface.news.note_all();
                 Ok(Change::Unmap)
             }
             Attach::Buffer { id: buffer_id, buffer } => {
+                self.room.change(surface.content_bytes(), buffer.content_bytes())?;
                 let begun = self.config.probe.begin();
                 let bytes =
                     absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
@@ -429,6 +429,7 @@ impl Connection {
         self.drop_held(id)?;
         let Some(surface) = self.surfaces.remove(&id) else { return Ok(()) };
         self.under_way.forget(surface.wire);
+        self.room.change(surface.content_bytes(), 0)?;
         for child in &surface.children {
             if let Some(child) = self.surfaces.get_mut(child) {
                 child.parent = None;
@@ -537,17 +538,6 @@ struct Damage {
     /// Size, transform or viewport are new: the rectangles say nothing.
     reshaped: bool,
 }
-
-/// Notes a damaged rectangle; beyond the bound everything counts as damaged.
-pub(super) fn add_damage(list: &mut Vec<DamageRect>, rect: DamageRect) {
-    if list.len() < MAX_DAMAGE {
-        list.push(rect);
-    } else {
-        *list = vec![EVERYWHERE];
-    }
-}
-
-const EVERYWHERE: DamageRect = [0, 0, i32::MAX, i32::MAX];
 
 /// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
 fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<u64, ReadError> {

@@ -333,7 +333,8 @@ impl Connection {
         if behind && !self.watched {
             return None;
         }
-        let seen = self.attached && surface.visible && surface.stage != Stage::Over;
+        let seen =
+            self.attached && surface.visible && surface.stage != Stage::Over && !self.is_crowded_out(surface);
         // In the interval in which its commit left, the program's answer to it would have to wait.
         let left = Some(surface.frames_tick).filter(|_| !surface.frames.is_empty());
         let last = surface.last_frame.max(left);

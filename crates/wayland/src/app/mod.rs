@@ -12,9 +12,10 @@
 //! | `registry` | globals, bind, sync |
 //! | `desk` | outputs and seats, answered from the snapshot |
 //! | `memory`, `shm` | pools and buffers |
-//! | `surface`, `commit`, `flush` | a surface, its commits, how units leave |
+//! | `surface`, `pending`, `commit`, `flush` | a surface, what its next commit has, its commits, how units leave |
 //! | `beat` | when frames are drawn |
 //! | `timing` | commits that are to be applied later |
+//! | `room` | what all contents take |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `under_way` | units that the display side has not applied |
 //! | `better` | what is lossy becomes exact |
@@ -52,10 +53,12 @@ mod making;
 mod memory;
 mod object;
 mod older;
+mod pending;
 mod registry;
 mod replay;
 mod request;
 mod restage;
+mod room;
 mod serial;
 mod shm;
 mod slots;
@@ -229,6 +232,7 @@ pub struct Connection {
     grown: usize,
     next_pipe: u64,
     pools: shm::Pools,
+    room: room::Room,
     /// Content handed over beyond the budget because order demanded it.
     debt: u64,
     /// Content handed over without budget because it is small.
@@ -302,6 +306,7 @@ impl Connection {
             grown: 0,
             next_pipe: 2,
             pools: shm::Pools::default(),
+            room: room::Room::default(),
             debt: 0,
             small_debt: 0,
             more: false,

@@ -19,8 +19,9 @@ use crate::wire::{self, Arg, RawMessage};
 
 use super::memory::INVALID_FD;
 use super::object::{AddError, Configures, Data, Object, Popup};
+use super::pending::{Attach, add_damage};
 use super::stack::{Move, Stack};
-use super::surface::{Attach, Kind, Role, Stage, Surface};
+use super::surface::{Kind, Role, Stage, Surface};
 use super::{Connection, Fault, error_code};
 
 /// `wl_subsurface.error.bad_surface`.
@@ -626,10 +627,10 @@ impl Connection {
             }
             ("offset", [Arg::Int(x), Arg::Int(y)]) => surface.pending.offset = (*x, *y),
             ("damage", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
-                super::commit::add_damage(&mut surface.pending.surface_damage, [*x, *y, *width, *height]);
+                add_damage(&mut surface.pending.surface_damage, [*x, *y, *width, *height]);
             }
             ("damage_buffer", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
-                super::commit::add_damage(&mut surface.pending.buffer_damage, [*x, *y, *width, *height]);
+                add_damage(&mut surface.pending.buffer_damage, [*x, *y, *width, *height]);
             }
             _ => {}
         }

@@ -157,6 +157,11 @@ impl Buffer {
         }
     }
 
+    /// What a surface's content takes that is like it.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.size.rect().area() * self.format.bytes_per_pixel() as u64
+    }
+
     pub(crate) fn layout(&self) -> Layout {
         match &self.source {
             Source::Pool { layout, .. } | Source::Solid { layout, .. } => *layout,

@@ -4,7 +4,6 @@
 //! knows in what they differ from what the display side was last sent.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::time::Duration;
 
 use wayferry_pixels::map::{Crop, Mapping, Transform};
@@ -15,39 +14,10 @@ use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
 use super::committed::Committed;
 use super::films::Films;
-use super::shm::Buffer;
+use super::pending::Pending;
 use super::stack::Stack;
 use super::timing::Timing;
 use super::watch::News;
-
-/// What the pending state attaches.
-#[derive(Debug, Default)]
-pub(crate) enum Attach {
-    /// Nothing was attached since the last commit.
-    #[default]
-    Keep,
-    /// A null buffer.
-    None,
-    /// A buffer, with its id for the release; 0 once it is destroyed.
-    Buffer { id: u32, buffer: Rc<Buffer> },
-}
-
-impl Attach {
-    /// A buffer is destroyed: its memory stays, its id may be another's.
-    pub(crate) fn forget_buffer(&mut self, buffer: u32) {
-        if let Self::Buffer { id, .. } = self
-            && *id == buffer
-        {
-            *id = 0;
-        }
-    }
-}
-
-/// A rectangle of `damage` or `damage_buffer` as the program gave it: x, y, width, height.
-pub(crate) type DamageRect = [i32; 4];
-
-/// Damage rectangles of one kind beyond which a commit counts as damaged everywhere.
-pub(crate) const MAX_DAMAGE: usize = 256;
 
 /// Units of one surface that may be on their way; later commits fold into one that waits here. The display side holds
 /// them all until their pixels come. Of all surfaces of a program together there is a bound in `under_way`.
@@ -60,29 +30,6 @@ pub(crate) const MAX_CONTENTS_AHEAD: usize = 2;
 /// Frame callbacks that may be asked for with one commit; the oldest are answered beyond that. The same of presentation
 /// feedback, of which the oldest is discarded.
 pub(crate) const MAX_FRAMES: usize = 1024;
-
-/// What has been requested since the last commit.
-#[derive(Debug, Default)]
-pub(crate) struct Pending {
-    pub(crate) attach: Attach,
-    pub(crate) offset: (i32, i32),
-    pub(crate) surface_damage: Vec<DamageRect>,
-    pub(crate) buffer_damage: Vec<DamageRect>,
-    pub(crate) frames: Vec<u32>,
-    pub(crate) feedback: Vec<u32>,
-    pub(crate) state: State,
-    /// The order of the children, if it is another one.
-    pub(crate) stack: Option<Stack>,
-    pub(crate) scale: Option<i32>,
-    pub(crate) transform: Option<Transform>,
-    pub(crate) crop: Option<Option<Crop>>,
-    pub(crate) destination: Option<Option<(i32, i32)>>,
-    /// `wp_fifo_v1.wait_barrier` and `set_barrier`.
-    pub(crate) waits: bool,
-    pub(crate) sets_barrier: bool,
-    /// `wp_commit_timer_v1.set_timestamp`.
-    pub(crate) target: Option<Time>,
-}
 
 /// Double-buffered requests in the order in which they must be replayed; a newer one replaces its like.
 #[derive(Debug, Default)]
@@ -621,6 +568,11 @@ impl Surface {
         let withheld =
             self.unsent.as_ref().is_some_and(|unsent| self.withholds() && !unsent.frames.is_empty());
         withheld || !self.frames.is_empty()
+    }
+
+    /// What its content takes.
+    pub(crate) fn content_bytes(&self) -> u64 {
+        self.draft.as_ref().map_or(0, |draft| draft.content().pixels().len() as u64)
     }
 
     /// Whether the newest commit left the surface with content.

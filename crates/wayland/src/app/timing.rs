@@ -4,7 +4,7 @@
 //! a program in step. Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
 //! in which they were made, each as if it were made then. Order beats time, as everywhere: what a later request builds on
 //! is applied at once. Invariant: however many commits wait and whatever time they name, the next one is applied within
-//! [`MAX_WAIT`].
+//! [`MAX_WAIT`], if there is [room](super::room) for its content.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use wayferry_proto::Time;
 
 use crate::wire::Arg;
 
+use super::pending::{Attach, Pending};
 use super::request::Call;
-use super::surface::{Attach, Pending, Stage, Surface};
+use super::surface::{Stage, Surface};
 use super::{Connection, Fault};
 
 /// What `wp_fifo` and `wp_commit_timing` keep of a surface.
@@ -43,6 +44,11 @@ impl Timing {
         self.queue.is_empty()
     }
 
+    /// The commit that waits first.
+    pub(crate) fn first(&self) -> Option<&Pending> {
+        self.queue.front().map(|queued| &queued.own)
+    }
+
     /// A buffer is destroyed whose content a commit still needs: its memory stays, its id may be another's.
     pub(crate) fn forget_buffer(&mut self, buffer: u32) {
         for pending in self.pending_mut() {
@@ -60,6 +66,18 @@ impl Timing {
         let queued = queue
             .flat_map(|queued| queued.below.iter_mut().map(|(_, pending)| pending).chain([&mut queued.own]));
         queued.chain(self.below.iter_mut().map(|(_, pending)| pending))
+    }
+
+    /// Takes out the frame callbacks of what waits at surface `id`, and whose they are.
+    fn take_frames(&mut self, id: u32) -> Vec<(u32, Vec<u32>)> {
+        let mut all = Vec::new();
+        let mut take = |id: u32, pending: &mut Pending| all.push((id, std::mem::take(&mut pending.frames)));
+        for Queued { below, own, .. } in &mut self.queue {
+            below.iter_mut().for_each(|(child, pending)| take(*child, pending));
+            take(id, own);
+        }
+        self.below.iter_mut().for_each(|(child, pending)| take(*child, pending));
+        all
     }
 
     /// Takes out the commit that waits first and, with the last, those of synchronised subsurfaces behind it: nothing holds
@@ -185,6 +203,9 @@ impl Connection {
             }
             return self.queue_below(root, id);
         }
+        if self.is_crowded_out(surface) {
+            return self.fold_held(id);
+        }
         let pending = &surface.pending;
         if !waits && self.ready_at(surface, pending, self.now).is_some_and(|due| due <= self.now) {
             return self.commit_own(id, self.now);
@@ -193,18 +214,78 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let (below, own) = (std::mem::take(&mut surface.timing.below), std::mem::take(&mut surface.pending));
         surface.timing.queue.push_back(Queued { below, own, since: now });
-        if surface.timing.queue.len() > MAX_QUEUED { self.apply_first(id, now) } else { Ok(()) }
+        if surface.timing.queue.len() > MAX_QUEUED {
+            return self.apply_first(id, now);
+        }
+        self.let_draw(id);
+        Ok(())
+    }
+
+    /// A commit of a surface for which there is no room joins those that wait, as one: the last of them may need none.
+    fn fold_held(&mut self, id: u32) -> Result<(), Fault> {
+        let now = self.now;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let newest = Queued {
+            below: std::mem::take(&mut surface.timing.below),
+            own: std::mem::take(&mut surface.pending),
+            since: now,
+        };
+        let mut held = std::mem::take(&mut surface.timing.queue).into_iter().chain([newest]);
+        let Some(mut first) = held.next() else { return Ok(()) };
+        let mut unread = Vec::new();
+        for Queued { below, own, .. } in held {
+            unread.push(first.own.merge(own).map_err(Fault::TooMuch)?);
+            for (child, pending) in below {
+                unread.extend(add_below(&mut first.below, child, pending)?);
+            }
+        }
+        surface.timing.queue.push_back(first);
+        self.let_draw(id);
+        unread.into_iter().try_for_each(|unread| self.give_back(unread))
     }
 
     fn queue_below(&mut self, root: u32, id: u32) -> Result<(), Fault> {
         let pending = self.surfaces.get_mut(&id).map(|surface| std::mem::take(&mut surface.pending));
+        let Some((surface, pending)) = self.surfaces.get(&root).zip(pending) else { return Ok(()) };
+        let crowded_out = self.is_crowded_out(surface);
         let Some(surface) = self.surfaces.get_mut(&root) else { return Ok(()) };
-        surface.timing.below.extend(pending.map(|pending| (id, pending)));
-        if surface.timing.below.len() > MAX_QUEUED { self.apply_held(root) } else { Ok(()) }
+        let below = &mut surface.timing.below;
+        if crowded_out {
+            let unread = add_below(below, id, pending)?;
+            self.let_draw(root);
+            return unread.map_or(Ok(()), |unread| self.give_back(unread));
+        }
+        below.push((id, pending));
+        if below.len() > MAX_QUEUED { self.apply_held(root) } else { Ok(()) }
+    }
+
+    /// What waits for room is drawn for nobody: its frame callbacks are answered as those of a hidden surface.
+    fn let_draw(&mut self, id: u32) {
+        let tick = self.beat().tick(self.now);
+        if !self.surfaces.get(&id).is_some_and(|surface| self.is_crowded_out(surface)) {
+            return;
+        }
+        let Some(surface) = self.surfaces.get_mut(&id) else { return };
+        for (id, frames) in
+            surface.timing.take_frames(id).into_iter().filter(|(_, frames)| !frames.is_empty())
+        {
+            if let Some(surface) = self.surfaces.get_mut(&id) {
+                surface.owe_frames(frames, tick);
+            }
+        }
+    }
+
+    /// What a commit brought that is never applied: its buffer unread, and feedback for it.
+    fn give_back(&mut self, (buffer, feedback): Unread) -> Result<(), Fault> {
+        buffer.map_or(Ok(()), |buffer| self.release_buffer(buffer))?;
+        self.discard_feedback(feedback)
     }
 
     /// When a commit may be applied that was made at `since`; `None` as long as that depends on what is not there yet.
     fn ready_at(&self, surface: &Surface, pending: &Pending, since: Time) -> Option<Time> {
+        if !self.has_room(surface, pending) {
+            return None;
+        }
         let fifo = match surface.timing.barrier.filter(|_| pending.waits) {
             None => Time::ZERO,
             Some(set) => self.barrier_clears(surface, set),
@@ -322,6 +403,20 @@ impl Connection {
             self.discard_feedback(feedback)?;
         }
         Ok(())
+    }
+}
+
+/// The buffer and the presentation feedback of a commit that is never applied.
+type Unread = (Option<u32>, Vec<u32>);
+
+/// Folds a commit of a synchronised subsurface into the one that waits there already.
+fn add_below(below: &mut Vec<(u32, Pending)>, id: u32, pending: Pending) -> Result<Option<Unread>, Fault> {
+    match below.iter_mut().find(|(child, _)| *child == id) {
+        Some((_, old)) => old.merge(pending).map(Some).map_err(Fault::TooMuch),
+        None => {
+            below.push((id, pending));
+            Ok(None)
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod making;
 mod pacing;
 mod protocols;
 mod replay;
+mod room;
 mod subsurfaces;
 mod timing;
 #[cfg(feature = "video")]
