@@ -30,6 +30,7 @@ fn main() -> std::io::Result<()> {
         ("half_message", half_message()),
         ("chunk", chunk()),
         ("pair", pair()),
+        ("programs", programs()),
         ("erasure", erasure()),
         ("video", video()),
         ("web", web()),
@@ -339,6 +340,12 @@ fn chunk() -> Seeds {
 /// The chunks of an update as the target takes them.
 fn framed(chunks: &[Vec<u8>]) -> Vec<u8> {
     chunks.iter().flat_map(|chunk| [&(chunk.len() as u16).to_le_bytes()[..], chunk].concat()).collect()
+}
+
+/// Programs of the differential test's kind.
+fn programs() -> Seeds {
+    let names = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+    names.into_iter().zip(0..).map(|(name, seed)| (name, wayferry_fuzz::programs::seed(seed, 200))).collect()
 }
 
 /// Programs that keep the protocol, as operations of the target; recorded ones lie beside them.

@@ -14,9 +14,13 @@ pub mod erasure;
 pub mod half_message;
 mod input;
 pub mod pair;
+pub mod programs;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/rig.rs"]
 mod rig;
+#[allow(dead_code, reason = "a test of the halves uses the rest")]
+#[path = "../../crates/wayland/tests/differential/twice.rs"]
+mod twice;
 pub mod video;
 pub mod wayland_message;
 pub mod web;
@@ -28,6 +32,9 @@ mod web_wire;
 pub mod wire_parser;
 
 pub use input::Input;
+// Where its modules look for each other.
+#[allow(unused_imports, reason = "not all of them do")]
+use twice::{bytes, fault, heard, link, operation, place, shown, strict};
 
 #[cfg(test)]
 mod tests {
@@ -44,13 +51,14 @@ mod tests {
     #[test]
     fn seeds_pass() {
         type Run = fn(&[u8]);
-        let targets: [(&str, Run); 9] = [
+        let targets: [(&str, Run); 10] = [
             ("candidates", super::candidates::run),
             ("wire_parser", super::wire_parser::run),
             ("wayland_message", super::wayland_message::run),
             ("half_message", super::half_message::run),
             ("chunk", super::chunk::run),
             ("pair", super::pair::run),
+            ("programs", super::programs::run),
             ("erasure", super::erasure::run),
             ("video", super::video::run),
             ("web", super::web::run),
