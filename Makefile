@@ -33,6 +33,7 @@ test: ## Run all tests but the heavy ones
 	scripts/setup
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(TEST_SECONDS) cargo test --workspace --locked
+	$(LIMIT) $(BUILD_SECONDS) cargo test --locked --manifest-path fuzz/Cargo.toml
 	$(MAKE) --no-print-directory test-python
 
 .PHONY: build-python

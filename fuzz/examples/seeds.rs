@@ -1,7 +1,11 @@
 //! Writes the seeds that are made by the code itself: `cargo run --example seeds`. Run it after a change of a
-//! format, and commit what changed. Seeds with other names than these are finds; leave them.
+//! format, and commit what changed: the test below fails until then. Seeds with other names than these are finds, or
+//! recorded; leave them.
+//!
+//! Invariant: the same code makes the same bytes. `web/request` and `web/settings` are recorded, because the library that
+//! writes them puts their fields into another order in each run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,10 +24,25 @@ use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, Wi
 use wayferry_wayland::snapshot::{Global, Mode, Output, Seat, Snapshot};
 use wayferry_wayland::tables;
 use wayferry_wayland::wire::{Arg, OutBuffer};
-use web_transport_proto::{Capsule, ConnectRequest, ConnectResponse, Settings};
+use web_transport_proto::{Capsule, ConnectResponse};
 
 fn main() -> std::io::Result<()> {
-    for (target, seeds) in [
+    for (target, seeds) in all() {
+        let directory = directory(target);
+        std::fs::create_dir_all(&directory)?;
+        for (name, bytes) in seeds {
+            std::fs::write(directory.join(name), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn directory(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
+}
+
+fn all() -> [(&'static str, Seeds); 10] {
+    [
         ("candidates", candidates()),
         ("wire_parser", wire_parser()),
         ("wayland_message", wayland_message()),
@@ -34,14 +53,7 @@ fn main() -> std::io::Result<()> {
         ("erasure", erasure()),
         ("video", video()),
         ("web", web()),
-    ] {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
-        std::fs::create_dir_all(&directory)?;
-        for (name, bytes) in seeds {
-            std::fs::write(directory.join(name), bytes)?;
-        }
-    }
-    Ok(())
+    ]
 }
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
@@ -480,12 +492,7 @@ fn video() -> Seeds {
 }
 
 fn web() -> Seeds {
-    let url = "https://host.example:4433/room?seat=4".parse::<url::Url>().expect("a URL");
-    let (mut settings, mut request, mut answer, mut capsule) = (vec![4], vec![5], vec![6], Vec::new());
-    let mut ours = Settings::default();
-    ours.enable_webtransport(1);
-    ours.encode(&mut settings);
-    ConnectRequest::new(url).encode(&mut request).expect("a request");
+    let (mut answer, mut capsule) = (vec![6], Vec::new());
     ConnectResponse::OK.encode(&mut answer).expect("an answer");
     Capsule::CloseWebTransportSession { code: 7, reason: "enough".into() }.encode(&mut capsule);
     vec![
@@ -495,12 +502,26 @@ fn web() -> Seeds {
         ("request_stream", vec![1, 1, 3]),
         ("datagram", vec![2, 1, 0x40, 1, b'x']),
         ("close", [&[3], "enough: ä".as_bytes()].concat()),
-        ("settings", settings),
-        ("request", request),
         ("answer", answer),
         ("capsule", [&[7, 2], &capsule[..]].concat()),
         ("capsule_framed", [&[7, 2, 0x21, 1, 9, 0, capsule.len() as u8], &capsule[..]].concat()),
         ("capsule_too_short", vec![7, 0, 0, 3, 0x68, 0x43, 0, 0, 4, 1, 2, 3, 4]),
         ("capsule_too_long", vec![7, 4, 0, 0xc0, 0, 1, 0, 0, 0, 0, 0, 0x68, 0x43, 0x80, 0, 4, 5, 0]),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of interfaces move when one is added: those of `pair` had bound other globals than they named.
+    #[test]
+    fn regression_seeds_stay_behind_the_code_that_makes_them() {
+        for (target, seeds) in all() {
+            for (name, bytes) in seeds {
+                let written = std::fs::read(directory(target).join(name)).ok();
+                assert!(written == Some(bytes), "{target}/{name} is another: `cargo run --example seeds`");
+            }
+        }
+    }
 }
