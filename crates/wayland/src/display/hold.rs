@@ -24,8 +24,8 @@ pub(crate) enum Key {
     /// The surface is unmapped by something held, and its role loses what was asked of it: requests to what belongs to
     /// the surface wait.
     Unmap(WireId),
-    /// An object that was made for the surface is ended by something held: of most there may be one only, so what is made
-    /// for the surface waits.
+    /// The surface, or an object that was made for it, is ended by something held. Of most there may be one only, so what is
+    /// made for the surface waits; and surfaces below may go with it, so their commits wait.
     End(WireId),
     /// The compositor owes an answer to something held: `wl_display.sync` waits.
     Reply,

@@ -160,6 +160,8 @@ impl Connection {
     /// How a unit relates to what is held.
     fn claim_unit(&self, unit: &Unit) -> Claim {
         let mut claim = claim_shape(unit);
+        // What ends a surface above, or its role, takes this one out of the window too.
+        claim.waits.extend(self.tree.above(unit.surface).map(Key::End));
         // It is for the next commit above: one before that must not apply it, and that one not pass it.
         if self.tree.is_synchronised(unit.surface) {
             let above = || self.tree.above(unit.surface).map(Key::Order);

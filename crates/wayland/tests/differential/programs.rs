@@ -156,3 +156,13 @@ fn damage_is_not_mapped_by_a_viewport_that_is_gone() {
         assert_agrees(&window(&[set, paint(0), Commit(0), DestroyViewport(0), part, Commit(0)]));
     }
 }
+
+#[test]
+fn regression_a_child_is_painted_in_a_window_that_was_destroyed_before() {
+    let child = |place| [Create(place), Child { place, parent: 0 }, paint(place), Commit(place)];
+    let shown = [&child(1)[..], &[Sync(1, false), Commit(0), Settle]].concat();
+    // The window's end waits for its pixels, because another child waits for them too.
+    let rest =
+        [paint(0), Commit(0), Create(2), Child { place: 2, parent: 0 }, Create(0), paint(1), Commit(1)];
+    assert_agrees(&window(&[&shown[..], &rest].concat()));
+}
