@@ -567,7 +567,8 @@ impl<'a> AppSide<'a> {
 
     fn accept(&mut self, now: Time) {
         if !descriptors::has_room() {
-            return self.pause_accepting("few descriptors are left: a program waits until there are more", now);
+            return self
+                .pause_accepting("few descriptors are left: a program waits until there are more", now);
         }
         for _ in 0..MAX_ACCEPTS {
             if self.connections.len() + self.early.len() >= MAX_PROGRAMS {
