@@ -48,9 +48,11 @@ impl Home {
 
     /// Writes a file that the programs own.
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.file(name);
-        fs::write(&path, content).expect("a file for the test");
-        self.give(&path);
+        // A program may wait for it, and take it away at once.
+        let (path, unfinished) = (self.file(name), self.file(&format!("{name}.unfinished")));
+        fs::write(&unfinished, content).expect("a file for the test");
+        self.give(&unfinished);
+        fs::rename(&unfinished, &path).expect("a file for the test");
         path
     }
 
