@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::{Signal, geteuid, kill_process};
+use serde_json::json;
 use wayferry_stage::LinkConfig;
 
 use crate::rig::{Compositor, Home, Launch, Network, Program, Session, Sshd, Sway, attach_to, until};
@@ -30,20 +31,20 @@ fn a_user_who_leaves_is_told_how_to_come_back() {
     sway.window("foot", |window| window.app_id == "foot");
     interrupt(&first);
     assert_eq!(first.ended().code(), Some(130), "{}", first.stderr());
-    let said = first.stderr();
-    let lines =
-        ["`wayferry attach ferry-host:foot` shows it again", "`wayferry stop ferry-host:foot` ends it"];
-    assert!(lines.iter().all(|line| said.contains(line)), "{said}");
+    let told = first.events();
+    let goes_on = told.iter().find(|event| event["event"] == "session-goes-on");
+    assert_eq!(goes_on.map(|event| &event["place"]), Some(&json!("ferry-host:foot")), "{told:?}");
     sway.empty();
     // The same command again does not mean the same session, and says so.
     let mut second = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", "'read line; exit 4'"]).start();
     sway.window("another foot", |window| window.app_id == "foot" && window.focused);
-    let said = second.stderr();
-    assert!(said.contains("`wayferry attach ferry-host:foot` shows it; this one is `foot-2`"), "{said}");
+    let told = second.events();
+    let taken = told.iter().find(|event| event["event"] == "name-taken").expect("it is told");
+    assert_eq!([&taken["host"], &taken["wanted"], &taken["name"]], ["ferry-host", "foot", "foot-2"]);
     sway.settled();
     sway.keys(&["-k", "Return"]);
     assert_eq!(second.ended().code(), Some(4), "{}", second.stderr());
-    assert!(!second.stderr().contains("goes on"), "{}", second.stderr());
+    assert_eq!(second.count("session-goes-on"), 0, "{}", second.stderr());
     there(&sshd, &["stop", ":foot"]).run();
 }
 
@@ -66,7 +67,7 @@ fn a_session_that_is_stopped_while_its_display_is_away_is_gone_when_stop_says_so
     let _foot = session.launch("foot").arg("cat").start();
     sway.window("foot", |_| true);
     session.link.as_ref().expect("a link").set_down(true);
-    until("the host to notice", || session.host.stderr().contains("the display is away").then_some(()));
+    session.host.happens("display-away");
     manage(&session, &["stop"]).run();
     let listed = String::from_utf8(manage(&session, &["list"]).run()).expect("text");
     assert_eq!(listed, "no sessions\n");
@@ -124,7 +125,8 @@ fn a_wayferry_that_is_missing_there_is_told_with_the_whole_next_command() {
         let mut program = launch.args(["--ssh-bin", &ssh]).args(command.split(' ')).start();
         assert_eq!(program.ended().code(), Some(72), "{command}: {}", program.stderr());
         let hint = format!("`wayferry --remote-bin PATH {command}`");
-        assert!(program.stderr().contains(&hint), "{command}: {}", program.stderr());
+        let error = program.error().expect("it is told");
+        assert!(error["hint"].as_str().is_some_and(|told| told.contains(&hint)), "{command}: {error}");
     }
 }
 
@@ -141,7 +143,7 @@ fn regression_a_program_that_ends_with_72_is_told_as_a_missing_wayferry() {
     sway.settled();
     sway.keys(&["-k", "Return"]);
     assert_eq!(attach.ended().code(), Some(72), "{}", attach.stderr());
-    assert!(!attach.stderr().contains("error: "), "{}", attach.stderr());
+    assert_eq!(attach.error(), None, "{}", attach.stderr());
 }
 
 #[test]

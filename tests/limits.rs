@@ -54,7 +54,7 @@ fn regression_idle_connections_take_the_descriptors_of_other_programs() {
     let display = home.read_when("display", |text| text.ends_with(b"\n"));
     let socket = home.runtime().join(String::from_utf8_lossy(&display).trim());
     let idle: Vec<_> = (0..80).map(|_| UnixStream::connect(&socket).expect("the session's socket")).collect();
-    until("the host to hold back", || host.stderr().contains("few descriptors are left").then_some(()));
+    host.happens("programs-wait");
     // A line of its own that is new to the window: it needs another buffer.
     sway.type_text("alive");
     sway.keys(&["-k", "Return"]);

@@ -38,7 +38,7 @@ fn what_was_typed_before_and_after_arrives() {
     second.window("foot elsewhere", |window| window.app_id == "foot" && window.focused);
     // Who was there before is told so and leaves.
     assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
-    assert!(session.attach.stderr().contains("another display"), "{}", session.attach.stderr());
+    assert_eq!(session.attach.count("replaced"), 1, "{}", session.attach.stderr());
     first.empty();
     second.type_text("there");
     second.keys(&["-k", "Return"]);
@@ -59,14 +59,13 @@ fn a_lost_connection_is_found_again_and_every_key_arrives_once() {
     for word in ["after", "and again"] {
         let link = session.link.as_ref().expect("a link");
         link.set_down(true);
-        let count = |program: &Program, words: &str| program.stderr().matches(words).count();
-        let lost = count(&session.attach, "trying to get back");
+        let lost = session.attach.count("connection-lost");
         until("both sides to notice", || {
-            let away = count(&session.host, "the display is away") > lost;
-            (away && count(&session.attach, "trying to get back") > lost).then_some(())
+            let away = session.host.count("display-away") > lost;
+            (away && session.attach.count("connection-lost") > lost).then_some(())
         });
         link.set_down(false);
-        until("the way back", || (count(&session.attach, "back again") > lost).then_some(()));
+        until("the way back", || (session.attach.count("back") > lost).then_some(()));
         type_line(&sway, word);
     }
     type_line(&sway, "end");
@@ -92,7 +91,7 @@ fn text_typed_over_a_cut_never_loses_its_middle() {
     until("three seconds of silence", || {
         sway.type_text(".");
         typed.push('.');
-        session.attach.stderr().contains("no contact since").then_some(())
+        (session.attach.count("silent") > 0).then_some(())
     });
     link.set_down(false);
     type_line(&sway, "/data");
@@ -110,12 +109,13 @@ fn a_display_that_comes_back_after_another_took_over_is_told_so() {
     first.window("foot", |_| true);
     let link = session.link.as_ref().expect("a link");
     link.set_down(true);
-    until("the display to search", || session.attach.stderr().contains("trying to get back").then_some(()));
+    session.attach.happens("connection-lost");
     let mut other = attach_here(&session, &second).start();
     second.window("foot elsewhere", |_| true);
     link.set_down(false);
     assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
-    assert!(session.attach.stderr().contains("another display"), "{}", session.attach.stderr());
+    let replaced = session.attach.count("replaced") + session.attach.count("dismissed");
+    assert_eq!(replaced, 1, "{}", session.attach.stderr());
     foot.must_run();
     other.must_run();
     session.host.must_run();
@@ -129,14 +129,12 @@ fn regression_a_display_that_was_detached_comes_back_by_itself() {
     sway.window("foot", |_| true);
     let link = session.link.as_ref().expect("a link");
     link.set_down(true);
-    until("both sides to notice", || {
-        let away = session.host.stderr().contains("the display is away");
-        (away && session.attach.stderr().contains("trying to get back")).then_some(())
-    });
+    session.host.happens("display-away");
+    session.attach.happens("connection-lost");
     manage(&session, &["detach"]).run();
     link.set_down(false);
     assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
-    assert!(session.attach.stderr().contains("sent away"), "{}", session.attach.stderr());
+    assert_eq!(session.attach.count("dismissed"), 1, "{}", session.attach.stderr());
     assert!(listed(&session).contains("detached"), "{}", listed(&session));
     foot.must_run();
     session.host.must_run();
@@ -148,9 +146,9 @@ fn regression_a_program_that_starts_while_the_display_is_away_is_shown() {
     let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);
     let link = session.link.as_ref().expect("a link");
     link.set_down(true);
-    until("the host to notice", || session.host.stderr().contains("the display is away").then_some(()));
+    session.host.happens("display-away");
     let mut foot = session.launch("foot").args(["-a", "meanwhile", "cat"]).start();
-    until("the display to search", || session.attach.stderr().contains("trying to get back").then_some(()));
+    session.attach.happens("connection-lost");
     link.set_down(false);
     sway.window("what started meanwhile", |window| window.app_id == "meanwhile");
     foot.must_run();
@@ -264,7 +262,7 @@ fn a_lost_ssh_is_replaced_by_another_where_udp_is_blocked() {
     for pid in children(ferry.pid()) {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
-    until("the way back", || ferry.stderr().contains("back again").then_some(()));
+    ferry.happens("back");
     let after = sway.window("foot", |window| window.app_id == "foot");
     assert_eq!(before.id, after.id, "it is the same window");
     type_line(&sway, "after");

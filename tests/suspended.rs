@@ -83,9 +83,9 @@ fn a_display_that_stands_still_for_a_moment_loses_nothing() {
     until("the host to send as before", || (number("sent_bytes") > sent + 1e6).then_some(()));
     keeps_changing(&sway);
     let after = (datagrams(session.attach.pid()).dropped, number("lost_packets"));
-    let said = session.attach.stderr();
-    if said.contains("UDP receive buffer is") {
-        assert!(said.contains("sysctl -w net.core.rmem_max=4194304"), "{said}");
+    let told = session.attach.events();
+    if let Some(buffer) = told.iter().find(|event| event["event"] == "udp-buffer") {
+        assert!(buffer.to_string().contains("sysctl -w net.core.rmem_max=4194304"), "{buffer}");
     } else {
         assert_eq!(after, (0, lost), "dropped and lost, of {waiting} bytes that waited");
     }

@@ -193,7 +193,7 @@ fn a_view_that_lost_its_connection_comes_back_as_one() {
     same(&active, &looking);
     link.set_down(true);
     until("the session to notice", || (figure(&session, "views") == 0).then_some(()));
-    until("the view to search", || view.stderr().contains("trying to get back").then_some(()));
+    view.happens("connection-lost");
     session.home().write("say", "meanwhile");
     link.set_down(false);
     until("the way back", || (figure(&session, "views") == 1).then_some(()));
@@ -258,7 +258,8 @@ fn the_ninth_view_is_told_why_not() {
     }
     let mut ninth = view_here(&session, &looking).start();
     assert_eq!(ninth.ended().code(), Some(82), "{}", ninth.stderr());
-    assert!(ninth.stderr().contains("8 displays look on already"), "{}", ninth.stderr());
+    let error = ninth.error().expect("it is told");
+    assert!(error["text"].as_str().is_some_and(|text| text.contains('8')), "{error}");
     views.pop().expect("eight").kill();
     until("a place", || (figure(&session, "views") == 7).then_some(()));
     views.push(view_here(&session, &looking).start());

@@ -78,7 +78,7 @@ impl Home {
                 || Command::new("cp").arg(built).arg(&binary).status().is_ok_and(|status| status.success());
             assert!(copied, "`{built}` could not be copied");
         }
-        self.launch(binary.to_str().expect("a plain path"))
+        self.launch(binary.to_str().expect("a plain path")).with_events()
     }
 
     /// Processes that were started here and still live, whoever their parent is now.

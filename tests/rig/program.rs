@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::home::{Home, MARK, processes, unprivileged};
 use super::until;
@@ -19,6 +20,7 @@ pub(crate) struct Launch {
     stdin: Option<PathBuf>,
     output: PathBuf,
     privileged: bool,
+    events: bool,
 }
 
 impl Launch {
@@ -49,6 +51,7 @@ impl Launch {
             stdin: None,
             output: home.file(&format!("{name}-{number}")),
             privileged: false,
+            events: false,
         }
     }
 
@@ -93,6 +96,12 @@ impl Launch {
         self
     }
 
+    /// Has a wayferry write its events to a file ([`Program::events`]).
+    pub(super) fn with_events(mut self) -> Self {
+        self.events = true;
+        self.args(["--events", "9"])
+    }
+
     /// The words that a shell would take, in the program's environment.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
@@ -100,7 +109,7 @@ impl Launch {
 
     pub(crate) fn start(self) -> Program {
         let mut command = self.command();
-        let (stdout, stderr) = (self.output.with_extension("out"), self.output.with_extension("err"));
+        let [stdout, stderr, events] = ["out", "err", "events"].map(|kind| self.output.with_extension(kind));
         let open = |path: &PathBuf| File::create(path).expect("a file for the program's output");
         command.stderr(open(&stderr));
         let mut descriptors = self.descriptors.into_iter().map(Stdio::from);
@@ -115,7 +124,7 @@ impl Launch {
             }
         }
         let child = command.spawn().unwrap_or_else(|error| panic!("`{}`: {error}", self.words.join(" ")));
-        Program { name: self.words.join(" "), child, stdout, stderr }
+        Program { name: self.words.join(" "), child, stdout, stderr, events }
     }
 
     /// Starts it and waits for its end, which must be a good one; gives what it wrote on stdout.
@@ -143,6 +152,10 @@ impl Launch {
             // that another test starts meanwhile. So they travel as stdin and stdout, and a shell renames them.
             words.extend(["sh", "-c", RENAME, "sh"].map(str::to_owned));
         }
+        if self.events {
+            let events = self.output.with_extension("events").display().to_string();
+            words.extend(["sh", "-c", "exec \"$@\" 9>\"$0\"", &events].map(str::to_owned));
+        }
         words.extend(self.words.iter().cloned());
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env_clear().envs(self.environment.iter().cloned());
@@ -157,6 +170,7 @@ pub(crate) struct Program {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
+    events: PathBuf,
 }
 
 impl Program {
@@ -177,6 +191,28 @@ impl Program {
     /// What it wrote on stderr so far.
     pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap_or_default()).into_owned()
+    }
+
+    /// What has happened so far, if it is a wayferry (docs/events.md).
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = String::from_utf8_lossy(&fs::read(&self.events).unwrap_or_default()).into_owned();
+        // The last line may still be on its way.
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// How often this has happened so far.
+    pub(crate) fn count(&self, event: &str) -> usize {
+        self.events().iter().filter(|it| it["event"] == event).count()
+    }
+
+    /// Waits until this has happened.
+    pub(crate) fn happens(&self, event: &str) {
+        until(&format!("`{event}` of `{}`", self.name), || (self.count(event) > 0).then_some(()));
+    }
+
+    /// The error with which it ended, as `--events` tells it.
+    pub(crate) fn error(&self) -> Option<Value> {
+        self.events().into_iter().find(|event| event["event"] == "error")
     }
 
     /// The first line that it writes on stdout.

@@ -12,7 +12,6 @@ use crate::control::{self, Request};
 use crate::error::Error;
 use crate::flags::{AttachFlags, OwnFlags, Which};
 use crate::leaving::Leaving;
-use crate::notice::notice;
 use crate::passing;
 use crate::quic;
 use crate::remote::{self, MISSING};
@@ -20,6 +19,7 @@ use crate::run::display_side::Outcome;
 use crate::run::signals::Signals;
 use crate::sessions;
 use crate::ssh::ssh_again;
+use crate::tell::{OwnEvent, notice, tell};
 use crate::through::{finish, no_more, start};
 use crate::ticket_file;
 use crate::viewer::{Prefer, Viewer};
@@ -118,7 +118,7 @@ fn code(outcome: &Outcome) -> Result<u8, Error> {
     match outcome {
         Outcome::Exit(code) => Ok(*code),
         Outcome::HostLeft => {
-            notice("the session let this display go, or has ended; `wayferry list` knows");
+            tell(&OwnEvent::SessionLeft);
             Ok(0)
         }
         Outcome::Stopped | Outcome::ConnectionEnded(_) => Ok(0),

@@ -20,6 +20,7 @@ use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcom
 use crate::run::link::Link;
 use crate::run::signals::Signals;
 use crate::session::{app_core, session_config, trace_file};
+use crate::tell::reporter;
 use crate::trace::Half;
 
 /// Runs one side until its peer closes; gives the exit code.
@@ -58,7 +59,7 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     };
     let session = Session::new(session_config(Side::App, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
-    let side = AppSide::new(config, clock, link)
+    let side = AppSide::new(config, clock, link, reporter())
         .with_recordings(own.record.clone())
         .with_trace(trace_file(own, Some(Half::App))?);
     match side.with_signals(&signals).with_connection(program).run()? {
@@ -75,8 +76,9 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let session = Session::new(session_config(Side::Display, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
     let trace = trace_file(own, Some(Half::Display))?;
-    let side =
-        DisplaySide::new(watched, clock, link, own.stats).with_allowed(own.allow.clone()).with_trace(trace);
+    let side = DisplaySide::new(watched, clock, link, own.stats, reporter())
+        .with_allowed(own.allow.clone())
+        .with_trace(trace);
     match side.with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),
         DisplayOutcome::HostLeft | DisplayOutcome::Stopped => Ok(0),

@@ -19,12 +19,12 @@ use wayferry_stage::{
 use crate::emulated::{Emulated, Plan};
 use crate::error::Error;
 use crate::flags::{Delivery, DemoFlags, OwnFlags};
-use crate::notice::notice;
 use crate::run::display_side::Compositor;
 use crate::run::programs::Launch;
 use crate::run::signals::Signals;
 use crate::run::socket::RuntimeDir;
 use crate::run::tap::Tap;
+use crate::tell::notice;
 
 /// Runs the demo; gives the exit code of the program.
 pub(crate) fn run(own: &OwnFlags, flags: &DemoFlags) -> Result<u8, Error> {

@@ -12,8 +12,8 @@ use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
 use wayferry_proto::admission::{Admission, Fate, Lane, Part};
 use wayferry_proto::{Config, Secret, Session, SessionId, Source, Time};
 
+use crate::event::{Reporter, SessionEvent};
 use crate::host::reachable;
-use crate::notice::notice;
 use crate::run::link::{Link, closed};
 use crate::run::socket::random_bytes;
 
@@ -25,14 +25,20 @@ pub(crate) struct Door {
     identity: Fingerprint,
     session: SessionId,
     admission: Admission<Fingerprint, Link>,
+    reporter: Reporter,
 }
 
 impl Door {
     /// A door for sessions like `config`; without a listener, displays come on byte streams only.
-    pub(crate) fn new(listener: Option<Listener>, identity: Fingerprint, config: Config) -> Self {
+    pub(crate) fn new(
+        listener: Option<Listener>,
+        identity: Fingerprint,
+        config: Config,
+        reporter: Reporter,
+    ) -> Self {
         let session = config.session;
         let admission = Admission::new(config, Secret::from(random_bytes::<32>()));
-        Self { listener, admitted: None, identity, session, admission }
+        Self { listener, admitted: None, identity, session, admission, reporter }
     }
 
     /// The listener lets in whose certificates are on this list.
@@ -178,7 +184,7 @@ impl Door {
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
                 if let Some(Err(error)) = why.map(|(reason, by)| closed(reason, by)) {
-                    notice(&format!("a display was turned away: {error}"));
+                    self.reporter.report(SessionEvent::DisplayRejected { error });
                 }
                 None
             }
@@ -211,7 +217,7 @@ mod tests {
     use super::*;
 
     fn door() -> Door {
-        Door::new(None, Fingerprint([7; 32]), Config::new(Side::App))
+        Door::new(None, Fingerprint([7; 32]), Config::new(Side::App), Reporter::new(drop))
     }
 
     fn secret(byte: u8) -> Secret {

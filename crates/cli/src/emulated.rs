@@ -26,6 +26,7 @@ use crate::run::socket::{Listener, RuntimeDir};
 use crate::run::tap::Tap;
 use crate::run::{Clock, Handle};
 use crate::session::{app_core, session_config, trace_file};
+use crate::tell::reporter;
 use crate::trace::TraceFile;
 
 /// A running session.
@@ -177,7 +178,7 @@ fn spawn_app(
             stats: false,
         };
         let link = Link::new(Session::new(session_config(Side::App, &own, &clock)), carrier);
-        let side = AppSide::new(config, clock, link).with_listener(listener).with_handle(theirs);
+        let side = AppSide::new(config, clock, link, reporter()).with_listener(listener).with_handle(theirs);
         let side = side.with_trace(trace);
         match start {
             Some(start) => side.with_program(start).run(),
@@ -200,7 +201,7 @@ fn spawn_display(
         let clock = Clock::start();
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
         let link = Link::new(Session::new(session_config(Side::Display, &own, &clock)), carrier);
-        DisplaySide::new(watched, clock, link, false)
+        DisplaySide::new(watched, clock, link, false, reporter())
             .with_allowed(own.allow.clone())
             .with_handle(theirs)
             .with_tap(tap)

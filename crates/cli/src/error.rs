@@ -1,7 +1,7 @@
 //! Everything that can end `wayferry`, as data, and what a user is told about it.
 //!
 //! One variant per kind of trouble; [`Error::code`] gives the exit code, `Display` the `error:` line and
-//! [`Error::hint`] the `hint:` line. It prints nothing but in [`report`]. Invariant: every code is a row of
+//! [`Error::hint`] the `hint:` line. It prints nothing. Invariant: every code is a row of
 //! [`CODES`], which is also the table of `docs/exit-codes.md`; a test compares the two.
 
 use std::fmt;
@@ -170,7 +170,7 @@ impl Error {
     }
 
     /// Whether the user, not trouble, ended it.
-    fn is_signal(&self) -> bool {
+    pub(crate) fn is_signal(&self) -> bool {
         match self {
             Self::Signal(_) => true,
             Self::AfterStart(inner) => inner.is_signal(),
@@ -339,15 +339,6 @@ impl std::error::Error for Error {
     }
 }
 
-/// Tells the user, on stderr, and returns the exit code. A signal needs no words: the user sent it.
-pub(crate) fn report(error: &Error) -> u8 {
-    if !error.is_signal() {
-        // One write, so that the lines of two processes on one terminal do not mix.
-        let _ = io::Write::write_all(&mut io::stderr(), text(error).as_bytes());
-    }
-    error.code()
-}
-
 /// The whole next command.
 fn remote_missing(again: &str) -> String {
     let place = format!("`wayferry --remote-bin PATH {again}` says where it is");
@@ -356,11 +347,6 @@ fn remote_missing(again: &str) -> String {
     } else {
         format!("install it there, or {place}")
     }
-}
-
-fn text(error: &Error) -> String {
-    let one_line = error.to_string().replace('\n', " ");
-    format!("error: {one_line}\nhint: {}\n", error.hint())
 }
 
 #[cfg(test)]
@@ -436,11 +422,8 @@ mod tests {
     #[test]
     fn every_error_is_two_clean_lines() {
         for error in samples() {
-            let text = text(&error);
-            let lines: Vec<&str> = text.lines().collect();
-            assert_eq!(lines.len(), 2, "{text}");
-            assert!(lines[0].starts_with("error: ") && lines[1].starts_with("hint: "), "{text}");
-            assert!(!text.contains('\u{1b}'), "{text:?}");
+            let text = [error.to_string(), error.hint()];
+            assert!(text.iter().all(|line| !line.contains(['\u{1b}', '\n'])), "{text:?}");
         }
     }
 

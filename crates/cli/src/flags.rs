@@ -111,12 +111,24 @@ pub(crate) struct OwnFlags {
     /// Write to FILE when each picture was read, compressed, sent and shown; `wayferry trace` draws it.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) trace: Option<PathBuf>,
+    /// Write what happens to the open descriptor FD, or to stdout if FD is `-`: a JSON object a line (docs/events.md).
+    #[arg(long, value_name = "FD", global = true, allow_hyphen_values = true, value_parser = parse_events)]
+    pub(crate) events: Option<Events>,
     /// Print a line of statistics to stderr every second.
     #[arg(long, global = true)]
     pub(crate) stats: bool,
     /// Give the link up after this much silence [default: 60].
     #[arg(long, value_name = "SECONDS", global = true, value_parser = parse_seconds)]
     pub(crate) silence: Option<Duration>,
+}
+
+/// Where events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Events {
+    /// To stdout.
+    Stdout,
+    /// To a descriptor that the caller has opened, which is none of the standard three.
+    Descriptor(i32),
 }
 
 #[derive(Debug, Subcommand)]
@@ -749,6 +761,12 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn parse_events(text: &str) -> Result<Events, String> {
+    let number = text.parse().ok().filter(|number| *number >= 3).map(Events::Descriptor);
+    let expected = "expected `-`, or the number of a descriptor from 3 on, as in `--events 3 3>FILE`";
+    if text == "-" { Ok(Events::Stdout) } else { number.ok_or_else(|| expected.to_owned()) }
+}
+
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 1e9 => Ok(Duration::from_secs_f64(seconds)),
@@ -837,6 +855,19 @@ mod tests {
         assert_eq!(which("-"), Which::Stdin);
         for text in ["", ":", "host:", "-oProxyCommand=x", "host:a b"] {
             assert!(text.parse::<Which>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn events_go_to_stdout_or_to_a_descriptor_of_the_callers() {
+        let events = |value| {
+            Flags::parse(["wayferry", "--events", value, "list"].map(Into::into))
+                .map(|flags| flags.own.events)
+        };
+        assert_eq!(events("-").expect("stdout"), Some(Events::Stdout));
+        assert_eq!(events("3").expect("a descriptor"), Some(Events::Descriptor(3)));
+        for value in ["2", "-1", "x", ""] {
+            assert_eq!(events(value).expect_err("refused").code(), 64, "{value}");
         }
     }
 

@@ -19,10 +19,10 @@ use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 use crate::control::Told;
 use crate::door::Door;
 use crate::error::Error;
+use crate::event::SessionEvent;
 use crate::flags::{HostFlags, OwnFlags};
 use crate::front;
 use crate::lobby::{Lobby, TICKET_LIFE};
-use crate::notice::notice;
 use crate::quic;
 use crate::run::Clock;
 use crate::run::app_side::{AppSide, AppSideConfig, Outcome, Start};
@@ -35,6 +35,7 @@ use crate::run::socket::{Listener, RuntimeDir, random_bytes};
 use crate::run::xwayland::Satellite;
 use crate::session::{app_core, session_config, trace_file};
 use crate::sessions::{self, Named};
+use crate::tell;
 use crate::ticket_file::TicketFile;
 use crate::trace::Half;
 
@@ -68,7 +69,7 @@ fn name(own: &OwnFlags, host: &HostFlags) -> Result<Named, Error> {
 
 /// With a ticket.
 fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8, Error> {
-    let signals = Signals::new()?;
+    let (signals, reporter) = (Signals::new()?, tell::reporter());
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
     let dir = RuntimeDir::new()?;
@@ -77,7 +78,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
     let identity = quic::host_identity(host)?;
     let listener = quic::listen(own, address, &identity, Peers::Secret)?;
-    let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock));
+    let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock), reporter.clone());
     let expires = host.expire.map(|patience| clock.now() + patience);
     let until = host.good_for.map(|life| clock.now() + life).or(expires);
     let until = until.unwrap_or(clock.now() + TICKET_LIFE);
@@ -90,9 +91,9 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
-        .with_offer(Offer::new(Side::App))
+        .with_offer(Offer::new(Side::App, &reporter))
         .with_expiry(expires)
-        .with_lobby(Lobby::new(named, door));
+        .with_lobby(Lobby::new(named, door, reporter.clone()));
     finish(&begin(side.with_program(start), own).run()?)
 }
 
@@ -102,7 +103,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let _ = rustix::process::setsid();
     let system = |doing| move |source| Error::System { doing, source };
     let owner = std::io::stdin().as_fd().try_clone_to_owned().map_err(system("dup"))?;
-    let signals = Signals::new()?;
+    let (signals, reporter) = (Signals::new()?, tell::reporter());
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
     let named = name(own, host)?;
@@ -124,11 +125,12 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let listener = match quic::listen(own, SocketAddr::new(any, 0), &identity, peers) {
         Ok(listener) => Some(listener),
         Err(error) => {
-            notice(&format!("no QUIC: {error}"));
+            reporter.report(SessionEvent::NoQuic { reason: error.to_string() });
             None
         }
     };
-    let door = Door::new(listener, identity.fingerprint(), config(own, &clock)).with_list(admitted);
+    let door = Door::new(listener, identity.fingerprint(), config(own, &clock), reporter.clone())
+        .with_list(admitted);
     let ready = ready(named.name(), &start.environment)?;
     let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
     let notes = front::hand_over(&owner, &ready, &ends)?;
@@ -138,8 +140,8 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
-        .with_offer(Offer::new(Side::App))
-        .with_lobby(Lobby::new(named, door).with_owner(owner))
+        .with_offer(Offer::new(Side::App, &reporter))
+        .with_lobby(Lobby::new(named, door, reporter.clone()).with_owner(owner))
         .with_outlets(outlets);
     let side = begin(side, own);
     if host.terminal {
@@ -206,7 +208,7 @@ fn app_side<'a>(own: &OwnFlags, clock: Clock, link: Link) -> AppSide<'a> {
         stats: own.stats,
         linger: own.linger,
     };
-    AppSide::new(config, clock, link).with_recordings(own.record.clone())
+    AppSide::new(config, clock, link, tell::reporter()).with_recordings(own.record.clone())
 }
 
 fn start(
@@ -244,7 +246,7 @@ fn finish(outcome: &Outcome) -> Result<u8, Error> {
     match outcome {
         Outcome::Exit(code) => Ok(*code),
         Outcome::DisplayLeft => {
-            notice("the display ended the session");
+            tell::reporter().report(SessionEvent::DisplayEnded);
             Ok(0)
         }
         Outcome::ConnectionEnded(_) => Ok(0),

@@ -29,18 +29,39 @@ pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[Owne
         // the numbers differ, and this process has not opened any yet.
         unsafe { OwnedFd::from_raw_fd(number) }
     });
-    for fd in &fds {
-        rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)
-            .map_err(|error| Error::System { doing: "fcntl", source: error.into() })?;
-    }
+    fds.iter().try_for_each(close_on_exec)?;
     Ok(fds)
+}
+
+/// The descriptor of this number, which the caller of this program has opened. As for [`take_fds`], to be called first.
+///
+/// # Errors
+/// [`Error::Usage`] when it is not open, or is one of the standard three.
+pub(crate) fn take(number: i32) -> Result<OwnedFd, Error> {
+    if !is_open(number) {
+        return Err(Error::Usage(format!(
+            "descriptor {number} is not open, or is one of the standard three"
+        )));
+    }
+    // SAFETY: as in `take_fds`.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    close_on_exec(&fd).map(|()| fd)
+}
+
+fn close_on_exec(fd: &OwnedFd) -> Result<(), Error> {
+    rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)
+        .map_err(|error| Error::System { doing: "fcntl", source: error.into() })
+}
+
+fn is_open(number: i32) -> bool {
+    number >= 3 && std::path::Path::new(&format!("/proc/self/fd/{number}")).exists()
 }
 
 fn number(name: &str) -> Result<i32, Error> {
     let usage = |what: &str| Error::Usage(format!("{name} {what}"));
     let value = std::env::var(name).map_err(|_| usage("is not set"))?;
     let number: i32 = value.parse().map_err(|_| usage("is not a number"))?;
-    if number < 3 || !std::path::Path::new(&format!("/proc/self/fd/{number}")).exists() {
+    if !is_open(number) {
         return Err(usage("is not the number of an open descriptor"));
     }
     Ok(number)

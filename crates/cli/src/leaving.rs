@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 
 use crate::error::Error;
-use crate::notice::notice;
 use crate::run::display_side::Outcome;
+use crate::tell::{OwnEvent, tell};
 
 /// Where the session is, once its name is known.
 #[derive(Debug)]
@@ -28,9 +28,7 @@ impl Leaving {
         self.session.replace(Some(name.to_owned()));
         let host = &self.host;
         if let Some(wanted) = wanted.filter(|wanted| is_next_of(name, wanted)) {
-            notice(&format!(
-                "a session `{wanted}` runs there already, and `wayferry attach {host}:{wanted}` shows it; this one is `{name}`"
-            ));
+            tell(&OwnEvent::NameTaken { wanted, name, host });
         }
     }
 
@@ -48,9 +46,7 @@ impl Leaving {
         };
         if let Some(session) = self.session.borrow().as_ref().filter(|_| goes_on) {
             let place = format!("{}:{session}", self.host);
-            notice(&format!(
-                "the session goes on: `wayferry attach {place}` shows it again, `wayferry stop {place}` ends it"
-            ));
+            tell(&OwnEvent::SessionGoesOn { place: &place });
         }
     }
 }

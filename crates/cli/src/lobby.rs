@@ -19,7 +19,7 @@ use crate::bootstrap::{Choice, Line};
 use crate::control::{self, Answer, Ended, Request, Told, Word};
 use crate::door::Door;
 use crate::error::Error;
-use crate::notice::notice;
+use crate::event::{Reporter, SessionEvent};
 use crate::quic;
 use crate::run::earlier;
 use crate::run::link::Link;
@@ -56,6 +56,7 @@ pub(crate) struct Lobby {
     full: bool,
     /// When the session's files are to be looked after.
     refresh_at: Time,
+    reporter: Reporter,
 }
 
 /// Somebody on the control socket.
@@ -92,7 +93,7 @@ enum Fate {
 
 impl Lobby {
     /// With nobody in it.
-    pub(crate) fn new(named: Named, door: Door) -> Self {
+    pub(crate) fn new(named: Named, door: Door, reporter: Reporter) -> Self {
         Self {
             named,
             door,
@@ -101,6 +102,7 @@ impl Lobby {
             rests_until: Time::ZERO,
             full: false,
             refresh_at: Time::ZERO,
+            reporter,
         }
     }
 
@@ -177,7 +179,7 @@ impl Lobby {
         }
         self.refresh_at = now + sessions::REFRESH;
         if let Err(error) = self.named.refresh() {
-            notice(&format!("the session's control socket is gone: {error}"));
+            self.reporter.report(SessionEvent::ControlLost { reason: error.to_string() });
         }
     }
 
@@ -284,7 +286,7 @@ impl Lobby {
     fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
         match quic::byte_stream(socket) {
             Ok(carrier) => self.door.add(carrier, certificate, now),
-            Err(error) => notice(&format!("a display could not come in: {error}")),
+            Err(error) => self.reporter.report(SessionEvent::DisplayRejected { error }),
         }
     }
 }

@@ -12,6 +12,7 @@ mod demo;
 mod door;
 mod emulated;
 mod error;
+mod event;
 mod flags;
 mod front;
 mod generate;
@@ -21,7 +22,7 @@ mod inherit;
 mod leaving;
 mod lobby;
 mod manage;
-mod notice;
+
 mod passing;
 mod quic;
 mod remote;
@@ -30,6 +31,7 @@ mod sanitize;
 mod session;
 mod sessions;
 mod ssh;
+mod tell;
 mod through;
 mod ticket_file;
 mod trace;
@@ -39,12 +41,19 @@ mod wayback;
 use std::process::ExitCode;
 
 use crate::error::Error;
-use crate::flags::{BenchCommand, Command, Flags};
+use crate::flags::{BenchCommand, Command, Events, Flags};
+use crate::tell::Sink;
 
 fn main() -> ExitCode {
     let code = match Flags::parse(std::env::args_os()).and_then(run_command) {
         Ok(code) => code,
-        Err(error) => error::report(&error),
+        Err(error) => {
+            // A signal needs no words: the user sent it.
+            if !error.is_signal() {
+                tell::last_words(&error);
+            }
+            error.code()
+        }
     };
     // Last words may still be on their way, and an inherited descriptor is not ours to leave changed.
     wayferry_net::byte_stream::wait_for_ends();
@@ -54,6 +63,12 @@ fn main() -> ExitCode {
 /// Runs the command; gives the exit code.
 fn run_command(flags: Flags) -> Result<u8, Error> {
     let own = flags.own;
+    match own.events {
+        // The first descriptor that this process makes its own.
+        Some(Events::Descriptor(number)) => tell::open(Sink::new(inherit::take(number)?)),
+        Some(Events::Stdout) => tell::open(Sink::stdout()?),
+        None => {}
+    }
     match flags.command {
         Command::Conn { role } => conn::run(&own, role),
         Command::Host(host) => host::run(&own, &host),

@@ -14,13 +14,13 @@ use crate::control::{self, Answer, Request};
 use crate::error::Error;
 use crate::flags::{DetachFlags, ListFlags, OwnFlags, TicketFlags, Which};
 use crate::info::attention;
-use crate::notice::notice;
 use crate::passing;
 use crate::remote::{self, MISSING};
 use crate::run::programs::exit_code;
 use crate::run::signals::Signals;
 use crate::sanitize::sanitize;
 use crate::sessions;
+use crate::tell::notice;
 
 /// Lists sessions; gives the exit code.
 pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {

@@ -14,8 +14,8 @@ use wayferry_net::{ByteStream, Carrier, Fingerprint, Identity, Peers, Roots, Tru
 
 use crate::error::Error;
 use crate::flags::{AttachFlags, HostFlags, OwnFlags};
-use crate::notice::notice;
 use crate::run::signals::Signals;
+use crate::tell::{OwnEvent, tell};
 
 /// A fresh identity for this run.
 pub(crate) fn identity() -> Result<Arc<Identity>, Error> {
@@ -32,7 +32,7 @@ pub(crate) fn host_identity(host: &HostFlags) -> Result<Arc<Identity>, Error> {
 pub(crate) fn trust(attach: &AttachFlags, pinned: Fingerprint) -> Result<Trust, Error> {
     let Some(name) = &attach.tls_name else { return Ok(pinned.into()) };
     let roots = Roots::load(attach.ca.as_deref()).map_err(|error| Error::Authorities(error.to_string()))?;
-    notice(&format!("the certificate is verified for `{name}` with {roots}"));
+    tell(&OwnEvent::TrustNamed { name, roots: &roots.to_string() });
     Trust::named(name, roots)
         .map_err(|error| Error::Usage(format!("cannot use `--tls-name {name}`: {error}")))
 }
@@ -98,7 +98,7 @@ pub(crate) fn options(own: &OwnFlags) -> Options {
 
 fn warn(warnings: Vec<Warning>) {
     for warning in warnings {
-        notice(&warning.to_string());
+        tell(&OwnEvent::UdpBuffer { text: &warning.to_string() });
     }
 }
 

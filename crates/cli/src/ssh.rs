@@ -18,12 +18,12 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::flags::{Compress, OwnFlags, congestion_name};
 use crate::leaving::Leaving;
-use crate::notice::notice;
 use crate::remote::{self, MISSING};
 use crate::run::display_side::Outcome;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
 use crate::run::socket::{Listener, RuntimeDir, random_name};
+use crate::tell::{OwnEvent, tell};
 use crate::viewer::{Prefer, Viewer};
 use crate::wayback::Other;
 
@@ -114,7 +114,7 @@ fn finish(ssh: &mut Program, outcome: Result<Outcome, Error>, signals: &Signals)
             Ok(code)
         }
         Ok(Outcome::HostLeft) => {
-            notice("the session let this display go, or has ended; `wayferry list` knows");
+            tell(&OwnEvent::SessionLeft);
             Ok(0)
         }
         Ok(Outcome::Stopped) => Ok(0),

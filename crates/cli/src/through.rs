@@ -12,11 +12,11 @@ use std::process::Command;
 
 use crate::error::Error;
 use crate::flags::OwnFlags;
-use crate::notice::notice;
 use crate::run::display_side::Outcome;
 use crate::run::programs::{Place, Program, exit_code};
 use crate::run::signals::Signals;
 use crate::ssh::remote_options;
+use crate::tell::{OwnEvent, tell};
 use crate::viewer::{Prefer, Viewer};
 use crate::wayback::Other;
 
@@ -82,7 +82,7 @@ pub(crate) fn finish(
     match result {
         Ok(Outcome::Exit(code)) => Ok(code),
         Ok(Outcome::HostLeft) => {
-            notice("the session let this display go, or has ended; `wayferry list` knows");
+            tell(&OwnEvent::SessionLeft);
             Ok(0)
         }
         Ok(Outcome::Stopped | Outcome::ConnectionEnded(_)) => Ok(0),

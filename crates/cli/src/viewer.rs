@@ -16,7 +16,6 @@ use wayferry_proto::{Capabilities, Secret, Session, Side};
 use crate::bootstrap::{Choice, Line, hear_past, say};
 use crate::error::Error;
 use crate::flags::OwnFlags;
-use crate::notice::notice;
 use crate::quic;
 use crate::run::Clock;
 use crate::run::context::Context;
@@ -27,6 +26,7 @@ use crate::run::returning::Return;
 use crate::run::signals::Signals;
 use crate::run::socket::random_bytes;
 use crate::session::{session_config, trace_file};
+use crate::tell::{OwnEvent, notice, reporter, tell};
 use crate::trace::Half;
 use crate::wayback::{Other, Ways};
 
@@ -147,13 +147,13 @@ impl<'a> Viewer<'a> {
         config.resume = Some(Secret::from(random_bytes::<32>()));
         let again = config.clone();
         let link = Link::new(Session::new(config), carrier);
-        DisplaySide::new(self.watched, self.clock, link, self.own.stats)
+        DisplaySide::new(self.watched, self.clock, link, self.own.stats, reporter())
             .with_looking_on(self.looks_on)
             .with_return(Return::new(again, ways))
             .with_allowed(self.own.allow.clone())
             .with_trace(trace)
             .with_signals(self.signals)
-            .with_offer(Offer::new(Side::Display))
+            .with_offer(Offer::new(Side::Display, &reporter()))
             .run()
     }
 
@@ -176,9 +176,7 @@ impl<'a> Viewer<'a> {
                 Err(error @ (Error::Signal(_) | Error::Fingerprint(_) | Error::Rejected(_))) => {
                     return Err(error);
                 }
-                Err(error) => notice(&format!(
-                    "no QUIC to UDP port {port} ({error}); going through the other way, which is slower on a bad network"
-                )),
+                Err(error) => tell(&OwnEvent::QuicUnreachable { port, reason: &error.to_string() }),
             }
         }
         say(socket, &Line::Choice(Choice::Stream))?;

@@ -21,10 +21,10 @@ use wayferry_proto::Time;
 
 use crate::error::Error;
 use crate::flags::InfoFlags;
-use crate::notice::notice;
 use crate::run::Clock;
 use crate::run::wait::Interests;
 use crate::run::{offer, peer};
+use crate::tell::notice;
 
 pub(crate) use document::{Figures, Looker, State};
 pub(crate) use text::attention;

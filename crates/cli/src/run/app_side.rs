@@ -44,9 +44,9 @@ use super::xwayland::{Running, Satellite};
 use super::{Clock, Handle, MAX_PROGRAMS, earlier};
 use crate::control::Told;
 use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
 use crate::flags::Compress;
 use crate::lobby::Lobby;
-use crate::notice::{notice, trouble};
 use crate::trace::{Half, SideTrace, TraceFile};
 
 /// What an app side is told once.
@@ -130,6 +130,7 @@ pub(crate) struct AppSide<'a> {
     last_end: Option<End>,
     trace: SideTrace,
     recordings: Option<PathBuf>,
+    reporter: Reporter,
 }
 
 enum Phase {
@@ -170,8 +171,8 @@ enum Token {
 
 impl<'a> AppSide<'a> {
     /// An app side over a link whose session has been started with [`wayferry_proto::Side::App`].
-    pub(crate) fn new(config: AppSideConfig, clock: Clock, link: Link) -> Self {
-        let views = Views::new(&config.core, config.compress);
+    pub(crate) fn new(config: AppSideConfig, clock: Clock, link: Link, reporter: Reporter) -> Self {
+        let views = Views::new(&config.core, config.compress, reporter.clone());
         Self {
             stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
             config,
@@ -212,6 +213,7 @@ impl<'a> AppSide<'a> {
             last_end: None,
             trace: SideTrace::new(Half::App, None),
             recordings: None,
+            reporter,
         }
     }
 
@@ -390,7 +392,7 @@ impl<'a> AppSide<'a> {
                 result => result?,
             },
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
-                notice(&format!("the display ended a program's connection: {text}"));
+                self.reporter.report(SessionEvent::ProgramEnded { reason: text });
             }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
@@ -417,7 +419,7 @@ impl<'a> AppSide<'a> {
             }
             Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
-            Event::Warning(text) => notice(&text),
+            Event::Warning(text) => self.reporter.report(SessionEvent::Warning { text }),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason),
             Event::Closed { reason, by } => {
                 let end = closed(reason, by);
@@ -498,7 +500,8 @@ impl<'a> AppSide<'a> {
         self.start_by = None;
         if let Some(mut start) = self.start.take() {
             if let Some(satellite) = &self.satellite {
-                satellite.unready().into_iter().for_each(|text| notice(&text));
+                let unready = satellite.unready().into_iter();
+                unready.for_each(|reason| self.reporter.report(SessionEvent::Xwayland { reason }));
                 if satellite.is_over() {
                     // Toolkits that find a display which does not answer give up.
                     start.environment.set.retain(|(name, _)| name != "DISPLAY");
@@ -510,8 +513,8 @@ impl<'a> AppSide<'a> {
                 Ok(program) => self.program = Some(program),
                 // It was there when the session began. The display hears of it as of any end.
                 Err(error) => {
-                    trouble(&error);
                     self.stopped = Some(error.code());
+                    self.reporter.report(SessionEvent::ProgramNotStarted { error });
                 }
             }
         }
@@ -520,7 +523,7 @@ impl<'a> AppSide<'a> {
 
     fn watch_satellite(&mut self) {
         let end = self.satellite.as_mut().and_then(Running::take_end);
-        end.into_iter().for_each(|text| notice(&text));
+        end.into_iter().for_each(|reason| self.reporter.report(SessionEvent::Xwayland { reason }));
     }
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
@@ -567,8 +570,7 @@ impl<'a> AppSide<'a> {
 
     fn accept(&mut self, now: Time) {
         if !descriptors::has_room() {
-            return self
-                .pause_accepting("few descriptors are left: a program waits until there are more", now);
+            return self.pause_accepting("few descriptors are left", now);
         }
         for _ in 0..MAX_ACCEPTS {
             if self.connections.len() + self.early.len() >= MAX_PROGRAMS {
@@ -585,7 +587,7 @@ impl<'a> AppSide<'a> {
                 Ok(None) => return,
                 Err(error) => {
                     // Most likely no descriptors are left; the program waits in the queue until some are.
-                    return self.pause_accepting(&format!("cannot accept a program: {error}"), now);
+                    return self.pause_accepting(&error.to_string(), now);
                 }
             }
         }
@@ -595,7 +597,7 @@ impl<'a> AppSide<'a> {
     fn pause_accepting(&mut self, why: &str, now: Time) {
         let goes_on = self.accept_after != Time::ZERO && now < self.accept_after + ACCEPT_PAUSE;
         if !goes_on {
-            notice(why);
+            self.reporter.report(SessionEvent::ProgramsWait { reason: why.to_owned() });
         }
         self.accept_after = now + ACCEPT_PAUSE;
     }
@@ -606,7 +608,9 @@ impl<'a> AppSide<'a> {
         let is_bridge = self.satellite.as_ref().is_some_and(|satellite| is_from(&fd, satellite.program()));
         let socket = match Socket::new(fd) {
             Ok(socket) => socket,
-            Err(error) => return notice(&format!("cannot serve a program: {error}")),
+            Err(error) => {
+                return self.reporter.report(SessionEvent::ProgramRefused { reason: error.to_string() });
+            }
         };
         if let Some(handle) = &self.handle {
             handle.publish_accepted(self.clock.host_now());
@@ -627,7 +631,7 @@ impl<'a> AppSide<'a> {
         }
         let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
         let recorder = recorder.unwrap_or_else(|error| {
-            notice(&format!("cannot record a program: {error}"));
+            self.reporter.report(SessionEvent::ProgramRefused { reason: format!("no recording: {error}") });
             None
         });
         self.programs += 1;
@@ -652,7 +656,7 @@ impl<'a> AppSide<'a> {
             .as_mut()
             .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
         if let Some(line) = line {
-            notice(&line);
+            self.reporter.report(SessionEvent::Stats { line });
         }
         if let Some(handle) = &self.handle {
             handle.publish(self.counters, link);
@@ -709,24 +713,25 @@ impl<'a> AppSide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, link, pipes, sent_blobs, counters, backlog, trace, .. } = self;
+        let Self { connections, link, pipes, sent_blobs, counters, backlog, trace, reporter, .. } = self;
         let session = &mut link.session;
         for (id, served) in connections {
             while let Some(action) = served.core.poll_action() {
-                match action {
+                let sent = match action {
                     Action::Message(bytes) => {
                         counters.messages += 1;
                         served.handed += bytes.len() as u64;
                         backlog.add(bytes.len() as u64);
-                        if let Err(error) = session.send(served.channel, &bytes) {
-                            notice(&format!("a message of a program was not sent: {error}"));
-                            served.core.on_hang_up();
-                        }
+                        session.send(served.channel, &bytes)
                     }
-                    Action::Update(update) => send_update(session, counters, trace, *id, served, update),
-                    Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
-                    Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
-                    Action::Blob { hash, bytes } => send_blob(session, sent_blobs, hash, bytes),
+                    Action::Update(update) => send_update(session, counters, trace, *id, update),
+                    Action::PipeOut { pipe, fd } => Ok(pipes.send_from(session, (*id, pipe), fd)),
+                    Action::PipeIn { pipe, fd } => Ok(pipes.receive_into(session, (*id, pipe), fd)),
+                    Action::Blob { hash, bytes } => Ok(send_blob(session, sent_blobs, hash, bytes)),
+                };
+                if let Err(error) = sent {
+                    reporter.report(SessionEvent::ProgramEnded { reason: format!("not sent: {error}") });
+                    served.core.on_hang_up();
                 }
             }
         }
@@ -753,11 +758,12 @@ impl<'a> AppSide<'a> {
             let error = match &end {
                 End::Closed => None,
                 End::AppViolation(what) => {
-                    trouble(&Error::AppViolation(what.clone()));
+                    let error = Error::AppViolation(what.clone());
+                    self.reporter.report(SessionEvent::ProgramViolation { error });
                     Some(end.to_string())
                 }
                 End::CompositorError(_) | End::PeerViolation(_) | End::TooMuch(_) => {
-                    notice(&format!("a program's connection ended: {end}"));
+                    self.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
                     Some(end.to_string())
                 }
             };

@@ -38,8 +38,8 @@ use super::tap::Tap;
 use super::wait::Interests;
 use super::{Clock, Handle, earlier, socket};
 use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
 use crate::info::Figures;
-use crate::notice::notice;
 use crate::trace::{Half, SideTrace, TraceFile};
 
 /// How to reach the compositor.
@@ -90,6 +90,7 @@ pub(crate) struct DisplaySide<'a> {
     last_end: Option<End>,
     tap: Option<Arc<Mutex<Tap>>>,
     trace: SideTrace,
+    reporter: Reporter,
 }
 
 /// One program's connection to the compositor.
@@ -199,7 +200,7 @@ impl Watched {
 
 impl<'a> DisplaySide<'a> {
     /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
-    pub(crate) fn new(watched: Watched, clock: Clock, link: Link, stats: bool) -> Self {
+    pub(crate) fn new(watched: Watched, clock: Clock, link: Link, stats: bool, reporter: Reporter) -> Self {
         let mut side = Self {
             clock,
             signals: None,
@@ -224,6 +225,7 @@ impl<'a> DisplaySide<'a> {
             last_end: None,
             tap: None,
             trace: SideTrace::new(Half::Display, None),
+            reporter,
         };
         side.introduce();
         side
@@ -322,7 +324,7 @@ impl<'a> DisplaySide<'a> {
                 match back.turn(now, &mut self.link) {
                     // It was let in before.
                     Err(Error::Rejected(_)) if back.is_welcome() => {
-                        notice(SENT_AWAY);
+                        self.reporter.report(SessionEvent::Dismissed);
                         return Ok(Outcome::Stopped);
                     }
                     result => result?,
@@ -364,7 +366,7 @@ impl<'a> DisplaySide<'a> {
                 return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
             }
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
-                notice(&format!("a program's connection ended: {text}"));
+                self.reporter.report(SessionEvent::ProgramEnded { reason: text });
             }
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
                 self.pipes.on_opened(&mut self.link.session, now, channel, (connection, pipe));
@@ -388,15 +390,16 @@ impl<'a> DisplaySide<'a> {
                 self.pipes.on_stopped(&mut self.link.session, (connection, pipe));
             }
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
-            Event::Warning(text) => notice(&text),
+            Event::Warning(text) => self.reporter.report(SessionEvent::Warning { text }),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
-            Event::Resumed => notice("back again"),
+            Event::Resumed => self.reporter.report(SessionEvent::Back),
             Event::Declined => {
                 self.begin_anew();
-                notice("back again");
+                self.reporter.report(SessionEvent::Back);
             }
             Event::Closed { reason, .. } if self.is_replaced(&reason) => {
-                notice(if reason == CloseReason::Gone { REPLACED } else { SENT_AWAY });
+                let replaced = reason == CloseReason::Gone;
+                self.reporter.report(if replaced { SessionEvent::Replaced } else { SessionEvent::Dismissed });
                 return Ok(Some(Outcome::Stopped));
             }
             Event::Closed { reason, by } => {
@@ -419,7 +422,7 @@ impl<'a> DisplaySide<'a> {
             back.welcome();
         }
         if back.begin(now)? {
-            notice(&format!("the connection was lost ({reason}); trying to get back"));
+            self.reporter.report(SessionEvent::ConnectionLost { reason: reason.to_string() });
         }
         Ok(())
     }
@@ -490,7 +493,7 @@ impl<'a> DisplaySide<'a> {
                 self.connections.insert(connection, Shown { socket, core, closed: None, channel, from });
             }
             Err(error) => {
-                notice(&format!("cannot connect a program to the compositor: {error}"));
+                self.reporter.report(SessionEvent::CompositorRefused { reason: error.to_string() });
                 self.link.session.finish(channel);
                 self.link.session.stop(from, STOP_NO_COMPOSITOR);
                 let error = Some("cannot connect to the compositor".to_owned());
@@ -595,9 +598,7 @@ impl<'a> DisplaySide<'a> {
         if self.pipes.next_timeout().is_some_and(|at| at <= now) {
             self.pipes.on_timeout(&mut self.link.session, now);
         }
-        if let Some(text) = self.link.contact_notice(now) {
-            notice(&text);
-        }
+        self.link.contact_event(now).into_iter().for_each(|event| self.reporter.report(event));
         let link = self.link.state();
         self.counters.repair = self.link.session.repair();
         let line = self
@@ -605,7 +606,7 @@ impl<'a> DisplaySide<'a> {
             .as_mut()
             .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
         if let Some(line) = line {
-            notice(&line);
+            self.reporter.report(SessionEvent::Stats { line });
         }
         if let Some(handle) = &self.handle {
             handle.publish(self.counters, link);
@@ -613,7 +614,7 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, link, pipes, sent_blobs, counters, .. } = self;
+        let Self { connections, link, pipes, sent_blobs, counters, reporter, .. } = self;
         let session = &mut link.session;
         for (id, shown) in connections {
             while let Some(action) = shown.core.poll_action() {
@@ -621,7 +622,8 @@ impl<'a> DisplaySide<'a> {
                     Action::Message(bytes) => {
                         counters.messages += 1;
                         if let Err(error) = session.send(shown.channel, &bytes) {
-                            notice(&format!("an event for a program was not sent: {error}"));
+                            let reason = format!("not sent: {error}");
+                            reporter.report(SessionEvent::ProgramEnded { reason });
                             shown.core.on_hang_up();
                         }
                     }
@@ -658,7 +660,7 @@ impl<'a> DisplaySide<'a> {
             self.link.session.stop(shown.from, STOP_ENDED);
             self.pipes.on_connection_end(now, id);
             if end != End::Closed {
-                notice(&format!("a program's connection ended: {end}"));
+                self.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
                 let error = Some(end.to_string());
                 let _ = self.link.session.control(&Control::AppClosed { connection: id, error });
             }
@@ -812,10 +814,6 @@ const SHARE_EVERY: u64 = 4 << 20;
 const MAX_READS: usize = 16;
 /// How long the compositor may take to tell what it has.
 const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
-/// Why the session ended here, as the user is told.
-const REPLACED: &str = "another display shows the session now";
-/// The same where the session only says that it does not know this display any more.
-const SENT_AWAY: &str = "another display shows the session now, or this one was sent away";
 /// Stop code: the program's connection to the compositor could not be made.
 const STOP_NO_COMPOSITOR: u32 = 4;
 /// Stop code: there are as many programs as may be.

@@ -14,6 +14,7 @@ use wayferry_wayland::app::Credit;
 
 use super::stats::Saved;
 use crate::error::Error;
+use crate::event::SessionEvent;
 
 /// A session over a carrier.
 pub(crate) struct Link {
@@ -197,22 +198,22 @@ impl Link {
         now.since(self.acked.1).min(self.session.contact_age(now))
     }
 
-    /// One line to the user when the peer falls silent, every so often while it stays so, and when it is back.
-    pub(crate) fn contact_notice(&mut self, now: Time) -> Option<String> {
+    /// Reports that the peer fell silent, every so often while it stays so, and that it is back.
+    pub(crate) fn contact_event(&mut self, now: Time) -> Option<SessionEvent> {
         let age = self.contact_age(now);
         match self.contact {
             _ if self.session.is_closed() || self.session.peer().is_none() => None,
             Contact::Fine if age >= SILENCE => {
                 self.contact = Contact::Missing { told: age };
-                Some(format!("no contact since {} s", age.as_secs()))
+                Some(SessionEvent::Silent { seconds: age.as_secs() })
             }
             Contact::Missing { told } if age >= told + SILENCE_STEP => {
                 self.contact = Contact::Missing { told: age };
-                Some(format!("no contact since {} s", age.as_secs()))
+                Some(SessionEvent::Silent { seconds: age.as_secs() })
             }
             Contact::Missing { .. } if age < SILENCE => {
                 self.contact = Contact::Fine;
-                Some("contact again".into())
+                Some(SessionEvent::Heard)
             }
             Contact::Fine | Contact::Missing { .. } => None,
         }

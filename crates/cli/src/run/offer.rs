@@ -17,7 +17,7 @@ use serde_json::Value;
 use wayferry_proto::{Side, Time};
 
 use super::socket::{Listener, RuntimeDir};
-use crate::notice::notice;
+use crate::event::{Reporter, SessionEvent};
 
 /// The socket of one side.
 #[derive(Debug)]
@@ -29,13 +29,14 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// The socket of this process for one side. `None` where it has no place; a failure is told to the user.
-    pub(crate) fn new(side: Side) -> Option<Self> {
+    /// The socket of this process for one side. `None` where it has no place; a failure is reported.
+    pub(crate) fn new(side: Side, reporter: &Reporter) -> Option<Self> {
         let directory = directory()?;
         let name = format!("{}-{}", role(side), std::process::id());
         let made = Self::at(&directory, &name);
         made.map_err(|error| {
-            notice(&format!("`wayferry info` cannot show this session: `{}`: {error}", directory.display()));
+            let reason = format!("`{}`: {error}", directory.display());
+            reporter.report(SessionEvent::InfoUnavailable { reason });
         })
         .ok()
     }

@@ -13,7 +13,6 @@ use wayferry_wayland::wire::{ReadState, Socket};
 use super::recorder::Recorder;
 use super::stats::Counters;
 use crate::flags::Compress;
-use crate::notice::notice;
 use crate::trace::SideTrace;
 
 /// One program's connection.
@@ -78,21 +77,14 @@ pub(super) fn send_update(
     counters: &mut Counters,
     trace: &mut SideTrace,
     id: ConnectionId,
-    served: &mut Served,
     update: Update,
-) {
+) -> Result<(), wayferry_proto::Error> {
     let header = update.header(id);
-    match session.send_update(header, update.chunks) {
-        Ok(bytes) => {
-            counters.updates += 1;
-            counters.content_bytes += bytes;
-            trace.handed(&header, bytes);
-        }
-        Err(error) => {
-            notice(&format!("the content of a window was not sent: {error}"));
-            served.core.on_hang_up();
-        }
-    }
+    let bytes = session.send_update(header, update.chunks)?;
+    counters.updates += 1;
+    counters.content_bytes += bytes;
+    trace.handed(&header, bytes);
+    Ok(())
 }
 
 /// Sends a blob unless the peer has it.

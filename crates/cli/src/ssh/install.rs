@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 
 use crate::error::Error;
 use crate::flags::OwnFlags;
-use crate::notice::notice;
 use crate::run::programs::exit_code;
+use crate::tell::{OwnEvent, tell};
 
 use super::quote;
 
@@ -75,7 +75,7 @@ impl fmt::Display for Failure {
 /// [`Error::Install`], or ssh fails.
 pub(super) fn install(own: &OwnFlags, options: &[OsString], destination: &OsStr) -> Result<(), Error> {
     let (path, size) = static_build()?;
-    notice(&format!("copying `{}` to ~/.local/bin on the other machine", path.display()));
+    tell(&OwnEvent::Copying { path: &path.display().to_string() });
     let file = File::open(&path).map_err(|source| Error::File { path, source })?;
     let system = rustix::system::uname();
     let here = format!("{} {}", system.sysname().to_string_lossy(), system.machine().to_string_lossy());

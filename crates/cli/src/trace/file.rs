@@ -16,7 +16,7 @@ use wayferry_wayland::trace::{Probe, Recorder, Span};
 use super::queue::Queue;
 use super::{ClockRow, Half, MAGIC, MAX_FILE, Row, Stage};
 use crate::error::Error;
-use crate::notice::notice;
+use crate::tell::notice;
 
 /// A trace that is being written; the halves of a session in one process share it.
 pub(crate) struct TraceFile {

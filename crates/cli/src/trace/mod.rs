@@ -28,7 +28,7 @@ pub(crate) use file::{SideTrace, TraceFile};
 
 use crate::error::Error;
 use crate::flags::TraceFlags;
-use crate::notice::notice;
+use crate::tell::notice;
 use join::{Bar, join};
 
 /// Which half wrote a row.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use wayferry_net::Ticket;
 use wayferry_stage::{Config, Image, Link, LinkConfig, Stage};
 
@@ -39,9 +39,11 @@ pub(crate) struct Session {
 pub(crate) struct Process {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
-    stderr: Option<JoinHandle<()>>,
-    /// What it has said on stderr, and a word when that is more.
-    said: Arc<(Mutex<String>, Condvar)>,
+    stderr: Option<JoinHandle<String>>,
+    /// What it said on stderr, once it has ended.
+    said: String,
+    /// The file to which it writes what happens.
+    events: PathBuf,
 }
 
 /// A `wayferry` that only prints.
@@ -157,25 +159,22 @@ impl Session {
 }
 
 impl Process {
-    fn start(mut command: Command) -> Self {
+    fn start(command: Command) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let events = std::env::temp_dir().join(format!("wft-events-{}-{number}", std::process::id()));
+        let mut command = with_events(&command, &events);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("wayferry");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut stderr = child.stderr.take().expect("piped");
         // Read all the time, so that the program never waits for somebody to read its messages.
-        let said = Arc::new((Mutex::new(String::new()), Condvar::new()));
-        let theirs = Arc::clone(&said);
         let stderr = std::thread::spawn(move || {
-            let (text, more) = &*theirs;
-            let mut piece = [0; 4096];
-            while let Ok(count @ 1..) = stderr.read(&mut piece) {
-                text.lock()
-                    .expect("nobody panics with it")
-                    .push_str(&String::from_utf8_lossy(&piece[..count]));
-                more.notify_all();
-            }
+            let mut said = Vec::new();
+            let _ = stderr.read_to_end(&mut said);
+            String::from_utf8_lossy(&said).into_owned()
         });
-        Self { child, stdout, stderr: Some(stderr), said }
+        Self { child, stdout, stderr: Some(stderr), said: String::new(), events }
     }
 
     /// The ticket.
@@ -211,19 +210,25 @@ impl Process {
     /// What it said, once it has ended.
     pub(crate) fn stderr(&mut self) -> String {
         if let Some(reader) = self.stderr.take() {
-            reader.join().expect("a reader");
+            self.said = reader.join().expect("a reader");
         }
-        self.said.0.lock().expect("nobody panics with it").clone()
+        self.said.clone()
     }
 
-    /// Waits until it says this on stderr.
-    pub(crate) fn says(&self, words: &str) {
-        let (text, more) = &*self.said;
-        let text = text.lock().expect("nobody panics with it");
-        let (text, waited) = more
-            .wait_timeout_while(text, PATIENCE, |text| !text.contains(words))
-            .expect("nobody panics with it");
-        assert!(!waited.timed_out(), "`{words}` is not said: {text}");
+    /// Waits until this has happened (docs/events.md).
+    pub(crate) fn happens(&self, event: &str) {
+        let start = Instant::now();
+        while !self.events().iter().any(|it| it["event"] == event) {
+            assert!(start.elapsed() < PATIENCE, "`{event}` does not happen: {:?}", self.events());
+            std::thread::yield_now();
+        }
+    }
+
+    /// What has happened so far.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.events).unwrap_or_default();
+        // The last line may still be on its way.
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// It must end with this code and say why in two lines.
@@ -256,6 +261,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.events);
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -272,6 +278,20 @@ impl Run {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     }
+}
+
+/// The same command, which writes its events to this file.
+fn with_events(command: &Command, events: &Path) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "exec \"$@\" 9>\"$0\""]).arg(events).arg(command.get_program());
+    shell.args(["--events", "9"]).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
 }
 
 fn wayferry<const N: usize>(words: [&str; N]) -> Command {

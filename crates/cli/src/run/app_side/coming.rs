@@ -16,9 +16,9 @@ use super::ending::Done;
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
 use crate::control::{Answer, Told};
 use crate::error::Error;
+use crate::event::SessionEvent;
 use crate::info::{Figures, State};
 use crate::lobby::{Call, Lobby, answer};
-use crate::notice::notice;
 
 impl AppSide<'_> {
     /// Hears who comes to the session.
@@ -92,6 +92,7 @@ impl AppSide<'_> {
                 self.link = link;
                 self.state_since = now;
                 self.forget_backlog();
+                self.reporter.report(SessionEvent::DisplayBack);
                 return;
             }
             // Its session was over at this very moment.
@@ -106,13 +107,14 @@ impl AppSide<'_> {
         self.link = link;
         self.state_since = now;
         self.expires = None;
+        self.reporter.report(SessionEvent::DisplayAttached { viewer: false });
     }
 
     /// The connection to the display is over; the programs wait for another.
     pub(super) fn on_display_left(&mut self, now: Time, end: Result<CleanEnd, Error>) {
         match end {
             Ok(_) => drop(self.forget_display()),
-            Err(error) => notice(&format!("a display was lost: {error}")),
+            Err(error) => self.reporter.report(SessionEvent::DisplayLost { error }),
         }
         self.lose_display(now);
     }
@@ -124,7 +126,7 @@ impl AppSide<'_> {
 
     /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
     pub(super) fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) {
-        notice(&format!("the display is away: {reason}"));
+        self.reporter.report(SessionEvent::DisplayAway { reason: reason.to_string() });
         self.link.lose_carrier();
         self.state_since = now;
     }
@@ -192,7 +194,7 @@ impl AppSide<'_> {
     /// Whether nobody will come for what is still here.
     pub(super) fn is_over(&mut self, now: Time) -> Option<u8> {
         if self.over_at().is_some_and(|at| at <= now) {
-            notice("no display came back in time");
+            self.reporter.report(SessionEvent::DisplayMissed);
             return Some(0);
         }
         // Of a shell that hung up with its terminal, the programs are left; of a session without any, nothing.

@@ -10,8 +10,8 @@ use wayferry_proto::{CloseReason, Control, Time};
 
 use super::{AppSide, Outcome, Phase};
 use crate::control::{Answer, Told};
+use crate::event::SessionEvent;
 use crate::lobby::answer;
-use crate::notice::notice;
 use crate::run::programs::{Program, exit_code};
 use crate::run::served::Served;
 use crate::run::socket::Listener;
@@ -81,7 +81,7 @@ impl AppSide<'_> {
         if connected {
             done.grace = None;
             if !std::mem::replace(&mut done.told, true) {
-                notice("the program has ended; the session goes on for what it has started");
+                self.reporter.report(SessionEvent::ProgramLeftOthers);
             }
             return None;
         }

@@ -21,10 +21,10 @@ use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
 
 use super::{Link, STOP_UNKNOWN, Served, closed, pixel_compression};
+use crate::event::{Reporter, SessionEvent};
 use crate::flags::Compress;
 use crate::info::Looker;
 use crate::lobby::FULL;
-use crate::notice::notice;
 use crate::run::earlier;
 
 /// All displays that look on.
@@ -38,6 +38,7 @@ pub(super) struct Views {
     turn: usize,
     /// Of those that have left.
     past: Counts,
+    reporter: Reporter,
 }
 
 /// A display that looks on.
@@ -56,6 +57,7 @@ struct Viewer {
     held: bool,
     /// Of views that are over.
     past: Counts,
+    reporter: Reporter,
 }
 
 /// A program as all of them see it in one turn.
@@ -76,7 +78,7 @@ struct Looking {
 
 impl Views {
     /// Nobody looks on.
-    pub(super) fn new(core: &Config, compress: Compress) -> Self {
+    pub(super) fn new(core: &Config, compress: Compress, reporter: Reporter) -> Self {
         Self {
             compress,
             lossy: core.lossy,
@@ -85,6 +87,7 @@ impl Views {
             viewers: Vec::new(),
             turn: 0,
             past: Counts::default(),
+            reporter,
         }
     }
 
@@ -131,7 +134,9 @@ impl Views {
             next: 1,
             held: false,
             past,
+            reporter: self.reporter.clone(),
         });
+        self.reporter.report(SessionEvent::DisplayAttached { viewer: true });
     }
 
     /// Hears all of them; gives the incarnations of those that have left for good.
@@ -289,7 +294,7 @@ impl Viewer {
             Event::Closed { reason, by } => {
                 self.leaves = !reason.is_of_link() && reason != CloseReason::Timeout;
                 if let Err(error) = closed(reason, by) {
-                    notice(&format!("a display that looked on was lost: {error}"));
+                    self.reporter.report(SessionEvent::ViewerLost { reason: error.to_string() });
                 }
                 self.link.lose_carrier();
             }
@@ -302,7 +307,8 @@ impl Viewer {
     }
 
     fn turn_away(&mut self, what: &str) {
-        notice(&format!("a display that looked on broke the rules: {what}"));
+        let reason = format!("it broke the rules: {what}");
+        self.reporter.report(SessionEvent::ViewerLost { reason });
         self.link.session.close(CloseReason::ProtocolViolation(what.to_owned()));
     }
 
@@ -353,16 +359,19 @@ impl Viewer {
                 let scene = scene.get_or_init(|| Scene::of(&served.core));
                 view.look(now, &served.core, scene, &mut self.encoder, &mut credit);
             }
-            looking.perform(&mut self.link, &mut self.past);
+            if let Some(reason) = looking.perform(&mut self.link, &mut self.past) {
+                self.reporter.report(SessionEvent::ViewerLost { reason });
+            }
         }
         *encoded = credit.encoded;
     }
 }
 
 impl Looking {
-    fn perform(&mut self, link: &mut Link, past: &mut Counts) {
+    /// Sends what the view has to say; gives why the display cannot be shown the program any more.
+    fn perform(&mut self, link: &mut Link, past: &mut Counts) -> Option<String> {
         let (connection, channel) = (self.connection, self.channel);
-        let Some(view) = &mut self.view else { return };
+        let view = self.view.as_mut()?;
         while let Some(action) = view.poll_action() {
             let sent = match action {
                 Action::Message(bytes) => link.session.send(channel, &bytes),
@@ -373,14 +382,13 @@ impl Looking {
                 Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Blob { .. } => Ok(()),
             };
             if let Err(error) = sent {
-                notice(&format!("a display that looks on was not told something: {error}"));
-                return self.finish(link, past);
+                self.finish(link, past);
+                return Some(format!("a message was not sent: {error}"));
             }
         }
-        if let Some(end) = view.end() {
-            notice(&format!("a display that looks on cannot show a program: {end}"));
-            self.finish(link, past);
-        }
+        let end = view.end()?.to_string();
+        self.finish(link, past);
+        Some(end)
     }
 
     /// Frees what it held; nothing comes of it any more.

@@ -403,7 +403,8 @@ struct Scenario {
 impl Scenario {
     fn new() -> Self {
         let now = Time::from_millis(1_000);
-        let views = Views::new(&Config { threads: 1, ..Config::default() }, Compress::default());
+        let views =
+            Views::new(&Config { threads: 1, ..Config::default() }, Compress::default(), Reporter::new(drop));
         Self { views, program: Program::start(now), now }
     }
 

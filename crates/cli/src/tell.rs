@@ -1,0 +1,302 @@
+//! What the user is told besides a command's own output: lines on stderr, and with `--events` the same as data.
+//!
+//! Much of it is caused by a peer, and much of that by strangers, who may do it a thousand times a second: so lines are cut
+//! short, and only so many are written. Here events get their words; that a thing happened is for others to find out.
+//! Invariant: one write per message, so that the lines of two processes on one terminal do not mix; and nothing blocks.
+
+mod sink;
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+pub(crate) use self::sink::Sink;
+use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
+use crate::sanitize::sanitize;
+
+/// What this program tells by itself, beside what happens in a session.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(crate) enum OwnEvent<'a> {
+    /// The session goes on without this display; `place` is what `attach` and `stop` take.
+    SessionGoesOn { place: &'a str },
+    /// The session has let this display go, or has ended.
+    SessionLeft,
+    /// A session of the wanted name runs there already; this one is called otherwise.
+    NameTaken { wanted: &'a str, name: &'a str, host: &'a str },
+    /// No answer on QUIC; the session goes the other way.
+    QuicUnreachable { port: u16, reason: &'a str },
+    /// This program is copied to the other machine.
+    Copying { path: &'a str },
+    /// The host's certificate is verified for this name, with these authorities.
+    TrustNamed { name: &'a str, roots: &'a str },
+    /// The system gives a socket smaller buffers than were asked for.
+    UdpBuffer { text: &'a str },
+    /// Anything else that the user may want to know.
+    Note { text: &'a str },
+    /// The command ends with this; `code` is its exit code (docs/exit-codes.md).
+    Error { code: u8, text: &'a str, hint: &'a str },
+}
+
+/// Sends events to `--events` from now on.
+pub(crate) fn open(sink: Sink) {
+    // Called once, before there are threads.
+    let _ = EVENTS.set(Mutex::new(sink));
+}
+
+/// Takes what happens in a session: tells the user in words, and `--events` as it is.
+pub(crate) fn reporter() -> Reporter {
+    Reporter::new(|event| {
+        write_event(&event);
+        match words(&event) {
+            Words::None => {}
+            Words::Note(text) => note(&text),
+            Words::Trouble(error) => trouble(error),
+        }
+    })
+}
+
+/// Tells the user something that this program has to say by itself.
+pub(crate) fn tell(event: &OwnEvent<'_>) {
+    write_event(event);
+    note(&match event {
+        OwnEvent::SessionGoesOn { place } => format!(
+            "the session goes on: `wayferry attach {place}` shows it again, `wayferry stop {place}` ends it"
+        ),
+        OwnEvent::SessionLeft => {
+            "the session let this display go, or has ended; `wayferry list` knows".to_owned()
+        }
+        OwnEvent::NameTaken { wanted, name, host } => format!(
+            "a session `{wanted}` runs there already, and `wayferry attach {host}:{wanted}` shows it; this one is `{name}`"
+        ),
+        OwnEvent::QuicUnreachable { port, reason } => format!(
+            "no QUIC to UDP port {port} ({reason}); going through the other way, which is slower on a bad network"
+        ),
+        OwnEvent::Copying { path } => format!("copying `{path}` to ~/.local/bin on the other machine"),
+        OwnEvent::TrustNamed { name, roots } => {
+            format!("the certificate is verified for `{name}` with {roots}")
+        }
+        OwnEvent::Note { text } | OwnEvent::UdpBuffer { text } => (*text).to_owned(),
+        OwnEvent::Error { .. } => return,
+    });
+}
+
+/// Tells the user something that does no harm, and that no script has use for.
+pub(crate) fn notice(text: &str) {
+    tell(&OwnEvent::Note { text });
+}
+
+/// Tells the user why the command ends. It is the last thing told, so it is never left out.
+pub(crate) fn last_words(error: &Error) {
+    let (text, hint) = (error.to_string().replace('\n', " "), error.hint());
+    write_event(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint });
+    // Nobody may be listening any more, or be slow: that is no trouble of this process.
+    let _ = std::io::stderr().write_all(format!("error: {text}\nhint: {hint}\n").as_bytes());
+}
+
+fn write_event(event: &impl Serialize) {
+    if let Some(sink) = EVENTS.get() {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).write(event);
+    }
+}
+
+/// What a user reads of an event.
+enum Words<'a> {
+    /// Nothing.
+    None,
+    /// It does no harm.
+    Note(String),
+    /// The session goes on after it.
+    Trouble(&'a Error),
+}
+
+fn words(event: &SessionEvent) -> Words<'_> {
+    use SessionEvent as Event;
+    Words::Note(match event {
+        Event::DisplayAttached { .. } | Event::DisplayBack => return Words::None,
+        Event::ProgramViolation { error } | Event::ProgramNotStarted { error } => {
+            return Words::Trouble(error);
+        }
+        Event::DisplayAway { reason } => format!("the display is away: {reason}"),
+        Event::DisplayLost { error } => format!("a display was lost: {error}"),
+        Event::DisplayRejected { error } => format!("a display was turned away: {error}"),
+        Event::ViewerLost { reason } => format!("a display that looked on was lost: {reason}"),
+        Event::DisplayMissed => "no display came back in time".into(),
+        Event::DisplayEnded => "the display ended the session".into(),
+        Event::ProgramLeftOthers => {
+            "the program has ended; the session goes on for what it has started".into()
+        }
+        Event::ProgramsWait { reason } => format!("a program waits to be served: {reason}"),
+        Event::ProgramRefused { reason } => format!("cannot serve a program: {reason}"),
+        Event::ProgramEnded { reason } => format!("a program's connection ended: {reason}"),
+        Event::NoQuic { reason } => format!("no QUIC: {reason}"),
+        Event::ControlLost { reason } => format!("the session's control socket is gone: {reason}"),
+        Event::InfoUnavailable { reason } => format!("`wayferry info` cannot show this session: {reason}"),
+        Event::ConnectionLost { reason } => format!("the connection was lost ({reason}); trying to get back"),
+        Event::Back => "back again".into(),
+        Event::Silent { seconds } => format!("no contact since {seconds} s"),
+        Event::Heard => "contact again".into(),
+        Event::Replaced => "another display shows the session now".into(),
+        Event::Dismissed => "another display shows the session now, or this one was sent away".into(),
+        Event::CompositorRefused { reason } => {
+            format!("cannot connect a program to the compositor: {reason}")
+        }
+        Event::Xwayland { reason: text } | Event::Warning { text } | Event::Stats { line: text } => {
+            text.clone()
+        }
+    })
+}
+
+fn note(text: &str) {
+    if may_tell() {
+        line(&format!("note: {}", sanitize(text)));
+    }
+}
+
+fn trouble(error: &Error) {
+    if may_tell() {
+        line(&format!("error: {error}"));
+        line(&format!("hint: {}", error.hint()));
+    }
+}
+
+/// Whether something may be told now; if so, tells how much was left out before it.
+fn may_tell() -> bool {
+    let now = Instant::now();
+    let mut limit = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
+    let limit = limit.get_or_insert_with(|| (now, Limit::new()));
+    let skipped = limit.1.take(now.duration_since(limit.0));
+    if let Some(skipped @ 1..) = skipped {
+        line(&format!("note: {skipped} more notes were left out"));
+    }
+    skipped.is_some()
+}
+
+fn line(text: &str) {
+    // ssh may have put the terminal into raw mode, where a line feed alone does not return to the first column.
+    let end = if std::io::stderr().is_terminal() { "\r\n" } else { "\n" };
+    // Nobody may be listening any more, or be slow: that is no trouble of this process.
+    let _ = std::io::stderr().write_all(format!("{text}{end}").as_bytes());
+}
+
+/// How many notes may still be written: [`BURST`] at once, then one each [`STEP`].
+#[derive(Debug)]
+struct Limit {
+    left: u32,
+    /// Until then, `left` is accounted for.
+    counted: Duration,
+    skipped: u64,
+}
+
+impl Limit {
+    const fn new() -> Self {
+        Self { left: BURST, counted: Duration::ZERO, skipped: 0 }
+    }
+
+    /// Whether a note may be written at `now`; if so, how many were left out before it.
+    fn take(&mut self, now: Duration) -> Option<u64> {
+        let earned = now.saturating_sub(self.counted).as_millis() / STEP.as_millis();
+        let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+        self.left = self.left.saturating_add(earned).min(BURST);
+        self.counted = if self.left == BURST { now } else { self.counted + STEP * earned };
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                Some(std::mem::take(&mut self.skipped))
+            }
+            None => {
+                self.skipped += 1;
+                None
+            }
+        }
+    }
+}
+
+/// Where `--events` leads.
+static EVENTS: OnceLock<Mutex<Sink>> = OnceLock::new();
+
+/// Of this process, since its first note.
+static LIMIT: Mutex<Option<(Instant, Limit)>> = Mutex::new(None);
+
+/// Notes at once: more than a session with many programs has reason for.
+const BURST: u32 = 20;
+/// Time that earns another note.
+const STEP: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names and fields of an enum's variants, from its source.
+    fn variants(source: &str, name: &str) -> Vec<(String, Vec<String>)> {
+        let (_, rest) = source.split_once(&format!("enum {name}")).expect("it is there");
+        let (body, _) = rest.split_once("\n}\n").expect("it ends");
+        let code =
+            body.lines().map(str::trim).filter(|line| !line.starts_with("///") && !line.starts_with("#["));
+        let code = code.collect::<Vec<_>>().join(" ");
+        let words = code.split(|character: char| !(character.is_alphanumeric() || "_:".contains(character)));
+        let mut variants: Vec<(String, Vec<String>)> = Vec::new();
+        let mut depth_of_fields = None;
+        for word in words.filter(|word| !word.is_empty()) {
+            match (word.strip_suffix(':'), variants.last_mut()) {
+                (Some(field), Some((_, fields))) => {
+                    fields.push(field.to_owned());
+                    depth_of_fields = Some(());
+                }
+                // A field's type follows its name.
+                _ if depth_of_fields.take().is_some() || word == "a" || word == "str" => {}
+                _ => variants.push((kebab(word), Vec::new())),
+            }
+        }
+        variants
+    }
+
+    fn kebab(name: &str) -> String {
+        let parts = name.char_indices().map(|(at, letter)| match letter.is_uppercase() && at > 0 {
+            true => format!("-{}", letter.to_lowercase()),
+            false => letter.to_lowercase().to_string(),
+        });
+        parts.collect()
+    }
+
+    #[test]
+    fn docs_events_lists_every_event_with_its_fields() {
+        let page = include_str!("../../../docs/events.md");
+        let rows = page.lines().filter(|line| line.starts_with("| `"));
+        let documented: Vec<(String, Vec<String>)> = rows
+            .map(|row| {
+                let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+                let fields = cells[2].split(", ").filter(|field| !field.is_empty());
+                (
+                    cells[1].trim_matches('`').to_owned(),
+                    fields.map(|field| field.trim_matches('`').to_owned()).collect(),
+                )
+            })
+            .collect();
+        let mut expected = variants(include_str!("event.rs"), "SessionEvent");
+        expected.extend(variants(include_str!("tell.rs"), "OwnEvent<'a>"));
+        expected.push(("dropped".to_owned(), vec!["count".to_owned()]));
+        assert_eq!(documented, expected);
+    }
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_flood_of_notes_is_cut_and_counted() {
+        let mut limit = Limit::new();
+        let written = (0..10_000).filter(|number| limit.take(MILLISECOND * *number).is_some()).count();
+        // Ten seconds.
+        assert_eq!(written, BURST as usize + 9);
+        assert_eq!(limit.take(Duration::from_secs(60)), Some(999), "those since the last that was written");
+        assert_eq!(limit.take(Duration::from_secs(60)), Some(0));
+    }
+
+    #[test]
+    fn a_note_a_second_is_never_left_out() {
+        let mut limit = Limit::new();
+        assert!((0..1000).all(|second| limit.take(Duration::from_secs(second)) == Some(0)));
+    }
+}
