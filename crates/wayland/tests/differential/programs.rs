@@ -166,3 +166,20 @@ fn regression_a_child_is_painted_in_a_window_that_was_destroyed_before() {
         [paint(0), Commit(0), Create(2), Child { place: 2, parent: 0 }, Create(0), paint(1), Commit(1)];
     assert_agrees(&window(&[&shown[..], &rest].concat()));
 }
+
+#[test]
+fn regression_a_childs_child_is_looked_at_after_its_window() {
+    let children = [Create(1), Child { place: 1, parent: 0 }, Create(2), Child { place: 2, parent: 1 }];
+    // The compositor keeps this commit if it comes before the window's end, and shows it nowhere if it comes after.
+    let rest = [Sync(2, false), paint(2), Commit(2), Create(0)];
+    assert_agrees(&window(&[&children[..], &rest].concat()));
+}
+
+#[test]
+fn a_childs_child_is_not_painted_in_a_window_that_its_parent_has_left() {
+    let child = |place, parent| [Create(place), Child { place, parent }, paint(place), Commit(place)];
+    let shown =
+        [&child(1, 0)[..], &child(2, 1), &[Sync(1, false), Sync(2, false), Commit(0), Settle]].concat();
+    let rest = [paint(0), Commit(0), DestroyRole(1), paint(2), Commit(2)];
+    assert_agrees(&window(&[&shown[..], &rest].concat()));
+}

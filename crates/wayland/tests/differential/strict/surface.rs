@@ -436,9 +436,7 @@ impl Strict {
         let indices: BTreeMap<u32, usize> = indices.collect();
         let mut look = BTreeMap::new();
         for surface in self.surfaces.values() {
-            // Of a child without a parent there is nothing to see.
-            let is_orphan = surface.role == Role::Subsurface && surface.parent.is_none();
-            let Some(index) = surface.index.filter(|_| !is_orphan) else { continue };
+            let Some(index) = surface.index.filter(|_| !self.is_orphan(surface)) else { continue };
             let current = &surface.current;
             let shell = surface.shell.and_then(|shell| self.shells.get(&shell));
             let popup = shell.and_then(|shell| shell.popup.as_ref()).and_then(|popup| {
@@ -458,6 +456,12 @@ impl Strict {
             look.insert(index, own);
         }
         self.record.look(look);
+    }
+
+    /// Whether it is a child without a parent, or below one: there is nothing to see of it.
+    fn is_orphan(&self, surface: &Surface) -> bool {
+        let parent = surface.parent.and_then(|parent| self.surfaces.get(&parent));
+        surface.role == Role::Subsurface && parent.is_none_or(|parent| self.is_orphan(parent))
     }
 }
 
