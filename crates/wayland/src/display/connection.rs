@@ -167,8 +167,8 @@ pub struct Connection {
     pub(super) put_off: Vec<PutOff>,
     /// What may be done now of what takes long; nothing, but for within [`Self::work`].
     pub(super) room: Room,
-    /// Something is held that waits for that alone.
-    pub(super) waits_for_turn: bool,
+    /// Something was held since this turn began that needs more than is left of it.
+    pub(super) turn_is_over: bool,
     pub(super) blobs: Kept,
     pub(super) keyboards: Keyboards,
     pub(super) cursors: Cursors,
@@ -227,7 +227,7 @@ impl Connection {
             updates: Updates::default(),
             put_off: Vec::new(),
             room: Room::NONE,
-            waits_for_turn: false,
+            turn_is_over: false,
             blobs: Kept::default(),
             keyboards: Keyboards::default(),
             cursors,
@@ -326,7 +326,7 @@ impl Connection {
         }
         let outcome = self.updates.add(header, chunks);
         self.settle(outcome);
-        self.meet_updates();
+        self.meet_updates(WireId(header.surface.0));
         self.pump(now);
     }
 
@@ -341,14 +341,16 @@ impl Connection {
             return;
         }
         self.room = *room;
-        if !self.is_clogged() && std::mem::take(&mut self.waits_for_turn) {
-            self.holds.meet(|need| *need == Need::Turn);
+        self.turn_is_over = false;
+        self.pump(now);
+        // One by one, so that what finds no room is not looked at in each turn.
+        while self.may_send() && !self.turn_is_over && self.holds.meet_first(Need::Turn) {
             self.pump(now);
         }
         match self.updates.open(&mut self.room.open, &self.config.probe) {
             Ok(false) => {}
             Ok(true) => {
-                self.meet_updates();
+                self.meet_all_updates();
                 self.pump(now);
             }
             Err(end) => self.finish(end),
@@ -357,7 +359,13 @@ impl Connection {
     }
 
     fn has_work(&self) -> bool {
-        (self.waits_for_turn && !self.is_clogged()) || self.updates.has_closed()
+        let waits = self.holds.has_ready() || self.holds.is_needed(&Need::Turn);
+        (waits && !self.is_clogged()) || self.updates.has_closed()
+    }
+
+    /// Whether more may be said to the compositor.
+    pub(super) fn may_send(&self) -> bool {
+        self.end.is_none() && !self.is_clogged()
     }
 
     /// Whether the compositor is to read before more is said to it.
@@ -371,7 +379,7 @@ impl Connection {
             return;
         }
         self.blobs.add(hash, Rc::clone(bytes));
-        self.holds.meet(|need| *need == Need::Blob(hash));
+        self.holds.meet(Need::Blob(hash));
         self.pump(now);
     }
 

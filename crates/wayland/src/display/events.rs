@@ -107,7 +107,7 @@ impl Connection {
                 if let Some(surface) = self.surfaces.get_mut(&surface) {
                     surface.pool.released(id);
                 }
-                self.holds.meet(|need| *need == Need::Buffer(surface));
+                self.holds.meet(Need::Buffer(surface));
                 Ok(())
             }
             _ => Ok(()),

@@ -8,12 +8,12 @@
 //! that it waits for. An item waits for earlier ones only, so there are no cycles: once every need is met or
 //! cancelled, everything leaves.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::message::WireId;
 
 /// What items are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key {
     /// The order of commits of a surface, or of requests on another object.
     Order(WireId),
@@ -31,8 +31,8 @@ pub(crate) enum Key {
     Reply,
 }
 
-/// A fact outside the held items that one of them waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A fact outside the held items that one of them waits for. Updates of one surface are in the order of their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
     /// An update of a surface is complete.
     Update {
@@ -63,37 +63,59 @@ pub(crate) struct Claim {
 /// Everything that waits, in the order of its arrival.
 #[derive(Debug)]
 pub(crate) struct Holds<T> {
-    items: VecDeque<Held<T>>,
-    /// How many held items keep each key.
-    kept: HashMap<Key, usize>,
+    items: BTreeMap<u64, Held<T>>,
+    keys: HashMap<Key, Queue>,
+    /// Who needs what.
+    needs: BTreeMap<Need, BTreeSet<u64>>,
+    /// Those that need not wait any longer.
+    ready: BTreeSet<u64>,
     next_ticket: u64,
     /// What all items cost together.
     cost: u64,
-    /// Whether something may have become ready since the last fruitless search.
-    stirred: bool,
+    /// Entries of the above that were looked at, for tests that count.
+    #[cfg(test)]
+    steps: u64,
+}
+
+/// Who keeps a key, and who waits for it.
+#[derive(Debug, Default)]
+struct Queue {
+    keepers: BTreeSet<u64>,
+    waiters: BTreeSet<u64>,
 }
 
 /// An item that was let go; [`Holds::hold_again`] takes it back to its old place.
 #[derive(Debug)]
 pub(crate) struct Held<T> {
     ticket: u64,
+    /// Each key and need once.
     claim: Claim,
     cost: u64,
+    /// How many of its needs are not met, and of the keys that it waits for are kept by an earlier item.
+    blocked: usize,
     /// The item.
     pub(crate) item: T,
 }
 
 impl<T> Default for Holds<T> {
     fn default() -> Self {
-        Self { items: VecDeque::new(), kept: HashMap::new(), next_ticket: 0, cost: 0, stirred: false }
+        Self {
+            items: BTreeMap::new(),
+            keys: HashMap::new(),
+            needs: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            next_ticket: 0,
+            cost: 0,
+            #[cfg(test)]
+            steps: 0,
+        }
     }
 }
 
 impl<T> Holds<T> {
     /// Whether an item with this claim may not proceed at once.
     pub(crate) fn must_wait(&self, claim: &Claim) -> bool {
-        !claim.needs.is_empty()
-            || (!self.kept.is_empty() && claim.waits.iter().any(|key| self.kept.contains_key(key)))
+        !claim.needs.is_empty() || claim.waits.iter().any(|key| self.keepers(key).next().is_some())
     }
 
     /// Whether nothing is held.
@@ -101,18 +123,31 @@ impl<T> Holds<T> {
         self.items.is_empty()
     }
 
-    /// What is held, in the order of its arrival.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.items.iter().map(|held| &held.item)
+    /// Whether something need not wait any longer.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether something needs this.
+    pub(crate) fn is_needed(&self, need: &Need) -> bool {
+        self.needs.contains_key(need)
+    }
+
+    /// What is held and keeps a key, in the order of its arrival.
+    pub(crate) fn keeping(&self, key: Key) -> impl Iterator<Item = &T> {
+        self.keepers(&key).filter_map(|ticket| self.items.get(ticket)).map(|held| &held.item)
+    }
+
+    fn keepers(&self, key: &Key) -> impl Iterator<Item = &u64> + use<'_, T> {
+        self.keys.get(key).into_iter().flat_map(|queue| &queue.keepers)
     }
 
     /// Holds an item that [must wait](Self::must_wait) behind all that are here. What it costs is the caller's measure; the
-    /// caller bounds it.
-    pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64) {
-        count(&mut self.kept, &claim.keeps);
-        self.cost += cost;
-        self.items.push_back(Held { ticket: self.next_ticket, claim, cost, item });
-        self.next_ticket += 1;
+    /// caller bounds it. [`Self::rewrite`] may put up to `parts` items in its place.
+    pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64, parts: u64) {
+        let ticket = self.next_ticket;
+        self.next_ticket += parts.max(1);
+        self.insert(Held { ticket, claim, cost, blocked: 0, item });
     }
 
     /// What all items cost together.
@@ -121,78 +156,203 @@ impl<T> Holds<T> {
     }
 
     /// A fact has come about.
-    pub(crate) fn meet(&mut self, met: impl Fn(&Need) -> bool) {
-        for held in &mut self.items {
-            let before = held.claim.needs.len();
-            held.claim.needs.retain(|need| !met(need));
-            self.stirred |= held.claim.needs.len() != before;
+    pub(crate) fn meet(&mut self, need: Need) {
+        for ticket in self.needs.remove(&need).unwrap_or_default() {
+            self.satisfy(ticket, need);
         }
+    }
+
+    /// A fact has come about, but for one item only: the first that needs it. Says whether there was one.
+    pub(crate) fn meet_first(&mut self, need: Need) -> bool {
+        let Some(of) = self.needs.get_mut(&need) else { return false };
+        let first = of.pop_first();
+        if of.is_empty() {
+            self.needs.remove(&need);
+        }
+        first.inspect(|ticket| self.satisfy(*ticket, need)).is_some()
+    }
+
+    /// There may be a buffer for each surface.
+    pub(crate) fn meet_buffers(&mut self) {
+        let range = Need::Buffer(WireId(0))..=Need::Buffer(WireId(u64::MAX));
+        while let Some(need) = self.needs.range(range.clone()).next().map(|(need, _)| *need) {
+            self.meet(need);
+        }
+    }
+
+    /// Updates of a surface have come about: the first ones, as far as `is_complete` holds for their numbers.
+    pub(crate) fn meet_updates(&mut self, surface: WireId, is_complete: impl Fn(u64) -> bool) {
+        let range = Need::Update { surface, seq: 0 }..=Need::Update { surface, seq: u64::MAX };
+        while let Some((need, _)) = self.needs.range(range.clone()).next() {
+            let (Need::Update { seq, .. }, need) = (*need, *need) else { return };
+            if !is_complete(seq) {
+                return;
+            }
+            self.meet(need);
+        }
+    }
+
+    /// Surfaces of whose updates something needs one.
+    pub(crate) fn surfaces_of_updates(&self) -> impl Iterator<Item = WireId> {
+        let next = |after: Option<WireId>| {
+            let from = after.map_or(WireId(0), |WireId(id)| WireId(id.saturating_add(1)));
+            let range = self.needs.range(Need::Update { surface: from, seq: 0 }..);
+            let first = range.map(|(need, _)| *need).next()?;
+            if let Need::Update { surface, .. } = first { Some(surface) } else { None }
+        };
+        std::iter::successors(next(None), move |surface| next(Some(*surface)))
     }
 
     /// Lets the first item go that need not wait any longer.
     pub(crate) fn next(&mut self) -> Option<Held<T>> {
-        if !std::mem::take(&mut self.stirred) {
-            return None;
-        }
-        let mut kept = HashSet::new();
-        let ready = self.items.iter().position(|held| {
-            let ready = held.claim.needs.is_empty() && !held.claim.waits.iter().any(|key| kept.contains(key));
-            if !ready {
-                kept.extend(held.claim.keeps.iter().copied());
-            }
-            ready
-        })?;
-        self.stirred = true;
-        let held = self.items.remove(ready)?;
-        discount(&mut self.kept, &held.claim.keeps);
-        self.cost -= held.cost;
-        Some(held)
+        let first = self.ready.first().copied()?;
+        self.remove(first)
     }
 
     /// Takes an item back that turned out to need something more, to the place that it had.
     pub(crate) fn hold_again(&mut self, mut held: Held<T>, need: Need) {
         held.claim.needs.push(need);
-        count(&mut self.kept, &held.claim.keeps);
+        self.insert(held);
+    }
+
+    /// Looks at every held item that keeps a key; `change` gives the items, with their claims, that take its place, each with
+    /// as many parts as it has: together no more than it had.
+    pub(crate) fn rewrite(&mut self, key: &Key, mut change: impl FnMut(Claim, T) -> Vec<(Claim, T, u64)>) {
+        for ticket in self.keepers(key).copied().collect::<Vec<_>>() {
+            let Some(Held { mut ticket, claim, mut cost, item, .. }) = self.remove(ticket) else { continue };
+            for (claim, item, parts) in change(claim, item) {
+                self.insert(Held { ticket, claim, cost: std::mem::take(&mut cost), blocked: 0, item });
+                ticket += parts;
+            }
+        }
+    }
+
+    /// Looks at every held item that needs something; `change` gives what takes its place.
+    pub(crate) fn rewrite_needing(&mut self, need: Need, mut change: impl FnMut(Claim, T) -> (Claim, T)) {
+        for ticket in self.needs.get(&need).cloned().unwrap_or_default() {
+            let Some(Held { ticket, claim, cost, item, .. }) = self.remove(ticket) else { continue };
+            let (claim, item) = change(claim, item);
+            self.insert(Held { ticket, claim, cost, blocked: 0, item });
+        }
+    }
+
+    fn insert(&mut self, mut held: Held<T>) {
+        let ticket = held.ticket;
+        once(&mut held.claim.waits);
+        once(&mut held.claim.keeps);
+        once(&mut held.claim.needs);
+        for need in &held.claim.needs {
+            self.needs.entry(*need).or_default().insert(ticket);
+        }
+        held.blocked = held.claim.needs.len();
+        for key in &held.claim.waits {
+            let queue = self.keys.entry(*key).or_default();
+            queue.waiters.insert(ticket);
+            held.blocked += usize::from(queue.keepers.first().is_some_and(|first| *first < ticket));
+        }
+        for key in &held.claim.keeps {
+            let queue = self.keys.entry(*key).or_default();
+            let before = queue.keepers.first().copied().unwrap_or(u64::MAX);
+            queue.keepers.insert(ticket);
+            if ticket < before {
+                let blocked: Vec<u64> = behind(queue, ticket, before);
+                blocked.into_iter().for_each(|ticket| self.block(ticket));
+            }
+        }
         self.cost += held.cost;
-        let place = self.items.partition_point(|other| other.ticket < held.ticket);
-        self.items.insert(place, held);
+        if held.blocked == 0 {
+            self.ready.insert(ticket);
+        }
+        self.items.insert(ticket, held);
     }
 
-    /// Looks at every held item; `change` gives the items, with their claims, that take its place.
-    pub(crate) fn rewrite(&mut self, mut change: impl FnMut(Claim, T) -> Vec<(Claim, T)>) {
-        self.kept.clear();
-        self.cost = 0;
-        for held in std::mem::take(&mut self.items) {
-            let (ticket, mut cost) = (held.ticket, held.cost);
-            for (claim, item) in change(held.claim, held.item) {
-                count(&mut self.kept, &claim.keeps);
-                self.cost += cost;
-                self.items.push_back(Held { ticket, claim, cost: std::mem::take(&mut cost), item });
+    fn remove(&mut self, ticket: u64) -> Option<Held<T>> {
+        let held = self.items.remove(&ticket)?;
+        self.ready.remove(&ticket);
+        self.cost -= held.cost;
+        for need in &held.claim.needs {
+            if let Some(of) = self.needs.get_mut(need) {
+                of.remove(&ticket);
+                if of.is_empty() {
+                    self.needs.remove(need);
+                }
             }
         }
-        self.stirred = true;
+        for key in &held.claim.waits {
+            self.keys.entry(*key).or_default().waiters.remove(&ticket);
+            self.forget_unused(key);
+        }
+        for key in &held.claim.keeps {
+            let queue = self.keys.entry(*key).or_default();
+            let was_first = queue.keepers.first() == Some(&ticket);
+            queue.keepers.remove(&ticket);
+            if was_first {
+                let after = queue.keepers.first().copied().unwrap_or(u64::MAX);
+                let free: Vec<u64> = behind(queue, ticket, after);
+                free.into_iter().for_each(|ticket| self.free(ticket));
+            }
+            self.forget_unused(key);
+        }
+        Some(held)
+    }
+
+    fn forget_unused(&mut self, key: &Key) {
+        if self.keys.get(key).is_some_and(|queue| queue.keepers.is_empty() && queue.waiters.is_empty()) {
+            self.keys.remove(key);
+        }
+    }
+
+    fn satisfy(&mut self, ticket: u64, met: Need) {
+        if let Some(held) = self.items.get_mut(&ticket) {
+            held.claim.needs.retain(|need| *need != met);
+            self.free(ticket);
+        }
+    }
+
+    /// Something that an item was blocked by is no more.
+    fn free(&mut self, ticket: u64) {
+        self.step();
+        if let Some(held) = self.items.get_mut(&ticket) {
+            held.blocked -= 1;
+            if held.blocked == 0 {
+                self.ready.insert(ticket);
+            }
+        }
+    }
+
+    /// Something more blocks an item.
+    fn block(&mut self, ticket: u64) {
+        self.step();
+        if let Some(held) = self.items.get_mut(&ticket) {
+            held.blocked += 1;
+            self.ready.remove(&ticket);
+        }
+    }
+
+    fn step(&mut self) {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
     }
 }
 
-fn count(kept: &mut HashMap<Key, usize>, keys: &[Key]) {
-    for key in keys {
-        *kept.entry(*key).or_default() += 1;
-    }
+/// Who waits for a key behind an item, up to the next one that keeps it.
+fn behind(queue: &Queue, ticket: u64, next: u64) -> Vec<u64> {
+    let after = (std::ops::Bound::Excluded(ticket), std::ops::Bound::Included(next));
+    queue.waiters.range(after).copied().collect()
 }
 
-fn discount(kept: &mut HashMap<Key, usize>, keys: &[Key]) {
-    for key in keys {
-        if let Some(n) = kept.get_mut(key) {
-            *n -= 1;
-            if *n == 0 {
-                kept.remove(key);
-            }
-        }
-    }
+/// Leaves each once.
+fn once<T: Ord>(all: &mut Vec<T>) {
+    all.sort_unstable();
+    all.dedup();
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -259,7 +419,7 @@ mod tests {
             let index = self.arrived.len();
             self.arrived.push(item.clone());
             if self.holds.must_wait(&claim) {
-                self.holds.push(claim, (index, item), 1);
+                self.holds.push(claim, (index, item), 1, 1);
             } else {
                 self.left.push(index);
             }
@@ -286,7 +446,7 @@ mod tests {
 
         fn complete(&mut self, seq: u64) {
             self.complete.insert(seq);
-            self.holds.meet(|need| matches!(need, Need::Update { seq: s, .. } if *s == seq));
+            (0..SURFACES).map(surface).for_each(|surface| self.holds.meet(Need::Update { surface, seq }));
             self.pump(false);
         }
 
@@ -333,7 +493,7 @@ mod tests {
                     }
                     Step::Complete(seq) => world.complete(seq),
                     Step::Release(s) => {
-                        world.holds.meet(|need| *need == Need::Buffer(surface(s)));
+                        world.holds.meet(Need::Buffer(surface(s)));
                         world.pump(false);
                     }
                 }
@@ -341,10 +501,10 @@ mod tests {
             for seq in 0..12 {
                 world.complete(seq);
             }
-            world.holds.meet(|need| matches!(need, Need::Buffer(_)));
+            (0..SURFACES).for_each(|s| world.holds.meet(Need::Buffer(surface(s))));
             world.pump(false);
             prop_assert!(world.holds.is_empty());
-            prop_assert!(world.holds.kept.is_empty());
+            prop_assert!(world.holds.keys.is_empty() && world.holds.needs.is_empty());
             prop_assert_eq!(world.holds.cost(), 0);
             prop_assert_eq!(world.left.len(), world.arrived.len());
             world.check_order();
@@ -371,13 +531,204 @@ mod tests {
         let (claim, item) = ordered(surface(0));
         world.arrive(claim, item);
         assert!(world.left.is_empty());
-        world.holds.rewrite(
-            |claim, item| {
-                if matches!(item.1, Item::Unit { .. }) { vec![] } else { vec![(claim, item)] }
-            },
-        );
+        world.holds.rewrite(&Key::Order(surface(0)), |claim, item| {
+            if matches!(item.1, Item::Unit { .. }) { vec![] } else { vec![(claim, item, 1)] }
+        });
         world.pump(false);
         assert_eq!(world.left, [1]);
-        assert!(world.holds.kept.is_empty());
+        assert!(world.holds.keys.is_empty());
+    }
+
+    /// What [`Holds`] is to do, by the plainest means: every question looks at all items, in the order of their arrival.
+    #[derive(Default)]
+    struct Plain(Vec<(Claim, u32)>);
+
+    impl Plain {
+        fn must_wait(&self, claim: &Claim) -> bool {
+            let kept = |key: &Key| self.0.iter().any(|(claim, _)| claim.keeps.contains(key));
+            !claim.needs.is_empty() || claim.waits.iter().any(kept)
+        }
+
+        fn next(&self) -> Option<usize> {
+            let mut kept = HashSet::new();
+            self.0.iter().position(|(claim, _)| {
+                let ready = claim.needs.is_empty() && !claim.waits.iter().any(|key| kept.contains(key));
+                kept.extend(claim.keeps.iter().copied());
+                ready
+            })
+        }
+
+        fn meet(&mut self, met: impl Fn(&Need) -> bool) {
+            self.0.iter_mut().for_each(|(claim, _)| claim.needs.retain(|need| !met(need)));
+        }
+
+        fn split(&mut self, key: &Key, at: u32) {
+            let items = std::mem::take(&mut self.0);
+            self.0 = items
+                .into_iter()
+                .flat_map(|(claim, item)| {
+                    if claim.keeps.contains(key) { pieces(&claim, item, at) } else { vec![(claim, item)] }
+                })
+                .collect();
+        }
+    }
+
+    /// None, one or two items in the place of one.
+    fn pieces(claim: &Claim, item: u32, at: u32) -> Vec<(Claim, u32)> {
+        let needs = |odd: bool| {
+            let mut claim = claim.clone();
+            claim.keeps.retain(|key| matches!(key, Key::Order(_)) == odd);
+            claim
+        };
+        match (item + at) % 3 {
+            0 => vec![],
+            1 => vec![(claim.clone(), item)],
+            _ => vec![(needs(true), item), (needs(false), item)],
+        }
+    }
+
+    fn need() -> impl Strategy<Value = Need> {
+        prop_oneof![
+            (0..SURFACES, 0u64..4).prop_map(|(s, seq)| Need::Update { surface: surface(s), seq }),
+            (0..SURFACES).prop_map(|s| Need::Buffer(surface(s))),
+            Just(Need::Turn),
+        ]
+    }
+
+    fn key() -> impl Strategy<Value = Key> {
+        (0..SURFACES, any::<bool>())
+            .prop_map(|(s, order)| if order { Key::Order(surface(s)) } else { Key::Use(surface(s)) })
+    }
+
+    fn any_claim() -> impl Strategy<Value = Claim> {
+        let keys = || prop::collection::vec(key(), 0..4);
+        (keys(), keys(), prop::collection::vec(need(), 0..3)).prop_map(|(waits, keeps, needs)| Claim {
+            waits,
+            keeps,
+            needs,
+        })
+    }
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Push(Claim),
+        Meet(Need),
+        MeetFirst(Need),
+        MeetUpdates(u64, u64),
+        Next(Option<Need>),
+        Split(Key),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            6 => any_claim().prop_map(Act::Push),
+            2 => need().prop_map(Act::Meet),
+            1 => need().prop_map(Act::MeetFirst),
+            2 => (0..SURFACES, 0u64..4).prop_map(|(s, seq)| Act::MeetUpdates(s, seq)),
+            4 => prop::option::of(need()).prop_map(Act::Next),
+            1 => key().prop_map(Act::Split),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn items_leave_as_in_a_plain_list(acts in prop::collection::vec(act(), 0..100)) {
+            // Enough for half as many in each split.
+            const PARTS: u64 = 1 << 50;
+            let (mut holds, mut plain) = (Holds::default(), Plain::default());
+            for (n, act) in (0u32..).zip(acts) {
+                match act {
+                    Act::Push(claim) => {
+                        let must_wait = plain.must_wait(&claim);
+                        prop_assert_eq!(holds.must_wait(&claim), must_wait);
+                        if must_wait {
+                            holds.push(claim.clone(), (n, PARTS), 1, PARTS);
+                            plain.0.push((claim, n));
+                        }
+                    }
+                    Act::Meet(met) => {
+                        holds.meet(met);
+                        plain.meet(|need| *need == met);
+                    }
+                    Act::MeetFirst(met) => {
+                        let first = plain.0.iter_mut().find(|(claim, _)| claim.needs.contains(&met));
+                        prop_assert_eq!(holds.meet_first(met), first.is_some());
+                        first.into_iter().for_each(|(claim, _)| claim.needs.retain(|need| *need != met));
+                    }
+                    Act::MeetUpdates(s, last) => {
+                        let s = surface(s);
+                        holds.meet_updates(s, |seq| seq <= last);
+                        plain.meet(
+                            |need| matches!(need, Need::Update { surface, seq } if *surface == s && *seq <= last),
+                        );
+                    }
+                    Act::Next(again) => {
+                        let expected = plain.next();
+                        prop_assert_eq!(holds.has_ready(), expected.is_some());
+                        let got = holds.next();
+                        prop_assert_eq!(got.as_ref().map(|held| held.item.0), expected.map(|at| plain.0[at].1));
+                        match (got, again, expected) {
+                            (Some(held), Some(need), Some(at)) => {
+                                holds.hold_again(held, need);
+                                plain.0[at].0.needs.push(need);
+                            }
+                            (_, _, Some(at)) => drop(plain.0.remove(at)),
+                            _ => {}
+                        }
+                    }
+                    Act::Split(key) => {
+                        holds.rewrite(&key, |claim, (item, parts)| {
+                            let (pieces, parts) = (pieces(&claim, item, n).into_iter(), parts / 2);
+                            pieces.map(|(claim, item)| (claim, (item, parts), parts)).collect()
+                        });
+                        plain.split(&key, n);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A program's requests behind a large update, and small updates of other surfaces; then the large one comes.
+    #[test]
+    fn regression_each_update_costs_a_walk_over_all_that_is_held() {
+        const HELD: u64 = 16_000;
+        let mut holds = Holds::default();
+        let (claim, _) = unit(vec![surface(0)], vec![Need::Update { surface: surface(0), seq: 1 }]);
+        holds.push(claim, 0, 1, 1);
+        for n in 1..HELD {
+            let (mut claim, _) = ordered(surface(0));
+            claim.keeps.push(Key::Order(surface(0)));
+            holds.push(claim, n, 1, 1);
+        }
+        let before = holds.steps;
+        for n in 0..512 {
+            let (claim, _) = unit(vec![surface(1)], vec![Need::Update { surface: surface(1), seq: n }]);
+            holds.push(claim, HELD + n, 1, 1);
+            holds.meet_updates(surface(1), |seq| seq <= n);
+            assert_eq!(holds.next().map(|held| held.item), Some(HELD + n));
+        }
+        assert!(holds.steps - before <= 4 * 512, "{} steps", holds.steps - before);
+        let before = holds.steps;
+        holds.meet(Need::Update { surface: surface(0), seq: 1 });
+        let left = std::iter::from_fn(|| holds.next()).map(|held| held.item);
+        assert!(left.eq(0..HELD));
+        assert!(holds.steps - before <= 4 * HELD, "{} steps", holds.steps - before);
+    }
+
+    /// What has to wait for its turn is looked at once, not in each turn.
+    #[test]
+    fn regression_each_turn_costs_a_walk_over_all_that_waits_for_one() {
+        const HELD: u64 = 16_000;
+        let mut holds = Holds::default();
+        for n in 0..HELD {
+            holds.push(Claim { needs: vec![Need::Turn], ..Claim::default() }, n, 1, 1);
+        }
+        for _ in 0..512 {
+            assert!(holds.meet_first(Need::Turn));
+            let held = holds.next().expect("the first");
+            assert_eq!(held.item, 0);
+            holds.hold_again(held, Need::Turn);
+        }
+        assert!(holds.steps <= 4 * 512, "{} steps", holds.steps);
     }
 }

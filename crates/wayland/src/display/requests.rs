@@ -65,7 +65,7 @@ impl Connection {
 
     /// Whether a held request names an object as an argument.
     fn is_named(&self, object: WireId) -> bool {
-        let mut held = self.holds.iter();
+        let mut held = self.holds.keeping(Key::Use(object));
         held.any(
             |held| matches!(held, Waiting::Request(request) if objects_in(request).any(|id| id == object)),
         )
@@ -79,7 +79,7 @@ impl Connection {
         let lacks = self.is_clogged()
             || (opens && self.waiting_pipes >= MAX_WAITING_PIPES)
             || (copies && self.room.paint == 0);
-        self.waits_for_turn |= lacks;
+        self.turn_is_over |= lacks;
         lacks
     }
 
@@ -401,6 +401,7 @@ impl Connection {
                 "wl_surface" => {
                     self.updates.create(*id)?;
                     self.surfaces.insert(*id, Surface::new(object.version));
+                    self.meet_updates(*id);
                 }
                 "wl_keyboard" => self.keyboards.add(*id),
                 _ => {}
@@ -508,7 +509,7 @@ impl Connection {
     /// There may be room for another buffer.
     pub(super) fn meet_memory(&mut self) {
         if self.shm.has_room() {
-            self.holds.meet(|need| matches!(need, Need::Buffer(_)));
+            self.holds.meet_buffers();
         }
     }
 

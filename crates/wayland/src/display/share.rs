@@ -101,7 +101,7 @@ impl Connection {
         }
         match self.updates.give_up() {
             Ok(true) => {
-                self.meet_updates();
+                self.meet_all_updates();
                 self.pump(now);
                 true
             }

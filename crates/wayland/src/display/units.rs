@@ -29,6 +29,20 @@ pub(super) enum Waiting {
     Folded(Unit),
 }
 
+impl Waiting {
+    /// How many units it has, but one at least.
+    fn parts(&self) -> u64 {
+        match self {
+            Self::Request(_) => 1,
+            Self::Unit(unit) | Self::Folded(unit) => parts(unit),
+        }
+    }
+}
+
+fn parts(unit: &Unit) -> u64 {
+    1 + unit.children.iter().map(parts).sum::<u64>()
+}
+
 impl Connection {
     /// Takes in one unit: checks it with its children, then applies or holds it.
     pub(super) fn accept_unit(&mut self, now: Time, unit: Unit) -> Result<(), End> {
@@ -42,9 +56,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends whatever need not be held any longer.
+    /// Sends whatever need not be held any longer, until the compositor is to read: [`Self::work`] goes on then.
     pub(super) fn pump(&mut self, now: Time) {
-        while self.end.is_none() {
+        while self.may_send() {
             let Some(held) = self.holds.next() else { break };
             let outcome = match &held.item {
                 Waiting::Request(request) if self.lacks_turn(request) => {
@@ -66,33 +80,50 @@ impl Connection {
         self.acknowledge();
     }
 
-    /// Lets units know of the updates that are complete, or need not be.
-    pub(super) fn meet_updates(&mut self) {
+    /// Lets units know of the updates of a surface that are complete, or need not be.
+    pub(super) fn meet_updates(&mut self, surface: WireId) {
         let updates = &self.updates;
-        self.holds.meet(|need| match need {
-            Need::Update { surface, seq } => updates.is_complete(*surface, *seq),
-            _ => false,
-        });
+        self.holds.meet_updates(surface, |seq| updates.is_complete(surface, seq));
+    }
+
+    /// As [`Self::meet_updates`], of every surface.
+    pub(super) fn meet_all_updates(&mut self) {
+        let surfaces: Vec<WireId> = self.holds.surfaces_of_updates().collect();
+        surfaces.into_iter().for_each(|surface| self.meet_updates(surface));
     }
 
     /// Holds what the message at hand said.
     pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) {
-        self.holds.push(claim, waiting, std::mem::take(&mut self.cost));
+        let parts = waiting.parts();
+        self.holds.push(claim, waiting, std::mem::take(&mut self.cost), parts);
     }
 
     /// Drops the held commits of a surface that is being destroyed; its children's stay, on their own. What is part of a
     /// commit of its parent stays there: that one is shown as a whole before the surface goes.
     pub(super) fn cancel_units(&mut self, surface: WireId) {
         let mut dropped = Vec::new();
-        self.holds.rewrite(|claim, waiting| match waiting {
+        let updates = &self.updates;
+        let is_due = |need: &Need| match need {
+            Need::Update { surface, seq } => !updates.is_complete(*surface, *seq),
+            _ => true,
+        };
+        self.holds.rewrite(&Key::Order(surface), |claim, waiting| match waiting {
             Waiting::Unit(unit) | Waiting::Folded(unit) if unit.surface == surface => {
                 dropped.extend(unit.feedback.then_some(unit.number));
-                let children = unit.children.into_iter();
-                children.map(|unit| (claim_shape(&unit), Waiting::Unit(unit))).collect()
+                let children = unit.children.into_iter().map(|unit| {
+                    let mut claim = claim_shape(&unit);
+                    claim.needs.retain(is_due);
+                    let waiting = Waiting::Unit(unit);
+                    let parts = waiting.parts();
+                    (claim, waiting, parts)
+                });
+                children.collect()
             }
-            waiting => vec![(claim, waiting)],
+            waiting => {
+                let parts = waiting.parts();
+                vec![(claim, waiting, parts)]
+            }
         });
-        self.meet_updates();
         for unit in dropped {
             self.tell(&ToApp::Discarded { surface, unit });
         }
@@ -103,7 +134,7 @@ impl Connection {
     pub(super) fn on_superseded(&mut self, surface: WireId, update: u64, by: u64) -> Result<(), End> {
         self.updates.supersede(surface, update, by)?;
         let replaced = Need::Update { surface, seq: update };
-        self.holds.rewrite(|mut claim: Claim, waiting| {
+        self.holds.rewrite_needing(replaced, |mut claim: Claim, waiting| {
             let waiting = match waiting {
                 Waiting::Unit(unit) if names(&unit, surface, update) => Waiting::Folded(unit),
                 waiting => waiting,
@@ -113,9 +144,9 @@ impl Connection {
                     *need = Need::Update { surface, seq: by };
                 }
             }
-            vec![(claim, waiting)]
+            (claim, waiting)
         });
-        self.meet_updates();
+        self.meet_updates(surface);
         Ok(())
     }
 
@@ -187,7 +218,7 @@ impl Connection {
         }
         let cost = self.cost(unit);
         if self.is_clogged() || (cost > LARGE && self.room.paint == 0) {
-            self.waits_for_turn = true;
+            self.turn_is_over = true;
             return Some(Need::Turn);
         }
         self.room.paint = self.room.paint.saturating_sub(cost);
