@@ -14,6 +14,7 @@
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `pending`, `commit`, `flush` | a surface, what its next commit has, its commits, how units leave |
 //! | `beat` | when frames are drawn |
+//! | `role` | what a surface is used for |
 //! | `timing` | commits that are to be applied later |
 //! | `room` | what all contents take |
 //! | `making` | a commit whose pixels are being encoded |
@@ -58,6 +59,7 @@ mod registry;
 mod replay;
 mod request;
 mod restage;
+mod role;
 mod room;
 mod serial;
 mod shm;

@@ -445,6 +445,9 @@ impl Connection {
     fn before_forward(&mut self, call: Call, args: &mut [Arg]) -> Result<(), Fault> {
         let named: Vec<u32> =
             call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect();
+        if call.name() == ("wl_surface", "destroy") {
+            self.check_role_object(call)?;
+        }
         for surface in named {
             self.apply_held(surface)?;
             self.flush_tree(surface)?;
@@ -487,8 +490,9 @@ impl Connection {
             }
             (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
             (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
-            (("xdg_wm_base", "get_xdg_surface"), [Plain::NewId(id), _]) => {
+            (("xdg_wm_base", "get_xdg_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
                 self.set_data(*id, Data::Shell(Configures::default()));
+                self.set_role_object(*surface, *id);
             }
             (("wl_keyboard" | "wl_pointer" | "wl_touch", "release"), []) => {
                 self.keyboards.remove(&call.id);
@@ -499,7 +503,10 @@ impl Connection {
                 _,
             ) => {
                 let surface = match (call.interface.name, args) {
-                    ("zwlr_layer_shell_v1", [_, Plain::Object(surface), ..]) => Some(*surface),
+                    ("zwlr_layer_shell_v1", [Plain::NewId(layer), Plain::Object(surface), ..]) => {
+                        self.set_role_object(*surface, *layer);
+                        Some(*surface)
+                    }
                     _ => self.association(call.id),
                 };
                 self.set_role(surface, Role::Configured);
@@ -556,12 +563,6 @@ impl Connection {
             object.alive = false;
         }
         Ok(())
-    }
-
-    fn set_role(&mut self, surface: Option<u32>, role: Role) {
-        if let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) {
-            surface.role = role;
-        }
     }
 
     /// The surface that a rule means; of several, the nearest.

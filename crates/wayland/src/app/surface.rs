@@ -286,6 +286,8 @@ pub(crate) struct Surface {
     /// Its name between the halves.
     pub(crate) wire: WireId,
     pub(crate) role: Role,
+    /// Its `xdg_surface` or layer, by the id that it had: it may be gone.
+    pub(crate) role_object: Option<u32>,
     pub(crate) stage: Stage,
     /// A window that was committed without content since it is one, or since it had content.
     pub(crate) initial: bool,
@@ -355,6 +357,7 @@ impl Surface {
         Self {
             wire,
             role: Role::None,
+            role_object: None,
             stage: Stage::Shown,
             initial: false,
             acknowledged: None,

@@ -377,3 +377,68 @@ fn a_global_that_has_just_gone_can_still_be_bound() {
     }
     assert!(rig.error().is_none() && rig.connection.end().is_none());
 }
+
+/// Compositors end a program for it, and the order in which the display would have heard it depended on what was held there.
+#[test]
+fn regression_a_surface_may_go_before_its_role_object() {
+    let late = |end: &[&str]| {
+        let mut rig = Rig::new();
+        let (surface, xdg, toplevel, _) = rig.mapped();
+        for name in end {
+            rig.request(if *name == "xdg_toplevel" { toplevel } else { xdg }, "destroy", vec![]);
+        }
+        rig.sent.clear();
+        rig.request(surface, "destroy", vec![]);
+        (rig.error().map(|(object, code)| (object == surface, code)), rig.sent.len())
+    };
+    assert_eq!(late(&[]), (Some((true, 4)), 0));
+    assert_eq!(late(&["xdg_toplevel"]), (Some((true, 4)), 0));
+    assert_eq!(late(&["xdg_toplevel", "xdg_surface"]), (None, 1));
+}
+
+#[test]
+fn a_surface_that_has_an_inert_role_object_or_none_may_go() {
+    let mut rig = Rig::new();
+    let (compositor, subcompositor) = (rig.bind("wl_compositor"), rig.bind("wl_subcompositor"));
+    let (child, parent) = (rig.surface(compositor), rig.surface(compositor));
+    let subsurface = rig.id("wl_subsurface");
+    let args = vec![Arg::NewId(subsurface), Arg::Object(child), Arg::Object(parent)];
+    rig.request(subcompositor, "get_subsurface", args);
+    rig.request(child, "destroy", vec![]);
+    rig.request(parent, "destroy", vec![]);
+    assert_eq!((rig.error(), rig.connection.end()), (None, None));
+}
+
+/// An `xdg_surface` of another surface may have the id of the one that it had.
+#[test]
+fn a_role_object_of_another_surface_is_none_of_its_own() {
+    let mut rig = Rig::new();
+    let (surface, xdg, toplevel, _) = rig.mapped();
+    let wire = rig.connection.wire(xdg).unwrap();
+    rig.request(toplevel, "destroy", vec![]);
+    rig.request(xdg, "destroy", vec![]);
+    rig.tell(&ToApp::Deleted(wire));
+    let (compositor, base) = (rig.bind("wl_compositor"), rig.bind("xdg_wm_base"));
+    let other = rig.surface(compositor);
+    rig.request(base, "get_xdg_surface", vec![Arg::NewId(xdg), Arg::Object(other)]);
+    rig.request(surface, "destroy", vec![]);
+    assert_eq!(rig.connection.end(), None);
+    rig.request(other, "destroy", vec![]);
+    assert_eq!(rig.error(), Some((other, 4)));
+}
+
+/// Before version 6 compositors differ, so the attached one is asked.
+#[test]
+fn a_surface_of_an_older_version_goes_to_the_compositor_before_its_role_object() {
+    let mut rig = Rig::new();
+    let name = rig.connection.offers.iter().find(|offer| offer.interface == "wl_compositor").unwrap().name;
+    let (registry, compositor) = (rig.id("wl_registry"), rig.id("wl_compositor"));
+    rig.request(1, "get_registry", vec![Arg::NewId(registry)]);
+    let text = Arg::Str(Some(b"wl_compositor".to_vec()));
+    rig.request(registry, "bind", vec![Arg::Uint(name), text, Arg::Uint(5), Arg::NewId(compositor)]);
+    let surface = rig.surface(compositor);
+    rig.toplevel(surface);
+    rig.sent.clear();
+    rig.request(surface, "destroy", vec![]);
+    assert_eq!((rig.connection.end(), rig.sent.len()), (None, 1));
+}
