@@ -144,6 +144,11 @@ impl Connection {
         let opcode = event.opcode;
         let mut args = self.localise(interface, version, desc, rule, event)?;
         self.note_event(id, name, &mut args);
+        if let (("wl_surface", "preferred_buffer_transform"), [Arg::Uint(transform)], Some(surface)) =
+            (name, &args[..], self.surfaces.get_mut(&id))
+        {
+            surface.transform_told = *transform;
+        }
         self.told.on_event(id, interface, opcode, &args);
         if name == ("xdg_popup", "configure") {
             self.tell_repositioned(id)?;

@@ -21,6 +21,9 @@ const WHEEL_STEP: i32 = 120;
 /// Scales of outputs beyond are not believed.
 const MAX_SCALE: i32 = 16;
 
+/// `wl_output.transform.normal`.
+const NORMAL: u32 = 0;
+
 /// `xdg_toplevel.wm_capabilities`: the window menu, maximize, fullscreen, minimize.
 const ALL_CAPABILITIES: [u32; 4] = [1, 2, 3, 4];
 
@@ -100,6 +103,21 @@ impl Connection {
         }
         let all = ALL_CAPABILITIES.iter().flat_map(|capability| capability.to_ne_bytes());
         self.emit(toplevel, "wm_capabilities", vec![Arg::Array(all.collect())])
+    }
+
+    /// Another display takes over: how the one before wanted buffers to be rotated is void. One that wants that too says so,
+    /// if it is new enough to say anything.
+    pub(super) fn void_transforms(&mut self) -> Result<(), Fault> {
+        let rotated = self.surfaces.iter_mut().filter(|(_, surface)| surface.transform_told != NORMAL);
+        let rotated: Vec<u32> = rotated
+            .map(|(id, surface)| {
+                surface.transform_told = NORMAL;
+                *id
+            })
+            .collect();
+        rotated
+            .into_iter()
+            .try_for_each(|id| self.emit(id, "preferred_buffer_transform", vec![Arg::Uint(NORMAL)]))
     }
 
     /// Tells surfaces their scale, where the display does not and it is another one than they were told.

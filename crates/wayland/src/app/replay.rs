@@ -56,6 +56,7 @@ impl Connection {
         self.end_ghosts();
         self.compare_keymaps();
         self.tell_older(known.shell)?;
+        self.void_transforms()?;
         self.update_desk(known)?;
         if self.ping.hangs() {
             self.send(&ToDisplay::Hang(true));

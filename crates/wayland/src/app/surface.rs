@@ -341,6 +341,8 @@ pub(crate) struct Surface {
     pub(crate) visible: bool,
     /// The scale that was told here for its buffers.
     pub(crate) scale_told: Option<u32>,
+    /// The transform that a display prefers for its buffers, as the program knows it.
+    pub(crate) transform_told: u32,
     /// The same for its `wp_fractional_scale_v1`, and which that is.
     pub(crate) fraction_told: Option<(u32, u32)>,
     pub(crate) parent: Option<u32>,
@@ -393,6 +395,7 @@ impl Surface {
             // What it is to begin with (wl_surface.preferred_buffer_scale). Some programs bind any version that is offered,
             // and an event that their library does not know ends them: what says nothing new is not told.
             scale_told: Some(1),
+            transform_told: 0,
             fraction_told: None,
             parent: None,
             subsurface: 0,

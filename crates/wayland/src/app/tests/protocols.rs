@@ -442,3 +442,37 @@ fn a_surface_of_an_older_version_goes_to_the_compositor_before_its_role_object()
     rig.request(surface, "destroy", vec![]);
     assert_eq!((rig.connection.end(), rig.sent.len()), (None, 1));
 }
+
+fn transforms(events: &[Event]) -> Vec<u32> {
+    let told = events.iter().filter(|event| event.name == "preferred_buffer_transform");
+    told.map(|event| if let [Arg::Uint(transform)] = event.args[..] { transform } else { 99 }).collect()
+}
+
+#[test]
+fn the_transform_that_the_compositor_prefers_reaches_the_program() {
+    let mut rig = Rig::with_desk(&desk_with(&[("wl_compositor", 6)]));
+    let (surface, ..) = rig.mapped();
+    for transform in [1, 3] {
+        rig.event(surface, "preferred_buffer_transform", vec![WireArg::Uint(transform)]);
+    }
+    assert_eq!(transforms(&rig.events()), [1, 3]);
+}
+
+/// A compositor says nothing of outputs that are not rotated, and an older one says nothing at all.
+#[test]
+fn regression_a_window_stays_rotated_as_the_last_display_wanted_it() {
+    for version in [6, 4] {
+        let mut rig = Rig::with_desk(&desk_with(&[("wl_compositor", 6)]));
+        let (surface, ..) = rig.mapped();
+        rig.event(surface, "preferred_buffer_transform", vec![WireArg::Uint(1)]);
+        assert_eq!(transforms(&rig.events()), [1]);
+        assert_eq!(transforms(&rig.detach()), [0; 0], "nobody sees it");
+        rig.attach_to(&desk_with(&[("wl_compositor", version)]));
+        assert_eq!(transforms(&rig.events()), [0], "as long as the new one says nothing else");
+        rig.detach();
+        rig.attach_to(&desk_with(&[("wl_compositor", 6)]));
+        assert_eq!(transforms(&rig.events()), [0; 0], "that is no news");
+        rig.event(surface, "preferred_buffer_transform", vec![WireArg::Uint(2)]);
+        assert_eq!(transforms(&rig.events()), [2]);
+    }
+}
