@@ -219,8 +219,8 @@ pub const GLOBALS: &[Global] = &[
     offered(ZwpPrimarySelectionDeviceManagerV1::interface, 1, Missing::Silent),
     // Windows and the desktop around them; sway 1.7 has none of dialog, bell, drag, icon and tag.
     offered(ZwpIdleInhibitManagerV1::interface, 1, Missing::Silent),
-    // 2 has notifications that pay no regard to inhibitors.
-    offered(ExtIdleNotifierV1::interface, 1, Missing::Absent),
+    // 2 has notifications that pay no regard to inhibitors, and is offered to programs that begin where it is.
+    offered(ExtIdleNotifierV1::interface, 2, Missing::Absent),
     offered(XdgActivationV1::interface, 1, Missing::Stub(Stub::EmptyToken)),
     offered(ZxdgExporterV2::interface, 1, Missing::Stub(Stub::UselessHandle)),
     offered(ZxdgImporterV2::interface, 1, Missing::Stub(Stub::DeadImport)),

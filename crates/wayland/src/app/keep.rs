@@ -160,6 +160,7 @@ impl Connection {
     /// The request as the attached display can take it: what it lacks is null where that may be, else it gets none.
     pub(super) fn addressed(&self, mut request: Request) -> Option<Request> {
         let interface = self.interface_there(request.object)?;
+        request.opcode = self.opcode_there(interface, request.opcode);
         let desc = interface.requests.get(usize::from(request.opcode))?;
         for (arg, kind) in request.args.iter_mut().zip(desc.signature) {
             if let WireArg::Object(name) = arg

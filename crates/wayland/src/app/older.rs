@@ -3,7 +3,10 @@
 //! Programs are offered the same versions whatever display is attached. Most of what a later version adds is an option that
 //! a compositor need not use; the rest is here: wheel steps in 120ths, the scale that a surface should have, what a window
 //! manager can do, and popups that move. These cannot be made up well: a program that begins at a display without them is
-//! told so, and places its popups anew by itself. Invariant: what the display says itself is never said here too.
+//! told so, and places its popups anew by itself; one that watches for idle users is not offered what the display has not.
+//! Invariant: what the display says itself is never said here too.
+
+use wayland_backend::protocol::Interface;
 
 use crate::snapshot::Snapshot;
 use crate::tables;
@@ -35,13 +38,19 @@ const WITH_REPOSITION: u32 = 3;
 const WITH_LATE_DECORATION: u32 = 2;
 /// The first version of `wl_compositor` whose surfaces are told their scale.
 const WITH_SCALE: u32 = 6;
+/// The first version of `ext_idle_notifier_v1` with notifications that inhibitors do not hold off.
+const WITH_INPUT_IDLE: u32 = 2;
 /// The first version of `wl_seat` whose pointers tell 120ths.
 const WITH_VALUE120: u32 = 8;
 
 /// The version of a global that a program is offered which begins at the display of this snapshot.
 pub(super) fn offered(interface: &str, version: u32, there: &Snapshot) -> u32 {
-    let moves_popups = there.version(interface).is_none_or(|there| there >= WITH_REPOSITION);
-    if interface == "xdg_wm_base" && !moves_popups { WITH_REPOSITION - 1 } else { version }
+    let there = there.version(interface).unwrap_or(version);
+    match interface {
+        "xdg_wm_base" if there < WITH_REPOSITION => WITH_REPOSITION - 1,
+        "ext_idle_notifier_v1" if there < WITH_INPUT_IDLE => WITH_INPUT_IDLE - 1,
+        _ => version,
+    }
 }
 
 impl Connection {
@@ -62,6 +71,20 @@ impl Connection {
                     || !window.is_some_and(Surface::mapped)
             }
             _ => true,
+        }
+    }
+
+    /// The opcode of the request that says as much as the attached display knows.
+    pub(super) fn opcode_there(&self, interface: &Interface, opcode: u16) -> u16 {
+        let name = interface.requests.get(usize::from(opcode)).map(|request| request.name);
+        match (interface.name, name) {
+            // It comes later then, never too early.
+            ("ext_idle_notifier_v1", Some("get_input_idle_notification"))
+                if self.version_there(interface.name) < WITH_INPUT_IDLE =>
+            {
+                tables::request_opcode(interface, "get_idle_notification").unwrap_or(opcode)
+            }
+            _ => opcode,
         }
     }
 

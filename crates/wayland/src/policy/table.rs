@@ -339,7 +339,16 @@ pub const TABLE: &[Block] = &[
         &[],
     ),
     lasting("zwp_idle_inhibitor_v1", &[destructor("destroy")], &[]),
-    lasting("ext_idle_notifier_v1", &[destructor("destroy"), forward("get_idle_notification")], &[]),
+    lasting(
+        "ext_idle_notifier_v1",
+        &[
+            destructor("destroy"),
+            forward("get_idle_notification"),
+            // Asked as the former where the compositor is older than 2.
+            forward("get_input_idle_notification"),
+        ],
+        &[],
+    ),
     lasting(
         "ext_idle_notification_v1",
         &[destructor("destroy")],

@@ -476,3 +476,33 @@ fn regression_a_window_stays_rotated_as_the_last_display_wanted_it() {
         assert_eq!(transforms(&rig.events()), [2]);
     }
 }
+
+fn notifier(rig: &mut Rig, version: u32) -> (u32, u32) {
+    let (seat, notifier) = (rig.bind("wl_seat"), rig.bind("ext_idle_notifier_v1"));
+    let offer = rig.connection.offers.iter().find(|offer| offer.interface == "ext_idle_notifier_v1");
+    assert_eq!(offer.map(|offer| offer.version), Some(version));
+    (seat, notifier)
+}
+
+#[test]
+fn idle_notifications_that_only_input_ends_are_offered_where_the_compositor_has_them() {
+    let mut rig = Rig::with_desk(&desk_with(&[("ext_idle_notifier_v1", 1)]));
+    notifier(&mut rig, 1);
+    let mut rig = Rig::with_desk(&desk_with(&[("ext_idle_notifier_v1", 2)]));
+    let (seat, notifier) = notifier(&mut rig, 2);
+    let notification = rig.id("ext_idle_notification_v1");
+    let args = || vec![Arg::NewId(notification), Arg::Uint(5000), Arg::Object(seat)];
+    rig.request(notifier, "get_input_idle_notification", args());
+    rig.events();
+    rig.event(notification, "idled", vec![]);
+    assert_eq!(names(&rig.events()), [(notification, "idled")]);
+    // Another display knows only the ones that inhibitors hold off: they come later, never too early.
+    let resumed = rig.detach();
+    assert_eq!(names(&resumed).first(), Some(&(notification, "resumed")));
+    let told = rig.attach_to(&desk_with(&[("ext_idle_notifier_v1", 1)]));
+    assert!(told.iter().any(|told| told.contains("get_idle_notification")), "{told:?}");
+    assert!(told.iter().all(|told| !told.contains("get_input_idle_notification")), "{told:?}");
+    rig.detach();
+    let told = rig.attach_to(&desk_with(&[("ext_idle_notifier_v1", 2)]));
+    assert!(told.iter().any(|told| told.contains("get_input_idle_notification")), "{told:?}");
+}
