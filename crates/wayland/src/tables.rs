@@ -135,6 +135,8 @@ pub enum Missing {
     },
     /// It makes no difference: the app side answers it alone, whatever the compositor has.
     Local,
+    /// The app side does it to the pixels that it encodes, at this and every later display of a program that begins there.
+    Encoded,
     /// It is not offered either: programs that find it do without something else.
     Absent,
     /// As [`Self::Absent`], and also not offered while the compositor has this successor of it.
@@ -196,7 +198,7 @@ pub const GLOBALS: &[Global] = &[
     offered(WpFractionalScaleManagerV1::interface, 1, Missing::Stub(Stub::OutputScale)),
     offered(WpContentTypeManagerV1::interface, 1, Missing::Silent),
     offered(WpTearingControlManagerV1::interface, 1, Missing::Silent),
-    offered(WpAlphaModifierV1::interface, 1, Missing::Absent),
+    offered(WpAlphaModifierV1::interface, 1, Missing::Encoded),
     offered(ExtBackgroundEffectManagerV1::interface, 1, Missing::Absent),
     offered(WpSinglePixelBufferManagerV1::interface, 1, Missing::Local),
     // Pacing is local. 2 of the first only changes what a refresh of 0 means.

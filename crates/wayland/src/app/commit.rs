@@ -83,17 +83,24 @@ impl Connection {
     /// Takes over the pending state: geometry, pixels, buffers.
     fn absorb_pending(&mut self, id: u32, pending: Pending) -> Result<Unsent, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Unsent::default()) };
+        let mut own = pending.state;
+        let fades = self.fades
+            && surface.fade.commit(surface.wire, pending.factor, &mut own).map_err(Fault::TooMuch)?;
         let mut state = std::mem::take(&mut surface.again);
-        state.merge(pending.state).map_err(Fault::TooMuch)?;
+        state.merge(own).map_err(Fault::TooMuch)?;
         let before = (surface.scale, surface.transform, surface.crop, surface.destination);
         surface.scale = pending.scale.unwrap_or(surface.scale);
         surface.transform = pending.transform.unwrap_or(surface.transform);
         surface.crop = pending.crop.unwrap_or(surface.crop);
         surface.destination = pending.destination.unwrap_or(surface.destination);
-        let reshaped = before != (surface.scale, surface.transform, surface.crop, surface.destination);
+        let now = (surface.scale, surface.transform, surface.crop, surface.destination);
+        let reshaped = fades || before != now;
         let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
         let stack = pending.stack;
-        let change = self.take_content(id, pending.attach, &damage)?;
+        let change = match pending.attach {
+            Attach::Keep if fades => self.fade_again(id)?,
+            attach => self.take_content(id, attach, &damage)?,
+        };
         Ok(Unsent {
             state,
             stack,
@@ -112,11 +119,13 @@ impl Connection {
             Attach::None => {
                 self.room.change(surface.content_bytes(), 0)?;
                 surface.draft = None;
+                surface.fade.forget_plain();
                 surface.news.note_all();
                 Ok(Change::Unmap)
             }
             Attach::Buffer { id: buffer_id, buffer } => {
-                self.room.change(surface.content_bytes(), buffer.content_bytes())?;
+                let needs = surface.fade.needs(buffer.content_bytes(), buffer.size.rect().area());
+                self.room.change(surface.content_bytes(), needs)?;
                 let begun = self.config.probe.begin();
                 let bytes =
                     absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
@@ -124,6 +133,17 @@ impl Connection {
                 self.release_buffer(buffer_id).map(|()| Change::New)
             }
         }
+    }
+
+    /// The factor of a surface's pixels is another one.
+    fn fade_again(&mut self, id: u32) -> Result<Change, Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id).filter(|surface| surface.mapped()) else {
+            return Ok(Change::Keep);
+        };
+        let before = surface.content_bytes();
+        surface.fade_content(None);
+        self.room.change(before, surface.content_bytes())?;
+        Ok(Change::New)
     }
 
     pub(super) fn release_buffer(&mut self, buffer: u32) -> Result<(), Fault> {
@@ -541,6 +561,13 @@ struct Damage {
 
 /// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
 fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<u64, ReadError> {
+    if surface.fade.is_on() {
+        let content = read_whole(buffer)?;
+        buffer.last_surface.set(Some(id));
+        surface.fade_content(Some(content));
+        return Ok(surface.changed_bytes());
+    }
+    surface.fade.forget_plain();
     let mapping = surface.mapping(buffer.size);
     let fits =
         |draft: &Draft| (draft.content().size(), draft.content().format()) == (buffer.size, buffer.format);

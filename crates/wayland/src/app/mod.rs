@@ -21,6 +21,7 @@
 //! | `under_way` | units that the display side has not applied |
 //! | `better` | what is lossy becomes exact |
 //! | `films` | pictures that change all the time |
+//! | `fade` | pixels that are multiplied where the compositor cannot |
 //! | `stub` | answers for what the attached compositor lacks |
 //! | `older` | the same for versions that it lacks |
 //! | `event` | events of the compositor on their way to the program |
@@ -44,6 +45,7 @@ mod commit;
 mod committed;
 mod desk;
 mod event;
+mod fade;
 mod films;
 mod flush;
 mod focus;
@@ -235,6 +237,8 @@ pub struct Connection {
     next_pipe: u64,
     pools: shm::Pools,
     room: room::Room,
+    /// Alpha modifiers are ours.
+    fades: bool,
     /// Content handed over beyond the budget because order demanded it.
     debt: u64,
     /// Content handed over without budget because it is small.
@@ -272,7 +276,8 @@ impl Connection {
     pub fn new(config: Config, desk: &Rc<Desk>) -> Self {
         let display = tables::interface("wl_display").expect("wl_display is in the core protocol");
         let slots = slots::Slots::new(&desk.snapshot);
-        let offers = registry::offers(&config, &desk.snapshot, &slots);
+        let fades = Self::fades_at(&desk.snapshot);
+        let offers = registry::offers(&config, &desk.snapshot, &slots, fades);
         Self {
             encoder: config.encoder(),
             codec: codec::Maker::new(config.threads > 1),
@@ -309,6 +314,7 @@ impl Connection {
             next_pipe: 2,
             pools: shm::Pools::default(),
             room: room::Room::default(),
+            fades,
             debt: 0,
             small_debt: 0,
             more: false,

@@ -27,6 +27,8 @@ pub(crate) struct Pending {
     pub(crate) transform: Option<Transform>,
     pub(crate) crop: Option<Option<Crop>>,
     pub(crate) destination: Option<Option<(i32, i32)>>,
+    /// `wp_alpha_modifier_surface_v1.set_multiplier`, where that is ours.
+    pub(crate) factor: Option<u32>,
     /// `wp_fifo_v1.wait_barrier` and `set_barrier`.
     pub(crate) waits: bool,
     pub(crate) sets_barrier: bool,
@@ -58,6 +60,7 @@ impl Pending {
         self.transform = newer.transform.or(self.transform);
         self.crop = newer.crop.or(self.crop);
         self.destination = newer.destination.or(self.destination);
+        self.factor = newer.factor.or(self.factor);
         self.waits |= newer.waits;
         self.sets_barrier |= newer.sets_barrier;
         self.target = newer.target.or(self.target);

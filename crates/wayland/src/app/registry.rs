@@ -37,8 +37,8 @@ const FIRST_FIXED: u32 = 1;
 /// A registry name that no compositor gives: the display side is to stand in for it.
 const NO_GLOBAL: u32 = 0;
 
-/// The registry for a program, given what the compositor has.
-pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots) -> Vec<Offer> {
+/// The registry for a program, given what the compositor has, and whether the pixels of its surfaces are multiplied here.
+pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades: bool) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (global, name) in tables::GLOBALS.iter().zip(FIRST_FIXED..) {
         let interface = global.name();
@@ -54,6 +54,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots) -> Vec
         let at_compositor = || snapshot.globals.iter().find(|g| g.interface == interface).map(|g| g.name);
         let real = match global.missing {
             Missing::Local => None,
+            Missing::Encoded if fades => None,
             _ if interface == "wl_shm" => None,
             // The display side draws the shapes itself where the compositor cannot.
             Missing::Stub(Stub::ThemedCursor) => at_compositor().or(Some(NO_GLOBAL)),
@@ -244,7 +245,7 @@ impl Connection {
 
     /// Brings the registry up to date; what is new comes first, so that a program never sees none of a kind.
     pub(super) fn update_offers(&mut self) -> Result<(), Fault> {
-        let mut new = offers(&self.config, &self.desk.snapshot, &self.slots);
+        let mut new = offers(&self.config, &self.desk.snapshot, &self.slots, self.fades);
         let old = std::mem::take(&mut self.offers);
         for offer in &mut new {
             // What was announced stays as it was.
@@ -345,7 +346,7 @@ mod tests {
     }
 
     fn names(s: &Snapshot) -> Vec<(&'static str, u32)> {
-        let offers = offers(&Config::default(), s, &Slots::new(s));
+        let offers = offers(&Config::default(), s, &Slots::new(s), true);
         offers.into_iter().map(|o| (o.interface, o.version)).collect()
     }
 
@@ -361,7 +362,6 @@ mod tests {
             "xdg_system_bell_v1",
             "zwp_text_input_manager_v3",
             "zwp_pointer_constraints_v1",
-            "wp_alpha_modifier_v1",
         ] {
             let has = |s: &Snapshot| names(s).iter().any(|(name, _)| *name == interface);
             assert!(!has(&snapshot(&["wl_compositor"])) && has(&snapshot(&[interface])), "{interface}");
@@ -380,7 +380,7 @@ mod tests {
         let privileged = "zwlr_layer_shell_v1";
         let allow = Config { allow: vec![privileged.to_owned()], ..Config::default() };
         let has = |config: &Config, s: &Snapshot| {
-            offers(config, s, &Slots::new(s)).iter().any(|o| o.interface == privileged)
+            offers(config, s, &Slots::new(s), true).iter().any(|o| o.interface == privileged)
         };
         assert!(!has(&Config::default(), &snapshot(&[privileged])));
         assert!(!has(&allow, &snapshot(&[])));
@@ -391,7 +391,7 @@ mod tests {
     fn every_output_is_offered_and_a_seat_always() {
         let output = |global| Output { global, ..Output::default() };
         let s = Snapshot { outputs: vec![output(7), output(9)], ..Snapshot::default() };
-        let offers = offers(&Config::default(), &s, &Slots::new(&s));
+        let offers = offers(&Config::default(), &s, &Slots::new(&s), true);
         let count = |interface| offers.iter().filter(|o| o.interface == interface).count();
         assert_eq!((count("wl_output"), count("wl_seat")), (2, 1));
     }

@@ -217,6 +217,10 @@ impl Connection {
         {
             return self.restack(call, owner, *sibling);
         }
+        if let (("wp_alpha_modifier_surface_v1", "set_multiplier"), [Arg::Uint(factor)]) = (call.name(), args)
+        {
+            self.set_fade(call, *factor)?;
+        }
         let Some(owner) = owner.filter(|owner| self.surfaces.contains_key(owner)) else { return Ok(()) };
         self.mirror(owner, call, args)?;
         if call.desc.name == "ack_configure"
@@ -483,6 +487,7 @@ impl Connection {
             (("wl_subsurface", "set_sync"), []) => self.set_sync(call.id, true)?,
             (("wl_subsurface", "set_desync"), []) => self.set_sync(call.id, false)?,
             (("wl_subsurface", "destroy"), []) => self.orphan(call.id)?,
+            (("wp_alpha_modifier_v1" | "wp_alpha_modifier_surface_v1", _), _) => self.fade(call, args)?,
             (("wp_viewport", "destroy"), []) => {
                 if let Some(surface) = self.association(call.id).and_then(|id| self.surfaces.get_mut(&id)) {
                     (surface.pending.crop, surface.pending.destination) = (Some(None), Some(None));

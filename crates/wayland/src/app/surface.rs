@@ -13,6 +13,7 @@ use wayferry_proto::{Time, UpdateSeq};
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
 use super::committed::Committed;
+use super::fade::Fade;
 use super::films::Films;
 use super::pending::Pending;
 use super::stack::Stack;
@@ -300,6 +301,8 @@ pub(crate) struct Surface {
     pub(crate) pending: Pending,
     /// Pixels; none when the newest commit has left the surface without.
     pub(crate) draft: Option<Draft>,
+    /// What is to be done to them.
+    pub(crate) fade: Fade,
     /// Where those changed lately.
     pub(crate) news: News,
     pub(super) films: Films,
@@ -367,6 +370,7 @@ impl Surface {
             again: State::default(),
             pending: Pending::default(),
             draft: None,
+            fade: Fade::default(),
             news: News::default(),
             films: Films::default(),
             lost_films: 0,
@@ -578,7 +582,7 @@ impl Surface {
 
     /// What its content takes.
     pub(crate) fn content_bytes(&self) -> u64 {
-        self.draft.as_ref().map_or(0, |draft| draft.content().pixels().len() as u64)
+        self.draft.as_ref().map_or(0, |draft| draft.content().pixels().len() as u64) + self.fade.bytes()
     }
 
     /// Whether the newest commit left the surface with content.

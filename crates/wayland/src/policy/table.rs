@@ -138,6 +138,7 @@ pub const TABLE: &[Block] = &[
     lasting("wp_alpha_modifier_v1", &[destructor("destroy"), forward("get_surface").surface(Arg(1))], &[]),
     lasting(
         "wp_alpha_modifier_surface_v1",
+        // Never crosses where the app side multiplies the pixels.
         &[destructor("destroy").after(&[This]), state("set_multiplier")],
         &[],
     ),

@@ -1,0 +1,183 @@
+//! `wp_alpha_modifier` for programs that began at a display without it: the pixels are multiplied here.
+//!
+//! The factor is state of a commit. While it is below one, the surface has no opaque region, what leaves is ARGB, and the
+//! pixels are kept a second time, as the program drew them: a commit may change the factor alone, and then all of them are
+//! made anew. It stays so at every display, whether that has the protocol or not: nobody multiplies twice.
+//! Invariant: the draft is the plain content times the factor; where the factor is one, there is only the draft.
+
+use wayferry_pixels::{Content, Draft, Format, convert};
+
+use crate::message::{Request, WireArg, WireId};
+use crate::snapshot::Snapshot;
+use crate::tables;
+
+use super::request::{Call, Plain};
+use super::surface::{Kind, State, Surface};
+use super::{Connection, Fault};
+
+/// What is kept of a surface whose pixels may be multiplied.
+#[derive(Debug)]
+pub(crate) struct Fade {
+    /// Its `wp_alpha_modifier_surface_v1`.
+    object: Option<u32>,
+    /// As committed, in parts of [`ONE`].
+    factor: u32,
+    /// The pixels as the program drew them, while the factor is below one.
+    plain: Option<Content>,
+    /// The arguments of the last `set_opaque_region` that was committed.
+    opaque: Vec<WireArg>,
+}
+
+impl Default for Fade {
+    fn default() -> Self {
+        Self { object: None, factor: ONE, plain: None, opaque: Vec::new() }
+    }
+}
+
+impl Fade {
+    /// Whether pixels are multiplied with less than one.
+    pub(crate) fn is_on(&self) -> bool {
+        self.factor < ONE
+    }
+
+    /// What is kept beside the content that leaves.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.plain.as_ref().map_or(0, |plain| plain.pixels().len() as u64)
+    }
+
+    /// What a buffer's pixels take that are kept so, in all.
+    pub(crate) fn needs(&self, plain: u64, pixels: u64) -> u64 {
+        if self.is_on() { plain + pixels * BYTES } else { plain }
+    }
+
+    /// There is no content any more, or another one that is not multiplied.
+    pub(crate) fn forget_plain(&mut self) {
+        self.plain = None;
+    }
+
+    /// A commit with this factor and this state of surface `id`; returns whether it is another factor than before.
+    pub(crate) fn commit(
+        &mut self,
+        id: WireId,
+        factor: Option<u32>,
+        state: &mut State,
+    ) -> Result<bool, &'static str> {
+        let changed = factor.is_some_and(|factor| factor != self.factor);
+        self.factor = factor.unwrap_or(self.factor);
+        let Some(opcode) =
+            tables::interface("wl_surface").and_then(|of| tables::request_opcode(of, "set_opaque_region"))
+        else {
+            return Ok(changed);
+        };
+        let is_it = |request: &Request| (request.object, request.opcode) == (id, opcode);
+        let told = state.iter().find(|(request, _)| is_it(request)).map(|(request, _)| request.args.clone());
+        let is_told = told.is_some();
+        self.opaque = told.unwrap_or_else(|| std::mem::take(&mut self.opaque));
+        let args = match self.is_on() {
+            true if is_told || changed && !self.opaque.is_empty() => vec![WireArg::Object(WireId::NULL)],
+            false if changed && !is_told && !self.opaque.is_empty() => self.opaque.clone(),
+            _ => return Ok(changed),
+        };
+        state.add(Request { object: id, opcode, args }, Kind::Replaces)?;
+        Ok(changed)
+    }
+}
+
+impl Surface {
+    /// Brings its content up to a new one, or to another factor.
+    pub(super) fn fade_content(&mut self, new: Option<Content>) {
+        let shown = self.draft.as_ref().map(Draft::content);
+        let Some(plain) = new.or(self.fade.plain.take()).or_else(|| shown.cloned()) else { return };
+        let content = if self.fade.is_on() { multiplied(&plain, self.fade.factor) } else { plain.clone() };
+        self.fade.plain = self.fade.is_on().then_some(plain);
+        let draft = self.draft.get_or_insert_with(|| Draft::new(content.size(), content.format()));
+        draft.replace(content);
+        self.news.note_all();
+    }
+}
+
+impl Connection {
+    /// Whether a program that begins at the display of this snapshot has its pixels multiplied here.
+    pub(super) fn fades_at(there: &Snapshot) -> bool {
+        there.version("wp_alpha_modifier_v1").is_none()
+    }
+
+    /// A request to an alpha modifier, or to what makes them, but for state.
+    pub(super) fn fade(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
+        match (call.name(), args) {
+            (("wp_alpha_modifier_v1", "get_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
+                self.add_fade(call, *id, *surface)
+            }
+            (("wp_alpha_modifier_surface_v1", "destroy"), []) => {
+                self.end_fade(call.id);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_fade(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
+        let before = self.surfaces.get_mut(&surface).and_then(|surface| surface.fade.object.replace(id));
+        match before.filter(|_| self.fades) {
+            Some(_) => {
+                Err(Fault::app(call.id, ALREADY_CONSTRUCTED, format!("surface {surface} has one already")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The surface of a `wp_alpha_modifier_surface_v1`, if its pixels are multiplied here.
+    fn faded(&mut self, modifier: u32) -> Option<&mut Surface> {
+        let id = self.association(modifier).filter(|_| self.fades)?;
+        // Another surface may have its id by now.
+        self.surfaces.get_mut(&id).filter(|surface| surface.fade.object == Some(modifier))
+    }
+
+    /// `wp_alpha_modifier_surface_v1.set_multiplier`.
+    pub(super) fn set_fade(&mut self, call: Call, factor: u32) -> Result<(), Fault> {
+        if !self.fades {
+            return Ok(());
+        }
+        let surface = self.faded(call.id);
+        let surface = surface.ok_or_else(|| Fault::app(call.id, NO_SURFACE, "the surface is destroyed"))?;
+        surface.pending.factor = Some(factor);
+        Ok(())
+    }
+
+    /// `wp_alpha_modifier_surface_v1.destroy`: from the next commit on the factor is one.
+    fn end_fade(&mut self, modifier: u32) {
+        if let Some(surface) = self.faded(modifier) {
+            surface.pending.factor = Some(ONE);
+        }
+        let surface = self.association(modifier).and_then(|id| self.surfaces.get_mut(&id));
+        if let Some(surface) = surface.filter(|surface| surface.fade.object == Some(modifier)) {
+            surface.fade.object = None;
+        }
+    }
+}
+
+/// Pixels times a factor. They are premultiplied, so that is what becomes of each channel.
+fn multiplied(plain: &Content, factor: u32) -> Content {
+    let size = plain.size();
+    let mut faded = Content::new(size, Format::Argb8888);
+    let times =
+        |channel: usize| ((channel as u64 * u64::from(factor) + u64::from(ONE / 2)) / u64::from(ONE)) as u8;
+    let table: [u8; 256] = std::array::from_fn(times);
+    let mut row = vec![0; size.width() as usize * BYTES as usize];
+    for y in 0..size.height() {
+        convert::row(plain.format(), plain.row(y, 0, size.width()), &mut row);
+        // What has no alpha is opaque.
+        row.iter_mut().for_each(|byte| *byte = table[usize::from(*byte)]);
+        faded.write_row(y, 0, &row);
+    }
+    faded
+}
+
+/// `set_multiplier` with this changes nothing.
+const ONE: u32 = u32::MAX;
+/// Bytes of a pixel of [`Format::Argb8888`].
+const BYTES: u64 = 4;
+
+/// Errors of `wp_alpha_modifier_v1`, and of `wp_alpha_modifier_surface_v1`.
+const ALREADY_CONSTRUCTED: u32 = 0;
+const NO_SURFACE: u32 = 0;
