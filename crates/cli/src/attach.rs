@@ -9,7 +9,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use wayferry_net::Ticket;
 
 use crate::control::{self, Request};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{AttachFlags, OwnFlags, Which};
 use crate::leaving::Leaving;
 use crate::passing;
@@ -63,7 +63,7 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
     let viewer = Viewer::new(own, &signals)?.looking_on(view);
     let request = if view { Request::View(None) } else { Request::Attach(None) };
     passing::send(&socket, &control::line(&request), &[])
-        .map_err(|source| Error::System { doing: "speaking to the session", source })?;
+        .map_err(|source| SessionError::System { doing: "speaking to the session", source })?;
     let leaving = Leaving::new("");
     let again = |name: String| {
         leaving.met(&name, None);

@@ -20,8 +20,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::Time;
 
-use crate::error::Error;
 use crate::run::Clock;
+use crate::run::Error;
 use crate::run::signals::Signals;
 use crate::run::wait::Interests;
 

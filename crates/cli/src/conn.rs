@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use wayferry_proto::{Session, Side};
 use wayferry_wayland::End;
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, Role};
 use crate::inherit::take_fds;
 use crate::quic;
@@ -42,7 +42,7 @@ pub(crate) fn run(own: &OwnFlags, role: Role) -> Result<u8, Error> {
     };
     match clean {
         // A link that just ends is how the other side closes here.
-        Err(Error::Lost(_)) => Ok(0),
+        Err(Error::Session(SessionError::Lost(_))) => Ok(0),
         other => other,
     }
 }
@@ -65,7 +65,7 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     match side.with_signals(&signals).with_connection(program).run()? {
         AppOutcome::Exit(code) => Ok(code),
         AppOutcome::DisplayLeft => Ok(0),
-        AppOutcome::ConnectionEnded(end) => ended(end),
+        AppOutcome::ConnectionEnded(end) => Ok(ended(end)?),
     }
 }
 
@@ -82,16 +82,16 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     match side.with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),
         DisplayOutcome::HostLeft | DisplayOutcome::Stopped => Ok(0),
-        DisplayOutcome::ConnectionEnded(end) => ended(end),
+        DisplayOutcome::ConnectionEnded(end) => Ok(ended(end)?),
     }
 }
 
-fn ended(end: End) -> Result<u8, Error> {
+fn ended(end: End) -> Result<u8, SessionError> {
     match end {
         End::Closed => Ok(0),
-        End::AppViolation(what) => Err(Error::AppViolation(what)),
-        End::CompositorError(what) => Err(Error::Compositor(what)),
-        End::PeerViolation(what) => Err(Error::PeerViolation(what)),
-        End::TooMuch(limit) => Err(Error::AppViolation(format!("limit exceeded: {limit}"))),
+        End::AppViolation(what) => Err(SessionError::AppViolation(what)),
+        End::CompositorError(what) => Err(SessionError::Compositor(what)),
+        End::PeerViolation(what) => Err(SessionError::PeerViolation(what)),
+        End::TooMuch(limit) => Err(SessionError::AppViolation(format!("limit exceeded: {limit}"))),
     }
 }

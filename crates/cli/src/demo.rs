@@ -17,7 +17,7 @@ use wayferry_stage::{
 };
 
 use crate::emulated::{Emulated, Plan};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{Delivery, DemoFlags, OwnFlags};
 use crate::run::display_side::Compositor;
 use crate::run::programs::Launch;
@@ -62,7 +62,7 @@ pub(crate) fn run(own: &OwnFlags, flags: &DemoFlags) -> Result<u8, Error> {
     }
     let pictures: Vec<Image> = scenes.iter().filter_map(Scene::picture).collect();
     if let Some(picture) = beside(&pictures) {
-        let failed = |source| Error::File { path: flags.png.clone(), source };
+        let failed = |source| SessionError::File { path: flags.png.clone(), source };
         picture.write_png(&flags.png).map_err(failed)?;
         println!("picture of the display: {}", flags.png.display());
     }
@@ -213,8 +213,8 @@ impl Screen {
         }
         let socket = dir.path().join(format!("stage-{}", mode.name()));
         let config = StageConfig { socket: Some(socket.clone()), ..StageConfig::default() };
-        let stage =
-            Stage::start(config).map_err(|source| Error::System { doing: "starting the stage", source })?;
+        let stage = Stage::start(config)
+            .map_err(|source| SessionError::System { doing: "starting the stage", source })?;
         Ok(Self { socket, stage: Some(stage) })
     }
 
@@ -245,11 +245,11 @@ fn link(flags: &DemoFlags) -> Result<LinkConfig, Error> {
     })
 }
 
-fn start_scripted(session: &Emulated, screen: &Screen) -> Result<Program, Error> {
+fn start_scripted(session: &Emulated, screen: &Screen) -> Result<Program, SessionError> {
     // On the stage we type ourselves, to measure.
     let demo = Demo { types_itself: screen.stage.is_none(), ..Demo::default() };
     Program::start(Endpoint::Socket(session.socket().to_owned()), move |client| demo.run(client))
-        .map_err(|source| Error::System { doing: "starting the scripted program", source })
+        .map_err(|source| SessionError::System { doing: "starting the scripted program", source })
 }
 
 /// Waits for the end, typing and telling figures meanwhile.
@@ -265,8 +265,8 @@ fn watch(flags: &DemoFlags, signals: &Signals, scenes: &mut [Scene]) -> Result<(
         match signals.wait_readable(&ended, Some(KEY_PERIOD)) {
             Ok(_) => {}
             // The user has seen enough.
-            Err(Error::Signal(_)) => return Ok(()),
-            Err(error) => return Err(error),
+            Err(SessionError::Signal(_)) => return Ok(()),
+            Err(error) => return Err(error.into()),
         }
         turn += 1;
         scenes.iter_mut().for_each(Scene::type_key);

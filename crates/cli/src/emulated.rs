@@ -13,7 +13,7 @@ use wayferry_net::{Carrier, Peers};
 use wayferry_proto::{Session, Side};
 use wayferry_stage::{Link as Relay, LinkConfig, LinkStats};
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::host::environment;
 use crate::quic;
@@ -42,7 +42,7 @@ pub(crate) struct Emulated {
 /// One side, on its thread.
 struct Half<T> {
     handle: Handle,
-    thread: Option<JoinHandle<Result<T, Error>>>,
+    thread: Option<JoinHandle<Result<T, SessionError>>>,
 }
 
 /// What to emulate.
@@ -64,7 +64,7 @@ impl Emulated {
     /// Starts both sides; returns when they have met.
     pub(crate) fn start(plan: Plan<'_>, signals: &Signals) -> Result<Self, Error> {
         let Plan { own, compositor, up, down, program, tap } = plan;
-        let system = |doing| move |source| Error::System { doing, source };
+        let system = |doing| move |source| SessionError::System { doing, source };
         let dir = RuntimeDir::private()?;
         let listener = Listener::new(&dir, own.display.as_deref())?;
         let socket = listener.path().to_owned();
@@ -77,7 +77,10 @@ impl Emulated {
             quic::connect(own, &[relay.local_addr()], &display_identity, pinned, PATIENCE, signals)?;
         let near = door
             .accept(PATIENCE)
-            .ok_or_else(|| Error::NothingAnswered { tried: vec![relay.local_addr()], waited: PATIENCE })?
+            .ok_or_else(|| SessionError::NothingAnswered {
+                tried: vec![relay.local_addr()],
+                waited: PATIENCE,
+            })?
             .carrier;
         let start = program.map(|launch| Start {
             stdio: None,
@@ -143,9 +146,11 @@ impl<T> Half<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    fn join(&mut self) -> Result<T, Error> {
-        let broken =
-            || Error::System { doing: "running a side", source: std::io::ErrorKind::BrokenPipe.into() };
+    fn join(&mut self) -> Result<T, SessionError> {
+        let broken = || SessionError::System {
+            doing: "running a side",
+            source: std::io::ErrorKind::BrokenPipe.into(),
+        };
         self.thread.take().and_then(|thread| thread.join().ok()).ok_or_else(broken)?
     }
 }
@@ -214,10 +219,10 @@ fn spawn_display(
 fn spawn<T: Send + 'static>(
     name: &str,
     handle: Handle,
-    run: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    run: impl FnOnce() -> Result<T, SessionError> + Send + 'static,
 ) -> Result<Half<T>, Error> {
     let thread = std::thread::Builder::new().name(name.into()).spawn(run);
-    let thread = thread.map_err(|source| Error::System { doing: "starting a thread", source })?;
+    let thread = thread.map_err(|source| SessionError::System { doing: "starting a thread", source })?;
     Ok(Half { handle, thread: Some(thread) })
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::error::Error;
+use crate::run::Error;
 
 /// What happened.
 #[derive(Debug, Serialize)]

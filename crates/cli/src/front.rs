@@ -20,7 +20,7 @@ use rustix::event::PollFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::control::{self, Ended, Request, Told};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
 use crate::host::{launch, ssh_server_address};
 use crate::passing;
@@ -46,12 +46,12 @@ pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Res
     let stranger = |error: &io::Error| error.get_ref()?.downcast_ref::<peer::Stranger>().cloned();
     if let Some(stranger) = reached.as_ref().err().and_then(stranger) {
         // Its name stands in ssh's command line, so another user of both machines can be there first.
-        return Err(Error::Stranger { machine: machine(), stranger });
+        return Err(SessionError::Stranger { machine: machine(), stranger }.into());
     }
     // sshd leaves the file behind.
     let _ = std::fs::remove_file(path);
     let from = reached.map_err(|error| {
-        Error::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display()))
+        SessionError::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display()))
     })?;
     let to = from.try_clone().map_err(system("dup"))?;
     start(own, host, Caller { from, to, stdio: true })
@@ -124,7 +124,7 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
     }
     let mut ends = session.ends.into_iter();
     let [Some(stdin), Some(stdout), Some(stderr), Some(notes)] = std::array::from_fn(|_| ends.next()) else {
-        return Err(Error::Bootstrap("the session has no pipes".into()));
+        return Err(SessionError::Bootstrap("the session has no pipes".into()).into());
     };
     if stdio {
         // Whoever waits in `read` there ends with the process.
@@ -143,12 +143,12 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
 }
 
 /// The same command again, as the session itself.
-fn spawn(owner: OwnedFd, terminal: bool) -> Result<Child, Error> {
+fn spawn(owner: OwnedFd, terminal: bool) -> Result<Child, SessionError> {
     let itself = std::env::current_exe().map_err(system("looking for this program"))?;
     let mut command = Command::new(itself);
     command.args(as_session(std::env::args_os().skip(1), terminal));
     command.stdin(owner).stdout(ChildStdio::null());
-    command.spawn().map_err(|source| Error::Program { program: "wayferry".into(), source })
+    command.spawn().map_err(|source| SessionError::Program { program: "wayferry".into(), source })
 }
 
 /// A front's arguments as those of its session.
@@ -180,7 +180,7 @@ impl Session {
         let (mut heard, mut ends) = (Vec::new(), Vec::new());
         let mut environment = Environment::default();
         loop {
-            while let Some(told) = control::take::<Told>(&mut heard).map_err(Error::Bootstrap)? {
+            while let Some(told) = control::take::<Told>(&mut heard).map_err(SessionError::Bootstrap)? {
                 match told {
                     Told::Set(name, value) => environment.set.push((name.into(), value.into())),
                     Told::Unset(name) => environment.unset.push(name.into()),
@@ -201,7 +201,7 @@ fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals
     let clock = Clock::start();
     let mut left_by = None;
     loop {
-        while let Some(told) = control::take::<Told>(&mut heard).map_err(Error::Bootstrap)? {
+        while let Some(told) = control::take::<Told>(&mut heard).map_err(SessionError::Bootstrap)? {
             match told {
                 Told::Exit(code) => return Ok(code),
                 Told::Detached => return Ok(0),
@@ -242,7 +242,7 @@ fn attend(
     let mut program: Option<Program> = None;
     let mut gone = false;
     loop {
-        while let Some(told) = control::take::<Told>(&mut heard).map_err(Error::Bootstrap)? {
+        while let Some(told) = control::take::<Told>(&mut heard).map_err(SessionError::Bootstrap)? {
             match told {
                 Told::Exit(code) => return Ok(code),
                 Told::Shown if program.is_none() => {
@@ -343,8 +343,8 @@ fn pass_on(
     Ok(over)
 }
 
-fn system(doing: &'static str) -> impl Fn(io::Error) -> Error {
-    move |source| Error::System { doing, source }
+fn system(doing: &'static str) -> impl Fn(io::Error) -> SessionError {
+    move |source| SessionError::System { doing, source }
 }
 
 /// How long what a program has written may take to be passed on when it has ended.

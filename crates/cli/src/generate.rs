@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::Flags;
 
 /// Writes the manual page to stdout.
@@ -31,7 +31,7 @@ pub(crate) fn man() -> Result<u8, Error> {
         }
         Ok(())
     };
-    render().map_err(|source| Error::System { doing: "making the manual page", source })?;
+    render().map_err(|source| SessionError::System { doing: "making the manual page", source })?;
     write_out(&page)
 }
 
@@ -46,7 +46,7 @@ fn write_out(bytes: &[u8]) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)
         .and_then(|()| out.flush())
-        .map_err(|source| Error::System { doing: "writing to stdout", source })?;
+        .map_err(|source| SessionError::System { doing: "writing to stdout", source })?;
     Ok(0)
 }
 

@@ -18,7 +18,7 @@ use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::control::Told;
 use crate::door::Door;
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::event::SessionEvent;
 use crate::flags::{HostFlags, OwnFlags};
 use crate::front;
@@ -59,7 +59,7 @@ pub(crate) fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
     }
 }
 
-fn name(own: &OwnFlags, host: &HostFlags) -> Result<Named, Error> {
+fn name(own: &OwnFlags, host: &HostFlags) -> Result<Named, SessionError> {
     if let Some(name) = &own.name {
         return Named::claim(name, true);
     }
@@ -101,7 +101,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
 fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     // The terminal of whoever started this may go; its signals are not ours any more. Fails where that is so already.
     let _ = rustix::process::setsid();
-    let system = |doing| move |source| Error::System { doing, source };
+    let system = |doing| move |source| SessionError::System { doing, source };
     let owner = std::io::stdin().as_fd().try_clone_to_owned().map_err(system("dup"))?;
     let (signals, reporter) = (Signals::new()?, tell::reporter());
     let clock = Clock::start();
@@ -253,11 +253,11 @@ fn finish(outcome: &Outcome) -> Result<u8, Error> {
     }
 }
 
-fn print_line(text: &str) -> Result<(), Error> {
+fn print_line(text: &str) -> Result<(), SessionError> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")
         .and_then(|()| out.flush())
-        .map_err(|source| Error::System { doing: "writing to stdout", source })
+        .map_err(|source| SessionError::System { doing: "writing to stdout", source })
 }
 
 /// Where a socket bound to `bound` can be reached from elsewhere.

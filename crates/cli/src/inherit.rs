@@ -8,7 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use rustix::io::FdFlags;
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 
 /// The descriptors whose numbers stand in these environment variables. To be called before this process opens any
 /// descriptor of its own.
@@ -45,12 +45,13 @@ pub(crate) fn take(number: i32) -> Result<OwnedFd, Error> {
     }
     // SAFETY: as in `take_fds`.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
-    close_on_exec(&fd).map(|()| fd)
+    close_on_exec(&fd)?;
+    Ok(fd)
 }
 
-fn close_on_exec(fd: &OwnedFd) -> Result<(), Error> {
+fn close_on_exec(fd: &OwnedFd) -> Result<(), SessionError> {
     rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)
-        .map_err(|error| Error::System { doing: "fcntl", source: error.into() })
+        .map_err(|error| SessionError::System { doing: "fcntl", source: error.into() })
 }
 
 fn is_open(number: i32) -> bool {

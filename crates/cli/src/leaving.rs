@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use crate::error::Error;
+use crate::error::SessionError;
 use crate::run::display_side::Outcome;
 use crate::tell::{OwnEvent, tell};
 
@@ -38,7 +38,7 @@ impl Leaving {
     }
 
     /// Tells what goes on without this display, if anything does.
-    pub(crate) fn tell(&self, outcome: &Result<Outcome, Error>) {
+    pub(crate) fn tell(&self, outcome: &Result<Outcome, SessionError>) {
         let goes_on = match outcome {
             Ok(Outcome::Exit(_) | Outcome::HostLeft) => false,
             Ok(Outcome::Stopped | Outcome::ConnectionEnded(_)) => true,

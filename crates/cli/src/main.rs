@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // A signal needs no words: the user sent it.
-            if !error.is_signal() {
+            if !matches!(&error, Error::Session(error) if error.is_signal()) {
                 tell::last_words(&error);
             }
             error.code()

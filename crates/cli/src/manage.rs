@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::control::{self, Answer, Request};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{DetachFlags, ListFlags, OwnFlags, TicketFlags, Which};
 use crate::info::attention;
 use crate::passing;
@@ -42,7 +42,7 @@ pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|source| Error::System { doing: "writing to stdout", source })?;
+        .map_err(|source| SessionError::System { doing: "writing to stdout", source })?;
     Ok(0)
 }
 
@@ -88,14 +88,16 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
                 println!("{}", sanitize(&ticket));
                 return Ok(0);
             }
-            Ok(Some(Answer::Not(why))) => return Err(Error::NoSession(format!("`{name}`: {why}"))),
+            Ok(Some(Answer::Not(why))) => {
+                return Err(SessionError::NoSession(format!("`{name}`: {why}")).into());
+            }
             Ok(None) => {}
-            Err(what) => return Err(Error::PeerViolation(what)),
+            Err(what) => return Err(SessionError::PeerViolation(what).into()),
         }
         let patience = if *request == Request::Stop { END_PATIENCE } else { PATIENCE };
         let ready = signals.wait_readable(&[socket.as_fd()], Some(patience))?;
         if !ready[0] || !passing::receive(&socket, &mut heard, &mut Vec::new()).unwrap_or(false) {
-            return Err(Error::NoSession(format!("`{name}` does not answer")));
+            return Err(SessionError::NoSession(format!("`{name}` does not answer")).into());
         }
     }
 }
@@ -116,9 +118,9 @@ fn ask(socket: &OwnedFd, signals: &Signals) -> Result<Option<Value>, Error> {
     Ok(None)
 }
 
-fn say(socket: &OwnedFd, request: &Request) -> Result<(), Error> {
+fn say(socket: &OwnedFd, request: &Request) -> Result<(), SessionError> {
     passing::send(socket, &control::line(request), &[])
-        .map_err(|source| Error::System { doing: "speaking to the session", source })
+        .map_err(|source| SessionError::System { doing: "speaking to the session", source })
 }
 
 /// The same order to the other machine's own wayferry.
@@ -126,7 +128,7 @@ fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
     let line = remote::plain_line(own, words);
     let status = Command::new(&own.ssh_bin).arg("--").arg(host).arg(line).status();
     let program = || own.ssh_bin.to_string_lossy().into_owned();
-    match exit_code(status.map_err(|source| Error::Program { program: program(), source })?) {
+    match exit_code(status.map_err(|source| SessionError::Program { program: program(), source })?) {
         MISSING => {
             let order = words.first().map_or("", String::as_str);
             let name = words.last().and_then(|word| word.strip_prefix(':')).map(|name| format!(":{name}"));

@@ -12,19 +12,19 @@ use wayferry_net::quic::{
 };
 use wayferry_net::{ByteStream, Carrier, Fingerprint, Identity, Peers, Roots, Trust};
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{AttachFlags, HostFlags, OwnFlags};
 use crate::run::signals::Signals;
 use crate::tell::{OwnEvent, tell};
 
 /// A fresh identity for this run.
-pub(crate) fn identity() -> Result<Arc<Identity>, Error> {
-    Identity::ephemeral().map(Arc::new).map_err(|error| Error::Tls(error.to_string()))
+pub(crate) fn identity() -> Result<Arc<Identity>, SessionError> {
+    Identity::ephemeral().map(Arc::new).map_err(|error| SessionError::Tls(error.to_string()))
 }
 
 /// The identity that a host was given, or a fresh one.
 pub(crate) fn host_identity(host: &HostFlags) -> Result<Arc<Identity>, Error> {
-    let (Some(cert), Some(key)) = (&host.cert, &host.key) else { return identity() };
+    let (Some(cert), Some(key)) = (&host.cert, &host.key) else { return Ok(identity()?) };
     Identity::load(cert, key).map(Arc::new).map_err(|error| Error::OwnCertificate(error.to_string()))
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn trust(attach: &AttachFlags, pinned: Fingerprint) -> Result<Trust, 
 /// Connects to whichever address answers first.
 ///
 /// # Errors
-/// [`Error::NothingAnswered`], those of certificates and of TLS, [`Error::Signal`] and what the system refuses.
+/// [`SessionError::NothingAnswered`], those of certificates and of TLS, [`SessionError::Signal`] and what the system refuses.
 pub(crate) fn connect(
     own: &OwnFlags,
     addresses: &[SocketAddr],
@@ -48,7 +48,7 @@ pub(crate) fn connect(
     trust: impl Into<Trust>,
     patience: Duration,
     signals: &Signals,
-) -> Result<(Box<dyn Carrier>, Reconnect), Error> {
+) -> Result<(Box<dyn Carrier>, Reconnect), SessionError> {
     let reconnect = Reconnect::new(addresses, identity, trust, &options(own)).map_err(setup_error)?;
     let mut attempt = reconnect.attempt(Vec::new(), patience).map_err(setup_error)?;
     loop {
@@ -69,7 +69,7 @@ pub(crate) fn listen(
     address: SocketAddr,
     identity: &Identity,
     peers: Peers,
-) -> Result<Listener, Error> {
+) -> Result<Listener, SessionError> {
     match Listener::bind(address, own.port.clone(), identity, peers, &options(own)) {
         Ok(mut listener) => {
             warn(listener.take_warnings());
@@ -80,8 +80,9 @@ pub(crate) fn listen(
 }
 
 /// A carrier over a connected stream socket.
-pub(crate) fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
-    ByteStream::spawn_on_socket(socket).map_err(|source| Error::System { doing: "starting the link", source })
+pub(crate) fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, SessionError> {
+    ByteStream::spawn_on_socket(socket)
+        .map_err(|source| SessionError::System { doing: "starting the link", source })
 }
 
 /// What the flags say of QUIC.
@@ -103,41 +104,46 @@ fn warn(warnings: Vec<Warning>) {
 }
 
 /// What a user is told of it.
-pub(crate) fn connect_error(tried: &[SocketAddr], waited: Duration, error: ConnectError) -> Error {
+pub(crate) fn connect_error(tried: &[SocketAddr], waited: Duration, error: ConnectError) -> SessionError {
     match error {
-        ConnectError::WrongFingerprint { .. } => Error::Fingerprint(error.to_string()),
-        ConnectError::Certificate { .. } => Error::Certificate(error.to_string()),
-        ConnectError::Rejected { .. } => Error::Rejected(error.to_string()),
-        ConnectError::NoCommonVersion { .. } => Error::Incompatible(error.to_string()),
-        ConnectError::Tls { reason, .. } => Error::Tls(reason),
+        ConnectError::WrongFingerprint { .. } => SessionError::Fingerprint(error.to_string()),
+        ConnectError::Certificate { .. } => SessionError::Certificate(error.to_string()),
+        ConnectError::Rejected { .. } => SessionError::Rejected(error.to_string()),
+        ConnectError::NoCommonVersion { .. } => SessionError::Incompatible(error.to_string()),
+        ConnectError::Tls { reason, .. } => SessionError::Tls(reason),
         ConnectError::Setup(error) => setup_error(error),
         ConnectError::Refused { .. } | ConnectError::Unreachable { .. } => {
-            Error::Refused { tried: tried.to_vec(), reason: error.to_string() }
+            SessionError::Refused { tried: tried.to_vec(), reason: error.to_string() }
         }
-        _ => Error::NothingAnswered { tried: tried.to_vec(), waited },
+        _ => SessionError::NothingAnswered { tried: tried.to_vec(), waited },
     }
 }
 
-fn listen_error(address: SocketAddr, error: ListenError) -> Error {
+fn listen_error(address: SocketAddr, error: ListenError) -> SessionError {
     let in_use = || std::io::ErrorKind::AddrInUse.into();
     match error {
-        ListenError::PortInUse { address } => Error::Bind { address: address.to_string(), source: in_use() },
-        ListenError::NoFreePort { ports } => Error::Bind {
+        ListenError::PortInUse { address } => {
+            SessionError::Bind { address: address.to_string(), source: in_use() }
+        }
+        ListenError::NoFreePort { ports } => SessionError::Bind {
             address: format!("{}, ports {} to {}", address.ip(), ports.start(), ports.end()),
             source: in_use(),
         },
-        ListenError::Bind { address, source } => Error::Bind { address: address.to_string(), source },
+        ListenError::Bind { address, source } => SessionError::Bind { address: address.to_string(), source },
         ListenError::Setup(error) => setup_error(error),
-        _ => Error::Bind { address: address.to_string(), source: std::io::Error::other(error.to_string()) },
+        _ => SessionError::Bind {
+            address: address.to_string(),
+            source: std::io::Error::other(error.to_string()),
+        },
     }
 }
 
-fn setup_error(error: SetupError) -> Error {
+fn setup_error(error: SetupError) -> SessionError {
     match error {
-        SetupError::Qlog { directory, source } => Error::File { path: directory, source },
-        SetupError::System(source) => Error::System { doing: "setting up QUIC", source },
-        SetupError::Tls(reason) => Error::Tls(reason),
-        _ => Error::Tls(error.to_string()),
+        SetupError::Qlog { directory, source } => SessionError::File { path: directory, source },
+        SetupError::System(source) => SessionError::System { doing: "setting up QUIC", source },
+        SetupError::Tls(reason) => SessionError::Tls(reason),
+        _ => SessionError::Tls(error.to_string()),
     }
 }
 

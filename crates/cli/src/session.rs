@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wayferry_proto::{Capabilities, Compression, Config, Kinds, Repair, Side};
 use wayferry_wayland::HAS_VIDEO;
 
-use crate::error::Error;
+use crate::error::SessionError;
 use crate::flags::{Compress, Delivery, OwnFlags};
 use crate::run::Clock;
 use crate::trace::{Half, TraceFile};
@@ -57,6 +57,6 @@ fn default_threads() -> usize {
 ///
 /// # Errors
 /// The file cannot be made.
-pub(crate) fn trace_file(own: &OwnFlags, half: Option<Half>) -> Result<Option<Arc<TraceFile>>, Error> {
+pub(crate) fn trace_file(own: &OwnFlags, half: Option<Half>) -> Result<Option<Arc<TraceFile>>, SessionError> {
     own.trace.as_ref().map(|path| TraceFile::create(path, half)).transpose()
 }

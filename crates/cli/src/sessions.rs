@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
-use crate::error::Error;
+use crate::run::Error;
 use crate::run::offer::is_private;
 use crate::run::peer;
 use crate::run::socket::{Listener, RuntimeDir};

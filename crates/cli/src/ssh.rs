@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{Compress, OwnFlags, congestion_name};
 use crate::leaving::Leaving;
 use crate::remote::{self, MISSING};
@@ -88,11 +88,11 @@ fn reach(
 
 /// Starts a session that nobody looks at yet; ssh prints its name.
 fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Error> {
-    let attempt = || {
+    let attempt = || -> Result<u8, SessionError> {
         let mut command = Command::new(&own.ssh_bin);
         command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(own, args, None));
         let program = own.ssh_bin.to_string_lossy().into_owned();
-        let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+        let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
         let mut ssh = Program::watch(child, Place::Foreground)?;
         signals.wait_readable(&[ssh.as_fd()], None)?;
         Ok(ssh.status().map_or(255, exit_code))
@@ -106,7 +106,7 @@ fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Err
 }
 
 /// What the end of the session means.
-fn finish(ssh: &mut Program, outcome: Result<Outcome, Error>, signals: &Signals) -> Result<u8, Error> {
+fn finish(ssh: &mut Program, outcome: Result<Outcome, SessionError>, signals: &Signals) -> Result<u8, Error> {
     match outcome {
         Ok(Outcome::Exit(code)) => {
             // What the program has written last may still be on its way through ssh.
@@ -118,13 +118,13 @@ fn finish(ssh: &mut Program, outcome: Result<Outcome, Error>, signals: &Signals)
             Ok(0)
         }
         Ok(Outcome::Stopped) => Ok(0),
-        Ok(Outcome::ConnectionEnded(end)) => Err(Error::Compositor(end.to_string())),
+        Ok(Outcome::ConnectionEnded(end)) => Err(SessionError::Compositor(end.to_string()).into()),
         // Most likely the other wayferry failed and has said why on stderr, which ssh has passed on.
-        Err(error @ Error::Bootstrap(_)) => match ended_soon(ssh, signals)? {
+        Err(error @ SessionError::Bootstrap(_)) => match ended_soon(ssh, signals)? {
             Some(status) if status != 255 && status != 0 => Ok(status),
-            _ => Err(error),
+            _ => Err(error.into()),
         },
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -136,7 +136,12 @@ enum Met {
     SshEnded(u8),
 }
 
-fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &str) -> Result<Program, Error> {
+fn start_ssh(
+    own: &OwnFlags,
+    args: &SshArgs,
+    door: &Listener,
+    remote_socket: &str,
+) -> Result<Program, SessionError> {
     let mut command = Command::new(&own.ssh_bin);
     let mut forward = OsString::from(format!("{remote_socket}:"));
     forward.push(door.path());
@@ -148,7 +153,7 @@ fn start_ssh(own: &OwnFlags, args: &SshArgs, door: &Listener, remote_socket: &st
     }
     command.arg("--").arg(&args.destination).arg(remote_command(own, args, Some(remote_socket)));
     let program = own.ssh_bin.to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|source| Error::Program { program, source })?;
+    let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
     Program::watch(child, Place::Foreground)
 }
 
@@ -221,8 +226,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
 /// Waits until the other side has come through ssh, as long as ssh takes: it may be asking for a password.
 fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Error> {
     loop {
-        let accepted =
-            door.accept().map_err(|source| Error::System { doing: "accepting ssh's connection", source })?;
+        let accepted = door
+            .accept()
+            .map_err(|source| SessionError::System { doing: "accepting ssh's connection", source })?;
         if let Some(socket) = accepted {
             return Ok(Met::Socket(socket));
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 pub(crate) use self::sink::Sink;
-use crate::error::Error;
+use crate::error::{self, Error, SessionError};
 use crate::event::{Reporter, SessionEvent};
 use crate::sanitize::sanitize;
 
@@ -110,7 +110,7 @@ enum Words<'a> {
     /// It does no harm.
     Note(String),
     /// The session goes on after it.
-    Trouble(&'a Error),
+    Trouble(&'a SessionError),
 }
 
 fn words(event: &SessionEvent) -> Words<'_> {
@@ -156,10 +156,10 @@ fn note(text: &str) {
     }
 }
 
-fn trouble(error: &Error) {
+fn trouble(error: &SessionError) {
     if may_tell() {
-        line(&format!("error: {error}"));
-        line(&format!("hint: {}", error.hint()));
+        line(&format!("error: {}", sanitize(&error.to_string())));
+        line(&format!("hint: {}", error::hint(error)));
     }
 }
 

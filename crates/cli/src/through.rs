@@ -5,12 +5,13 @@
 //! command is reaped before this returns.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::run::display_side::Outcome;
 use crate::run::programs::{Place, Program, exit_code};
@@ -56,15 +57,16 @@ fn split(words: &[OsString]) -> Result<(&[OsString], &[OsString]), Error> {
 }
 
 /// Starts a command whose stdin and stdout are the other end of the socket.
-pub(crate) fn start(words: &[OsString]) -> Result<(Program, OwnedFd), Error> {
-    let fail = |source| Error::System { doing: "making a socket", source };
+pub(crate) fn start(words: &[OsString]) -> Result<(Program, OwnedFd), SessionError> {
+    let fail = |source| SessionError::System { doing: "making a socket", source };
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
     let again = theirs.try_clone().map_err(fail)?;
-    let (program, rest) = words.split_first().ok_or_else(|| Error::Usage("no command given".into()))?;
+    let none = || SessionError::Program { program: String::new(), source: ErrorKind::InvalidInput.into() };
+    let (program, rest) = words.split_first().ok_or_else(none)?;
     let mut command = Command::new(program);
     command.args(rest).stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(again));
     let name = program.to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|source| Error::Program { program: name, source })?;
+    let child = command.spawn().map_err(|source| SessionError::Program { program: name, source })?;
     Ok((Program::watch(child, Place::Foreground)?, ours.into()))
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn no_more(_port: u16) -> Vec<SocketAddr> {
 /// What the end of a session over a command means; the command's own end comes with it.
 pub(crate) fn finish(
     child: &mut Program,
-    result: Result<Outcome, Error>,
+    result: Result<Outcome, SessionError>,
     signals: &Signals,
 ) -> Result<u8, Error> {
     match result {
@@ -87,15 +89,15 @@ pub(crate) fn finish(
         }
         Ok(Outcome::Stopped | Outcome::ConnectionEnded(_)) => Ok(0),
         // Most likely the command failed, and has said on stderr why.
-        Err(error @ Error::Bootstrap(_)) => {
+        Err(error @ SessionError::Bootstrap(_)) => {
             signals
                 .wait_readable(&[std::os::fd::AsFd::as_fd(&*child)], Some(crate::run::programs::PATIENCE))?;
             match child.status().map(exit_code) {
                 Some(code) if code != 0 => Ok(code),
-                _ => Err(error),
+                _ => Err(error.into()),
             }
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

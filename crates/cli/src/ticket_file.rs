@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::run::socket::random_name;
 
 /// A file with a ticket in it.
@@ -23,9 +23,9 @@ impl TicketFile {
     /// Puts a ticket into a file at `path`, and takes the place of one that is there.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`SessionError::File`].
     pub(crate) fn write(path: &Path, ticket: &str) -> Result<Self, Error> {
-        let fail = |source| Error::File { path: path.to_owned(), source };
+        let fail = |source| SessionError::File { path: path.to_owned(), source };
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}", random_name()));
         let hidden = PathBuf::from(name);
@@ -38,7 +38,7 @@ impl TicketFile {
             Ok(inode) => Ok(Self { path: path.to_owned(), inode }),
             Err(source) => {
                 let _ = fs::remove_file(&hidden);
-                Err(fail(source))
+                Err(fail(source).into())
             }
         }
     }
@@ -56,18 +56,18 @@ impl Drop for TicketFile {
 /// Reads the ticket in a file.
 ///
 /// # Errors
-/// [`Error::File`], and [`Error::Ticket`] when there is none in it.
+/// [`SessionError::File`], and [`Error::Ticket`] when there is none in it.
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    let fail = |source| Error::File { path: path.to_owned(), source };
+    let fail = |source| SessionError::File { path: path.to_owned(), source };
     find(fs::File::open(path).map_err(fail)?).map_err(fail)?.ok_or_else(none)
 }
 
 /// Reads a ticket from stdin.
 ///
 /// # Errors
-/// [`Error::System`], and [`Error::Ticket`] when there is none.
+/// [`SessionError::System`], and [`Error::Ticket`] when there is none.
 pub(crate) fn from_stdin() -> Result<String, Error> {
-    let fail = |source| Error::System { doing: "reading stdin", source };
+    let fail = |source| SessionError::System { doing: "reading stdin", source };
     find(io::stdin().lock()).map_err(fail)?.ok_or_else(none)
 }
 

@@ -14,10 +14,10 @@ use wayferry_net::{Carrier, Identity, Ticket, Trust};
 use wayferry_proto::{Capabilities, Secret, Session, Side};
 
 use crate::bootstrap::{Choice, Line, hear_past, say};
-use crate::error::Error;
 use crate::flags::OwnFlags;
 use crate::quic;
 use crate::run::Clock;
+use crate::run::Error;
 use crate::run::context::Context;
 use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use crate::run::link::Link;

@@ -16,9 +16,9 @@ use wayferry_net::{ByteStream, Carrier, Identity};
 
 use crate::bootstrap::{Choice, Line, hear_past, say};
 use crate::control::{self, Request};
-use crate::error::Error;
 use crate::passing;
 use crate::run::Clock;
+use crate::run::Error;
 use crate::run::programs::{Program, exit_code};
 use crate::sessions;
 use crate::through::start;

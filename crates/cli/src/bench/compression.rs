@@ -14,7 +14,7 @@ use wayferry_scenes::{Canvas, Color, Frame, Scene, Sequence, photograph};
 use super::pixels::{Wayferry, cpu_time};
 use super::progress::Bar;
 use super::{document, round, share, write_text};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{Compress, CompressionFlags};
 
 /// What one setting costs.
@@ -54,7 +54,7 @@ pub(crate) fn run(flags: &CompressionFlags) -> Result<u8, Error> {
         rows.extend(costs.iter().map(|cost| row(name, *cost, flags.rate, soonest == Some(*cost))));
     }
     match &flags.json {
-        Some(path) => write_text(path, &format!("{:#}\n", document(&rows))).map(|()| 0),
+        Some(path) => Ok(write_text(path, &format!("{:#}\n", document(&rows))).map(|()| 0)?),
         None => Ok(0),
     }
 }
@@ -162,7 +162,7 @@ fn text() -> Canvas {
 
 /// The picture of a file; what is transparent is black.
 fn read_png(path: &Path) -> Result<Canvas, Error> {
-    let failed = |source: IoError| Error::File { path: path.to_owned(), source };
+    let failed = |source: IoError| SessionError::File { path: path.to_owned(), source };
     let wrong = |error: png::DecodingError| match error {
         png::DecodingError::IoError(source) => failed(source),
         other => failed(IoError::new(ErrorKind::InvalidInput, other)),
@@ -172,7 +172,7 @@ fn read_png(path: &Path) -> Result<Canvas, Error> {
     let mut reader = decoder.read_info().map_err(wrong)?;
     let (width, height) = (reader.info().width, reader.info().height);
     if let Err(error) = wayferry_pixels::Size::new(width, height) {
-        return Err(failed(IoError::new(ErrorKind::InvalidInput, error)));
+        return Err(failed(IoError::new(ErrorKind::InvalidInput, error)).into());
     }
     let mut bytes = vec![0; reader.output_buffer_size()];
     let info = reader.next_frame(&mut bytes).map_err(wrong)?;

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::error::Error;
+use crate::error::SessionError;
 
 /// One measured figure.
 #[derive(Debug, Clone)]
@@ -157,21 +157,21 @@ pub(crate) fn document(rows: &[Value]) -> Value {
 }
 
 /// Writes the document.
-pub(crate) fn write_json(path: &Path, rows: &[Row]) -> Result<(), Error> {
+pub(crate) fn write_json(path: &Path, rows: &[Row]) -> Result<(), SessionError> {
     let whole = document(&rows.iter().map(Row::json).collect::<Vec<_>>());
     write_text(path, &format!("{whole:#}\n"))
 }
 
 /// Reads a document.
-fn read_document(path: &Path) -> Result<Value, Error> {
-    let failed = |source| Error::File { path: path.to_owned(), source };
+fn read_document(path: &Path) -> Result<Value, SessionError> {
+    let failed = |source| SessionError::File { path: path.to_owned(), source };
     let text = std::fs::read_to_string(path).map_err(failed)?;
     serde_json::from_str(&text)
         .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(|source| Error::File { path: path.to_owned(), source })
+fn write_text(path: &Path, text: &str) -> Result<(), SessionError> {
+    std::fs::write(path, text).map_err(|source| SessionError::File { path: path.to_owned(), source })
 }
 
 /// How many threads may run what does not have to wait.

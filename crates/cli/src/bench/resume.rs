@@ -14,7 +14,7 @@ use wayferry_net::Ticket;
 use wayferry_stage::{BigCommit, Config, Endpoint, Link, LinkConfig, Program, Stage, StageEvent, Watch, now};
 
 use super::{Figures, Row, Setting, Target, write_json};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{BenchFlags, OwnFlags};
 use crate::run::signals::Signals;
 use crate::run::socket::RuntimeDir;
@@ -136,7 +136,7 @@ fn fresh(watch: Watch, contact: Duration) -> Result<f64, Error> {
         StageEvent::Commit(commit) => (commit.strip?.drawn >= contact).then_some(stamped.time),
         _ => None,
     });
-    let time = found.map_err(|_| Error::Lost("no new picture after the contact".into()))?;
+    let time = found.map_err(|_| SessionError::Lost("no new picture after the contact".into()))?;
     Ok((time - contact).as_secs_f64() * 1e3)
 }
 
@@ -222,7 +222,7 @@ impl<'a> Rig<'a> {
         self.dir.path().join(format!("stage-{stage}"))
     }
 
-    fn attach(&self, socket: &std::path::Path, ticket: &str) -> Result<Process, Error> {
+    fn attach(&self, socket: &std::path::Path, ticket: &str) -> Result<Process, SessionError> {
         attach(&self.dir, socket, ticket, &self.link)
     }
 
@@ -287,20 +287,25 @@ fn wayferry(dir: &RuntimeDir, words: &[&str]) -> Command {
     command
 }
 
-fn attach(dir: &RuntimeDir, socket: &std::path::Path, ticket: &str, link: &Link) -> Result<Process, Error> {
+fn attach(
+    dir: &RuntimeDir,
+    socket: &std::path::Path,
+    ticket: &str,
+    link: &Link,
+) -> Result<Process, SessionError> {
     let via = link.local_addr().to_string();
     let mut command = wayferry(dir, &["attach", ticket, "--via", &via]);
     command.env("WAYLAND_DISPLAY", socket).spawn().map(Process).map_err(system("starting a display"))
 }
 
 /// A program that draws a little with each frame callback, in a window of 640 × 480.
-fn program(dir: &RuntimeDir, signals: &Signals) -> Result<Program, Error> {
+fn program(dir: &RuntimeDir, signals: &Signals) -> Result<Program, SessionError> {
     let end = now() + PATIENCE;
     let name = loop {
         match fs::read_to_string(dir.path().join("display")) {
             Ok(name) => break name,
             Err(_) if now() < end => drop(signals.wait_readable(&[], Some(Duration::from_millis(5)))?),
-            Err(source) => return Err(Error::File { path: dir.path().join("display"), source }),
+            Err(source) => return Err(SessionError::File { path: dir.path().join("display"), source }),
         }
     };
     let scene = BigCommit { title: "resume".into(), width: 640, height: 480, ..BigCommit::default() };
@@ -310,7 +315,7 @@ fn program(dir: &RuntimeDir, signals: &Signals) -> Result<Program, Error> {
 }
 
 fn first_line(child: &mut Child) -> Result<String, Error> {
-    let out = child.stdout.take().ok_or_else(|| Error::Lost("no output".into()))?;
+    let out = child.stdout.take().ok_or_else(|| SessionError::Lost("no output".into()))?;
     let mut line = String::new();
     BufReader::new(out).read_line(&mut line).map_err(system("reading a ticket"))?;
     Ok(line.trim().to_owned())
@@ -328,8 +333,8 @@ fn link_config(rtt_ms: u32) -> LinkConfig {
     }
 }
 
-fn system(doing: &'static str) -> impl Fn(std::io::Error) -> Error {
-    move |source| Error::System { doing, source }
+fn system(doing: &'static str) -> impl Fn(std::io::Error) -> SessionError {
+    move |source| SessionError::System { doing, source }
 }
 
 /// The session's name.

@@ -8,7 +8,7 @@ use wayferry_stage::{
 
 use super::Setting;
 use crate::emulated::{Emulated, Plan};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::run::signals::Signals;
 use crate::run::socket::RuntimeDir;
@@ -27,8 +27,8 @@ impl<'a> Rig<'a> {
         let dir = RuntimeDir::private()?;
         let socket = dir.path().join(STAGE);
         let config = Config { socket: Some(socket.clone()), ..Config::default() };
-        let stage =
-            Stage::start(config).map_err(|source| Error::System { doing: "starting the stage", source })?;
+        let stage = Stage::start(config)
+            .map_err(|source| SessionError::System { doing: "starting the stage", source })?;
         let (up, down) = setting.links();
         let plan = Plan { own, compositor: socket, up, down, program: None, tap: None };
         let session = Emulated::start(plan, signals)?;
@@ -39,23 +39,23 @@ impl<'a> Rig<'a> {
     pub(crate) fn program(
         &self,
         script: impl FnOnce(&mut Client) -> Result<(), ClientError> + Send + 'static,
-    ) -> Result<Program, Error> {
+    ) -> Result<Program, SessionError> {
         Program::start(Endpoint::Socket(self.session.socket().to_owned()), script)
-            .map_err(|source| Error::System { doing: "starting a program", source })
+            .map_err(|source| SessionError::System { doing: "starting a program", source })
     }
 
     /// Starts a scripted program on the stage itself.
     pub(crate) fn direct(
         &self,
         script: impl FnOnce(&mut Client) -> Result<(), ClientError> + Send + 'static,
-    ) -> Result<Program, Error> {
+    ) -> Result<Program, SessionError> {
         let socket = self.dir.path().join(STAGE);
         Program::start(Endpoint::Socket(socket), script)
-            .map_err(|source| Error::System { doing: "starting a program", source })
+            .map_err(|source| SessionError::System { doing: "starting a program", source })
     }
 
     /// Waits for the first content of the window with this title; gives the window and when that was.
-    pub(crate) fn window(&self, title: &str) -> Result<(SurfaceId, Duration), Error> {
+    pub(crate) fn window(&self, title: &str) -> Result<(SurfaceId, Duration), SessionError> {
         let mut watch = self.stage.watch().patience(PATIENCE);
         watch
             .find(|stamped| match &stamped.event {
@@ -64,7 +64,7 @@ impl<'a> Rig<'a> {
                 }
                 _ => None,
             })
-            .map_err(|_| Error::Lost(format!("the window `{title}` did not appear on the stage")))
+            .map_err(|_| SessionError::Lost(format!("the window `{title}` did not appear on the stage")))
     }
 
     /// Lets time pass.

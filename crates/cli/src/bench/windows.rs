@@ -14,7 +14,7 @@ use wayferry_stage::{
 
 use super::rig::Rig;
 use super::{Figures, Row, Setting, Target, share, write_json};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{BenchFlags, OwnFlags};
 use crate::run::signals::Signals;
 
@@ -391,7 +391,7 @@ fn after_outage(
             }
             _ => None,
         });
-        let new = new.map_err(|_| Error::Lost("no new picture after the outage".into()))?;
+        let new = new.map_err(|_| SessionError::Lost("no new picture after the outage".into()))?;
         first.push(old.first().copied().unwrap_or(new) - back);
         fresh.push(new - back);
         stale.push(old.len() as f64);
@@ -423,18 +423,18 @@ fn ms(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|time| time.as_secs_f64() * 1e3).collect()
 }
 
-fn ended(program: wayferry_stage::Program) -> Result<(), Error> {
+fn ended(program: wayferry_stage::Program) -> Result<(), SessionError> {
     program
         .stop()
         .map(|_| ())
-        .map_err(|error| Error::AppViolation(format!("a program of the bench: {error}")))
+        .map_err(|error| SessionError::AppViolation(format!("a program of the bench: {error}")))
 }
 
-fn ended_by_itself(program: wayferry_stage::Program) -> Result<(), Error> {
+fn ended_by_itself(program: wayferry_stage::Program) -> Result<(), SessionError> {
     program
         .join()
         .map(|_| ())
-        .map_err(|error| Error::AppViolation(format!("a program of the bench: {error}")))
+        .map_err(|error| SessionError::AppViolation(format!("a program of the bench: {error}")))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 use wayferry_proto::Time;
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::InfoFlags;
 use crate::run::Clock;
 use crate::run::wait::Interests;
@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|source| Error::System { doing: "writing to stdout", source })?;
+        .map_err(|source| SessionError::System { doing: "writing to stdout", source })?;
     Ok(0)
 }
 

@@ -43,10 +43,10 @@ use super::wait::Interests;
 use super::xwayland::{Running, Satellite};
 use super::{Clock, Handle, MAX_PROGRAMS, earlier};
 use crate::control::Told;
-use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::flags::Compress;
 use crate::lobby::Lobby;
+use crate::run::Error;
 use crate::trace::{Half, SideTrace, TraceFile};
 
 /// What an app side is told once.
@@ -725,9 +725,18 @@ impl<'a> AppSide<'a> {
                         session.send(served.channel, &bytes)
                     }
                     Action::Update(update) => send_update(session, counters, trace, *id, update),
-                    Action::PipeOut { pipe, fd } => Ok(pipes.send_from(session, (*id, pipe), fd)),
-                    Action::PipeIn { pipe, fd } => Ok(pipes.receive_into(session, (*id, pipe), fd)),
-                    Action::Blob { hash, bytes } => Ok(send_blob(session, sent_blobs, hash, bytes)),
+                    Action::PipeOut { pipe, fd } => {
+                        pipes.send_from(session, (*id, pipe), fd);
+                        Ok(())
+                    }
+                    Action::PipeIn { pipe, fd } => {
+                        pipes.receive_into(session, (*id, pipe), fd);
+                        Ok(())
+                    }
+                    Action::Blob { hash, bytes } => {
+                        send_blob(session, sent_blobs, hash, bytes);
+                        Ok(())
+                    }
                 };
                 if let Err(error) = sent {
                     reporter.report(SessionEvent::ProgramEnded { reason: format!("not sent: {error}") });

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use wayferry_wayland::wire::{Arg, InBuffer, OutBuffer, RawMessage, ReadState, Socket};
 
 use super::socket::{self, RuntimeDir};
-use crate::error::Error;
+use crate::run::Error;
 
 /// A socket of the compositor for programs of one name.
 #[derive(Debug)]

@@ -37,9 +37,9 @@ use super::stats::{Counters, StatsLine};
 use super::tap::Tap;
 use super::wait::Interests;
 use super::{Clock, Handle, earlier, socket};
-use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::info::Figures;
+use crate::run::Error;
 use crate::trace::{Half, SideTrace, TraceFile};
 
 /// How to reach the compositor.

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use wayferry_proto::LinkState;
 
 use super::stats::Counters;
-use crate::error::Error;
+use crate::run::Error;
 
 /// Shared by the loop and whoever watches it.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use wayferry_proto::{CloseReason, ClosedBy, Config, Event, LinkState, Session, S
 use wayferry_wayland::app::Credit;
 
 use super::stats::Saved;
-use crate::error::Error;
 use crate::event::SessionEvent;
+use crate::run::Error;
 
 /// A session over a carrier.
 pub(crate) struct Link {

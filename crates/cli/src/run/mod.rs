@@ -11,6 +11,7 @@ mod backlog;
 pub(crate) mod context;
 mod descriptors;
 pub(crate) mod display_side;
+mod error;
 mod handle;
 pub(crate) mod link;
 pub(crate) mod offer;
@@ -36,8 +37,7 @@ use rustix::io::Errno;
 use rustix::time::ClockId;
 use wayferry_proto::{HostTime, Time};
 
-use crate::error::Error;
-
+pub(crate) use error::Error;
 pub(crate) use handle::Handle;
 
 /// The run loop's own clock and its place on the host's.

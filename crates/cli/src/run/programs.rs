@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
 use super::descriptors;
-use crate::error::Error;
+use crate::run::Error;
 
 /// What to start, and how.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use wayferry_proto::{Config, Session, Side, Time, Transmit};
 use super::earlier;
 use super::link::Link;
 use super::programs::Program;
-use crate::error::Error;
 use crate::quic::connect_error;
+use crate::run::Error;
 use crate::wayback::{Back, Detour, Ways};
 
 /// See the module.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::error::Error;
+use crate::run::Error;
 
 /// The receiving end. Dropping it takes the handlers' work away; the signals are then ignored.
 pub(crate) struct Signals {

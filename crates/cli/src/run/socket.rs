@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::peer;
-use crate::error::Error;
+use crate::run::Error;
 
 /// A directory for sockets: the session's own XDG_RUNTIME_DIR, or a private one.
 #[derive(Debug)]

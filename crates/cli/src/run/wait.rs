@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use wayferry_proto::Time;
 
-use crate::error::Error;
+use crate::run::Error;
 
 /// Descriptors with what to wait for, and whose they are.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::programs::{Environment, Launch, Place, Program, exit_code};
-use crate::error::Error;
+use crate::run::Error;
 
 /// A satellite to be started.
 #[derive(Debug, Clone)]

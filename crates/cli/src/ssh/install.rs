@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::run::programs::exit_code;
 use crate::tell::{OwnEvent, tell};
@@ -76,12 +76,12 @@ impl fmt::Display for Failure {
 pub(super) fn install(own: &OwnFlags, options: &[OsString], destination: &OsStr) -> Result<(), Error> {
     let (path, size) = static_build()?;
     tell(&OwnEvent::Copying { path: &path.display().to_string() });
-    let file = File::open(&path).map_err(|source| Error::File { path, source })?;
+    let file = File::open(&path).map_err(|source| SessionError::File { path, source })?;
     let system = rustix::system::uname();
     let here = format!("{} {}", system.sysname().to_string_lossy(), system.machine().to_string_lossy());
     let line = ["sh", "-c", SCRIPT, "wayferry", &here, &size.to_string()].map(quote).join(" ");
     let program = own.ssh_bin.to_string_lossy().into_owned();
-    let failed = |source| Error::Program { program: program.clone(), source };
+    let failed = |source| SessionError::Program { program: program.clone(), source };
     let mut command = Command::new(&own.ssh_bin);
     command.args(options).arg("-T").arg("--").arg(destination).arg(line).stdin(file).stdout(Stdio::piped());
     let mut ssh = command.spawn().map_err(failed)?;
@@ -124,7 +124,7 @@ const SAID: u64 = 4 << 10;
 
 /// This program, if it is static, else the static build beside it; and its size.
 fn static_build() -> Result<(PathBuf, u64), Error> {
-    let failed = |source| Error::File { path: PathBuf::from("/proc/self/exe"), source };
+    let failed = |source| SessionError::File { path: PathBuf::from("/proc/self/exe"), source };
     let itself = std::env::current_exe().map_err(failed)?;
     let beside = itself.with_file_name("wayferry-static");
     let size = |path: &Path| {

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::error::Error;
+use crate::error::SessionError;
 
 /// See the module.
 #[derive(Debug)]
@@ -29,9 +29,9 @@ impl Sink {
     ///
     /// # Errors
     /// It cannot be opened once more.
-    pub(crate) fn stdout() -> Result<Self, Error> {
+    pub(crate) fn stdout() -> Result<Self, SessionError> {
         let to = std::io::stdout().as_fd().try_clone_to_owned();
-        to.map(Self::new).map_err(|source| Error::System { doing: "dup", source })
+        to.map(Self::new).map_err(|source| SessionError::System { doing: "dup", source })
     }
 
     /// Writes an event with the time at which it happened.

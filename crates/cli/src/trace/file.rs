@@ -15,7 +15,7 @@ use wayferry_wayland::trace::{Probe, Recorder, Span};
 
 use super::queue::Queue;
 use super::{ClockRow, Half, MAGIC, MAX_FILE, Row, Stage};
-use crate::error::Error;
+use crate::error::SessionError;
 use crate::tell::notice;
 
 /// A trace that is being written; the halves of a session in one process share it.
@@ -37,8 +37,9 @@ impl TraceFile {
     ///
     /// # Errors
     /// The file cannot be made.
-    pub(crate) fn create(path: &Path, half: Option<Half>) -> Result<Arc<Self>, Error> {
-        let file = File::create(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+    pub(crate) fn create(path: &Path, half: Option<Half>) -> Result<Arc<Self>, SessionError> {
+        let file =
+            File::create(path).map_err(|source| SessionError::File { path: path.to_owned(), source })?;
         Ok(Arc::new(Self::over(Box::new(BufWriter::with_capacity(BUFFER, file)), half, MAX_FILE)))
     }
 

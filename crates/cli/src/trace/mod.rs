@@ -26,7 +26,7 @@ use std::path::PathBuf;
 
 pub(crate) use file::{SideTrace, TraceFile};
 
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::TraceFlags;
 use crate::tell::notice;
 use join::{Bar, join};
@@ -113,7 +113,7 @@ impl Stage {
 pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
     let mut traces = Vec::new();
     for path in &flags.files {
-        let failed = |source| Error::File { path: path.clone(), source };
+        let failed = |source| SessionError::File { path: path.clone(), source };
         let file = std::fs::File::open(path).map_err(failed)?;
         traces.push(read::read(BufReader::new(file)).map_err(|error| failed(error.into()))?);
     }
@@ -130,7 +130,7 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
             ));
         }
         std::fs::write(path, chart.svg)
-            .map_err(|source| Error::File { path: PathBuf::from(path), source })?;
+            .map_err(|source| SessionError::File { path: PathBuf::from(path), source })?;
     }
     Ok(0)
 }

@@ -98,7 +98,7 @@ impl Site {
         let mut command = wayferry(["host", "--listen", "127.0.0.1:0"]);
         command.args(options).args(program).env("XDG_RUNTIME_DIR", &self.runtime);
         command.env("TMPDIR", &self.runtime).env(name, value);
-        Process::start(command)
+        Process::start(&command)
     }
 
     /// The runtime directory.
@@ -116,7 +116,7 @@ impl Site {
         let mut command = wayferry(["attach"]);
         command.args(options).arg(ticket).env("XDG_RUNTIME_DIR", &self.runtime);
         command.env("WAYLAND_DISPLAY", socket);
-        Process::start(command)
+        Process::start(&command)
     }
 
     /// A whole session; returns when the program runs.
@@ -159,11 +159,11 @@ impl Session {
 }
 
 impl Process {
-    fn start(command: Command) -> Self {
+    fn start(command: &Command) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let events = std::env::temp_dir().join(format!("wft-events-{}-{number}", std::process::id()));
-        let mut command = with_events(&command, &events);
+        let mut command = with_events(command, &events);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("wayferry");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));

@@ -21,7 +21,7 @@ pub(super) use self::wayferry::Wayferry;
 use super::plot::{Panel, draw};
 use super::progress::Bar;
 use super::{document, write_text};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{Compress, OwnFlags, PixelsFlags};
 
 /// Plays the sequences; gives the exit code.
@@ -91,7 +91,7 @@ fn write(flags: &PixelsFlags, runs: &[Run], bandwidth: f64) -> Result<(), Error>
 }
 
 /// Three panels for each sequence: bytes, time to encode, time to decode.
-fn plot(runs: &[Run], path: &Path) -> Result<String, Error> {
+fn plot(runs: &[Run], path: &Path) -> Result<String, SessionError> {
     let panel = |of: &[Run], what: &str, unit, samples: fn(&Run) -> Samples| Panel {
         title: format!("{what}: {}", of[0].sequence.name()),
         unit,
@@ -108,7 +108,7 @@ fn plot(runs: &[Run], path: &Path) -> Result<String, Error> {
         runs.chunk_by(|one, other| one.sequence == other.sequence).flat_map(three).collect();
     draw(&panels, 3).ok_or_else(|| {
         let source = std::io::Error::other("the plot cannot be drawn");
-        Error::File { path: path.to_owned(), source }
+        SessionError::File { path: path.to_owned(), source }
     })
 }
 

@@ -15,7 +15,7 @@ use self::shard::Part;
 use super::plot::{Panel, draw};
 use super::progress::Bar;
 use super::{document, read_document, threads, write_text};
-use crate::error::Error;
+use crate::error::{Error, SessionError};
 use crate::flags::{MergeFlags, OutFlags, Shard, UpdatesFlags};
 
 /// Runs a grid; gives the exit code.
@@ -117,5 +117,5 @@ fn panels(rows: &[Row]) -> Vec<Panel> {
 
 fn invalid(path: &Path, why: &str) -> Error {
     let source = std::io::Error::new(std::io::ErrorKind::InvalidData, why.to_owned());
-    Error::File { path: path.to_owned(), source }
+    SessionError::File { path: path.to_owned(), source }.into()
 }

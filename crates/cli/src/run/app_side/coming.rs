@@ -15,10 +15,10 @@ use wayferry_wayland::blob::Sent;
 use super::ending::Done;
 use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
 use crate::control::{Answer, Told};
-use crate::error::Error;
 use crate::event::SessionEvent;
 use crate::info::{Figures, State};
 use crate::lobby::{Call, Lobby, answer};
+use crate::run::Error;
 
 impl AppSide<'_> {
     /// Hears who comes to the session.
