@@ -20,6 +20,7 @@ pub mod message;
 mod picture;
 pub mod policy;
 pub mod served;
+mod session_management;
 pub mod snapshot;
 pub mod tables;
 pub mod trace;

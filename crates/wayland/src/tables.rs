@@ -1,6 +1,6 @@
 //! Which globals exist for programs, and the message tables of everything reachable from them.
 //!
-//! Signatures come from the published protocol crates at run time; [`GLOBALS`] decides what is offered, up to
+//! Signatures come from the published protocol crates at run time, but for [`session_management`]; [`GLOBALS`] decides what is offered, up to
 //! which version, and what happens when the attached compositor lacks it. What messages mean is
 //! [`crate::policy`]'s.
 //!
@@ -87,6 +87,8 @@ use wayland_protocols_wlr::{
     screencopy::v1::client::zwlr_screencopy_manager_v1::ZwlrScreencopyManagerV1,
     virtual_pointer::v1::client::zwlr_virtual_pointer_manager_v1::ZwlrVirtualPointerManagerV1,
 };
+
+use crate::session_management;
 
 /// A global as programs see it.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +233,8 @@ pub const GLOBALS: &[Global] = &[
     offered(XdgToplevelDragManagerV1::interface, 1, Missing::Absent),
     offered(XdgToplevelIconManagerV1::interface, 1, Missing::Silent),
     offered(XdgToplevelTagManagerV1::interface, 1, Missing::Absent),
+    // A session's id is the program's to keep, and means something at the compositor that gave it.
+    offered(session_management::manager, 1, Missing::Absent),
     // Windows that are no windows of a program, and input for other programs. sway 1.7's versions.
     privileged(ZwlrLayerShellV1::interface, 4),
     privileged(ZwpVirtualKeyboardManagerV1::interface, 1),

@@ -306,6 +306,22 @@ pub const TABLE: &[Block] = &[
         ],
         &[],
     ),
+    lasting("xdg_session_manager_v1", &[destructor("destroy"), reply("get_session")], &[]),
+    // Of one compositor: another one keeps its own. Its toplevels are inert with it.
+    brief(
+        "xdg_session_v1",
+        &[
+            destructor("destroy"),
+            destructor("remove"),
+            forward("add_toplevel").surface(Arg(1)),
+            // Before the window's first commit.
+            forward("restore_toplevel").surface(Arg(1)),
+            forward("remove_toplevel"),
+        ],
+        &[forward("created"), forward("restored"), forward("replaced")],
+    )
+    .farewell(&["replaced"]),
+    brief("xdg_toplevel_session_v1", &[destructor("destroy"), forward("rename")], &[forward("restored")]),
     lasting("zxdg_exporter_v2", &[destructor("destroy"), reply("export_toplevel").surface(Arg(1))], &[]),
     brief("zxdg_exported_v2", &[destructor("destroy")], &[forward("handle")]),
     lasting("zxdg_importer_v2", &[destructor("destroy"), forward("import_toplevel")], &[]),

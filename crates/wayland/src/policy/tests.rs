@@ -312,6 +312,8 @@ fn objects_last_unless_the_compositor_made_them() {
     let expected = [
         "wl_callback",
         "xdg_popup",
+        "xdg_session_v1",
+        "xdg_toplevel_session_v1",
         "zxdg_exported_v2",
         "zxdg_imported_v2",
         "xdg_activation_token_v1",

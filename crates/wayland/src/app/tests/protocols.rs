@@ -506,3 +506,40 @@ fn idle_notifications_that_only_input_ends_are_offered_where_the_compositor_has_
     let told = rig.attach_to(&desk_with(&[("ext_idle_notifier_v1", 2)]));
     assert!(told.iter().any(|told| told.contains("get_input_idle_notification")), "{told:?}");
 }
+
+#[test]
+fn a_session_of_the_compositors_is_passed_on_and_over_with_its_display() {
+    let able = desk_with(&[("xdg_session_manager_v1", 1)]);
+    let offers = |rig: &Rig| rig.connection.offers.iter().any(|o| o.interface == "xdg_session_manager_v1");
+    assert!(!offers(&Rig::new()), "it would only pretend");
+    let mut rig = Rig::with_desk(&able);
+    assert!(offers(&rig));
+    let manager = rig.bind("xdg_session_manager_v1");
+    let session = rig.id("xdg_session_v1");
+    let id = Arg::Str(Some(b"earlier".to_vec()));
+    rig.request(manager, "get_session", vec![Arg::NewId(session), Arg::Uint(1), id]);
+    let compositor = rig.bind("wl_compositor");
+    let surface = rig.surface(compositor);
+    let (_, toplevel) = rig.toplevel(surface);
+    let restored = rig.id("xdg_toplevel_session_v1");
+    let name = Arg::Str(Some(b"main".to_vec()));
+    rig.request(session, "restore_toplevel", vec![Arg::NewId(restored), Arg::Object(toplevel), name]);
+    rig.commit(surface);
+    let requests: Vec<_> = rig.sent.iter().map(|message| rig.words(message)).collect();
+    let at = |word: &str| requests.iter().position(|words| words.starts_with(word));
+    assert!(at("xdg_session_manager_v1.get_session(earlier)").is_some(), "{requests:?}");
+    let order = (at("xdg_session_v1.restore_toplevel(main)"), at("unit"));
+    assert!(order.0.is_some() && order.0 < order.1, "{requests:?}");
+    rig.events();
+    rig.event(session, "restored", vec![]);
+    rig.event(restored, "restored", vec![]);
+    assert_eq!(names(&rig.events()), [(session, "restored"), (restored, "restored")]);
+    let farewell = rig.detach();
+    assert!(names(&farewell).contains(&(session, "replaced")), "{farewell:?}");
+    let told = rig.attach_to(&able);
+    assert!(
+        told.iter().all(|told| !told.contains("get_session") && !told.contains("restore_toplevel")),
+        "{told:?}"
+    );
+    assert_eq!(rig.connection.end(), None);
+}

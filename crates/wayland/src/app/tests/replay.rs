@@ -56,7 +56,7 @@ impl Rig {
         words
     }
 
-    fn words(&self, message: &ToDisplay) -> String {
+    pub(super) fn words(&self, message: &ToDisplay) -> String {
         match message {
             ToDisplay::Bind { global, interface, .. } => format!("bind {interface} {global}"),
             ToDisplay::Request(request) => self.request_words(request),
