@@ -7,7 +7,7 @@ mod world;
 
 use std::time::Duration;
 
-use wayferry_proto::admission::Part;
+use wayferry_proto::admission::Role;
 
 use self::world::{Operation, Shows};
 use crate::Input;
@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
 /// met, as 8 and 9. 12: a display is sent away, or tickets are taken back.
 fn operation(input: &mut Input<'_>) -> Operation {
     let (operation, who) = (input.u8() % 13, input.u8());
-    let part = if operation % 2 == 0 { Part::Active } else { Part::View };
+    let part = if operation % 2 == 0 { Role::Active } else { Role::View };
     match operation {
         0 => Operation::Come { from: who % 4, certificate: who % 8, shows: None },
         1 => {

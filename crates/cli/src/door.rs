@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use wayferry_net::quic::{Connected, Listener};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::admission::{Admission, Fate, Lane, Part};
+use wayferry_proto::admission::{Admission, Fate, Lane, Role};
 use wayferry_proto::{Config, Secret, Session, SessionId, Source, Time};
 
 use crate::event::{Reporter, SessionEvent};
@@ -54,7 +54,7 @@ impl Door {
     }
 
     /// A ticket with this secret, to be printed, that is good until then.
-    pub(crate) fn ticket(&mut self, part: Part, secret: Secret, until: Time) -> Ticket {
+    pub(crate) fn ticket(&mut self, part: Role, secret: Secret, until: Time) -> Ticket {
         self.admission.secrets_mut().print(part, secret, until);
         self.ticket_with(secret)
     }
@@ -62,7 +62,7 @@ impl Door {
     /// A ticket for the display with this certificate, which reached this machine at that address.
     pub(crate) fn invite(
         &mut self,
-        part: Part,
+        part: Role,
         fingerprint: Fingerprint,
         secret: Secret,
         reached: Option<IpAddr>,
@@ -139,7 +139,7 @@ impl Door {
     }
 
     /// Looks at the candidates; gives those that are let in, and as what.
-    pub(crate) fn turn(&mut self, now: Time) -> Vec<(Part, Link)> {
+    pub(crate) fn turn(&mut self, now: Time) -> Vec<(Role, Link)> {
         if let Some(listener) = &self.listener {
             listener.clear_wake();
         }
@@ -170,7 +170,7 @@ impl Door {
     }
 
     /// Hears a candidate; gives it if it is let in.
-    fn look_at(&mut self, number: u64, now: Time) -> Option<(Part, Link)> {
+    fn look_at(&mut self, number: u64, now: Time) -> Option<(Role, Link)> {
         let link = self.admission.get_mut(number)?;
         link.receive(now);
         link.transmit(now);
@@ -271,13 +271,13 @@ mod tests {
     }
 
     /// Displays that ssh brings, each with its certificate and its incarnation.
-    fn visited(door: &mut Door, number: u8, part: Part) -> Option<Part> {
+    fn visited(door: &mut Door, number: u8, part: Role) -> Option<Role> {
         let (certificate, given) = (Fingerprint([number; 32]), secret(100 + number));
         door.invite(part, certificate, given, None, Time::ZERO);
         come_again(door, number, given)
     }
 
-    fn come_again(door: &mut Door, number: u8, shown: Secret) -> Option<Part> {
+    fn come_again(door: &mut Door, number: u8, shown: Secret) -> Option<Role> {
         let arrivals = hello_as(shown, secret(number));
         door.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
         door.turn(Time::ZERO).pop().map(|(part, _)| part)
@@ -288,30 +288,30 @@ mod tests {
         let list = Admitted::new();
         let mut door = door().with_list(list.clone());
         let admits = |number| list.contains(Fingerprint([number; 32]));
-        assert_eq!(visited(&mut door, 1, Part::Active), Some(Part::Active));
-        assert_eq!(visited(&mut door, 2, Part::View), Some(Part::View));
-        assert_eq!(come_again(&mut door, 1, secret(1)), Some(Part::Active), "it lost its carrier");
+        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active));
+        assert_eq!(visited(&mut door, 2, Role::View), Some(Role::View));
+        assert_eq!(come_again(&mut door, 1, secret(1)), Some(Role::Active), "it lost its carrier");
         // What it was given a second time goes with it, too.
-        door.invite(Part::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
+        door.invite(Role::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
         assert!(door.forget_active() && !door.forget_active());
         assert_eq!([1, 2].map(admits), [false, true]);
         for shown in [1, 50, 101] {
             assert_eq!(come_again(&mut door, 1, secret(shown)), None, "{shown}");
         }
-        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Part::View), "it was not meant");
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Role::View), "it was not meant");
         door.forget_viewers();
         assert_eq!((admits(2), come_again(&mut door, 2, secret(2))), (false, None));
-        assert_eq!(visited(&mut door, 1, Part::Active), Some(Part::Active), "ssh brings it again");
+        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active), "ssh brings it again");
     }
 
     #[test]
     fn who_is_replaced_cannot_come_again() {
         let list = Admitted::new();
         let mut door = door().with_list(list.clone());
-        assert_eq!(visited(&mut door, 1, Part::Active), Some(Part::Active));
-        assert_eq!(visited(&mut door, 2, Part::Active), Some(Part::Active));
+        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active));
+        assert_eq!(visited(&mut door, 2, Role::Active), Some(Role::Active));
         assert_eq!(come_again(&mut door, 1, secret(1)), None);
         assert_eq!([1, 2].map(|number| list.contains(Fingerprint([number; 32]))), [false, true]);
-        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Part::Active));
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Role::Active));
     }
 }

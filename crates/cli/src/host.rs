@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::OFlags;
 use wayferry_net::{Admitted, Peers};
-use wayferry_proto::admission::Part;
+use wayferry_proto::admission::Role;
 use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
@@ -82,7 +82,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let expires = host.expire.map(|patience| clock.now() + patience);
     let until = host.good_for.map(|life| clock.now() + life).or(expires);
     let until = until.unwrap_or(clock.now() + TICKET_LIFE);
-    let ticket = door.ticket(Part::Active, Secret::from(random_bytes::<32>()), until);
+    let ticket = door.ticket(Role::Active, Secret::from(random_bytes::<32>()), until);
     let _file = match &host.ticket_file {
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,

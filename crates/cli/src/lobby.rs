@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
-use wayferry_proto::admission::Part;
+use wayferry_proto::admission::Role;
 use wayferry_proto::{Secret, Time};
 
 use crate::bootstrap::{Choice, Line};
@@ -29,7 +29,7 @@ use crate::sessions::{self, Named};
 /// What somebody wants of the session, or has for it.
 pub(crate) enum Call {
     /// A display that was let in, as what its secret is good for.
-    Display(Part, Box<Link>),
+    Display(Role, Box<Link>),
     /// The figures are wanted here.
     Info(OwnedFd),
     /// The display is to leave.
@@ -71,7 +71,7 @@ struct Visitor {
 enum Step {
     Request,
     /// The display's fingerprint.
-    Greeting(Part, Option<IpAddr>),
+    Greeting(Role, Option<IpAddr>),
     /// How the display with this certificate comes.
     Choice(Fingerprint),
 }
@@ -237,10 +237,10 @@ impl Lobby {
     fn take(&mut self, visitor: &Visitor, text: &str, now: Time) -> Result<Option<Step>, String> {
         match &visitor.step {
             Step::Request => match Request::decode(text) {
-                Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Part::Active, reached))),
-                Some(Request::View(reached)) => Ok(Some(Step::Greeting(Part::View, reached))),
+                Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Role::Active, reached))),
+                Some(Request::View(reached)) => Ok(Some(Step::Greeting(Role::View, reached))),
                 Some(Request::Ticket { view, good_for }) => {
-                    let part = if view { Part::View } else { Part::Active };
+                    let part = if view { Role::View } else { Role::Active };
                     self.print_ticket(part, now + good_for.unwrap_or(TICKET_LIFE), visitor)
                 }
                 Some(Request::Revoke) => {
@@ -252,7 +252,7 @@ impl Lobby {
                 None => Err(format!("`{text}` is nothing that this session knows")),
             },
             // Only now does the display listen.
-            Step::Greeting(Part::View, _) if self.full => Err(FULL.into()),
+            Step::Greeting(Role::View, _) if self.full => Err(FULL.into()),
             Step::Greeting(part, reached) => {
                 let told = |error: Error| error.to_string();
                 let Line::Greeting(fingerprint) = Line::decode(text).map_err(told)? else {
@@ -273,7 +273,7 @@ impl Lobby {
         }
     }
 
-    fn print_ticket(&mut self, part: Part, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
+    fn print_ticket(&mut self, part: Role, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
         if !self.door.is_open() {
             return Err("only displays that ssh brings are let in".into());
         }

@@ -14,7 +14,7 @@ mod secrets;
 use std::time::Duration;
 
 use secrets::Shown;
-pub use secrets::{INVITED, MAX_GIVEN, MAX_VIEWERS, Part, Secrets};
+pub use secrets::{INVITED, MAX_GIVEN, MAX_VIEWERS, Role, Secrets};
 
 use crate::{Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time};
 
@@ -57,7 +57,7 @@ pub enum Fate<C, H> {
     /// It keeps its place.
     Waits,
     /// It is let in. The certificate of a display that cannot come again for it is good no more.
-    Enters(Part, H, Option<C>),
+    Enters(Role, H, Option<C>),
     /// It is not let in; its session is closed. With the reason, if that is its own doing.
     Leaves(H, Option<(CloseReason, ClosedBy)>),
 }
@@ -153,7 +153,7 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         let secret = session.matched_secret().and_then(|index| accepted.get(index).copied());
         let incarnation = session.peer().and_then(|peer| peer.incarnation);
         let looks_on = session.capabilities().has(Capabilities::VIEW);
-        let wish = if looks_on { Part::View } else { Part::Active };
+        let wish = if looks_on { Role::View } else { Role::Active };
         // Of two ways that a display takes at the same time, the other may have used the secret.
         match self.secrets.admit(&Shown { secret, incarnation, certificate, wish }, now) {
             Some((part, dismissed)) => Fate::Enters(part, holder, dismissed),

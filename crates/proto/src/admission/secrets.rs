@@ -1,7 +1,7 @@
 //! What lets a display in: secrets that were given out, and what is known of those that were let in with one.
 //!
 //! It knows no candidates and no places. Invariant: a secret lets in one display and no other, and what is known of a display is
-//! known as one [`Part`]; once that is forgotten, the display needs another secret.
+//! known as one [`Role`]; once that is forgotten, the display needs another secret.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{Secret, Time};
 
 /// What a display may do that is let in. The secret that it shows decides, and none becomes more by what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum Role {
     /// It takes the place of the one that is there.
     Active,
     /// It looks on.
@@ -32,7 +32,7 @@ pub struct Secrets<C> {
 #[derive(Debug, Clone, Copy)]
 struct Given<C> {
     secret: Secret,
-    part: Part,
+    part: Role,
     /// Until when it is good.
     until: Time,
     /// For the display with this certificate, which was met. A printed ticket is for anybody who comes with it.
@@ -54,7 +54,7 @@ pub(super) struct Shown<C> {
     pub(super) incarnation: Option<Secret>,
     pub(super) certificate: C,
     /// What it asks for, which may be less than its secret is good for.
-    pub(super) wish: Part,
+    pub(super) wish: Role,
 }
 
 impl<C> Given<C> {
@@ -75,12 +75,12 @@ impl<C: Copy + Eq> Secrets<C> {
     }
 
     /// A secret to be printed is good until then. Of more than [`MAX_GIVEN`] the oldest is forgotten.
-    pub fn print(&mut self, part: Part, secret: Secret, until: Time) {
+    pub fn print(&mut self, part: Role, secret: Secret, until: Time) {
         self.give(Given { secret, part, until, met: None });
     }
 
     /// A secret for the display with this certificate, which was met, is good for [`INVITED`].
-    pub fn invite(&mut self, part: Part, secret: Secret, certificate: C, now: Time) {
+    pub fn invite(&mut self, part: Role, secret: Secret, certificate: C, now: Time) {
         // A display that comes again leaves one that it does not need: the good ones must not make room for it.
         self.given.retain(|given| given.is_good(now));
         self.give(Given { secret, part, until: now + INVITED, met: Some(certificate) });
@@ -157,13 +157,13 @@ impl<C: Copy + Eq> Secrets<C> {
 
     /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of one
     /// that cannot come again for it, as [`Self::forget_active`] gives it.
-    pub(super) fn admit(&mut self, shown: &Shown<C>, now: Time) -> Option<(Part, Option<C>)> {
+    pub(super) fn admit(&mut self, shown: &Shown<C>, now: Time) -> Option<(Role, Option<C>)> {
         let index = shown.secret.and_then(|secret| self.position(secret, now));
         let part = index.map(|index| self.given[index].part).or_else(|| self.part_of(shown.incarnation))?;
-        let part = if shown.wish == Part::View { Part::View } else { part };
+        let part = if shown.wish == Role::View { Role::View } else { part };
         // Known as both, it would be forgotten as one of them, and come again as the other.
         let is_active = self.active.as_ref().is_some_and(|active| active.shows(shown.incarnation));
-        if part == Part::View && is_active {
+        if part == Role::View && is_active {
             return None;
         }
         // It is good no more.
@@ -173,11 +173,11 @@ impl<C: Copy + Eq> Secrets<C> {
     }
 
     /// One that it replaces cannot come again.
-    fn remember(&mut self, part: Part, known: Known<C>) -> Option<C> {
+    fn remember(&mut self, part: Role, known: Known<C>) -> Option<C> {
         self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
         let gone = match part {
-            Part::Active => self.active.replace(known),
-            Part::View => {
+            Role::Active => self.active.replace(known),
+            Role::View => {
                 self.viewers.push(known);
                 (self.viewers.len() > MAX_VIEWERS).then(|| self.viewers.remove(0))
             }
@@ -191,11 +191,11 @@ impl<C: Copy + Eq> Secrets<C> {
     }
 
     /// As what a display comes again.
-    fn part_of(&self, incarnation: Option<Secret>) -> Option<Part> {
+    fn part_of(&self, incarnation: Option<Secret>) -> Option<Role> {
         if self.viewers.iter().any(|viewer| viewer.shows(incarnation)) {
-            return Some(Part::View);
+            return Some(Role::View);
         }
-        self.active.as_ref().is_some_and(|active| active.shows(incarnation)).then_some(Part::Active)
+        self.active.as_ref().is_some_and(|active| active.shows(incarnation)).then_some(Role::Active)
     }
 }
 
@@ -221,18 +221,18 @@ mod tests {
     }
 
     fn shown(secret: Option<Secret>, run: u8) -> Shown<u8> {
-        Shown { secret, incarnation: Some(self::secret(run)), certificate: run, wish: Part::Active }
+        Shown { secret, incarnation: Some(self::secret(run)), certificate: run, wish: Role::Active }
     }
 
     #[test]
     fn a_secret_for_looking_on_is_good_for_that_alone_and_once() {
         let mut secrets = secrets();
-        secrets.print(Part::View, secret(1), LATER);
-        secrets.print(Part::Active, secret(2), LATER);
+        secrets.print(Role::View, secret(1), LATER);
+        secrets.print(Role::Active, secret(2), LATER);
         let mut come = |byte, run| secrets.admit(&shown(Some(secret(byte)), run), Time::ZERO);
-        let view = Some((Part::View, None));
+        let view = Some((Role::View, None));
         assert_eq!([come(1, 11), come(1, 12)], [view, None]);
-        assert_eq!([come(2, 13), come(2, 14)], [Some((Part::Active, None)), None]);
+        assert_eq!([come(2, 13), come(2, 14)], [Some((Role::Active, None)), None]);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         secrets.active = Some(known(3));
         secrets.viewers.push(known(4));
         let comes = [3, 4, 5].map(|byte| secrets.part_of(Some(secret(byte))));
-        assert_eq!(comes, [Some(Part::Active), Some(Part::View), None]);
+        assert_eq!(comes, [Some(Role::Active), Some(Role::View), None]);
         let shows = [3, 4].map(|byte| secrets.admit(&shown(Some(secret(byte)), 5), Time::ZERO));
         assert_eq!(shows, [None, None], "it is no secret of another display");
     }
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn regression_who_comes_again_and_again_uses_no_place_of_a_ticket() {
         let mut secrets = secrets();
-        secrets.print(Part::View, secret(1), LATER);
+        secrets.print(Role::View, secret(1), LATER);
         for round in 0..40 {
             let now = Time::from_millis(round * 61_000);
-            secrets.invite(Part::Active, secret(100 + round as u8), 2, now);
+            secrets.invite(Role::Active, secret(100 + round as u8), 2, now);
         }
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Part::View, None)));
+        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::View, None)));
     }
 
     /// It had asked to look on with what it comes again by, and was known as both.
@@ -263,11 +263,11 @@ mod tests {
     fn regression_a_display_that_was_sent_away_comes_again_as_a_view() {
         let mut secrets = secrets();
         for byte in [1, 2] {
-            secrets.print(Part::Active, secret(byte), LATER);
+            secrets.print(Role::Active, secret(byte), LATER);
         }
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Part::Active, None)));
+        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::Active, None)));
         for also in [None, Some(secret(2))] {
-            let wish = Shown { wish: Part::View, ..shown(also, 9) };
+            let wish = Shown { wish: Role::View, ..shown(also, 9) };
             assert_eq!(secrets.admit(&wish, Time::ZERO), None);
         }
         assert_eq!(secrets.forget_active(), Some(9));
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn regression_a_secret_is_good_after_it_has_expired() {
         let mut secrets = secrets();
-        secrets.print(Part::Active, secret(1), LATER);
+        secrets.print(Role::Active, secret(1), LATER);
         assert_eq!(secrets.accepted(Time::ZERO).0, [secret(1)]);
         assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), LATER), None);
     }

@@ -42,13 +42,13 @@ fn hello_as(shown: u8, incarnation: u8) -> Vec<Arrival> {
 #[derive(Debug)]
 struct Visit {
     number: u64,
-    come: Option<(Part, Session)>,
+    come: Option<(Role, Session)>,
     /// The one that lost its place for it.
     lost: Option<Session>,
 }
 
 impl Visit {
-    fn part(&self) -> Option<Part> {
+    fn part(&self) -> Option<Role> {
         self.come.as_ref().map(|(part, _)| *part)
     }
 }
@@ -61,7 +61,7 @@ fn enter(door: &mut Door, place: (Lane, Source), certificate: u8, said: Vec<Arri
     Visit { number, come: look(door, number, now), lost }
 }
 
-fn look(door: &mut Door, number: u64, now: Time) -> Option<(Part, Session)> {
+fn look(door: &mut Door, number: u64, now: Time) -> Option<(Role, Session)> {
     match door.look_at(number, now)? {
         Fate::Enters(part, session, _) => Some((part, session)),
         Fate::Waits | Fate::Leaves(..) => None,
@@ -76,7 +76,7 @@ fn connect(door: &mut Door, from: u8, certificate: u8, said: Vec<Arrival>, now: 
 }
 
 /// On a byte stream.
-fn add(door: &mut Door, certificate: u8, said: Vec<Arrival>, now: Time) -> Option<Part> {
+fn add(door: &mut Door, certificate: u8, said: Vec<Arrival>, now: Time) -> Option<Role> {
     enter(door, (Lane::Here, Source::Here), certificate, said, now).part()
 }
 
@@ -94,13 +94,13 @@ const TOO_MUCH: Option<u32> = Some(4);
 #[test]
 fn regression_one_ticket_becomes_eight_views() {
     let mut door = door();
-    door.secrets_mut().print(Part::View, secret(1), LATER);
+    door.secrets_mut().print(Role::View, secret(1), LATER);
     let (ticket, first, second) = (1, 10, 11);
     let mut come_as = |shown, incarnation| add(&mut door, DESK, hello_as(shown, incarnation), Time::ZERO);
-    assert_eq!(come_as(ticket, first), Some(Part::View));
+    assert_eq!(come_as(ticket, first), Some(Role::View));
     assert_eq!(come_as(ticket, second), None, "the ticket was used");
     assert_eq!(come_as(first, second), None, "by another");
-    assert_eq!(come_as(first, first), Some(Part::View), "the same comes again");
+    assert_eq!(come_as(first, first), Some(Role::View), "the same comes again");
     assert_eq!(door.secrets().len(), (0, 1));
 }
 
@@ -115,15 +115,15 @@ fn regression_silent_strangers_shut_the_door() {
         assert_eq!(lost, expected, "never with code 0");
     }
     assert_eq!(door.numbers().len(), MAX_STRANGERS + 1, "byte streams have places of their own");
-    door.secrets_mut().print(Part::Active, secret(1), LATER);
-    assert_eq!(connect(&mut door, 0, 201, hello(1), now).part(), Some(Part::Active));
+    door.secrets_mut().print(Role::Active, secret(1), LATER);
+    assert_eq!(connect(&mut door, 0, 201, hello(1), now).part(), Some(Role::Active));
 }
 
 #[test]
 fn regression_a_flood_takes_the_place_of_a_display_that_was_here() {
     let (mut door, now) = (door(), Time::ZERO);
-    door.secrets_mut().print(Part::Active, secret(1), LATER);
-    assert_eq!(connect(&mut door, 1, 1, hello(1), now).part(), Some(Part::Active));
+    door.secrets_mut().print(Role::Active, secret(1), LATER);
+    assert_eq!(connect(&mut door, 1, 1, hello(1), now).part(), Some(Role::Active));
     // It comes again, and its first words are still on their way.
     let again = connect(&mut door, 1, 1, Vec::new(), now);
     let strangers = (2..=250).map(|round| connect(&mut door, round % 9, round, Vec::new(), now));
@@ -147,14 +147,14 @@ fn a_stranger_that_says_nothing_goes_after_three_seconds() {
 #[test]
 fn regression_both_ways_of_one_display_are_let_in() {
     let (mut door, now) = (door(), Time::ZERO);
-    door.secrets_mut().print(Part::Active, secret(7), LATER);
+    door.secrets_mut().print(Role::Active, secret(7), LATER);
     let ways = [(); 2].map(|()| door.come((Lane::Here, Source::Here), DESK, now, Session::new).0);
     for way in ways {
         let session = door.get_mut(way).expect("a place");
         hello(7).into_iter().for_each(|arrival| session.receive(now, arrival));
     }
     let both = ways.map(|way| look(&mut door, way, now).expect("the same, on two ways"));
-    assert!(both.iter().all(|(part, session)| *part == Part::Active && !session.is_closed()));
+    assert!(both.iter().all(|(part, session)| *part == Role::Active && !session.is_closed()));
     assert_eq!(door.secrets().len(), (0, 1));
     assert_eq!(add(&mut door, DESK, hello_as(7, 8), now), None);
 }
@@ -163,7 +163,7 @@ fn regression_both_ways_of_one_display_are_let_in() {
 fn regression_who_has_left_again_is_not_let_in() {
     for left in [true, false] {
         let mut door = door();
-        door.secrets_mut().print(Part::Active, secret(7), LATER);
+        door.secrets_mut().print(Role::Active, secret(7), LATER);
         let mut said = hello(7);
         if left {
             said.push(Arrival::Closed { reason: CloseReason::LinkLost("given up".into()) });
@@ -178,22 +178,22 @@ fn regression_who_has_left_again_is_not_let_in() {
 fn one_that_has_stopped_looking_on_is_forgotten_and_no_other() {
     let mut door = door();
     for (number, given) in [(1, 101), (2, 102)] {
-        door.secrets_mut().invite(Part::View, secret(given), number, Time::ZERO);
-        assert_eq!(add(&mut door, number, hello_as(given, number), Time::ZERO), Some(Part::View));
+        door.secrets_mut().invite(Role::View, secret(given), number, Time::ZERO);
+        assert_eq!(add(&mut door, number, hello_as(given, number), Time::ZERO), Some(Role::View));
     }
     assert_eq!(door.secrets_mut().forget_viewer(secret(1)), Some(1));
     assert_eq!(add(&mut door, 1, hello_as(1, 1), Time::ZERO), None);
-    assert_eq!(add(&mut door, 2, hello_as(2, 2), Time::ZERO), Some(Part::View));
+    assert_eq!(add(&mut door, 2, hello_as(2, 2), Time::ZERO), Some(Role::View));
 }
 
 #[test]
 fn regression_tickets_never_expire() {
     let mut door = door();
     for byte in [1, 2, 3] {
-        door.secrets_mut().print(Part::View, secret(byte), LATER);
+        door.secrets_mut().print(Role::View, secret(byte), LATER);
     }
     let come_at = |door: &mut Door, byte, now| add(door, DESK, hello_as(byte, byte + 100), now);
-    assert_eq!(come_at(&mut door, 1, Time::from_millis(3_599_999)), Some(Part::View));
+    assert_eq!(come_at(&mut door, 1, Time::from_millis(3_599_999)), Some(Role::View));
     assert_eq!(come_at(&mut door, 2, LATER), None);
     door.secrets_mut().revoke_printed();
     assert_eq!(come_at(&mut door, 3, Time::ZERO), None);

@@ -5,12 +5,12 @@ mod world;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use wayferry_proto::admission::Part;
+use wayferry_proto::admission::Role;
 
 use world::{Operation, Shows, run};
 
-fn part() -> impl Strategy<Value = Part> {
-    any::<bool>().prop_map(|view| if view { Part::View } else { Part::Active })
+fn part() -> impl Strategy<Value = Role> {
+    any::<bool>().prop_map(|view| if view { Role::View } else { Role::Active })
 }
 
 fn shows() -> impl Strategy<Value = Shows> {

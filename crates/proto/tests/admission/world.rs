@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use wayferry_proto::admission::{
     Admission, Fate, INVITED, Lane, MAX_GIVEN, MAX_HERE, MAX_KNOWN, MAX_STRANGERS, MAX_VIEWERS, PATIENCE,
-    Part,
+    Role,
 };
 use wayferry_proto::{
     Arrival, Capabilities, CloseReason, Config, Limits, Secret, Session, Side, Source, StreamId, Time,
@@ -21,9 +21,9 @@ use wayferry_proto::{
 #[derive(Debug, Clone)]
 pub(crate) enum Operation {
     /// A ticket is printed that is good for so long.
-    Print(Part, Duration),
+    Print(Role, Duration),
     /// A display with this certificate is met, and given a ticket.
-    Invite(Part, u8),
+    Invite(Role, u8),
     /// One comes; a sound display, with what it shows, or a stranger.
     Come { from: u8, certificate: u8, shows: Option<Shows> },
     /// So many pieces arrive of what a sound display has said.
@@ -112,7 +112,7 @@ struct Account {
 }
 
 struct Given {
-    part: Part,
+    part: Role,
     until: Time,
     met: Option<u8>,
     /// Taken back, or used.
@@ -132,11 +132,11 @@ impl Account {
     }
 
     /// As what it may come again.
-    fn part_of(&self, incarnation: u8) -> Option<Part> {
+    fn part_of(&self, incarnation: u8) -> Option<Role> {
         let is_active = self.active.is_some_and(|(active, _)| active == incarnation);
         let looks_on = self.views.iter().any(|(view, _)| *view == incarnation);
         assert!(!(is_active && looks_on), "known as both");
-        if is_active { Some(Part::Active) } else { looks_on.then_some(Part::View) }
+        if is_active { Some(Role::Active) } else { looks_on.then_some(Role::View) }
     }
 
     /// One that may come again no more takes with it what was given to its certificate, if no other has that.
@@ -150,7 +150,7 @@ impl Account {
     }
 
     /// One was let in; says why it may not have been.
-    fn let_in(&mut self, guest: &Guest, part: Part, now: Time) -> Result<(), &'static str> {
+    fn let_in(&mut self, guest: &Guest, part: Role, now: Time) -> Result<(), &'static str> {
         let sound = guest.display.as_ref().ok_or("a stranger has no secret")?;
         // What was given out after it had come is not asked for.
         let good = sound.secret < guest.given && self.is_good(sound.secret, now);
@@ -158,12 +158,12 @@ impl Account {
         let may = [by_secret, self.part_of(sound.incarnation)];
         match part {
             _ if may == [None; 2] => return Err("it has no secret, and may not come again"),
-            Part::Active if !may.contains(&Some(Part::Active)) => return Err("it is good for looking on"),
-            Part::Active if sound.looks_on => return Err("it asked for less"),
-            Part::View if !sound.looks_on && !may.contains(&Some(Part::View)) => {
+            Role::Active if !may.contains(&Some(Role::Active)) => return Err("it is good for looking on"),
+            Role::Active if sound.looks_on => return Err("it asked for less"),
+            Role::View if !sound.looks_on && !may.contains(&Some(Role::View)) => {
                 return Err("it did not ask for less");
             }
-            Part::Active | Part::View => {}
+            Role::Active | Role::View => {}
         }
         if good {
             self.given[sound.secret].over = true;
@@ -172,8 +172,8 @@ impl Account {
         let known = (sound.incarnation, guest.certificate);
         self.views.retain(|(view, _)| *view != sound.incarnation);
         let gone = match part {
-            Part::Active => self.active.replace(known),
-            Part::View => {
+            Role::Active => self.active.replace(known),
+            Role::View => {
                 self.views.push(known);
                 (self.views.len() > MAX_VIEWERS).then(|| self.views.remove(0))
             }
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    fn give(&mut self, part: Part, until: Time, met: Option<u8>) {
+    fn give(&mut self, part: Role, until: Time, met: Option<u8>) {
         let secret = ticket(self.account.given.len());
         match met {
             Some(certificate) => self.door.secrets_mut().invite(part, secret, certificate, self.now),
@@ -401,7 +401,7 @@ impl World {
 
     /// Among as many strangers as like to come, a display with a ticket comes in.
     fn finish(mut self) {
-        self.give(Part::Active, self.now + PATIENCE, None);
+        self.give(Role::Active, self.now + PATIENCE, None);
         let secret = self.account.given.len() - 1;
         for from in 0..=MAX_STRANGERS as u8 {
             self.come(from, from, None);
@@ -432,8 +432,8 @@ fn judge(door: &mut Admission<u8, Session>, account: &mut Account, guest: &mut G
             let Some(sound) = &guest.display else { return };
             let right = guest.good.contains(&sound.secret) && account.is_remembered(sound.secret, now);
             // What is known as active comes as nothing else.
-            let views = sound.looks_on || right && account.given[sound.secret].part == Part::View;
-            let less = views && account.part_of(sound.incarnation) == Some(Part::Active);
+            let views = sound.looks_on || right && account.given[sound.secret].part == Role::View;
+            let less = views && account.part_of(sound.incarnation) == Some(Role::Active);
             let wrong = matches!(why, Some((CloseReason::BadSecret, _)));
             assert!(!wrong || !right || guest.spoiled, "a right secret is refused");
             assert!(!whole || !right || guest.spoiled || less, "a right secret is not let in");

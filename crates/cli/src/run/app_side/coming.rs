@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 
 use serde_json::Value;
-use wayferry_proto::admission::Part;
+use wayferry_proto::admission::Role;
 use wayferry_proto::{CloseReason, ConnectionId, Header, Side, Time};
 use wayferry_wayland::app::Kept;
 use wayferry_wayland::blob::Sent;
@@ -27,8 +27,8 @@ impl AppSide<'_> {
         lobby.set_full(self.views.is_full());
         for call in lobby.turn(now) {
             match call {
-                Call::Display(Part::Active, link) => self.take_display(now, *link),
-                Call::Display(Part::View, link) => self.views.take(now, *link),
+                Call::Display(Role::Active, link) => self.take_display(now, *link),
+                Call::Display(Role::View, link) => self.views.take(now, *link),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
                     let is_there = self.link.is_up() || self.link.session.is_suspended();
