@@ -13,9 +13,8 @@
 //! display -> host   quic | stream
 //! ```
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::Time;
@@ -122,12 +121,13 @@ pub(crate) fn hear(
                 if now >= deadline {
                     return Err(Error::Bootstrap("the other side says nothing".into()));
                 }
-                let mut interests = Interests::new();
-                interests.add(socket.as_fd(), PollFlags::IN, ());
+                let mut interests = Interests::default();
+                interests.read(socket);
                 if let Some(signals) = signals {
-                    interests.add(signals.as_fd(), PollFlags::IN, ());
+                    interests.read(signals);
                 }
-                interests.wait(now, Some(deadline))?;
+                interests.until(Some(deadline));
+                interests.wait(now)?;
                 signals.map_or(Ok(()), Signals::check)?;
             }
             Err(error) => return Err(Error::Bootstrap(format!("cannot read from ssh's socket: {error}"))),

@@ -16,7 +16,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio as ChildStdio};
 use std::time::Duration;
 
-use rustix::event::PollFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::control::{self, Ended, Request, Told};
@@ -260,21 +259,19 @@ fn attend(
         if program.is_none() && gone {
             return Ok(0);
         }
-        let mut interests = Interests::new();
-        interests.add(owner.as_fd(), PollFlags::IN, 0);
-        interests.add(signals.as_fd(), PollFlags::IN, 1);
+        let mut interests = Interests::default();
+        interests.read(&owner);
+        interests.read(signals);
         match &program {
-            Some(program) => interests.add(program.as_fd(), PollFlags::IN, 2),
-            None => interests.add(relay.over.as_fd(), PollFlags::IN, 3),
+            Some(program) => interests.read(program),
+            None => interests.read(&relay.over),
         }
-        let ready = interests.wait(wayferry_proto::Time::ZERO, None)?;
+        let ready = interests.wait(wayferry_proto::Time::ZERO)?;
         signals.check()?;
-        if ready.iter().any(|(token, _)| *token == 0)
-            && !passing::receive(&owner, &mut heard, &mut Vec::new()).unwrap_or(false)
-        {
+        if ready.has(&owner) && !passing::receive(&owner, &mut heard, &mut Vec::new()).unwrap_or(false) {
             return Ok(255);
         }
-        gone |= ready.iter().any(|(token, _)| *token == 3);
+        gone |= program.is_none() && ready.has(&relay.over);
     }
 }
 

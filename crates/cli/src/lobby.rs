@@ -5,10 +5,12 @@
 //! on as [`Call`]s. It decides nothing about the session. Invariant: nobody here is waited for, and whoever says nothing
 //! holds one of [`MAX_VISITORS`] places for [`PATIENCE`].
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
@@ -23,7 +25,9 @@ use crate::quic;
 use crate::run::Error;
 use crate::run::earlier;
 use crate::run::link::Link;
+use crate::run::part::{Hub, Part};
 use crate::run::socket::random_bytes;
+use crate::run::wait::{Interests, Ready};
 use crate::sessions::{self, Named};
 
 /// What somebody wants of the session, or has for it.
@@ -56,7 +60,34 @@ pub(crate) struct Lobby {
     full: bool,
     /// When the session's files are to be looked after.
     refresh_at: Time,
+    /// Of this turn.
+    calls: VecDeque<Call>,
     reporter: Reporter,
+}
+
+impl Part for Lobby {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        interests.until(self.next_timeout(now));
+        self.fds(now).for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+    }
+
+    fn turn(&mut self, now: Time, _hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+        self.refresh(now);
+        let owner = self.hear_owner();
+        self.calls.extend(owner);
+        self.accept(now);
+        for visitor in std::mem::take(&mut self.visitors) {
+            match self.hear(visitor, now) {
+                Fate::Stays(visitor) => self.visitors.push(visitor),
+                Fate::Calls(call) => self.calls.push_back(call),
+                Fate::Enters(socket, certificate) => self.enter(socket, certificate, now),
+                Fate::Leaves => {}
+            }
+        }
+        let come = self.door.turn(now).into_iter();
+        self.calls.extend(come.map(|(part, link)| Call::Display(part, Box::new(link))));
+        Ok(())
+    }
 }
 
 /// Somebody on the control socket.
@@ -102,6 +133,7 @@ impl Lobby {
             rests_until: Time::ZERO,
             full: false,
             refresh_at: Time::ZERO,
+            calls: VecDeque::new(),
             reporter,
         }
     }
@@ -139,26 +171,13 @@ impl Lobby {
         }
     }
 
-    /// Hears everybody; gives what is wanted of the session.
-    pub(crate) fn turn(&mut self, now: Time) -> Vec<Call> {
-        self.refresh(now);
-        let mut calls: Vec<Call> = self.hear_owner().into_iter().collect();
-        self.accept(now);
-        for visitor in std::mem::take(&mut self.visitors) {
-            match self.hear(visitor, now) {
-                Fate::Stays(visitor) => self.visitors.push(visitor),
-                Fate::Calls(call) => calls.push(call),
-                Fate::Enters(socket, certificate) => self.enter(socket, certificate, now),
-                Fate::Leaves => {}
-            }
-        }
-        let come = self.door.turn(now).into_iter();
-        calls.extend(come.map(|(part, link)| Call::Display(part, Box::new(link))));
-        calls
+    /// What is wanted of the session next.
+    pub(crate) fn poll_call(&mut self) -> Option<Call> {
+        self.calls.pop_front()
     }
 
-    /// To be polled for input.
-    pub(crate) fn fds(&self, now: Time) -> impl Iterator<Item = BorrowedFd<'_>> {
+    /// What is polled for input.
+    fn fds(&self, now: Time) -> impl Iterator<Item = BorrowedFd<'_>> {
         let listens = now >= self.rests_until && self.visitors.len() < MAX_VISITORS;
         let listener = listens.then(|| self.named.listener().as_fd());
         let visitors = self.visitors.iter().map(|visitor| visitor.socket.as_fd());
@@ -166,8 +185,8 @@ impl Lobby {
         listener.into_iter().chain(visitors).chain(owner).chain(self.door.fds())
     }
 
-    /// When [`Lobby::turn`] is to be called at the latest.
-    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+    /// When there is something to do although nothing comes.
+    fn next_timeout(&self, now: Time) -> Option<Time> {
         let patience = self.visitors.iter().map(|visitor| visitor.until).min();
         let rest = (now < self.rests_until).then_some(self.rests_until);
         earlier(earlier(patience, rest), earlier(Some(self.refresh_at), self.door.next_timeout()))

@@ -14,7 +14,6 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use serde_json::Value;
 use wayferry_proto::Time;
@@ -110,9 +109,10 @@ fn hear(socket: &OwnedFd, clock: &Clock, deadline: Time) -> Result<Option<Value>
                 if now >= deadline {
                     return Ok(None);
                 }
-                let mut interests = Interests::new();
-                interests.add(std::os::fd::AsFd::as_fd(socket), PollFlags::IN, ());
-                interests.wait(now, Some(deadline))?;
+                let mut interests = Interests::default();
+                interests.read(socket);
+                interests.until(Some(deadline));
+                interests.wait(now)?;
             }
             Err(Errno::INTR) => {}
             Err(_) => return Ok(None),

@@ -5,19 +5,20 @@
 //! session ends with them; where it can be reached again ([`AppSide::with_lobby`]), not with the display. It decides nothing
 //! about Wayland. Invariant: whatever one program does ends at most its own connection.
 
+mod accepting;
 mod coming;
 mod ending;
+mod own_program;
 mod views;
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::event::PollFlags;
 use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Side, Time};
 use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
@@ -25,22 +26,25 @@ use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
 use wayferry_wayland::{Action, End};
 
+use self::accepting::Accepting;
 use self::ending::Done;
+use self::own_program::OwnProgram;
 use self::views::Views;
 use super::backlog::Backlog;
 use super::descriptors;
 use super::link::{CleanEnd, Link, closed};
-use super::offer::Offer;
+use super::offer::{Offer, answer};
 use super::outlets::{Outlets, Stdio};
-use super::pipes::{PipeToken, Pipes};
-use super::programs::{Environment, Launch, Place, Program, is_from};
+use super::part::{self, Hub, Loop, Part, turn_parts};
+use super::pipes::Pipes;
+use super::programs::{Environment, Launch, Place};
 use super::recorder::Recorder;
 use super::served::{Served, pixel_compression, send_blob, send_update};
 use super::signals::Signals;
 use super::socket::Listener;
 use super::stats::{Counters, StatsLine};
-use super::wait::Interests;
-use super::xwayland::{Running, Satellite};
+use super::wait::Ready;
+use super::xwayland::Satellite;
 use super::{Clock, Handle, MAX_PROGRAMS, earlier};
 use crate::control::Told;
 use crate::event::{Reporter, SessionEvent};
@@ -79,23 +83,17 @@ pub(crate) struct Start {
 /// The app side of a running session.
 pub(crate) struct AppSide<'a> {
     config: AppSideConfig,
-    clock: Clock,
+    hub: Hub,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
     offer: Option<Offer>,
     /// Time spent working since the last commit left, and whether a part of the next one has.
     worked: Duration,
     left: bool,
-    link: Link,
-    listener: Option<Listener>,
+    accepting: Accepting,
     lobby: Option<Lobby>,
     outlets: Option<Outlets>,
-    start: Option<Start>,
-    program: Option<Program>,
-    /// The X11 bridge: its end does not end the session.
-    satellite: Option<Running>,
-    /// Until when the program waits for the bridge.
-    start_by: Option<Time>,
+    own: OwnProgram,
     connections: BTreeMap<ConnectionId, Served>,
     /// Programs so far.
     programs: u32,
@@ -113,7 +111,6 @@ pub(crate) struct AppSide<'a> {
     counters: Counters,
     backlog: Backlog,
     stats: Option<StatsLine>,
-    accept_after: Time,
     phase: Phase,
     /// Until when the first display must have come.
     expires: Option<Time>,
@@ -130,7 +127,6 @@ pub(crate) struct AppSide<'a> {
     last_end: Option<End>,
     trace: SideTrace,
     recordings: Option<PathBuf>,
-    reporter: Reporter,
 }
 
 enum Phase {
@@ -153,20 +149,59 @@ pub(crate) enum Outcome {
     ConnectionEnded(End),
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Token {
-    Link,
-    Signal,
-    Handle,
-    Offer,
-    Lobby,
-    View,
-    Outlets,
-    Listener,
-    Program,
-    Satellite,
-    Connection(ConnectionId),
-    Pipe(PipeToken),
+impl Loop for AppSide<'_> {
+    type Outcome = Outcome;
+
+    fn parts(&mut self) -> (&mut Hub, Vec<&mut dyn Part>) {
+        let parts: Vec<&mut dyn Part> = vec![
+            &mut self.signals,
+            &mut self.handle,
+            &mut self.offer,
+            &mut self.views,
+            &mut self.lobby,
+            &mut self.outlets,
+            &mut self.accepting,
+            &mut self.own,
+            &mut self.pipes,
+            &mut self.connections,
+        ];
+        (&mut self.hub, parts)
+    }
+
+    fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
+        self.hub.link.receive(now);
+        self.drain_backlog();
+        while let Some(event) = self.hub.link.poll_event() {
+            if let Some(outcome) = self.on_event(now, event)? {
+                return Ok(Some(outcome));
+            }
+        }
+        turn_parts(self, now, ready)?;
+        self.hear_parts(now);
+        self.check_expiry(now)?;
+        self.limit_owed(now);
+        // Input first: it must not wait for the pixels below.
+        self.flush_sockets();
+        self.work(now, ready);
+        self.hub.link.transmit(now);
+        self.views.show(now, self.connections.values_mut());
+        self.flush_sockets();
+        self.remove_ended(now);
+        self.hub.link.transmit(now);
+        self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
+        let outcome = self.outcome(now);
+        self.hold_back(now);
+        Ok(outcome)
+    }
+
+    fn next_timeout(&self, now: Time) -> Option<Time> {
+        let exit = match &self.phase {
+            Phase::Exiting { deadline, .. } => Some(*deadline),
+            Phase::Running => self.grace_at(),
+        };
+        let figures = earlier(self.stats.as_ref().map(StatsLine::next_timeout), self.trace.next_timeout(now));
+        earlier(earlier(self.over_at(), self.expires), earlier(figures, exit))
+    }
 }
 
 impl<'a> AppSide<'a> {
@@ -176,20 +211,16 @@ impl<'a> AppSide<'a> {
         Self {
             stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
             config,
-            clock,
+            hub: Hub { clock, link, reporter },
             signals: None,
             handle: None,
             offer: None,
             worked: Duration::ZERO,
             left: false,
-            link,
-            listener: None,
+            accepting: Accepting::default(),
             lobby: None,
             outlets: None,
-            start: None,
-            program: None,
-            satellite: None,
-            start_by: None,
+            own: OwnProgram::default(),
             connections: BTreeMap::new(),
             programs: 0,
             views,
@@ -202,7 +233,6 @@ impl<'a> AppSide<'a> {
             sent_blobs: Sent::default(),
             counters: Counters::default(),
             backlog: Backlog::default(),
-            accept_after: Time::ZERO,
             phase: Phase::Running,
             expires: None,
             state_since: Time::ZERO,
@@ -213,7 +243,6 @@ impl<'a> AppSide<'a> {
             last_end: None,
             trace: SideTrace::new(Half::App, None),
             recordings: None,
-            reporter,
         }
     }
 
@@ -255,14 +284,14 @@ impl<'a> AppSide<'a> {
     /// Accepts programs here.
     #[must_use]
     pub(crate) fn with_listener(mut self, listener: Listener) -> Self {
-        self.listener = Some(listener);
+        self.accepting = Accepting::new(listener, self.config.oneshot);
         self
     }
 
     /// Starts this program when the display is there, and ends with it.
     #[must_use]
     pub(crate) fn with_program(mut self, start: Start) -> Self {
-        self.start = Some(start);
+        self.own.prepare(start);
         self
     }
 
@@ -291,7 +320,7 @@ impl<'a> AppSide<'a> {
     #[must_use]
     pub(crate) fn with_desk(mut self, snapshot: Snapshot) -> Self {
         self.desk = Some(Rc::new(Desk { snapshot, ..Desk::default() }));
-        self.start_by = Some(self.clock.now());
+        self.own.may_start(self.hub.clock.now());
         self
     }
 
@@ -308,17 +337,17 @@ impl<'a> AppSide<'a> {
     /// What the link did, a signal, a failing system call; [`Error::AfterStart`] around it once the program runs.
     pub(crate) fn run(mut self) -> Result<Outcome, Error> {
         descriptors::raise();
-        let result = self.turns();
+        let result = part::run(&mut self);
         if let (Some(lobby), Err(error)) = (&mut self.lobby, &result) {
             lobby.tell(&Told::Exit(error.code()));
         }
         if result.is_err() {
             // The display should not have to find out by silence.
-            self.link.session.close(CloseReason::Done);
-            self.link.transmit(self.clock.now());
+            self.hub.link.session.close(CloseReason::Done);
+            self.hub.link.transmit(self.hub.clock.now());
         }
-        self.views.dismiss(self.clock.now());
-        let started = self.program.is_some();
+        self.views.dismiss(self.hub.clock.now());
+        let started = self.own.is_started();
         self.leave_nothing();
         match (result, started) {
             (Err(error), true) => Err(Error::AfterStart(Box::new(error))),
@@ -326,50 +355,42 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    fn turns(&mut self) -> Result<Outcome, Error> {
-        let mut ready = Vec::new();
-        loop {
-            let now = self.clock.now();
-            if let Some(signals) = self.signals {
-                signals.check()?;
-            }
-            self.link.receive(now);
-            self.drain_backlog();
-            while let Some(event) = self.link.poll_event() {
-                if let Some(outcome) = self.on_event(now, event)? {
-                    return Ok(outcome);
-                }
-            }
-            self.hear_views(now);
-            self.turn_lobby(now);
-            self.check_expiry(now)?;
-            self.limit_owed(now);
-            self.start_program(now)?;
-            // Input first: it must not wait for the pixels below.
-            self.flush_sockets();
-            self.work(now, &ready);
-            self.link.transmit(now);
-            self.views.show(now, self.connections.values_mut());
-            self.flush_sockets();
-            self.remove_ended(now);
-            self.link.transmit(now);
-            self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
-            if let Some(outcome) = self.outcome(now) {
-                return Ok(outcome);
-            }
-            ready = self.wait(now)?;
+    /// Does what the parts have found out.
+    fn hear_parts(&mut self, now: Time) {
+        self.hear_views();
+        self.take_calls(now);
+        if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
+            answer(&caller, &self.document(now));
+        }
+        for fd in self.accepting.take_come() {
+            self.serve(fd);
+        }
+        // It was there when the session began. The display hears of it as of any end.
+        if let Some(error) = self.own.take_failure() {
+            self.stopped = Some(error.code());
+            self.hub.reporter.report(SessionEvent::ProgramNotStarted { error });
+        }
+    }
+
+    /// Decides who is read after this turn: not those that filled the link, and no more than may be.
+    fn hold_back(&mut self, now: Time) {
+        self.accepting.set_room(MAX_PROGRAMS.saturating_sub(self.connections.len() + self.early.len()));
+        for served in self.connections.values_mut() {
+            served.hold_back(now, self.backlog.must_wait(served.handed));
         }
     }
 
     /// Handles what the programs want; the part of a turn that costs time.
-    fn work(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
-        let (began, updates) = (self.clock.now(), self.counters.updates);
-        self.on_ready(now, ready);
+    fn work(&mut self, now: Time, ready: &Ready) {
+        let (began, updates) = (self.hub.clock.now(), self.counters.updates);
+        for served in self.connections.values_mut().filter(|served| ready.has(&served.socket)) {
+            served.read(now);
+        }
         self.on_timeouts(now);
         self.flush_content(now);
         self.perform_actions();
         // A commit may be read in one turn and leave in later ones.
-        self.worked += self.clock.now().since(began);
+        self.worked += self.hub.clock.now().since(began);
         self.left |= self.counters.updates > updates;
         if let Some(handle) = &self.handle
             && self.left
@@ -386,22 +407,22 @@ impl<'a> AppSide<'a> {
             Event::Ready { .. } => {}
             Event::Control(Control::Snapshot(bytes)) => match self.on_snapshot(now, &bytes) {
                 Err(error @ Error::PeerViolation(_)) if self.survives() => {
-                    self.link.transmit(now);
+                    self.hub.link.transmit(now);
                     self.on_display_left(now, Err(error));
                 }
                 result => result?,
             },
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
-                self.reporter.report(SessionEvent::ProgramEnded { reason: text });
+                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
             }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
-                self.pipes.on_opened(&mut self.link.session, now, channel, (connection, pipe));
+                self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
             }
             Event::Opened { channel, header: Header::Events { connection } }
                 if !self.connections.contains_key(&connection) =>
             {
-                self.link.session.stop(channel, STOP_UNKNOWN);
+                self.hub.link.session.stop(channel, STOP_UNKNOWN);
             }
             Event::Message { header: Header::Events { connection }, bytes, .. } => {
                 self.counters.messages += 1;
@@ -410,16 +431,16 @@ impl<'a> AppSide<'a> {
                 }
             }
             Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
-                self.pipes.on_data(&mut self.link.session, (connection, pipe), bytes);
+                self.pipes.on_data(&mut self.hub.link.session, (connection, pipe), bytes);
             }
             Event::Finished { header, .. } => self.on_channel_end(header, None),
             Event::Reset { header, code, .. } => self.on_channel_end(header, Some(code)),
             Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
-                self.pipes.on_stopped(&mut self.link.session, (connection, pipe));
+                self.pipes.on_stopped(&mut self.hub.link.session, (connection, pipe));
             }
             Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
-            Event::Warning(text) => self.reporter.report(SessionEvent::Warning { text }),
+            Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason),
             Event::Closed { reason, by } => {
                 let end = closed(reason, by);
@@ -429,7 +450,7 @@ impl<'a> AppSide<'a> {
                 }
                 if self.views.count() > 0 && matches!(self.phase, Phase::Exiting { .. }) {
                     // They hear of it, too.
-                    self.link = Link::nobody(Side::App);
+                    self.hub.link = Link::nobody(Side::App);
                     return Ok(None);
                 }
                 return match (&self.phase, end) {
@@ -446,7 +467,7 @@ impl<'a> AppSide<'a> {
     fn on_channel_end(&mut self, header: Header, reset: Option<u32>) {
         match (header, reset) {
             (Header::Pipe { connection, pipe }, None) => {
-                self.pipes.on_finished(&mut self.link.session, (connection, pipe));
+                self.pipes.on_finished(&mut self.hub.link.session, (connection, pipe));
             }
             (Header::Pipe { connection, pipe }, Some(_)) => self.pipes.on_reset((connection, pipe)),
             (Header::Events { connection }, _) => self.hang_up(connection),
@@ -463,11 +484,11 @@ impl<'a> AppSide<'a> {
 
     fn on_snapshot(&mut self, now: Time, bytes: &Bytes) -> Result<(), Error> {
         let snapshot = Snapshot::decode(bytes).map_err(|error| {
-            self.link.session.close(CloseReason::ProtocolViolation(error.to_string()));
+            self.hub.link.session.close(CloseReason::ProtocolViolation(error.to_string()));
             Error::PeerViolation(error.to_string())
         })?;
-        let clock = self.link.session.clock().clone();
-        let video = self.link.session.capabilities().has(Capabilities::VIDEO);
+        let clock = self.hub.link.session.clock().clone();
+        let video = self.hub.link.session.capabilities().has(Capabilities::VIDEO);
         self.set_desk(now, Desk { snapshot, clock, video });
         self.show_again(now);
         for fd in std::mem::take(&mut self.early) {
@@ -476,54 +497,8 @@ impl<'a> AppSide<'a> {
         if let Some(lobby) = &mut self.lobby {
             lobby.tell(&Told::Shown);
         }
-        if self.program.is_none() && self.start_by.is_none() {
-            self.start_by = Some(now);
-        }
+        self.own.may_start(now);
         Ok(())
-    }
-
-    /// Starts the program when what it needs is there.
-    fn start_program(&mut self, now: Time) -> Result<(), Error> {
-        let Some(mut by) = self.start_by else { return Ok(()) };
-        if let Some(start) = &self.start
-            && let Some(satellite) = start.satellite.as_ref().filter(|_| self.satellite.is_none())
-        {
-            self.satellite = Some(satellite.start(&start.environment)?);
-            by = now + SATELLITE_PATIENCE;
-            self.start_by = Some(by);
-        }
-        self.watch_satellite();
-        let waits = |satellite: &Running| !satellite.is_over() && !satellite.is_ready();
-        if now < by && self.start.is_some() && self.satellite.as_ref().is_some_and(waits) {
-            return Ok(());
-        }
-        self.start_by = None;
-        if let Some(mut start) = self.start.take() {
-            if let Some(satellite) = &self.satellite {
-                let unready = satellite.unready().into_iter();
-                unready.for_each(|reason| self.reporter.report(SessionEvent::Xwayland { reason }));
-                if satellite.is_over() {
-                    // Toolkits that find a display which does not answer give up.
-                    start.environment.set.retain(|(name, _)| name != "DISPLAY");
-                    start.environment.unset.push("DISPLAY".into());
-                }
-            }
-            let Start { launch, environment, place, stdio, .. } = start;
-            match Program::start(&launch, &environment, place, stdio) {
-                Ok(program) => self.program = Some(program),
-                // It was there when the session began. The display hears of it as of any end.
-                Err(error) => {
-                    self.stopped = Some(error.code());
-                    self.reporter.report(SessionEvent::ProgramNotStarted { error });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn watch_satellite(&mut self) {
-        let end = self.satellite.as_mut().and_then(Running::take_end);
-        end.into_iter().for_each(|reason| self.reporter.report(SessionEvent::Xwayland { reason }));
     }
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
@@ -542,101 +517,46 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) {
-        for (token, flags) in ready {
-            match token {
-                Token::Link | Token::Signal | Token::Handle | Token::Lobby | Token::View => {}
-                Token::Program => {}
-                Token::Satellite => self.watch_satellite(),
-                Token::Outlets => self.outlets.iter_mut().for_each(Outlets::turn),
-                Token::Offer => self.tell_figures(now),
-                Token::Listener => self.accept(now),
-                Token::Connection(id) => {
-                    if let Some(served) = self.connections.get_mut(id) {
-                        served.read(now);
-                    }
-                }
-                Token::Pipe(token) => self.pipes.on_ready(&mut self.link.session, *token, *flags),
-            }
-        }
-    }
-
-    fn tell_figures(&mut self, now: Time) {
-        if let Some(mut offer) = self.offer.take() {
-            offer.answer(now, || self.document(now));
-            self.offer = Some(offer);
-        }
-    }
-
-    fn accept(&mut self, now: Time) {
-        if !descriptors::has_room() {
-            return self.pause_accepting("few descriptors are left", now);
-        }
-        for _ in 0..MAX_ACCEPTS {
-            if self.connections.len() + self.early.len() >= MAX_PROGRAMS {
-                return;
-            }
-            let Some(listener) = &self.listener else { return };
-            match listener.accept() {
-                Ok(Some(fd)) => {
-                    self.serve(fd);
-                    if self.config.oneshot {
-                        self.listener = None;
-                    }
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    // Most likely no descriptors are left; the program waits in the queue until some are.
-                    return self.pause_accepting(&error.to_string(), now);
-                }
-            }
-        }
-    }
-
-    /// Lets programs wait in the queue for a moment; says why at the first of several pauses in a row.
-    fn pause_accepting(&mut self, why: &str, now: Time) {
-        let goes_on = self.accept_after != Time::ZERO && now < self.accept_after + ACCEPT_PAUSE;
-        if !goes_on {
-            self.reporter.report(SessionEvent::ProgramsWait { reason: why.to_owned() });
-        }
-        self.accept_after = now + ACCEPT_PAUSE;
-    }
-
     /// Begins to serve a program's socket.
     fn serve(&mut self, fd: OwnedFd) {
         let Some(desk) = &self.desk else { return self.early.push(fd) };
-        let is_bridge = self.satellite.as_ref().is_some_and(|satellite| is_from(&fd, satellite.program()));
+        let is_bridge = self.own.is_bridge(&fd);
         let socket = match Socket::new(fd) {
             Ok(socket) => socket,
             Err(error) => {
-                return self.reporter.report(SessionEvent::ProgramRefused { reason: error.to_string() });
+                return self.hub.reporter.report(SessionEvent::ProgramRefused { reason: error.to_string() });
             }
         };
         if let Some(handle) = &self.handle {
-            handle.publish_accepted(self.clock.host_now());
+            handle.publish_accepted(self.hub.clock.host_now());
         }
         let id = ConnectionId(self.next_connection);
         self.next_connection += 1;
         let mut config = self.config.core.clone();
-        config.compression = pixel_compression(self.config.compress, &self.link.session);
+        config.compression = pixel_compression(self.config.compress, &self.hub.link.session);
         config.probe = self.trace.probe(id);
         let mut core = Connection::new(config, desk);
-        let now = self.clock.now();
+        let now = self.hub.clock.now();
         for (hash, blob) in self.blobs.iter() {
             core.on_blob(now, hash, blob);
         }
-        let channel = self.link.session.open(Header::Wayland { connection: id });
-        if !self.link.is_up() && !self.link.session.is_suspended() {
+        let channel = self.hub.link.session.open(Header::Wayland { connection: id });
+        if !self.hub.link.is_up() && !self.hub.link.session.is_suspended() {
             core.detach(now);
         }
         let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
         let recorder = recorder.unwrap_or_else(|error| {
-            self.reporter.report(SessionEvent::ProgramRefused { reason: format!("no recording: {error}") });
+            self.hub
+                .reporter
+                .report(SessionEvent::ProgramRefused { reason: format!("no recording: {error}") });
             None
         });
         self.programs += 1;
         let number = self.programs;
-        self.connections.insert(id, Served { number, socket, core, channel, handed: 0, recorder, is_bridge });
+        self.connections.insert(
+            id,
+            Served { number, socket, core, channel, handed: 0, recorder, is_bridge, held: false },
+        );
     }
 
     fn on_timeouts(&mut self, now: Time) {
@@ -645,18 +565,15 @@ impl<'a> AppSide<'a> {
                 served.core.on_timeout(now);
             }
         }
-        if self.pipes.next_timeout().is_some_and(|at| at <= now) {
-            self.pipes.on_timeout(&mut self.link.session, now);
-        }
         self.refresh_clock(now);
-        let link = self.link.state();
-        self.counters.repair = self.link.session.repair();
+        let link = self.hub.link.state();
+        self.counters.repair = self.hub.link.session.repair();
         let line = self
             .stats
             .as_mut()
             .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
         if let Some(line) = line {
-            self.reporter.report(SessionEvent::Stats { line });
+            self.hub.reporter.report(SessionEvent::Stats { line });
         }
         if let Some(handle) = &self.handle {
             handle.publish(self.counters, link);
@@ -665,7 +582,7 @@ impl<'a> AppSide<'a> {
 
     /// The estimate of the other host's clock gets better with time; connections follow when it moved.
     fn refresh_clock(&mut self, now: Time) {
-        let clock = self.link.session.clock();
+        let clock = self.hub.link.session.clock();
         if let Some(desk) = &self.desk
             && desk.clock.offset_nanos().abs_diff(clock.offset_nanos()) > CLOCK_STEP_NS
         {
@@ -683,10 +600,10 @@ impl<'a> AppSide<'a> {
         }
         self.turn = (self.turn + 1) % count;
         let films = self.connections.values().map(|served| served.core.films()).sum();
-        let mut credit = Credit { films, ..self.link.credit(now) };
+        let mut credit = Credit { films, ..self.hub.link.credit(now) };
         self.flush_turn(now, Turn::First, &mut credit);
         self.perform_actions();
-        self.link.transmit(now);
+        self.hub.link.transmit(now);
         self.flush_turn(now, Turn::Rest, &mut credit);
         self.flush_turn(now, Turn::Better, &mut credit);
     }
@@ -695,7 +612,7 @@ impl<'a> AppSide<'a> {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
             let Some(served) = self.connections.get_mut(id) else { continue };
-            let (session, superseded) = (&mut self.link.session, &mut self.counters.superseded);
+            let (session, superseded) = (&mut self.hub.link.session, &mut self.counters.superseded);
             served.core.flush(now, turn, credit, &mut |surface, seq| {
                 let bytes = session.take_back(*id, surface, seq)?;
                 *superseded += 1;
@@ -707,13 +624,22 @@ impl<'a> AppSide<'a> {
     /// Looks how much of the programs' requests the link has sent, at the beginning of a turn: all that the last one brought
     /// was handed to it.
     fn drain_backlog(&mut self) {
-        if self.backlog.drain(&self.link.state()) {
+        if self.backlog.drain(&self.hub.link.state()) {
             self.connections.values_mut().for_each(|served| served.handed = 0);
         }
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, link, pipes, sent_blobs, counters, backlog, trace, reporter, .. } = self;
+        let Self {
+            connections,
+            hub: Hub { link, reporter, .. },
+            pipes,
+            sent_blobs,
+            counters,
+            backlog,
+            trace,
+            ..
+        } = self;
         let session = &mut link.session;
         for (id, served) in connections {
             while let Some(action) = served.core.poll_action() {
@@ -762,113 +688,27 @@ impl<'a> AppSide<'a> {
         for (id, end) in ended {
             let Some(mut served) = self.connections.remove(&id) else { continue };
             served.write();
-            self.link.session.finish(served.channel);
+            self.hub.link.session.finish(served.channel);
             self.pipes.on_connection_end(now, id);
             let error = match &end {
                 End::Closed => None,
                 End::AppViolation(what) => {
                     let error = Error::AppViolation(what.clone());
-                    self.reporter.report(SessionEvent::ProgramViolation { error });
+                    self.hub.reporter.report(SessionEvent::ProgramViolation { error });
                     Some(end.to_string())
                 }
                 End::CompositorError(_) | End::PeerViolation(_) | End::TooMuch(_) => {
-                    self.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
+                    self.hub.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
                     Some(end.to_string())
                 }
             };
-            let _ = self.link.session.control(&Control::AppClosed { connection: id, error });
+            let _ = self.hub.link.session.control(&Control::AppClosed { connection: id, error });
             self.last_end = Some(end);
         }
     }
-
-    fn wait(&mut self, now: Time) -> Result<Vec<(Token, PollFlags)>, Error> {
-        let mut interests = Interests::new();
-        if let Some(fd) = self.link.wake_fd() {
-            interests.add(fd, PollFlags::IN, Token::Link);
-        }
-        if let Some(signals) = self.signals {
-            interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
-        }
-        if let Some(handle) = &self.handle {
-            interests.add(handle.as_fd(), PollFlags::IN, Token::Handle);
-        }
-        if let Some(fd) = self.offer.as_ref().and_then(|offer| offer.interest(now)) {
-            interests.add(fd, PollFlags::IN, Token::Offer);
-        }
-        let mut deadline = earlier(self.link.next_timeout(), self.pipes.next_timeout());
-        deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
-        deadline = earlier(deadline, self.trace.next_timeout(now));
-        deadline = earlier(earlier(deadline, self.over_at()), self.expires);
-        if let Some(lobby) = &self.lobby {
-            lobby.fds(now).for_each(|fd| interests.add(fd, PollFlags::IN, Token::Lobby));
-            deadline = earlier(deadline, lobby.next_timeout(now));
-        }
-        self.views.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::View));
-        deadline = earlier(deadline, self.views.next_timeout(now));
-        if let Some(outlets) = &self.outlets {
-            outlets.fds().for_each(|fd| interests.add(fd, PollFlags::IN, Token::Outlets));
-        }
-        if let Some(listener) = &self.listener
-            && self.connections.len() + self.early.len() < MAX_PROGRAMS
-        {
-            if now >= self.accept_after {
-                interests.add(listener.as_fd(), PollFlags::IN, Token::Listener);
-            } else {
-                deadline = earlier(deadline, Some(self.accept_after));
-            }
-        }
-        match &self.phase {
-            Phase::Exiting { deadline: at, .. } => deadline = earlier(deadline, Some(*at)),
-            Phase::Running => {
-                // The descriptor of one that has ended stays ready.
-                if let Some(program) = self.program.as_ref().filter(|_| self.done.is_none()) {
-                    interests.add(program.as_fd(), PollFlags::IN, Token::Program);
-                }
-                if let Some(satellite) = self.satellite.as_ref().filter(|satellite| !satellite.is_over()) {
-                    interests.add(satellite.as_fd(), PollFlags::IN, Token::Satellite);
-                }
-            }
-        }
-        deadline = earlier(deadline, self.grace_at());
-        for (id, served) in &mut self.connections {
-            deadline = earlier(deadline, served.core.next_timeout());
-            let held = self.backlog.must_wait(served.handed);
-            if held {
-                // The carrier wakes for content only.
-                deadline = earlier(deadline, Some(now + HELD_LOOK));
-            }
-            let flags = served.interest(now, held);
-            let Served { socket, .. } = &*served;
-            // A hang-up of a program that is not to be read would be reported again and again.
-            if !flags.is_empty() {
-                interests.add(socket.as_fd(), flags, Token::Connection(*id));
-            }
-        }
-        for (fd, flags, token) in self.pipes.interests(&self.link.session) {
-            interests.add(fd, flags, Token::Pipe(token));
-        }
-        if self.start_by.is_some() {
-            // The bridge tells nobody when it is ready; its socket appears.
-            deadline = earlier(deadline, Some(now + SATELLITE_LOOK));
-        }
-        if self.link.has_more() {
-            deadline = Some(now);
-        }
-        interests.wait(now, deadline)
-    }
 }
 
-/// How often is looked whether a program that is held back may go on.
-const HELD_LOOK: Duration = Duration::from_millis(10);
-/// How long none is accepted for want of descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-/// Programs accepted in one turn.
-const MAX_ACCEPTS: usize = 16;
 /// A smaller change of the offset is noise.
 const CLOCK_STEP_NS: u64 = 500_000;
-/// How long the X11 bridge may take before the program is started without it.
-const SATELLITE_PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked whether it is ready.
-const SATELLITE_LOOK: Duration = Duration::from_millis(10);
 /// Stop code: no such connection.
 const STOP_UNKNOWN: u32 = 3;

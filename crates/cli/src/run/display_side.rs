@@ -6,10 +6,11 @@
 //! loop ends, every connection to the compositor is closed.
 
 mod share;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,16 +27,18 @@ use wayferry_wayland::display::{Config, Connection, Room, Watcher};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
+use self::watching::Watching;
 use super::descriptors;
 use super::link::{CleanEnd, Link, closed};
-use super::offer::Offer;
-use super::pipes::{PipeToken, Pipes};
+use super::offer::{Offer, answer};
+use super::part::{self, Hub, Loop, Part, turn_parts};
+use super::pipes::Pipes;
 use super::returning::Return;
 use super::served::send_blob;
 use super::signals::Signals;
 use super::stats::{Counters, StatsLine};
 use super::tap::Tap;
-use super::wait::Interests;
+use super::wait::{Interests, Ready};
 use super::{Clock, Handle, earlier, socket};
 use crate::event::{Reporter, SessionEvent};
 use crate::info::Figures;
@@ -61,18 +64,14 @@ pub(crate) struct Watched {
 
 /// The display side of a running session.
 pub(crate) struct DisplaySide<'a> {
-    clock: Clock,
+    hub: Hub,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
     offer: Option<Offer>,
-    link: Link,
     /// Privileged protocols that the host may use on the compositor here.
     allow: Vec<String>,
     compositor: Compositor,
-    watcher: Option<(Socket, Watcher)>,
-    /// What was last told of it, to be told again to a session that has forgotten.
-    snapshot: Bytes,
-    told_blobs: BTreeMap<u128, Vec<u8>>,
+    watching: Watching,
     /// How to get back to the session.
     back: Option<Return>,
     /// It only looks on, and takes no other display's place.
@@ -90,7 +89,6 @@ pub(crate) struct DisplaySide<'a> {
     last_end: Option<End>,
     tap: Option<Arc<Mutex<Tap>>>,
     trace: SideTrace,
-    reporter: Reporter,
 }
 
 /// One program's connection to the compositor.
@@ -116,16 +114,60 @@ pub(crate) enum Outcome {
     Stopped,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Token {
-    Link,
-    Signal,
-    Handle,
-    Offer,
-    Return,
-    Watcher,
-    Connection(ConnectionId),
-    Pipe(PipeToken),
+impl Loop for DisplaySide<'_> {
+    type Outcome = Outcome;
+
+    fn parts(&mut self) -> (&mut Hub, Vec<&mut dyn Part>) {
+        let parts: Vec<&mut dyn Part> = vec![
+            &mut self.signals,
+            &mut self.handle,
+            &mut self.offer,
+            &mut self.watching,
+            &mut self.pipes,
+            &mut self.connections,
+            &mut self.back,
+        ];
+        (&mut self.hub, parts)
+    }
+
+    fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
+        // Input first: it must not wait for the pixels that arrived.
+        self.read_programs(now, ready);
+        self.perform_actions();
+        self.hub.link.transmit(now);
+        match turn_parts(self, now, ready) {
+            // It was let in before.
+            Err(Error::Rejected(_)) if self.back.as_ref().is_some_and(Return::is_welcome) => {
+                self.hub.reporter.report(SessionEvent::Dismissed);
+                return Ok(Some(Outcome::Stopped));
+            }
+            result => result?,
+        }
+        self.hear_parts(now);
+        self.hub.link.receive(now);
+        while let Some(event) = self.hub.link.poll_event() {
+            if let Some(outcome) = self.on_event(now, event)? {
+                return Ok(Some(outcome));
+            }
+        }
+        self.on_timeouts(now);
+        self.perform_actions();
+        self.flush_sockets();
+        // What takes long is last, so that what is small need not wait for it.
+        self.work(now);
+        self.share(now);
+        self.perform_actions();
+        self.hub.link.transmit(now);
+        self.flush_sockets();
+        self.remove_ended(now);
+        self.hub.link.transmit(now);
+        self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
+        Ok(self.outcome())
+    }
+
+    fn next_timeout(&self, _now: Time) -> Option<Time> {
+        self.stats.as_ref().map(StatsLine::next_timeout)
+    }
 }
 
 impl Compositor {
@@ -185,12 +227,13 @@ impl Watched {
             if now >= deadline {
                 return Err(Error::NoCompositor { tried: "it does not answer".into(), source: None });
             }
-            let mut interests = Interests::new();
-            interests.add(socket.as_fd(), interest(watcher.output()), Token::Watcher);
+            let mut interests = Interests::default();
+            interests.add(&socket, interest(watcher.output()));
             if let Some(signals) = signals {
-                interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
+                interests.read(signals);
             }
-            interests.wait(now, Some(deadline))?;
+            interests.until(Some(deadline));
+            interests.wait(now)?;
             signals.map_or(Ok(()), Signals::check)?;
         };
         let blobs = watcher_blobs(&mut watcher);
@@ -202,16 +245,13 @@ impl<'a> DisplaySide<'a> {
     /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
     pub(crate) fn new(watched: Watched, clock: Clock, link: Link, stats: bool, reporter: Reporter) -> Self {
         let mut side = Self {
-            clock,
+            hub: Hub { clock, link, reporter },
             signals: None,
             handle: None,
             offer: None,
-            link,
             allow: Vec::new(),
             compositor: watched.compositor,
-            watcher: watched.watcher,
-            snapshot: watched.first,
-            told_blobs: watched.blobs.into_iter().collect(),
+            watching: Watching::new(watched.watcher, watched.first, watched.blobs),
             back: None,
             looks_on: false,
             connections: BTreeMap::new(),
@@ -225,19 +265,14 @@ impl<'a> DisplaySide<'a> {
             last_end: None,
             tap: None,
             trace: SideTrace::new(Half::Display, None),
-            reporter,
         };
-        side.introduce();
+        side.tell_news();
         side
     }
 
-    /// Tells the session what the compositor is like.
-    fn introduce(&mut self) {
-        for (hash, bytes) in &self.told_blobs {
-            send_blob(&mut self.link.session, &mut self.sent_blobs, *hash, bytes.clone());
-        }
-        // Cannot fail: the encoder keeps it below the limit.
-        let _ = self.link.session.control(&Control::Snapshot(self.snapshot.clone()));
+    /// Tells the session what is new of the compositor.
+    fn tell_news(&mut self) {
+        self.watching.tell(&mut self.hub.link.session, &mut self.sent_blobs);
     }
 
     /// Looks for another carrier when its own is lost.
@@ -301,64 +336,18 @@ impl<'a> DisplaySide<'a> {
     /// What the link or the compositor did, a signal, a failing system call.
     pub(crate) fn run(mut self) -> Result<Outcome, Error> {
         descriptors::raise();
-        let result = self.turns();
-        if !self.link.session.is_closed() {
-            self.link.session.close(CloseReason::Done);
+        let result = part::run(&mut self);
+        if !self.hub.link.session.is_closed() {
+            self.hub.link.session.close(CloseReason::Done);
         }
-        self.link.transmit(self.clock.now());
+        self.hub.link.transmit(self.hub.clock.now());
         result
-    }
-
-    fn turns(&mut self) -> Result<Outcome, Error> {
-        let mut ready = Vec::new();
-        loop {
-            let now = self.clock.now();
-            if let Some(signals) = self.signals {
-                signals.check()?;
-            }
-            // Input first: it must not wait for the pixels that arrived.
-            self.on_ready(now, &ready)?;
-            self.perform_actions();
-            self.link.transmit(now);
-            if let Some(back) = &mut self.back {
-                match back.turn(now, &mut self.link) {
-                    // It was let in before.
-                    Err(Error::Rejected(_)) if back.is_welcome() => {
-                        self.reporter.report(SessionEvent::Dismissed);
-                        return Ok(Outcome::Stopped);
-                    }
-                    result => result?,
-                }
-            }
-            self.link.receive(now);
-            while let Some(event) = self.link.poll_event() {
-                if let Some(outcome) = self.on_event(now, event)? {
-                    return Ok(outcome);
-                }
-            }
-            self.on_timeouts(now);
-            self.perform_actions();
-            self.flush_sockets();
-            // What takes long is last, so that what is small need not wait for it.
-            self.work(now);
-            self.share(now);
-            self.perform_actions();
-            self.link.transmit(now);
-            self.flush_sockets();
-            self.remove_ended(now);
-            self.link.transmit(now);
-            self.trace.turn(now, || self.link.state().unsent, self.link.session.clock());
-            if let Some(outcome) = self.outcome() {
-                return Ok(outcome);
-            }
-            ready = self.wait(now)?;
-        }
     }
 
     fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
         match event {
             Event::Ready { .. }
-                if self.looks_on && !self.link.session.capabilities().has(Capabilities::VIEW) =>
+                if self.looks_on && !self.hub.link.session.capabilities().has(Capabilities::VIEW) =>
             {
                 return Err(Error::Incompatible("the other side lets no display look on".into()));
             }
@@ -366,10 +355,10 @@ impl<'a> DisplaySide<'a> {
                 return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
             }
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
-                self.reporter.report(SessionEvent::ProgramEnded { reason: text });
+                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
             }
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
-                self.pipes.on_opened(&mut self.link.session, now, channel, (connection, pipe));
+                self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
             }
             Event::Opened { channel, header: Header::Wayland { connection } } => {
                 self.open(connection, channel)
@@ -382,24 +371,28 @@ impl<'a> DisplaySide<'a> {
             }
             Event::Update { header, chunks } => self.on_update(now, &header, chunks),
             Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
-                self.pipes.on_data(&mut self.link.session, (connection, pipe), bytes);
+                self.pipes.on_data(&mut self.hub.link.session, (connection, pipe), bytes);
             }
             Event::Finished { header, .. } => self.on_channel_end(now, header, None),
             Event::Reset { header, code, .. } => self.on_channel_end(now, header, Some(code)),
             Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
-                self.pipes.on_stopped(&mut self.link.session, (connection, pipe));
+                self.pipes.on_stopped(&mut self.hub.link.session, (connection, pipe));
             }
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
-            Event::Warning(text) => self.reporter.report(SessionEvent::Warning { text }),
+            Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
-            Event::Resumed => self.reporter.report(SessionEvent::Back),
+            Event::Resumed => self.hub.reporter.report(SessionEvent::Back),
             Event::Declined => {
                 self.begin_anew();
-                self.reporter.report(SessionEvent::Back);
+                self.hub.reporter.report(SessionEvent::Back);
             }
             Event::Closed { reason, .. } if self.is_replaced(&reason) => {
                 let replaced = reason == CloseReason::Gone;
-                self.reporter.report(if replaced { SessionEvent::Replaced } else { SessionEvent::Dismissed });
+                self.hub.reporter.report(if replaced {
+                    SessionEvent::Replaced
+                } else {
+                    SessionEvent::Dismissed
+                });
                 return Ok(Some(Outcome::Stopped));
             }
             Event::Closed { reason, by } => {
@@ -415,14 +408,14 @@ impl<'a> DisplaySide<'a> {
 
     /// The programs' windows stay while another carrier is looked for.
     fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
-        self.link.lose_carrier();
+        self.hub.link.lose_carrier();
         let lost = || Error::Lost(reason.to_string());
         let back = self.back.as_mut().ok_or_else(lost)?;
-        if self.link.session.is_welcome() {
+        if self.hub.link.session.is_welcome() {
             back.welcome();
         }
         if back.begin(now)? {
-            self.reporter.report(SessionEvent::ConnectionLost { reason: reason.to_string() });
+            self.hub.reporter.report(SessionEvent::ConnectionLost { reason: reason.to_string() });
         }
         Ok(())
     }
@@ -430,7 +423,7 @@ impl<'a> DisplaySide<'a> {
     /// Whether the session ends this because it has another display now: it says so, or does not know this one any more.
     fn is_replaced(&self, reason: &CloseReason) -> bool {
         match reason {
-            CloseReason::Gone => self.link.session.peer().is_some(),
+            CloseReason::Gone => self.hub.link.session.peer().is_some(),
             CloseReason::BadSecret => self.back.as_ref().is_some_and(Return::is_welcome),
             _ => false,
         }
@@ -441,13 +434,14 @@ impl<'a> DisplaySide<'a> {
         self.connections.clear();
         self.pipes.clear();
         self.sent_blobs = Sent::default();
-        self.introduce();
+        self.watching.tell_again();
+        self.tell_news();
     }
 
     fn on_channel_end(&mut self, now: Time, header: Header, reset: Option<u32>) {
         match (header, reset) {
             (Header::Pipe { connection, pipe }, None) => {
-                self.pipes.on_finished(&mut self.link.session, (connection, pipe));
+                self.pipes.on_finished(&mut self.hub.link.session, (connection, pipe));
             }
             (Header::Pipe { connection, pipe }, Some(_)) => self.pipes.on_reset((connection, pipe)),
             (Header::Wayland { connection }, _) => self.close_program(now, connection),
@@ -459,7 +453,7 @@ impl<'a> DisplaySide<'a> {
     fn close_program(&mut self, now: Time, connection: ConnectionId) {
         let Some(mut shown) = self.connections.remove(&connection) else { return };
         let _ = shown.socket.flush(shown.core.output());
-        self.link.session.finish(shown.channel);
+        self.hub.link.session.finish(shown.channel);
         self.pipes.on_connection_end(now, connection);
         self.last_end = Some(End::Closed);
     }
@@ -468,36 +462,34 @@ impl<'a> DisplaySide<'a> {
     fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
         if !self.has_place() {
             // A host that keeps to the limit never shows so many.
-            return self.link.session.stop(from, STOP_TOO_MANY);
+            return self.hub.link.session.stop(from, STOP_TOO_MANY);
         }
         let config = Config {
-            clock_start_ns: self.clock.origin().0,
+            clock_start_ns: self.hub.clock.origin().0,
             probe: self.trace.probe(connection),
             allow: Some(self.allow.clone()),
             ..Config::default()
         };
-        let reached = match (&self.compositor, self.watcher.take()) {
-            (Compositor::Only(_), Some((socket, watcher))) => Ok((socket, watcher.into_connection(config))),
-            (compositor, watcher) => {
-                self.watcher = watcher;
-                compositor.connect().map(|socket| (socket, Connection::new(config)))
-            }
+        let alone = matches!(self.compositor, Compositor::Only(_));
+        let reached = match if alone { self.watching.take(config.clone()) } else { None } {
+            Some(taken) => Ok(taken),
+            None => self.compositor.connect().map(|socket| (socket, Connection::new(config))),
         };
-        let channel = self.link.session.open(Header::Events { connection });
+        let channel = self.hub.link.session.open(Header::Events { connection });
         match reached {
             Ok((socket, mut core)) => {
-                let now = self.clock.now();
+                let now = self.hub.clock.now();
                 for (hash, blob) in self.blobs.iter() {
                     core.on_blob(now, hash, blob);
                 }
                 self.connections.insert(connection, Shown { socket, core, closed: None, channel, from });
             }
             Err(error) => {
-                self.reporter.report(SessionEvent::CompositorRefused { reason: error.to_string() });
-                self.link.session.finish(channel);
-                self.link.session.stop(from, STOP_NO_COMPOSITOR);
+                self.hub.reporter.report(SessionEvent::CompositorRefused { reason: error.to_string() });
+                self.hub.link.session.finish(channel);
+                self.hub.link.session.stop(from, STOP_NO_COMPOSITOR);
                 let error = Some("cannot connect to the compositor".to_owned());
-                let _ = self.link.session.control(&Control::AppClosed { connection, error });
+                let _ = self.hub.link.session.control(&Control::AppClosed { connection, error });
             }
         }
     }
@@ -541,49 +533,22 @@ impl<'a> DisplaySide<'a> {
         self.blobs.add(hash, blob);
     }
 
-    fn on_ready(&mut self, now: Time, ready: &[(Token, PollFlags)]) -> Result<(), Error> {
-        let silent = self.link.session.contact_age(now) >= SILENT;
-        for (token, flags) in ready {
-            match token {
-                Token::Link | Token::Signal | Token::Handle | Token::Return => {}
-                Token::Offer => self.tell_figures(now),
-                Token::Watcher => self.turn_watcher(now)?,
-                Token::Connection(id) => {
-                    if let Some(shown) = self.connections.get_mut(id) {
-                        shown.core.set_silent(now, silent);
-                        shown.read(now);
-                    }
-                }
-                Token::Pipe(token) => self.pipes.on_ready(&mut self.link.session, *token, *flags),
-            }
-        }
-        Ok(())
-    }
-
-    fn tell_figures(&mut self, now: Time) {
-        if let Some(mut offer) = self.offer.take() {
-            let (link, programs) = (&self.link, self.connections.len());
-            let figures = || Figures::new(Side::Display, link, programs, now).with_shares(self.shares());
-            offer.answer(now, || figures().document());
-            self.offer = Some(offer);
+    /// Takes what the compositor says to the programs, most of which is input.
+    fn read_programs(&mut self, now: Time, ready: &Ready) {
+        let silent = self.hub.link.session.contact_age(now) >= SILENT;
+        for shown in self.connections.values_mut().filter(|shown| ready.has(&shown.socket)) {
+            shown.core.set_silent(now, silent);
+            shown.read(now);
         }
     }
 
-    fn turn_watcher(&mut self, now: Time) -> Result<(), Error> {
-        let Some((socket, watcher)) = &mut self.watcher else { return Ok(()) };
-        let snapshot = turn_watcher(socket, watcher, now)?;
-        for (hash, bytes) in watcher_blobs(watcher) {
-            send_blob(&mut self.link.session, &mut self.sent_blobs, hash, bytes.clone());
-            if self.told_blobs.len() >= MAX_TOLD {
-                self.told_blobs.pop_first();
-            }
-            self.told_blobs.insert(hash, bytes);
+    /// Does what the parts have found out.
+    fn hear_parts(&mut self, now: Time) {
+        self.tell_news();
+        if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
+            let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
+            answer(&caller, &figures.with_shares(self.shares()).document());
         }
-        if let Some(snapshot) = snapshot {
-            self.snapshot = snapshot.clone();
-            let _ = self.link.session.control(&Control::Snapshot(snapshot));
-        }
-        Ok(())
     }
 
     fn on_timeouts(&mut self, now: Time) {
@@ -591,22 +556,19 @@ impl<'a> DisplaySide<'a> {
             if shown.core.next_timeout().is_some_and(|at| at <= now) {
                 shown.core.on_timeout(now);
             }
-            if shown.gives_up().is_some_and(|at| at <= now) {
+            if gives_up(shown.closed).is_some_and(|at| at <= now) {
                 shown.core.on_hang_up();
             }
         }
-        if self.pipes.next_timeout().is_some_and(|at| at <= now) {
-            self.pipes.on_timeout(&mut self.link.session, now);
-        }
-        self.link.contact_event(now).into_iter().for_each(|event| self.reporter.report(event));
-        let link = self.link.state();
-        self.counters.repair = self.link.session.repair();
+        self.hub.link.contact_event(now).into_iter().for_each(|event| self.hub.reporter.report(event));
+        let link = self.hub.link.state();
+        self.counters.repair = self.hub.link.session.repair();
         let line = self
             .stats
             .as_mut()
             .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
         if let Some(line) = line {
-            self.reporter.report(SessionEvent::Stats { line });
+            self.hub.reporter.report(SessionEvent::Stats { line });
         }
         if let Some(handle) = &self.handle {
             handle.publish(self.counters, link);
@@ -614,7 +576,7 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, link, pipes, sent_blobs, counters, reporter, .. } = self;
+        let Self { connections, hub: Hub { link, reporter, .. }, pipes, sent_blobs, counters, .. } = self;
         let session = &mut link.session;
         for (id, shown) in connections {
             while let Some(action) = shown.core.poll_action() {
@@ -641,10 +603,7 @@ impl<'a> DisplaySide<'a> {
         for shown in self.connections.values_mut() {
             shown.write();
         }
-        if let Some((socket, watcher)) = &mut self.watcher {
-            // What went wrong is seen when the socket is read.
-            let _ = socket.flush(watcher.output());
-        }
+        self.watching.flush();
     }
 
     fn remove_ended(&mut self, now: Time) {
@@ -656,13 +615,13 @@ impl<'a> DisplaySide<'a> {
         for (id, end) in ended {
             let Some(mut shown) = self.connections.remove(&id) else { continue };
             shown.write();
-            self.link.session.finish(shown.channel);
-            self.link.session.stop(shown.from, STOP_ENDED);
+            self.hub.link.session.finish(shown.channel);
+            self.hub.link.session.stop(shown.from, STOP_ENDED);
             self.pipes.on_connection_end(now, id);
             if end != End::Closed {
-                self.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
+                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
                 let error = Some(end.to_string());
-                let _ = self.link.session.control(&Control::AppClosed { connection: id, error });
+                let _ = self.hub.link.session.control(&Control::AppClosed { connection: id, error });
             }
             self.last_end = Some(end);
         }
@@ -679,46 +638,18 @@ impl<'a> DisplaySide<'a> {
             _ => None,
         }
     }
+}
 
-    fn wait(&mut self, now: Time) -> Result<Vec<(Token, PollFlags)>, Error> {
-        let mut interests = Interests::new();
-        if let Some(fd) = self.link.wake_fd() {
-            interests.add(fd, PollFlags::IN, Token::Link);
-        }
-        if let Some(signals) = self.signals {
-            interests.add(signals.as_fd(), PollFlags::IN, Token::Signal);
-        }
-        if let Some(handle) = &self.handle {
-            interests.add(handle.as_fd(), PollFlags::IN, Token::Handle);
-        }
-        if let Some(fd) = self.offer.as_ref().and_then(|offer| offer.interest(now)) {
-            interests.add(fd, PollFlags::IN, Token::Offer);
-        }
-        for fd in self.back.iter().flat_map(Return::fds) {
-            interests.add(fd, PollFlags::IN, Token::Return);
-        }
-        let mut deadline = earlier(self.link.next_timeout(), self.pipes.next_timeout());
-        deadline = earlier(deadline, self.back.as_ref().and_then(Return::next_timeout));
-        deadline = earlier(deadline, self.stats.as_ref().map(StatsLine::next_timeout));
-        if let Some((socket, watcher)) = &mut self.watcher {
-            let socket: &Socket = socket;
-            interests.add(socket.as_fd(), interest(watcher.output()), Token::Watcher);
-        }
-        for (id, shown) in &mut self.connections {
-            deadline = earlier(earlier(deadline, shown.core.next_timeout()), shown.gives_up());
-            let Shown { socket, core, closed, .. } = shown;
+/// All programs. They are read by the side, before anything else.
+impl Part for BTreeMap<ConnectionId, Shown> {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        for Shown { socket, core, closed, .. } in self.values_mut() {
+            interests.until(earlier(core.next_timeout(), gives_up(*closed)));
             let socket: &Socket = socket;
             if closed.is_none() {
-                interests.add(socket.as_fd(), interest(core.output()), Token::Connection(*id));
+                interests.add(socket, interest(core.output()));
             }
         }
-        for (fd, flags, token) in self.pipes.interests(&self.link.session) {
-            interests.add(fd, flags, Token::Pipe(token));
-        }
-        if self.link.has_more() {
-            deadline = Some(now);
-        }
-        interests.wait(now, deadline)
     }
 }
 
@@ -739,15 +670,15 @@ impl Shown {
         }
     }
 
-    /// When a connection that was closed without a word is given up.
-    fn gives_up(&self) -> Option<Time> {
-        self.closed.map(|closed| closed + LAST_BREATH)
-    }
-
     fn write(&mut self) {
         // A compositor that closed its end may have left an error to be read, which says more than this failure.
         let _ = self.socket.flush(self.core.output());
     }
+}
+
+/// When a connection that was closed without a word is given up.
+fn gives_up(closed: Option<Time>) -> Option<Time> {
+    closed.map(|closed| closed + LAST_BREATH)
 }
 
 /// Moves the watcher's bytes; gives the encoded snapshot when there is a new one.
@@ -806,8 +737,6 @@ fn watcher_error(end: &End) -> Error {
 const LAST_BREATH: Duration = Duration::from_millis(500);
 /// A link of which nothing was heard for so long is silent: two pings are missing.
 const SILENT: Duration = Duration::from_millis(1500);
-/// Keymaps that are told again to a session that has forgotten.
-const MAX_TOLD: usize = 16;
 /// Bytes of updates after which is looked at what all programs take, within a turn.
 const SHARE_EVERY: u64 = 4 << 20;
 /// Reads of one socket in one turn: 64 KiB.

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use wayferry_proto::LinkState;
+use wayferry_proto::{LinkState, Time};
 
+use super::part::{Hub, Part};
 use super::stats::Counters;
+use super::wait::Interests;
 use crate::run::Error;
 
 /// Shared by the loop and whoever watches it.
@@ -89,6 +91,12 @@ impl Handle {
 
     fn published(&self) -> MutexGuard<'_, Published> {
         self.0.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Part for Handle {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        interests.read(self);
     }
 }
 

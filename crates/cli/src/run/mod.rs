@@ -16,6 +16,7 @@ mod handle;
 pub(crate) mod link;
 pub(crate) mod offer;
 pub(crate) mod outlets;
+pub(crate) mod part;
 pub(crate) mod peer;
 pub(crate) mod pipes;
 pub(crate) mod programs;

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,10 @@ use rustix::net::SendFlags;
 use serde_json::Value;
 use wayferry_proto::{Side, Time};
 
+use super::Error;
+use super::part::{Hub, Part};
 use super::socket::{Listener, RuntimeDir};
+use super::wait::{Interests, Ready};
 use crate::event::{Reporter, SessionEvent};
 
 /// The socket of one side.
@@ -24,6 +27,7 @@ use crate::event::{Reporter, SessionEvent};
 pub(crate) struct Offer {
     listener: Listener,
     rests_until: Time,
+    caller: Option<OwnedFd>,
     // After the socket in it.
     _directory: SharedDir,
 }
@@ -50,30 +54,47 @@ impl Offer {
                 // The last side that left has just taken the directory away.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS => {}
                 listener => {
-                    return Ok(Self { listener: listener?, rests_until: Time::ZERO, _directory: shared });
+                    return Ok(Self {
+                        listener: listener?,
+                        rests_until: Time::ZERO,
+                        caller: None,
+                        _directory: shared,
+                    });
                 }
             }
         }
     }
 
-    /// To be polled for input, unless it rests. No deadline comes with that: pings turn the loop every second.
-    pub(crate) fn interest(&self, now: Time) -> Option<BorrowedFd<'_>> {
-        (now >= self.rests_until).then(|| self.listener.as_fd())
+    /// Who asked in this turn, to be told with [`answer`].
+    pub(crate) fn poll_caller(&mut self) -> Option<OwnedFd> {
+        self.caller.take()
+    }
+}
+
+/// Tells a caller the document.
+pub(crate) fn answer(caller: &OwnedFd, document: &Value) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    // The caller may have gone, which is no trouble of this session.
+    let _ = rustix::net::send(caller, document.to_string().as_bytes(), flags);
+}
+
+impl Part for Offer {
+    /// Unless it rests. No deadline comes with that: pings turn the loop every second.
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        if now >= self.rests_until {
+            interests.read(&self.listener);
+        }
     }
 
-    /// Tells the document to the next caller, if there is one.
-    pub(crate) fn answer(&mut self, now: Time, document: impl FnOnce() -> Value) {
-        match self.listener.accept() {
-            Ok(Some(caller)) => {
-                let text = document().to_string();
-                // The caller may have gone, which is no trouble of this session.
-                let _ =
-                    rustix::net::send(&caller, text.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    fn turn(&mut self, now: Time, _hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+        if ready.has(&self.listener) {
+            match self.listener.accept() {
+                Ok(caller) => self.caller = caller,
+                // Most likely no descriptors are left; the caller waits in the queue.
+                Err(_) => self.rests_until = now + REST,
             }
-            Ok(None) => {}
-            // Most likely no descriptors are left; the caller waits in the queue.
-            Err(_) => self.rests_until = now + REST,
         }
+        Ok(())
     }
 }
 
@@ -143,6 +164,7 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::part::alone;
     use super::*;
 
     #[test]
@@ -151,11 +173,14 @@ mod tests {
         let directory = home.path().join("wayferry");
         let mut offer = Offer::at(&directory, "app-1").expect("an offer");
         let mut caller = UnixStream::connect(directory.join("app-1")).expect("it listens");
-        offer.answer(Time::ZERO, || json!({ "role": "app" }));
+        let (mut hub, _) = alone::hub();
+        alone::turn(&mut offer, Time::ZERO, &mut hub);
+        answer(&offer.poll_caller().expect("somebody asked"), &json!({ "role": "app" }));
         let mut text = String::new();
         caller.read_to_string(&mut text).expect("the document");
         assert_eq!(text, r#"{"role":"app"}"#);
-        offer.answer(Time::ZERO, || panic!("nobody asked"));
+        alone::turn(&mut offer, Time::ZERO, &mut hub);
+        assert!(offer.poll_caller().is_none(), "nobody asked");
     }
 
     #[test]
@@ -164,8 +189,9 @@ mod tests {
         let directory = home.path().join("wayferry");
         let mut offer = Offer::at(&directory, "app-1").expect("an offer");
         drop(UnixStream::connect(directory.join("app-1")).expect("it listens"));
-        offer.answer(Time::ZERO, || json!({}));
-        assert!(offer.interest(Time::ZERO).is_some());
+        let (mut hub, _) = alone::hub();
+        assert_eq!(alone::turn(&mut offer, Time::ZERO, &mut hub), 1);
+        answer(&offer.poll_caller().expect("somebody asked"), &json!({}));
     }
 
     #[test]

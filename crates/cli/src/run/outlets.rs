@@ -7,8 +7,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
+use wayferry_proto::Time;
+
+use super::Error;
+use super::part::{Hub, Part};
+use super::wait::{Interests, Ready};
 
 /// The program's ends of its pipes: stdin, stdout and stderr.
 pub(crate) type Stdio = [OwnedFd; 3];
@@ -42,29 +48,40 @@ impl Outlets {
         self.drains = true;
     }
 
-    /// To be polled for input.
-    pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    /// What is read, if nobody else does.
+    fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.ends.iter().filter(|_| self.drains).map(AsFd::as_fd)
     }
 
-    /// Throws away what is there, a bounded amount, after one of [`Self::fds`] was readable.
-    pub(crate) fn turn(&mut self) {
-        if !self.drains {
-            return;
+    /// Throws away what one end has to say, a bounded amount; says whether more may come. The pipe is the program's, too, which
+    /// did not ask for reads that do not block.
+    fn throw_away(end: &OwnedFd) -> bool {
+        match rustix::io::read(end, &mut [0u8; PIECE]) {
+            Ok(0) => false,
+            Ok(_) | Err(Errno::INTR) => true,
+            Err(_) => false,
         }
-        self.ends.retain(|end| {
-            let mut ready = [rustix::event::PollFd::new(end, rustix::event::PollFlags::IN)];
-            let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-            if rustix::event::poll(&mut ready, Some(&now)) != Ok(1) {
-                return true;
-            }
-            match rustix::io::read(end, &mut [0u8; PIECE]) {
-                Ok(0) => false,
-                Ok(_) | Err(Errno::INTR) => true,
-                Err(_) => false,
-            }
-        });
     }
+}
+
+impl Part for Outlets {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        self.fds().for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+    }
+
+    fn turn(&mut self, _now: Time, _hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+        if self.drains {
+            self.ends.retain(|end| !ready.has(end) || !is_readable(end) || Self::throw_away(end));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a read does not block: that another descriptor had this number when it was polled would not mean so.
+fn is_readable(end: &OwnedFd) -> bool {
+    let mut ready = [PollFd::new(end, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut ready, Some(&now)) == Ok(1)
 }
 
 /// Bytes of a read: what a pipe holds.
@@ -75,15 +92,18 @@ mod tests {
     use std::fs::File;
     use std::io::{Read, Write};
 
+    use super::super::part::alone;
     use super::*;
 
     #[test]
     fn what_nobody_reads_is_thrown_away_and_the_writer_lives() {
         let (program, owner, mut outlets) = Outlets::new().expect("pipes");
+        let (mut hub, _) = alone::hub();
+        let mut turn = |outlets: &mut Outlets| alone::turn(outlets, Time::ZERO, &mut hub);
         let [_, stdout, _] = program.map(File::from);
         let mut writer = stdout;
         writer.write_all(b"first").expect("room");
-        assert_eq!(outlets.fds().count(), 0, "somebody else reads");
+        assert_eq!(turn(&mut outlets), 0, "somebody else reads");
         let [_, mut read, _] = owner.map(File::from);
         let mut bytes = [0; 5];
         read.read_exact(&mut bytes).expect("it was left to the owner");
@@ -91,11 +111,10 @@ mod tests {
         outlets.drain();
         for _ in 0..4 {
             writer.write_all(&[7; PIECE]).expect("nobody reads, and yet it is no broken pipe");
-            outlets.turn();
+            turn(&mut outlets);
         }
-        assert_eq!(outlets.fds().count(), 1, "the other writers are gone");
+        assert_eq!(turn(&mut outlets), 1, "the other writers are gone");
         drop(writer);
-        outlets.turn();
-        assert_eq!(outlets.fds().count(), 0);
+        assert_eq!(turn(&mut outlets), 0);
     }
 }

@@ -18,6 +18,10 @@ use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::{ChannelId, ConnectionId, Header, RemoteChannelId, Session, Time};
 use wayferry_wayland::served;
 
+use super::Error;
+use super::part::{Hub, Part};
+use super::wait::{Interests, Ready};
+
 /// Which pipe: its connection and its number there.
 pub(crate) type PipeKey = (ConnectionId, u64);
 
@@ -28,6 +32,26 @@ pub(crate) struct Pipes {
     /// Those that are read when others have ended.
     waiting: VecDeque<(PipeKey, OwnedFd)>,
     incoming: BTreeMap<PipeKey, Incoming>,
+}
+
+impl Part for Pipes {
+    fn interests<'a>(&'a mut self, _now: Time, hub: &'a Hub, interests: &mut Interests<'a>) {
+        interests.until(self.next_timeout());
+        for (fd, flags, _) in self.polled(&hub.link.session) {
+            interests.add_borrowed(fd, flags);
+        }
+    }
+
+    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+        let session = &mut hub.link.session;
+        let polled = self.polled(session).map(|(fd, _, token)| (token, ready.flags(fd)));
+        let ready: Vec<_> = polled.filter(|(_, flags)| !flags.is_empty()).collect();
+        ready.into_iter().for_each(|(token, flags)| self.on_ready(session, token, flags));
+        if self.next_timeout().is_some_and(|at| at <= now) {
+            self.on_timeout(session, now);
+        }
+        Ok(())
+    }
 }
 
 /// A descriptor that is read into a channel.
@@ -201,7 +225,7 @@ impl Pipes {
     }
 
     /// The descriptors to poll, and for what.
-    pub(crate) fn interests<'a>(
+    fn polled<'a>(
         &'a self,
         session: &'a Session,
     ) -> impl Iterator<Item = (BorrowedFd<'a>, PollFlags, PipeToken)> + 'a {
@@ -219,7 +243,7 @@ impl Pipes {
     }
 
     /// Something happened to a polled descriptor.
-    pub(crate) fn on_ready(&mut self, session: &mut Session, token: PipeToken, ready: PollFlags) {
+    fn on_ready(&mut self, session: &mut Session, token: PipeToken, ready: PollFlags) {
         match token {
             PipeToken::Out(key) => {
                 self.read(session, key);
@@ -505,7 +529,7 @@ mod tests {
     /// Serves the descriptors that are ready now; says whether there were any.
     fn ready((session, pipes): &mut (Session, Pipes)) -> bool {
         let found: Vec<(PipeToken, PollFlags)> = pipes
-            .interests(session)
+            .polled(session)
             .filter_map(|(fd, flags, token)| {
                 let mut set = [rustix::event::PollFd::from_borrowed_fd(fd, flags)];
                 super::super::poll(&mut set, Some(Duration::ZERO)).expect("poll");

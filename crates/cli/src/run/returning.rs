@@ -7,12 +7,15 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+use rustix::event::PollFlags;
 use wayferry_net::quic::{Attempt, ConnectError};
 use wayferry_proto::{Config, Session, Side, Time, Transmit};
 
 use super::earlier;
 use super::link::Link;
+use super::part::{Hub, Part};
 use super::programs::Program;
+use super::wait::{Interests, Ready};
 use crate::quic::connect_error;
 use crate::run::Error;
 use crate::wayback::{Back, Detour, Ways};
@@ -46,6 +49,17 @@ struct Search {
     next: Time,
     since: Time,
     detour: Option<Detour>,
+}
+
+impl Part for Return {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        interests.until(self.next_timeout());
+        self.fds().for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+    }
+
+    fn turn(&mut self, now: Time, hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+        self.search(now, &mut hub.link)
+    }
 }
 
 impl Return {
@@ -100,8 +114,8 @@ impl Return {
         self.found = now;
     }
 
-    /// To be polled for input while a search is under way.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    /// What is polled for input while a search is under way.
+    fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let search = self.search.iter();
         search.flat_map(|search| {
             let attempt = search.attempt.iter().map(Attempt::wake_fd);
@@ -109,8 +123,8 @@ impl Return {
         })
     }
 
-    /// When [`Return::turn`] is to be called at the latest.
-    pub(super) fn next_timeout(&self) -> Option<Time> {
+    /// When there is something to do although nothing comes.
+    fn next_timeout(&self) -> Option<Time> {
         let search = self.search.as_ref()?;
         let next = (search.attempt.is_none() && self.ways.quic.is_some()).then_some(search.next);
         earlier(next, self.end())
@@ -128,7 +142,7 @@ impl Return {
     ///
     /// # Errors
     /// There will never be one, or not from a session that has not answered yet.
-    pub(super) fn turn(&mut self, now: Time, link: &mut Link) -> Result<(), Error> {
+    fn search(&mut self, now: Time, link: &mut Link) -> Result<(), Error> {
         let end = self.end();
         let Some(search) = &mut self.search else { return Ok(()) };
         if end.is_some_and(|end| end <= now) {
@@ -247,8 +261,8 @@ mod tests {
             assert!(back.begin(at(1_000)).expect("a search"));
             assert!(!back.begin(at(20_000)).expect("a search"), "it goes on");
             assert_eq!(back.next_timeout(), (!welcome).then(|| at(31_000)));
-            assert!(back.turn(at(30_999), &mut link).is_ok());
-            assert_eq!(back.turn(at(31_000), &mut link).is_err(), !welcome);
+            assert!(back.search(at(30_999), &mut link).is_ok());
+            assert_eq!(back.search(at(31_000), &mut link).is_err(), !welcome);
         }
     }
 }

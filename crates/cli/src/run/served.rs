@@ -3,6 +3,9 @@
 //! The run loop in [`super::app_side`] decides when; here is how a socket's bytes reach the program's core, and how what
 //! the core wants reaches the session. Invariant: one call reads a bounded amount.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use rustix::event::PollFlags;
 use wayferry_proto::{ChannelId, ConnectionId, Header, Session, Time};
 use wayferry_wayland::Update;
@@ -10,8 +13,10 @@ use wayferry_wayland::app::Connection;
 use wayferry_wayland::blob::Sent;
 use wayferry_wayland::wire::{ReadState, Socket};
 
+use super::part::{Hub, Part};
 use super::recorder::Recorder;
 use super::stats::Counters;
+use super::wait::Interests;
 use crate::flags::Compress;
 use crate::trace::SideTrace;
 
@@ -27,6 +32,8 @@ pub(super) struct Served {
     pub(super) recorder: Option<Recorder>,
     /// It shows the windows of others, and has none when they have gone.
     pub(super) is_bridge: bool,
+    /// It is not read, because it has filled the link.
+    pub(super) held: bool,
 }
 
 impl Served {
@@ -47,6 +54,16 @@ impl Served {
         }
     }
 
+    /// Whether it is read from now on, beside what its core says: not while it has filled the link.
+    pub(super) fn hold_back(&mut self, now: Time, held: bool) {
+        self.held = held;
+        self.core.set_read(now, self.is_read());
+    }
+
+    fn is_read(&self) -> bool {
+        !self.held && !self.core.stalled()
+    }
+
     /// Writes what waits, as far as the program takes it.
     pub(super) fn write(&mut self) {
         if let Err(error) = self.socket.flush(self.core.output())
@@ -56,18 +73,28 @@ impl Served {
         }
     }
 
-    /// What to poll the socket for; nothing to read while the program is held back.
-    pub(super) fn interest(&mut self, now: Time, held: bool) -> PollFlags {
+    /// What to poll the socket for.
+    fn interest(&mut self) -> PollFlags {
         let mut flags = PollFlags::empty();
-        let read = !held && !self.core.stalled();
-        self.core.set_read(now, read);
-        if read {
-            flags |= PollFlags::IN;
-        }
-        if !self.core.output().is_empty() {
-            flags |= PollFlags::OUT;
-        }
+        flags.set(PollFlags::IN, self.is_read());
+        flags.set(PollFlags::OUT, !self.core.output().is_empty());
         flags
+    }
+}
+
+/// All programs. They are read by the side, which measures that.
+impl Part for BTreeMap<ConnectionId, Served> {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        for served in self.values_mut() {
+            interests.until(served.core.next_timeout());
+            // The carrier wakes for content only.
+            interests.until(served.held.then(|| now + HELD_LOOK));
+            let flags = served.interest();
+            // A hang-up of a program that is not to be read would be reported again and again.
+            if !flags.is_empty() {
+                interests.add(&served.socket, flags);
+            }
+        }
     }
 }
 
@@ -109,5 +136,7 @@ pub(super) fn pixel_compression(asked: Compress, session: &Session) -> wayferry_
     }
 }
 
+/// How often is looked whether a program that is held back may go on.
+const HELD_LOOK: Duration = Duration::from_millis(10);
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;

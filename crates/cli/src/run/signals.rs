@@ -11,6 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use wayferry_proto::Time;
+
+use super::part::{Hub, Part};
+use super::wait::{Interests, Ready};
 use crate::run::Error;
 
 /// The receiving end. Dropping it takes the handlers' work away; the signals are then ignored.
@@ -70,6 +74,16 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
+    }
+}
+
+impl Part for &Signals {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        interests.read(*self);
+    }
+
+    fn turn(&mut self, _now: Time, _hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+        self.check()
     }
 }
 

@@ -1,41 +1,83 @@
 //! One poll(2) over everything that a run loop waits for.
 //!
-//! The caller lists descriptors with a token each; what is ready comes back by token, so that nothing stays borrowed.
+//! Descriptors are listed before it and looked up after it, so nothing stays borrowed. A descriptor that was closed meanwhile,
+//! and whose number is another's now, makes that one look ready: so all are read without blocking. Invariant: who is not
+//! listed is never ready.
 
-use std::os::fd::BorrowedFd;
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use wayferry_proto::Time;
 
+use super::earlier;
 use crate::run::Error;
 
-/// Descriptors with what to wait for, and whose they are.
-#[derive(Debug)]
-pub(crate) struct Interests<'a, T> {
+/// Descriptors with what to wait for, and until when.
+#[derive(Debug, Default)]
+pub(crate) struct Interests<'a> {
     set: Vec<PollFd<'a>>,
-    tokens: Vec<T>,
+    deadline: Option<Time>,
 }
 
-impl<'a, T: Copy> Interests<'a, T> {
-    /// None yet.
-    pub(crate) fn new() -> Self {
-        Self { set: Vec::new(), tokens: Vec::new() }
+impl<'a> Interests<'a> {
+    /// Waits for input of `fd`.
+    pub(crate) fn read(&mut self, fd: &'a impl AsFd) {
+        self.add(fd, PollFlags::IN);
     }
 
-    /// Waits for `fd` too; errors and hang-ups are reported even when `flags` is empty.
-    pub(crate) fn add(&mut self, fd: BorrowedFd<'a>, flags: PollFlags, token: T) {
+    /// Waits for `fd`; errors and hang-ups are reported even when `flags` is empty.
+    pub(crate) fn add(&mut self, fd: &'a impl AsFd, flags: PollFlags) {
+        self.add_borrowed(fd.as_fd(), flags);
+    }
+
+    /// The same.
+    pub(crate) fn add_borrowed(&mut self, fd: BorrowedFd<'a>, flags: PollFlags) {
         self.set.push(PollFd::from_borrowed_fd(fd, flags));
-        self.tokens.push(token);
     }
 
-    /// Waits until something is ready or `deadline`, the earliest of the cores' timeouts, has come.
-    pub(crate) fn wait(mut self, now: Time, deadline: Option<Time>) -> Result<Vec<(T, PollFlags)>, Error> {
+    /// Waits no longer than to this time, if any.
+    pub(crate) fn until(&mut self, at: Option<Time>) {
+        self.deadline = earlier(self.deadline, at);
+    }
+
+    /// What is polled.
+    #[cfg(test)]
+    pub(crate) fn polled(&mut self) -> impl Iterator<Item = &mut PollFd<'a>> {
+        self.set.iter_mut()
+    }
+
+    /// Waits until something is ready, or the earliest of the times has come.
+    ///
+    /// # Errors
+    /// poll(2) fails.
+    pub(crate) fn wait(mut self, now: Time) -> Result<Ready, Error> {
         // Rounded up: waking a little early would only mean another turn for nothing.
-        let timeout = deadline
+        let timeout = self
+            .deadline
             .map(|at| if at <= now { Duration::ZERO } else { (at - now) + Duration::from_micros(50) });
         super::poll(&mut self.set, timeout)?;
-        let ready = self.set.iter().zip(&self.tokens).map(|(fd, token)| (*token, fd.revents()));
-        Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
+        let mut ready = Ready::default();
+        for fd in self.set.iter().filter(|fd| !fd.revents().is_empty()) {
+            *ready.0.entry(fd.as_fd().as_raw_fd()).or_insert(PollFlags::empty()) |= fd.revents();
+        }
+        Ok(ready)
+    }
+}
+
+/// What is ready.
+#[derive(Debug, Default)]
+pub(crate) struct Ready(HashMap<RawFd, PollFlags>);
+
+impl Ready {
+    /// Whether something is to be read, or has gone wrong.
+    pub(crate) fn has(&self, fd: &impl AsFd) -> bool {
+        !self.flags(fd.as_fd()).is_empty()
+    }
+
+    /// What poll(2) said of a descriptor.
+    pub(crate) fn flags(&self, fd: BorrowedFd<'_>) -> PollFlags {
+        self.0.get(&fd.as_raw_fd()).copied().unwrap_or(PollFlags::empty())
     }
 }

@@ -21,17 +21,15 @@ use crate::lobby::{Call, Lobby, answer};
 use crate::run::Error;
 
 impl AppSide<'_> {
-    /// Hears who comes to the session.
-    pub(super) fn turn_lobby(&mut self, now: Time) {
-        let Some(lobby) = &mut self.lobby else { return };
-        lobby.set_full(self.views.is_full());
-        for call in lobby.turn(now) {
+    /// Does what those on the control socket want.
+    pub(super) fn take_calls(&mut self, now: Time) {
+        while let Some(call) = self.lobby.as_mut().and_then(Lobby::poll_call) {
             match call {
                 Call::Display(Role::Active, link) => self.take_display(now, *link),
                 Call::Display(Role::View, link) => self.views.take(now, *link),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
-                    let is_there = self.link.is_up() || self.link.session.is_suspended();
+                    let is_there = self.hub.link.is_up() || self.hub.link.session.is_suspended();
                     if is_there {
                         self.dismiss_display(now, CloseReason::Done);
                     }
@@ -63,11 +61,13 @@ impl AppSide<'_> {
                 Call::OwnerLeft => self.abandon(),
             }
         }
+        let full = self.views.is_full();
+        self.lobby.iter_mut().for_each(|lobby| lobby.set_full(full));
     }
 
-    /// Hears the displays that look on. One that has left for good cannot come again.
-    pub(super) fn hear_views(&mut self, now: Time) {
-        for incarnation in self.views.receive(now) {
+    /// A viewer that has left for good cannot come again.
+    pub(super) fn hear_views(&mut self) {
+        for incarnation in self.views.take_gone() {
             self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_viewer(incarnation));
         }
     }
@@ -82,17 +82,17 @@ impl AppSide<'_> {
 
     /// A display was let in. The one that is here goes on with it if it is the same; any other has to go.
     fn take_display(&mut self, now: Time, mut link: Link) {
-        let session = &self.link.session;
+        let session = &self.hub.link.session;
         if link.session.peer().is_some_and(|peer| session.is_late(peer)) {
             return; // the display has given this carrier up for the one that is here
         }
         if link.session.peer().is_some_and(|peer| session.is_of(peer)) {
-            let old = std::mem::replace(&mut self.link, Link::nobody(Side::App));
+            let old = std::mem::replace(&mut self.hub.link, Link::nobody(Side::App));
             if link.session.succeed(now, old.session).is_ok() {
-                self.link = link;
+                self.hub.link = link;
                 self.state_since = now;
                 self.forget_backlog();
-                self.reporter.report(SessionEvent::DisplayBack);
+                self.hub.reporter.report(SessionEvent::DisplayBack);
                 return;
             }
             // Its session was over at this very moment.
@@ -101,20 +101,20 @@ impl AppSide<'_> {
         if link.session.peer().is_some_and(|peer| peer.resuming) {
             link.session.decline(now);
         }
-        if self.link.is_up() || self.link.session.is_suspended() {
+        if self.hub.link.is_up() || self.hub.link.session.is_suspended() {
             self.dismiss_display(now, CloseReason::Gone);
         }
-        self.link = link;
+        self.hub.link = link;
         self.state_since = now;
         self.expires = None;
-        self.reporter.report(SessionEvent::DisplayAttached { viewer: false });
+        self.hub.reporter.report(SessionEvent::DisplayAttached { viewer: false });
     }
 
     /// The connection to the display is over; the programs wait for another.
     pub(super) fn on_display_left(&mut self, now: Time, end: Result<CleanEnd, Error>) {
         match end {
             Ok(_) => drop(self.forget_display()),
-            Err(error) => self.reporter.report(SessionEvent::DisplayLost { error }),
+            Err(error) => self.hub.reporter.report(SessionEvent::DisplayLost { error }),
         }
         self.lose_display(now);
     }
@@ -126,28 +126,28 @@ impl AppSide<'_> {
 
     /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
     pub(super) fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) {
-        self.reporter.report(SessionEvent::DisplayAway { reason: reason.to_string() });
-        self.link.lose_carrier();
+        self.hub.reporter.report(SessionEvent::DisplayAway { reason: reason.to_string() });
+        self.hub.link.lose_carrier();
         self.state_since = now;
     }
 
     /// What is owed to a display that is away has a limit; beyond it, it will be told all anew.
     pub(super) fn limit_owed(&mut self, now: Time) {
-        if self.link.session.is_suspended() && self.link.session.retained() > MAX_OWED {
+        if self.hub.link.session.is_suspended() && self.hub.link.session.retained() > MAX_OWED {
             self.lose_display(now);
         }
     }
 
     /// Ends the connection to the display, which hears why.
     fn dismiss_display(&mut self, now: Time, why: CloseReason) {
-        self.link.session.close(why);
-        self.link.transmit(now);
+        self.hub.link.session.close(why);
+        self.hub.link.transmit(now);
         self.lose_display(now);
     }
 
     /// The display is gone: the programs go on without one.
     pub(super) fn lose_display(&mut self, now: Time) {
-        self.link = Link::nobody(Side::App);
+        self.hub.link = Link::nobody(Side::App);
         self.pipes.clear();
         self.sent_blobs = Sent::default();
         self.forget_backlog();
@@ -177,7 +177,7 @@ impl AppSide<'_> {
     /// Programs that outlived a display are told to the new one, each as a connection that it has not heard of.
     pub(super) fn show_again(&mut self, now: Time) {
         let Some(desk) = self.desk.clone() else { return };
-        let compression = pixel_compression(self.config.compress, &self.link.session);
+        let compression = pixel_compression(self.config.compress, &self.hub.link.session);
         for (old, mut served) in std::mem::take(&mut self.connections) {
             if served.core.is_attached() {
                 self.connections.insert(old, served);
@@ -185,7 +185,7 @@ impl AppSide<'_> {
             }
             let id = ConnectionId(self.next_connection);
             self.next_connection += 1;
-            served.channel = self.link.session.open(Header::Wayland { connection: id });
+            served.channel = self.hub.link.session.open(Header::Wayland { connection: id });
             served.core.attach(now, &desk, compression);
             self.connections.insert(id, served);
         }
@@ -194,20 +194,20 @@ impl AppSide<'_> {
     /// Whether nobody will come for what is still here.
     pub(super) fn is_over(&mut self, now: Time) -> Option<u8> {
         if self.over_at().is_some_and(|at| at <= now) {
-            self.reporter.report(SessionEvent::DisplayMissed);
+            self.hub.reporter.report(SessionEvent::DisplayMissed);
             return Some(0);
         }
         // Of a shell that hung up with its terminal, the programs are left; of a session without any, nothing.
-        let bare = self.program.is_none() && self.start.is_none() && self.lobby.is_some();
+        let bare = self.own.is_none() && self.lobby.is_some();
         let left = bare && self.connections.is_empty() && self.early.is_empty();
         // Whoever wanted it left before any display came.
-        let unwanted = self.desk.is_none() && self.program.is_none() && self.lobby.is_some();
+        let unwanted = self.desk.is_none() && !self.own.is_started() && self.lobby.is_some();
         (self.orphaned && (left || unwanted)).then_some(0)
     }
 
     /// When [`Self::is_over`] may say so.
     pub(super) fn over_at(&self) -> Option<Time> {
-        let waits = !self.link.is_up() && self.desk.is_some() && matches!(self.phase, Phase::Running);
+        let waits = !self.hub.link.is_up() && self.desk.is_some() && matches!(self.phase, Phase::Running);
         self.config.linger.filter(|_| waits).map(|linger| self.state_since + linger)
     }
 
@@ -227,14 +227,14 @@ impl AppSide<'_> {
             pixels: sum.pixels + one.pixels,
             state: sum.state + one.state,
         });
-        let state = match self.link.is_up() {
+        let state = match self.hub.link.is_up() {
             true => State::Attached,
-            false if self.link.session.is_suspended() => State::Away,
+            false if self.hub.link.session.is_suspended() => State::Away,
             false => State::Detached,
         };
-        Figures::new(Side::App, &self.link, programs.len(), now)
+        Figures::new(Side::App, &self.hub.link, programs.len(), now)
             .with_place(self.lobby.as_ref().map(Lobby::name), state, now.since(self.state_since))
-            .with_kept(kept, self.link.session.retained())
+            .with_kept(kept, self.hub.link.session.retained())
             .with_surfaces(surfaces)
             .with_views(self.views.lookers(now), self.views.figures())
             .document()

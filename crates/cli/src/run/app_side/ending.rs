@@ -12,9 +12,8 @@ use super::{AppSide, Outcome, Phase};
 use crate::control::{Answer, Told};
 use crate::event::SessionEvent;
 use crate::lobby::answer;
-use crate::run::programs::{Program, exit_code};
+use crate::run::programs::exit_code;
 use crate::run::served::Served;
-use crate::run::socket::Listener;
 use crate::run::{Handle, remaining};
 
 impl AppSide<'_> {
@@ -22,24 +21,24 @@ impl AppSide<'_> {
     pub(super) fn outcome(&mut self, now: Time) -> Option<Outcome> {
         match self.phase {
             Phase::Exiting { code, deadline } if now >= deadline || self.is_alone() => {
-                self.link.session.close(CloseReason::Done);
-                self.link.transmit(now);
+                self.hub.link.session.close(CloseReason::Done);
+                self.hub.link.transmit(now);
                 Some(self.exit_outcome(code))
             }
             Phase::Exiting { .. } => None,
             Phase::Running => {
                 let code = self.ended(now)?;
-                self.listener = None;
+                self.accepting.close();
                 if let Some(lobby) = &mut self.lobby {
                     lobby.tell(&Told::Exit(code));
                 }
                 // Cannot fail: the message is small and ours to send.
-                let _ = self.link.session.control(&Control::Exit { code: code.into() });
-                self.link.transmit(now);
+                let _ = self.hub.link.session.control(&Control::Exit { code: code.into() });
+                self.hub.link.transmit(now);
                 self.views.say_exit(now, code);
-                let patience = if self.link.is_up() || self.views.count() > 0 {
+                let patience = if self.hub.link.is_up() || self.views.count() > 0 {
                     EXIT_PATIENCE
-                } else if self.link.session.is_suspended() && self.stopping.is_empty() {
+                } else if self.hub.link.session.is_suspended() && self.stopping.is_empty() {
                     AWAY_PATIENCE
                 } else {
                     Duration::ZERO
@@ -52,7 +51,7 @@ impl AppSide<'_> {
 
     /// Whether nobody is left who could hear of the end.
     fn is_alone(&self) -> bool {
-        !self.link.is_up() && !self.link.session.is_suspended() && self.views.count() == 0
+        !self.hub.link.is_up() && !self.hub.link.session.is_suspended() && self.views.count() == 0
     }
 
     /// The exit code, once what the session was started for is over.
@@ -63,7 +62,7 @@ impl AppSide<'_> {
         if let Some(code) = self.stopped.or_else(|| self.is_over(now)) {
             return Some(code);
         }
-        if let Some(status) = self.program.as_mut().and_then(Program::status) {
+        if let Some(status) = self.own.status() {
             self.done.get_or_insert(Done::with(exit_code(status)));
         }
         if self.done.is_some() {
@@ -76,12 +75,12 @@ impl AppSide<'_> {
     /// The code of the program that has ended, once what it has started is gone too.
     fn alone_at_last(&mut self, now: Time) -> Option<u8> {
         let connected = self.is_connected();
-        let display = self.listener.as_ref().map(Listener::name);
+        let display = self.accepting.name();
         let done = self.done.as_mut()?;
         if connected {
             done.grace = None;
             if !std::mem::replace(&mut done.told, true) {
-                self.reporter.report(SessionEvent::ProgramLeftOthers);
+                self.hub.reporter.report(SessionEvent::ProgramLeftOthers);
             }
             return None;
         }
@@ -103,13 +102,13 @@ impl AppSide<'_> {
 
     /// Ends the programs, gives the session's name back, and then tells those who asked for that.
     pub(super) fn leave_nothing(&mut self) {
-        drop((self.program.take(), self.satellite.take(), self.lobby.take()));
+        drop((std::mem::take(&mut self.own), self.lobby.take()));
         self.stopping.drain(..).for_each(|socket| answer(&socket, &Answer::Done));
     }
 
     pub(super) fn exit_outcome(&self, code: u8) -> Outcome {
         match &self.last_end {
-            Some(end) if self.config.oneshot && self.program.is_none() => {
+            Some(end) if self.config.oneshot && !self.own.is_started() => {
                 Outcome::ConnectionEnded(end.clone())
             }
             _ => Outcome::Exit(code),

@@ -8,10 +8,10 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustix::event::PollFlags;
 use wayferry_pixels::{Encoder, Workspace};
 use wayferry_proto::{
     Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret, Time,
@@ -25,7 +25,9 @@ use crate::event::{Reporter, SessionEvent};
 use crate::flags::Compress;
 use crate::info::Looker;
 use crate::lobby::FULL;
-use crate::run::earlier;
+use crate::run::part::{Hub, Part};
+use crate::run::wait::{Interests, Ready};
+use crate::run::{Error, earlier};
 
 /// All displays that look on.
 pub(super) struct Views {
@@ -38,7 +40,27 @@ pub(super) struct Views {
     turn: usize,
     /// Of those that have left.
     past: Counts,
+    /// Incarnations of those that have left for good, until they are asked for.
+    gone: Vec<Secret>,
     reporter: Reporter,
+}
+
+impl Part for Views {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+        interests.until(self.next_timeout(now));
+        let wakes = self.viewers.iter().filter_map(|viewer| viewer.link.wake_fd());
+        wakes.for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+    }
+
+    fn turn(&mut self, now: Time, _hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+        for viewer in &mut self.viewers {
+            viewer.receive(now);
+        }
+        let gone = self.viewers.iter().filter(|viewer| viewer.leaves);
+        self.gone.extend(gone.filter_map(|viewer| viewer.link.session.peer()?.incarnation));
+        self.drop_those(Viewer::is_over);
+        Ok(())
+    }
 }
 
 /// A display that looks on.
@@ -87,6 +109,7 @@ impl Views {
             viewers: Vec::new(),
             turn: 0,
             past: Counts::default(),
+            gone: Vec::new(),
             reporter,
         }
     }
@@ -139,15 +162,9 @@ impl Views {
         self.reporter.report(SessionEvent::DisplayAttached { viewer: true });
     }
 
-    /// Hears all of them; gives the incarnations of those that have left for good.
-    pub(super) fn receive(&mut self, now: Time) -> Vec<Secret> {
-        for viewer in &mut self.viewers {
-            viewer.receive(now);
-        }
-        let gone = self.viewers.iter().filter(|viewer| viewer.leaves);
-        let gone = gone.filter_map(|viewer| viewer.link.session.peer()?.incarnation).collect();
-        self.drop_those(Viewer::is_over);
-        gone
+    /// The incarnations of those that have left for good; told once.
+    pub(super) fn take_gone(&mut self) -> Vec<Secret> {
+        std::mem::take(&mut self.gone)
     }
 
     fn drop_those(&mut self, leaves: impl Fn(&Viewer) -> bool) {
@@ -200,13 +217,8 @@ impl Views {
         self.drop_those(|_| true);
     }
 
-    /// To be polled for input.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.viewers.iter().filter_map(|viewer| viewer.link.wake_fd())
-    }
-
     /// When there is something to do although nothing comes.
-    pub(super) fn next_timeout(&self, now: Time) -> Option<Time> {
+    fn next_timeout(&self, now: Time) -> Option<Time> {
         let mut deadline = None;
         for viewer in &self.viewers {
             let more = viewer.link.has_more().then_some(now);

@@ -20,7 +20,7 @@ impl DisplaySide<'_> {
 
     /// Bytes beyond what is shown, with what came and waits for the rest of its stream.
     fn beyond(&self) -> u64 {
-        self.taken().beyond() + self.link.session.held() as u64
+        self.taken().beyond() + self.hub.link.session.held() as u64
     }
 
     /// What icons may take beside what they take already.

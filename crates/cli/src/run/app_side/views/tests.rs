@@ -4,7 +4,7 @@
 //! everything at once, so nothing but what the displays say holds anything back.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -18,6 +18,7 @@ use wayferry_wayland::tables;
 use wayferry_wayland::wire::{Arg, InBuffer, OutBuffer, Socket, decode};
 
 use super::*;
+use crate::run::part::alone;
 
 /// Between two pictures of the program.
 const FRAME: Duration = Duration::from_millis(100);
@@ -281,6 +282,7 @@ impl Program {
             handed: 0,
             recorder: None,
             is_bridge: false,
+            held: false,
         };
         let pixels = memfd_create("pixels", MemfdFlags::CLOEXEC).expect("a file");
         rustix::fs::ftruncate(&pixels, 2 * PICTURE as u64).expect("its length");
@@ -416,7 +418,7 @@ impl Scenario {
     }
 
     fn turn(&mut self) {
-        self.views.receive(self.now);
+        alone::turn(&mut self.views, self.now, &mut alone::hub().0);
         self.views.show(self.now, std::iter::once(&mut self.program.served));
     }
 

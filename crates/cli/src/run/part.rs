@@ -1,0 +1,131 @@
+//! What a run loop is made of: the loop itself, which both sides share, and the parts that it waits for.
+//!
+//! A part is something with descriptors or times of its own: a control socket, pipes, a way back. It is named in one place,
+//! [`Loop::parts`]; the loop waits for it and gives it a turn. What a part has found out, the side asks it for afterwards.
+//! In which order the work of a turn is done is the side's to say. Invariant: a part's turn is bounded, and never blocks.
+
+use wayferry_proto::Time;
+
+use super::link::Link;
+use super::wait::{Interests, Ready};
+use super::{Clock, Error};
+use crate::event::Reporter;
+
+/// What all parts of a side use.
+pub(crate) struct Hub {
+    pub(crate) clock: Clock,
+    pub(crate) link: Link,
+    pub(crate) reporter: Reporter,
+}
+
+/// See the module.
+pub(crate) trait Part {
+    /// What it waits for.
+    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub, interests: &mut Interests<'a>);
+
+    /// Does what there is to do; called in each turn, whatever is ready.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+        let _ = (now, hub, ready);
+        Ok(())
+    }
+}
+
+impl<P: Part> Part for Option<P> {
+    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub, interests: &mut Interests<'a>) {
+        if let Some(part) = self {
+            part.interests(now, hub, interests);
+        }
+    }
+
+    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+        self.as_mut().map_or(Ok(()), |part| part.turn(now, hub, ready))
+    }
+}
+
+/// One side of a session.
+pub(crate) trait Loop {
+    /// How the session ended.
+    type Outcome;
+
+    /// What the parts share, and all parts, in the order of their turns.
+    fn parts(&mut self) -> (&mut Hub, Vec<&mut dyn Part>);
+
+    /// Does the work of a turn, its parts' with [`turn_parts`]; gives how the session ended if it has.
+    ///
+    /// # Errors
+    /// The session cannot go on.
+    fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Self::Outcome>, Error>;
+
+    /// When the next turn must be, beside what the link and the parts say.
+    fn next_timeout(&self, now: Time) -> Option<Time>;
+}
+
+/// Gives each part its turn.
+///
+/// # Errors
+/// Of the first part that cannot go on.
+pub(crate) fn turn_parts(side: &mut impl Loop, now: Time, ready: &Ready) -> Result<(), Error> {
+    let (hub, parts) = side.parts();
+    parts.into_iter().try_for_each(|part| part.turn(now, hub, ready))
+}
+
+/// Runs until the session is over.
+///
+/// # Errors
+/// The session cannot go on.
+pub(crate) fn run<S: Loop>(side: &mut S) -> Result<S::Outcome, Error> {
+    let mut ready = Ready::default();
+    loop {
+        let now = side.parts().0.clock.now();
+        if let Some(outcome) = side.turn(now, &ready)? {
+            return Ok(outcome);
+        }
+        ready = wait(side, now)?;
+    }
+}
+
+fn wait(side: &mut impl Loop, now: Time) -> Result<Ready, Error> {
+    let mut interests = Interests::default();
+    interests.until(side.next_timeout(now));
+    let (hub, parts) = side.parts();
+    let hub = &*hub;
+    if let Some(fd) = hub.link.wake_fd() {
+        interests.add_borrowed(fd, rustix::event::PollFlags::IN);
+    }
+    interests.until(hub.link.next_timeout());
+    interests.until(hub.link.has_more().then_some(now));
+    for part in parts {
+        part.interests(now, hub, &mut interests);
+    }
+    interests.wait(now)
+}
+
+#[cfg(test)]
+pub(crate) mod alone {
+    use rustix::event::PollFd;
+
+    use super::*;
+
+    /// A hub without a peer, whose events go into the list.
+    pub(crate) fn hub() -> (Hub, std::sync::mpsc::Receiver<crate::event::SessionEvent>) {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let reporter = Reporter::new(move |event| drop(sender.send(event)));
+        let link = Link::nobody(wayferry_proto::Side::App);
+        (Hub { clock: Clock::start(), link, reporter }, receiver)
+    }
+
+    /// One turn of a part by itself, with what is ready now; says for how many descriptors it waits after it.
+    pub(crate) fn turn(part: &mut dyn Part, now: Time, hub: &mut Hub) -> usize {
+        let mut interests = Interests::default();
+        part.interests(now, hub, &mut interests);
+        interests.until(Some(now));
+        let ready = interests.wait(now).expect("poll");
+        part.turn(now, hub, &ready).expect("it goes on");
+        let mut interests = Interests::default();
+        part.interests(now, hub, &mut interests);
+        interests.polled().map(PollFd::clear_revents).count()
+    }
+}
