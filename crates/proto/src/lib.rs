@@ -23,6 +23,7 @@ mod places;
 mod rebuild;
 mod receipt;
 mod session;
+pub mod succession;
 mod time;
 pub mod wire;
 
