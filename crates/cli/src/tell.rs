@@ -50,7 +50,7 @@ pub(crate) fn open(sink: Sink) {
 /// Takes what happens in a session: tells the user in words, and `--events` as it is.
 pub(crate) fn reporter() -> Reporter {
     Reporter::new(|event| {
-        write_event(&event);
+        with_sink(|sink| sink.report(&event));
         match words(&event) {
             Words::None => {}
             Words::Note(text) => note(&text),
@@ -61,7 +61,7 @@ pub(crate) fn reporter() -> Reporter {
 
 /// Tells the user something that this program has to say by itself.
 pub(crate) fn tell(event: &OwnEvent<'_>) {
-    write_event(event);
+    with_sink(|sink| sink.write(event));
     note(&match event {
         OwnEvent::SessionGoesOn { place } => format!(
             "the session goes on: `wayferry attach {place}` shows it again, `wayferry stop {place}` ends it"
@@ -92,14 +92,14 @@ pub(crate) fn notice(text: &str) {
 /// Tells the user why the command ends. It is the last thing told, so it is never left out.
 pub(crate) fn last_words(error: &Error) {
     let (text, hint) = (error.to_string().replace('\n', " "), error.hint());
-    write_event(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint });
+    with_sink(|sink| sink.write(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint }));
     // Nobody may be listening any more, or be slow: that is no trouble of this process.
     let _ = std::io::stderr().write_all(format!("error: {text}\nhint: {hint}\n").as_bytes());
 }
 
-fn write_event(event: &impl Serialize) {
+fn with_sink(write: impl FnOnce(&mut Sink)) {
     if let Some(sink) = EVENTS.get() {
-        sink.lock().unwrap_or_else(PoisonError::into_inner).write(event);
+        write(&mut sink.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -167,7 +167,7 @@ fn trouble(error: &SessionError) {
 fn may_tell() -> bool {
     let now = Instant::now();
     let mut limit = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
-    let limit = limit.get_or_insert_with(|| (now, Limit::new()));
+    let limit = limit.get_or_insert_with(|| (now, Limit::new(BURST, STEP)));
     let skipped = limit.1.take(now.duration_since(limit.0));
     if let Some(skipped @ 1..) = skipped {
         line(&format!("note: {skipped} more notes were left out"));
@@ -182,9 +182,11 @@ fn line(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}{end}").as_bytes());
 }
 
-/// How many notes may still be written: [`BURST`] at once, then one each [`STEP`].
+/// How much may still be written: so many lines at once, then one each step.
 #[derive(Debug)]
 struct Limit {
+    burst: u32,
+    step: Duration,
     left: u32,
     /// Until then, `left` is accounted for.
     counted: Duration,
@@ -192,16 +194,16 @@ struct Limit {
 }
 
 impl Limit {
-    const fn new() -> Self {
-        Self { left: BURST, counted: Duration::ZERO, skipped: 0 }
+    const fn new(burst: u32, step: Duration) -> Self {
+        Self { burst, step, left: burst, counted: Duration::ZERO, skipped: 0 }
     }
 
-    /// Whether a note may be written at `now`; if so, how many were left out before it.
+    /// Whether one may be written at `now`; if so, how many were left out before it.
     fn take(&mut self, now: Duration) -> Option<u64> {
-        let earned = now.saturating_sub(self.counted).as_millis() / STEP.as_millis();
+        let earned = now.saturating_sub(self.counted).as_millis() / self.step.as_millis();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
-        self.left = self.left.saturating_add(earned).min(BURST);
-        self.counted = if self.left == BURST { now } else { self.counted + STEP * earned };
+        self.left = self.left.saturating_add(earned).min(self.burst);
+        self.counted = if self.left == self.burst { now } else { self.counted + self.step * earned };
         match self.left.checked_sub(1) {
             Some(left) => {
                 self.left = left;
@@ -286,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_notes_is_cut_and_counted() {
-        let mut limit = Limit::new();
+        let mut limit = Limit::new(BURST, STEP);
         let written = (0..10_000).filter(|number| limit.take(MILLISECOND * *number).is_some()).count();
         // Ten seconds.
         assert_eq!(written, BURST as usize + 9);
@@ -296,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_note_a_second_is_never_left_out() {
-        let mut limit = Limit::new();
+        let mut limit = Limit::new(BURST, STEP);
         assert!((0..1000).all(|second| limit.take(Duration::from_secs(second)) == Some(0)));
     }
 }
