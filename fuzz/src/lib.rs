@@ -34,7 +34,7 @@ pub mod wire_parser;
 pub use input::Input;
 // Where its modules look for each other.
 #[allow(unused_imports, reason = "not all of them do")]
-use twice::{bytes, fault, heard, link, operation, place, shown, strict};
+use twice::{bytes, fault, heard, link, operation, place, shown, shrink, strict};
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,8 @@
 //! |---|---|
 //! | `twice` | how a program is run twice and compared |
 //! | `programs` | programs that once differed |
-//! | `shrink` | the shortest program that still differs |
 
 mod programs;
-mod shrink;
 #[path = "twice.rs"]
 mod twice;
 
@@ -22,7 +20,7 @@ use bytes::{Bytes, Recorded};
 use fault::Fault;
 use link::Link;
 use operation::{Choices, Dice, Op};
-use twice::{bytes, difference, fault, heard, link, listing, operation, place, shown, strict};
+use twice::{bytes, difference, fault, heard, link, listing, operation, place, shown, shrink, strict};
 
 /// Programs of every test run, by their seeds.
 const PROGRAMS: u64 = 10_000;

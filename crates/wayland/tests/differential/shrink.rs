@@ -1,9 +1,7 @@
 //! A program that fails, made as short as it gets.
 
-use crate::operation::Op;
-
-/// Leaves operations out as long as what is left still fails: first many at once, then each alone.
-pub(crate) fn shrink(program: &[Op], fails: impl Fn(&[Op]) -> bool) -> Vec<Op> {
+/// Leaves parts out, operations or bytes, as long as what is left still fails: first many at once, then each alone.
+pub(crate) fn shrink<T: Clone>(program: &[T], fails: impl Fn(&[T]) -> bool) -> Vec<T> {
     let mut program = program.to_vec();
     let mut part = program.len().div_ceil(2);
     loop {

@@ -9,6 +9,7 @@
 //! | `link` | what is between them |
 //! | `shown`, `heard` | the oracle |
 //! | `fault` | faults that must be found |
+//! | `shrink` | the shortest program that still differs |
 //!
 //! The test beside this and a fuzz target include it. Both name its modules at their root, where they look for each other.
 
@@ -20,6 +21,7 @@ pub(crate) mod operation;
 pub(crate) mod place;
 pub(crate) mod program;
 pub(crate) mod shown;
+pub(crate) mod shrink;
 pub(crate) mod strict;
 
 use fault::Fault;
