@@ -2,7 +2,8 @@
 //!
 //! The oracle. It knows nothing of how a proxy works: every state of a window that is shown through it must have been
 //! shown directly, in that order, and the last must be the same; states may be left out. Children that a program ever
-//! desynchronised are judged by themselves, for their commits have no order towards those of their parents.
+//! desynchronised are judged by themselves, for their commits have no order towards those of their parents: what such a
+//! child directly was while it belonged to a window may be seen there, also if that window came or went meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,6 +16,8 @@ use crate::heard::Heard;
 pub(crate) struct Own {
     /// A window, a popup that is shown, or the pointer's picture.
     pub(crate) root: bool,
+    /// It is one of these, or in one, by commits of all that is above it.
+    pub(crate) seen: bool,
     /// Content: its name and its size.
     pub(crate) content: Option<(u64, (i32, i32))>,
     pub(crate) numbers: Numbers,
@@ -63,6 +66,22 @@ enum Tree {
     /// A child that is judged by itself.
     Apart(usize),
     Surface(Rc<Own>, Vec<((i32, i32), Tree)>),
+}
+
+/// What a look has of a surface.
+#[derive(PartialEq)]
+enum Sight {
+    Gone,
+    /// It belongs to a window, but not yet by a commit, or the window is not shown.
+    Hidden,
+    There(Tree),
+}
+
+/// What was to be seen of a surface, one state after another, and what is at the end.
+#[derive(Default)]
+struct Track {
+    states: Vec<Option<Tree>>,
+    end: Option<Tree>,
 }
 
 impl fmt::Debug for Tree {
@@ -136,9 +155,10 @@ impl Record {
         }
     }
 
-    /// What was to be seen of each window, one state after another.
-    fn tracks(&self, apart: &BTreeSet<usize>) -> BTreeMap<usize, Vec<Option<Tree>>> {
-        let mut tracks: BTreeMap<usize, Vec<Option<Tree>>> = BTreeMap::new();
+    /// What was to be seen of each window, and of each child that is judged by itself: of those, unless `seen`, also what was
+    /// hidden.
+    fn tracks(&self, apart: &BTreeSet<usize>, seen: bool) -> BTreeMap<usize, Track> {
+        let mut tracks: BTreeMap<usize, Track> = BTreeMap::new();
         for (place, (turn, look)) in self.looks.iter().enumerate() {
             let later = self.looks[place..].iter().take_while(|(other, _)| other == turn);
             let last = later.last().map_or(look, |(_, last)| last);
@@ -148,19 +168,36 @@ impl Record {
                 }
             }
             for (index, track) in &mut tracks {
-                let see = |look: &Look| {
-                    let own = look.get(index).filter(|own| own.root || apart.contains(index))?;
-                    tree(look, own, *index, apart)
+                let tree = match (sight(last, *index, apart, seen), sight(look, *index, apart, seen)) {
+                    // What is gone at the end of the turn was not there to be seen.
+                    (Sight::Gone, _) | (_, Sight::Gone) => None,
+                    (Sight::Hidden, _) | (_, Sight::Hidden) => continue,
+                    (_, Sight::There(tree)) => Some(tree),
                 };
-                // What is gone at the end of the turn was not there to be seen.
-                let tree = see(last).and_then(|_| see(look));
-                if track.last().unwrap_or(&None) != &tree {
-                    track.push(tree);
+                if track.states.last().unwrap_or(&None) != &tree {
+                    track.states.push(tree);
                 }
             }
         }
-        tracks.retain(|_, track| !track.is_empty());
+        let last = self.looks.last().map(|(_, look)| look);
+        for (index, track) in &mut tracks {
+            track.end = match last.map(|look| sight(look, *index, apart, true)) {
+                Some(Sight::There(tree)) => Some(tree),
+                _ => None,
+            };
+        }
+        tracks.retain(|_, track| !track.states.is_empty());
         tracks
+    }
+}
+
+/// What is to be seen of a surface; unless `seen`, also what is hidden.
+fn sight(look: &Look, index: usize, apart: &BTreeSet<usize>, seen: bool) -> Sight {
+    let own = look.get(&index).filter(|own| own.root || apart.contains(&index));
+    match own.and_then(|own| Some((own, tree(look, own, index, apart)?))) {
+        None => Sight::Gone,
+        Some((own, _)) if seen && !own.seen => Sight::Hidden,
+        Some((_, tree)) => Sight::There(tree),
     }
 }
 
@@ -175,21 +212,22 @@ fn tree(look: &Look, own: &Rc<Own>, index: usize, apart: &BTreeSet<usize>) -> Op
         };
         Some((*position, tree?))
     });
-    // What it contains is told by the tree.
-    let own = Rc::new(Own { stack: Vec::new(), ..(**own).clone() });
+    // What it contains is told by the tree, and what contains it by that one's.
+    let own = Rc::new(Own { stack: Vec::new(), seen: true, ..(**own).clone() });
     Some(Tree::Surface(own, inside.collect()))
 }
 
 /// What differs between a program's direct run and one through the proxy.
 pub(crate) fn difference(direct: &Record, through: &Record) -> Option<String> {
     let apart = &direct.desynchronised;
-    let (shown, expected) = (through.tracks(apart), direct.tracks(apart));
+    let (shown, expected) = (through.tracks(apart, true), direct.tracks(apart, false));
     for index in shown.keys().chain(expected.keys()) {
-        let empty = Vec::new();
+        let empty = Track::default();
         let shown = shown.get(index).unwrap_or(&empty);
         let expected = expected.get(index).unwrap_or(&empty);
         let what = || format!("surface {index}");
-        if let Some(text) = compare(shown, expected, &None, what) {
+        let order = out_of_order(&shown.states, &expected.states, &None, what);
+        if let Some(text) = order.or_else(|| other_end(&shown.end, &expected.end, what)) {
             return Some(text);
         }
     }
@@ -198,15 +236,18 @@ pub(crate) fn difference(direct: &Record, through: &Record) -> Option<String> {
         let shown = through.words.get(key).unwrap_or(&empty);
         let expected = direct.words.get(key).unwrap_or(&empty);
         let initial = if key.1 == "state" { "0".to_owned() } else { String::new() };
-        if let Some(text) = compare(shown, expected, &initial, || format!("{} of surface {}", key.1, key.0)) {
+        let what = || format!("{} of surface {}", key.1, key.0);
+        let (last, wanted) = (shown.last().unwrap_or(&initial), expected.last().unwrap_or(&initial));
+        let order = out_of_order(shown, expected, &initial, what);
+        if let Some(text) = order.or_else(|| other_end(last, wanted, what)) {
             return Some(text);
         }
     }
     None
 }
 
-/// Whether one list is part of another, in its order, with the same end; both begin with `initial`.
-fn compare<T: PartialEq + fmt::Debug>(
+/// Whether one list is part of another, in its order; both begin with `initial`.
+fn out_of_order<T: PartialEq + fmt::Debug>(
     shown: &[T],
     expected: &[T],
     initial: &T,
@@ -228,7 +269,10 @@ fn compare<T: PartialEq + fmt::Debug>(
             ));
         }
     }
-    let (last, wanted) = (shown.last().unwrap_or(initial), expected.last().unwrap_or(initial));
+    None
+}
+
+fn other_end<T: PartialEq + fmt::Debug>(last: &T, wanted: &T, what: impl Fn() -> String) -> Option<String> {
     (last != wanted)
         .then(|| format!("{}: at the end is shown\n    {last:?}\n  directly\n    {wanted:?}", what()))
 }

@@ -15,6 +15,8 @@ pub(super) struct Shell {
     /// The `xdg_toplevel` or `xdg_popup`.
     pub(super) role: Option<u32>,
     pub(super) popup: Option<Popup>,
+    /// The `xdg_surface` of the window that this one was made a dialog of.
+    parent: Option<u32>,
     /// There was a commit without content, which was answered.
     begun: bool,
     configured: bool,
@@ -84,6 +86,7 @@ impl Strict {
             surface: id,
             role: None,
             popup: None,
+            parent: None,
             begun: false,
             configured: false,
             mapped: false,
@@ -105,6 +108,7 @@ impl Strict {
                 if let Some(object) = self.objects.get_mut(new) {
                     object.of = id;
                 }
+                self.look();
             }
             ("get_popup", &[Arg::NewId(new), Arg::Object(parent), Arg::Object(positioner)]) => {
                 demand(shell.role.is_none(), "already_constructed")?;
@@ -116,6 +120,7 @@ impl Strict {
                 if let Some(object) = self.objects.get_mut(&new) {
                     object.of = id;
                 }
+                self.look();
             }
             ("set_window_geometry", &[Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
                 demand(shell.role.is_some(), "not_constructed")?;
@@ -184,6 +189,7 @@ impl Strict {
             ("destroy", _) => {
                 shell.end_role();
                 self.reset_words(surface);
+                self.leave_dialogs(of);
                 self.look();
             }
             ("set_title" | "set_app_id", [Arg::Str(text)]) => {
@@ -191,10 +197,9 @@ impl Strict {
                 self.word(surface, if request == "set_title" { "title" } else { "app_id" }, text);
             }
             ("set_parent", [Arg::Object(parent)]) => {
-                let parent = self.objects.get(parent).and_then(|object| self.shells.get(&object.of));
-                let parent = parent.filter(|parent| parent.mapped).map(|parent| parent.surface);
-                let index = parent.and_then(|parent| self.surfaces[&parent].index);
-                self.word(surface, "parent", index.map_or(String::new(), |index| index.to_string()));
+                let parent = self.objects.get(parent).map(|object| object.of);
+                let is_mapped = |id: &u32| self.shells.get(id).is_some_and(|parent| parent.mapped);
+                self.set_parent(of, parent.filter(is_mapped));
             }
             ("set_min_size" | "set_max_size", &[Arg::Int(width), Arg::Int(height)]) => {
                 demand(width >= 0 && height >= 0, "invalid_size")?;
@@ -209,6 +214,22 @@ impl Strict {
             _ => {}
         }
         Ok(())
+    }
+
+    fn set_parent(&mut self, of: u32, parent: Option<u32>) {
+        let Some(shell) = self.shells.get_mut(&of) else { return };
+        shell.parent = parent;
+        let surface = shell.surface;
+        let above = parent.and_then(|parent| self.shells.get(&parent));
+        let index = above.and_then(|above| self.surfaces.get(&above.surface)?.index);
+        self.word(surface, "parent", index.map_or(String::new(), |index| index.to_string()));
+    }
+
+    /// A window is unmapped: the one that it was a dialog of, if any, gets its dialogs.
+    fn leave_dialogs(&mut self, of: u32) {
+        let parent = self.shells.get_mut(&of).and_then(|shell| shell.parent.take());
+        let dialogs = self.shells.iter().filter(|(_, shell)| shell.parent == Some(of)).map(|(id, _)| *id);
+        dialogs.collect::<Vec<_>>().into_iter().for_each(|dialog| self.set_parent(dialog, parent));
     }
 
     fn set_states(&mut self, _toplevel: u32, of: u32, states: u8) {
@@ -251,6 +272,7 @@ impl Strict {
             (surface.current.least, surface.current.most) = ((0, 0), (0, 0));
             let surface = shell.surface;
             self.reset_words(surface);
+            self.leave_dialogs(id);
         } else if !shell.begun && shell.role.is_some() {
             shell.begun = true;
             if let Some(parent) = shell.popup.as_ref().map(|popup| popup.parent) {

@@ -393,6 +393,7 @@ impl Strict {
         let mut stack = above.latest_stack().clone();
         stack.push(child);
         above.pending.stack = Some(stack);
+        self.look();
         Ok(())
     }
 
@@ -435,10 +436,10 @@ impl Strict {
         let indices = self.surfaces.iter().filter_map(|(id, surface)| Some((*id, surface.index?)));
         let indices: BTreeMap<u32, usize> = indices.collect();
         let mut look = BTreeMap::new();
-        for surface in self.surfaces.values() {
-            let Some(index) = surface.index.filter(|_| !self.is_orphan(surface)) else { continue };
+        for (id, surface) in &self.surfaces {
+            let Some(index) = surface.index.filter(|_| self.has_a_window(*id)) else { continue };
             let current = &surface.current;
-            let shell = surface.shell.and_then(|shell| self.shells.get(&shell));
+            let shell = self.shell_of(surface);
             let popup = shell.and_then(|shell| shell.popup.as_ref()).and_then(|popup| {
                 let parent = self.shells.get(&popup.parent)?;
                 Some((*indices.get(&parent.surface)?, popup.positioner, popup.grab))
@@ -448,6 +449,7 @@ impl Strict {
             let acknowledged = shell.and_then(|shell| shell.acknowledged);
             let own = Own {
                 root,
+                seen: self.is_in_a_window(*id),
                 content: current.content.as_ref().map(|content| (current.name, content.size)),
                 numbers: current.numbers(acknowledged),
                 stack: current.stack.iter().filter_map(place).collect(),
@@ -458,10 +460,33 @@ impl Strict {
         self.record.look(look);
     }
 
-    /// Whether it is a child without a parent, or below one: there is nothing to see of it.
-    fn is_orphan(&self, surface: &Surface) -> bool {
-        let parent = surface.parent.and_then(|parent| self.surfaces.get(&parent));
-        surface.role == Role::Subsurface && parent.is_none_or(|parent| self.is_orphan(parent))
+    /// Whether it belongs to a window, shown or not, or is one: of others there is nothing to see.
+    fn has_a_window(&self, id: u32) -> bool {
+        let Some(surface) = self.surfaces.get(&id) else { return false };
+        match surface.role {
+            Role::None => false,
+            Role::Subsurface => surface.parent.is_some_and(|parent| self.has_a_window(parent)),
+            Role::Xdg => self.shell_of(surface).is_some_and(|shell| shell.role.is_some()),
+            Role::Cursor => true,
+        }
+    }
+
+    /// Whether it is a window that is shown, or was added to one by commits of all that is above it.
+    fn is_in_a_window(&self, id: u32) -> bool {
+        let Some(surface) = self.surfaces.get(&id) else { return false };
+        match surface.role {
+            Role::None => false,
+            Role::Subsurface => surface.parent.is_some_and(|parent| {
+                let above = self.surfaces.get(&parent);
+                above.is_some_and(|above| above.current.stack.contains(&id)) && self.is_in_a_window(parent)
+            }),
+            Role::Xdg => self.shell_of(surface).is_some_and(Shell::is_shown),
+            Role::Cursor => true,
+        }
+    }
+
+    fn shell_of(&self, surface: &Surface) -> Option<&Shell> {
+        surface.shell.and_then(|shell| self.shells.get(&shell))
     }
 }
 
