@@ -451,6 +451,10 @@ impl Connection {
             call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect();
         if call.name() == ("wl_surface", "destroy") {
             self.check_role_object(call)?;
+            // What it applies of its children may be seen elsewhere yet.
+            if self.surfaces.get(&call.id).is_some_and(Surface::applies_children) {
+                self.flush_tree(call.id)?;
+            }
         }
         for surface in named {
             self.apply_held(surface)?;

@@ -585,6 +585,11 @@ impl Surface {
         self.draft.as_ref().map_or(0, |draft| draft.content().pixels().len() as u64) + self.fade.bytes()
     }
 
+    /// Whether commits of its children leave with the one that waits.
+    pub(crate) fn applies_children(&self) -> bool {
+        self.unsent.as_ref().is_some_and(|unsent| !unsent.children.is_empty())
+    }
+
     /// Whether the newest commit left the surface with content.
     pub(crate) fn mapped(&self) -> bool {
         self.draft.is_some()

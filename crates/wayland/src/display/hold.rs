@@ -143,10 +143,10 @@ impl<T> Holds<T> {
     }
 
     /// Holds an item that [must wait](Self::must_wait) behind all that are here. What it costs is the caller's measure; the
-    /// caller bounds it. [`Self::rewrite`] may put up to `parts` items in its place.
-    pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64, parts: u64) {
+    /// caller bounds it.
+    pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64) {
         let ticket = self.next_ticket;
-        self.next_ticket += parts.max(1);
+        self.next_ticket += 1;
         self.insert(Held { ticket, claim, cost, blocked: 0, item });
     }
 
@@ -215,15 +215,12 @@ impl<T> Holds<T> {
         self.insert(held);
     }
 
-    /// Looks at every held item that keeps a key; `change` gives the items, with their claims, that take its place, each with
-    /// as many parts as it has: together no more than it had.
-    pub(crate) fn rewrite(&mut self, key: &Key, mut change: impl FnMut(Claim, T) -> Vec<(Claim, T, u64)>) {
+    /// Looks at every held item that keeps a key; `change` gives what takes its place, if anything does.
+    pub(crate) fn rewrite(&mut self, key: &Key, mut change: impl FnMut(Claim, T) -> Option<(Claim, T)>) {
         for ticket in self.keepers(key).copied().collect::<Vec<_>>() {
-            let Some(Held { mut ticket, claim, mut cost, item, .. }) = self.remove(ticket) else { continue };
-            for (claim, item, parts) in change(claim, item) {
-                self.insert(Held { ticket, claim, cost: std::mem::take(&mut cost), blocked: 0, item });
-                ticket += parts;
-            }
+            let Some(Held { ticket, claim, cost, item, .. }) = self.remove(ticket) else { continue };
+            let Some((claim, item)) = change(claim, item) else { continue };
+            self.insert(Held { ticket, claim, cost, blocked: 0, item });
         }
     }
 
@@ -419,7 +416,7 @@ mod tests {
             let index = self.arrived.len();
             self.arrived.push(item.clone());
             if self.holds.must_wait(&claim) {
-                self.holds.push(claim, (index, item), 1, 1);
+                self.holds.push(claim, (index, item), 1);
             } else {
                 self.left.push(index);
             }
@@ -532,7 +529,7 @@ mod tests {
         world.arrive(claim, item);
         assert!(world.left.is_empty());
         world.holds.rewrite(&Key::Order(surface(0)), |claim, item| {
-            if matches!(item.1, Item::Unit { .. }) { vec![] } else { vec![(claim, item, 1)] }
+            (!matches!(item.1, Item::Unit { .. })).then_some((claim, item))
         });
         world.pump(false);
         assert_eq!(world.left, [1]);
@@ -562,29 +559,26 @@ mod tests {
             self.0.iter_mut().for_each(|(claim, _)| claim.needs.retain(|need| !met(need)));
         }
 
-        fn split(&mut self, key: &Key, at: u32) {
-            let items = std::mem::take(&mut self.0);
-            self.0 = items
-                .into_iter()
-                .flat_map(|(claim, item)| {
-                    if claim.keeps.contains(key) { pieces(&claim, item, at) } else { vec![(claim, item)] }
-                })
-                .collect();
+        fn rewrite(&mut self, key: &Key, at: u32) {
+            let items = std::mem::take(&mut self.0).into_iter();
+            let changed = items.filter_map(|(claim, item)| {
+                if claim.keeps.contains(key) { changed(claim, item, at) } else { Some((claim, item)) }
+            });
+            self.0 = changed.collect();
         }
     }
 
-    /// None, one or two items in the place of one.
-    fn pieces(claim: &Claim, item: u32, at: u32) -> Vec<(Claim, u32)> {
-        let needs = |odd: bool| {
-            let mut claim = claim.clone();
-            claim.keeps.retain(|key| matches!(key, Key::Order(_)) == odd);
-            claim
-        };
+    /// Nothing, the same, or what keeps and needs less.
+    fn changed(mut claim: Claim, item: u32, at: u32) -> Option<(Claim, u32)> {
         match (item + at) % 3 {
-            0 => vec![],
-            1 => vec![(claim.clone(), item)],
-            _ => vec![(needs(true), item), (needs(false), item)],
+            0 => return None,
+            1 => {}
+            _ => {
+                claim.keeps.retain(|key| matches!(key, Key::Order(_)));
+                claim.needs.retain(|need| *need == Need::Turn);
+            }
         }
+        Some((claim, item))
     }
 
     fn need() -> impl Strategy<Value = Need> {
@@ -616,7 +610,7 @@ mod tests {
         MeetFirst(Need),
         MeetUpdates(u64, u64),
         Next(Option<Need>),
-        Split(Key),
+        Rewrite(Key),
     }
 
     fn act() -> impl Strategy<Value = Act> {
@@ -626,15 +620,13 @@ mod tests {
             1 => need().prop_map(Act::MeetFirst),
             2 => (0..SURFACES, 0u64..4).prop_map(|(s, seq)| Act::MeetUpdates(s, seq)),
             4 => prop::option::of(need()).prop_map(Act::Next),
-            1 => key().prop_map(Act::Split),
+            1 => key().prop_map(Act::Rewrite),
         ]
     }
 
     proptest! {
         #[test]
         fn items_leave_as_in_a_plain_list(acts in prop::collection::vec(act(), 0..100)) {
-            // Enough for half as many in each split.
-            const PARTS: u64 = 1 << 50;
             let (mut holds, mut plain) = (Holds::default(), Plain::default());
             for (n, act) in (0u32..).zip(acts) {
                 match act {
@@ -642,7 +634,7 @@ mod tests {
                         let must_wait = plain.must_wait(&claim);
                         prop_assert_eq!(holds.must_wait(&claim), must_wait);
                         if must_wait {
-                            holds.push(claim.clone(), (n, PARTS), 1, PARTS);
+                            holds.push(claim.clone(), n, 1);
                             plain.0.push((claim, n));
                         }
                     }
@@ -666,7 +658,7 @@ mod tests {
                         let expected = plain.next();
                         prop_assert_eq!(holds.has_ready(), expected.is_some());
                         let got = holds.next();
-                        prop_assert_eq!(got.as_ref().map(|held| held.item.0), expected.map(|at| plain.0[at].1));
+                        prop_assert_eq!(got.as_ref().map(|held| held.item), expected.map(|at| plain.0[at].1));
                         match (got, again, expected) {
                             (Some(held), Some(need), Some(at)) => {
                                 holds.hold_again(held, need);
@@ -676,12 +668,9 @@ mod tests {
                             _ => {}
                         }
                     }
-                    Act::Split(key) => {
-                        holds.rewrite(&key, |claim, (item, parts)| {
-                            let (pieces, parts) = (pieces(&claim, item, n).into_iter(), parts / 2);
-                            pieces.map(|(claim, item)| (claim, (item, parts), parts)).collect()
-                        });
-                        plain.split(&key, n);
+                    Act::Rewrite(key) => {
+                        holds.rewrite(&key, |claim, item| changed(claim, item, n));
+                        plain.rewrite(&key, n);
                     }
                 }
             }
@@ -694,16 +683,16 @@ mod tests {
         const HELD: u64 = 16_000;
         let mut holds = Holds::default();
         let (claim, _) = unit(vec![surface(0)], vec![Need::Update { surface: surface(0), seq: 1 }]);
-        holds.push(claim, 0, 1, 1);
+        holds.push(claim, 0, 1);
         for n in 1..HELD {
             let (mut claim, _) = ordered(surface(0));
             claim.keeps.push(Key::Order(surface(0)));
-            holds.push(claim, n, 1, 1);
+            holds.push(claim, n, 1);
         }
         let before = holds.steps;
         for n in 0..512 {
             let (claim, _) = unit(vec![surface(1)], vec![Need::Update { surface: surface(1), seq: n }]);
-            holds.push(claim, HELD + n, 1, 1);
+            holds.push(claim, HELD + n, 1);
             holds.meet_updates(surface(1), |seq| seq <= n);
             assert_eq!(holds.next().map(|held| held.item), Some(HELD + n));
         }
@@ -721,7 +710,7 @@ mod tests {
         const HELD: u64 = 16_000;
         let mut holds = Holds::default();
         for n in 0..HELD {
-            holds.push(Claim { needs: vec![Need::Turn], ..Claim::default() }, n, 1, 1);
+            holds.push(Claim { needs: vec![Need::Turn], ..Claim::default() }, n, 1);
         }
         for _ in 0..512 {
             assert!(holds.meet_first(Need::Turn));

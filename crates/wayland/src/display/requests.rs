@@ -46,10 +46,12 @@ impl Connection {
         self.declare_new(&request, desc)?;
         if desc.is_destructor {
             self.objects.doom(request.object);
-            // What a commit of the surface above shows is shown first, with all that is in it; and so is what something held
-            // does with the surface, a pointer's new picture say.
+            // What a commit of the surface above shows is shown first, with all that is in it; and so is what its children show
+            // by its own, and what something held builds upon.
             let surface = request.object;
-            let is_needed = || self.tree.is_part(surface) || self.is_named(surface);
+            let is_needed = || {
+                self.tree.is_part(surface) || self.applies_children(surface) || self.is_built_upon(surface)
+            };
             if self.surfaces.contains_key(&surface) && !is_needed() {
                 self.cancel_units(surface);
             }
@@ -63,12 +65,17 @@ impl Connection {
         self.perform(&request)
     }
 
-    /// Whether a held request names an object as an argument.
-    fn is_named(&self, object: WireId) -> bool {
-        let mut held = self.holds.keeping(Key::Use(object));
-        held.any(
-            |held| matches!(held, Waiting::Request(request) if objects_in(request).any(|id| id == object)),
-        )
+    /// Whether a held request names a surface, or is not about it and comes between its commits all the same: what is seen of
+    /// a child that leaves its window, or of a dialog, depends on them.
+    fn is_built_upon(&self, surface: WireId) -> bool {
+        let requests = |key| {
+            self.holds.keeping(key).filter_map(|held| match held {
+                Waiting::Request(request) => Some(request),
+                _ => None,
+            })
+        };
+        requests(Key::Use(surface)).any(|request| objects_in(request).any(|id| id == surface))
+            || requests(Key::Order(surface)).any(|request| self.surface_of(request.object) != Some(surface))
     }
 
     /// Whether a request must wait for the compositor to read, for the run loop to take pipes that others have opened in this

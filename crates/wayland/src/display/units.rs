@@ -29,20 +29,6 @@ pub(super) enum Waiting {
     Folded(Unit),
 }
 
-impl Waiting {
-    /// How many units it has, but one at least.
-    fn parts(&self) -> u64 {
-        match self {
-            Self::Request(_) => 1,
-            Self::Unit(unit) | Self::Folded(unit) => parts(unit),
-        }
-    }
-}
-
-fn parts(unit: &Unit) -> u64 {
-    1 + unit.children.iter().map(parts).sum::<u64>()
-}
-
 impl Connection {
     /// Takes in one unit: checks it with its children, then applies or holds it.
     pub(super) fn accept_unit(&mut self, now: Time, unit: Unit) -> Result<(), End> {
@@ -94,39 +80,29 @@ impl Connection {
 
     /// Holds what the message at hand said.
     pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) {
-        let parts = waiting.parts();
-        self.holds.push(claim, waiting, std::mem::take(&mut self.cost), parts);
+        self.holds.push(claim, waiting, std::mem::take(&mut self.cost));
     }
 
-    /// Drops the held commits of a surface that is being destroyed; its children's stay, on their own. What is part of a
-    /// commit of its parent stays there: that one is shown as a whole before the surface goes.
+    /// Drops the held commits of a surface that is being destroyed.
     pub(super) fn cancel_units(&mut self, surface: WireId) {
         let mut dropped = Vec::new();
-        let updates = &self.updates;
-        let is_due = |need: &Need| match need {
-            Need::Update { surface, seq } => !updates.is_complete(*surface, *seq),
-            _ => true,
-        };
         self.holds.rewrite(&Key::Order(surface), |claim, waiting| match waiting {
             Waiting::Unit(unit) | Waiting::Folded(unit) if unit.surface == surface => {
                 dropped.extend(unit.feedback.then_some(unit.number));
-                let children = unit.children.into_iter().map(|unit| {
-                    let mut claim = claim_shape(&unit);
-                    claim.needs.retain(is_due);
-                    let waiting = Waiting::Unit(unit);
-                    let parts = waiting.parts();
-                    (claim, waiting, parts)
-                });
-                children.collect()
+                None
             }
-            waiting => {
-                let parts = waiting.parts();
-                vec![(claim, waiting, parts)]
-            }
+            waiting => Some((claim, waiting)),
         });
         for unit in dropped {
             self.tell(&ToApp::Discarded { surface, unit });
         }
+    }
+
+    /// Whether something that a held commit of the surface applies may be seen without it: what its children committed.
+    pub(super) fn applies_children(&self, surface: WireId) -> bool {
+        self.holds.keeping(Key::Order(surface)).any(
+            |held| matches!(held, Waiting::Unit(unit) if unit.surface == surface && !unit.children.is_empty()),
+        )
     }
 
     /// An update of a surface was replaced by a later one: the unit that names it waits for that one, and is not

@@ -183,3 +183,43 @@ fn a_childs_child_is_not_painted_in_a_window_that_its_parent_has_left() {
     let rest = [paint(0), Commit(0), DestroyRole(1), paint(2), Commit(2)];
     assert_agrees(&window(&[&shown[..], &rest].concat()));
 }
+
+#[test]
+fn regression_what_a_child_showed_is_lost_with_the_surface_that_it_was_on() {
+    let content = [Create(1), paint(1), Commit(1)];
+    let child = [Create(2), Child { place: 2, parent: 1 }, paint(2), Commit(2), Commit(1)];
+    for moved in [
+        &[Child { place: 2, parent: 0 }, Create(1)][..],
+        // It is on nothing for a while.
+        &[Create(1), Child { place: 2, parent: 0 }],
+    ] {
+        assert_agrees(&window(&[&content[..], &child, moved, &[paint(0), Commit(0), Settle]].concat()));
+    }
+}
+
+#[test]
+fn a_dialog_of_a_window_that_goes_belongs_to_the_one_below() {
+    let second = [Create(1), Toplevel(1), paint(1), Commit(1), Parent(1, Some(0))];
+    let dialog = [Create(2), Toplevel(2), Parent(2, Some(1))];
+    for end in [Unmap(1), DestroyRole(1), Create(1)] {
+        assert_agrees(&window(&[&second[..], &dialog, &[end, Settle]].concat()));
+        assert_agrees(&window(&[&second[..], &dialog, &[Settle, end, Settle, Unmap(0)]].concat()));
+    }
+}
+
+#[test]
+fn a_child_is_seen_when_its_window_has_added_it() {
+    let desynchronised = [Child { place: 1, parent: 0 }, Sync(1, false), paint(1), Commit(1)];
+    let again = [Child { place: 1, parent: 0 }, paint(1), Commit(1), Commit(0)];
+    assert_agrees(&window(&[&[Create(1)], &desynchronised[..], &again].concat()));
+    // By a commit that passes the child's own.
+    let passed = [Create(1), Child { place: 1, parent: 0 }, paint(1), Commit(1), Sync(1, false)];
+    assert_agrees(&window(&[&passed[..], &[paint(1), Commit(1), Commit(0)]].concat()));
+}
+
+#[test]
+fn regression_a_part_of_a_window_that_goes_vanishes_before_the_commits_before() {
+    let popup = [Create(2), Popup { place: 2, parent: 0, grab: false }, paint(2)];
+    let moved = [paint(0), Commit(0), Child { place: 1, parent: 2 }, Commit(2)];
+    assert_agrees(&child(&[&[Settle], &popup[..], &moved, &[Create(0)]].concat()));
+}

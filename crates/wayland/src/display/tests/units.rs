@@ -173,7 +173,7 @@ fn destroying_a_surface_cancels_its_units() {
 }
 
 #[test]
-fn a_destroyed_parent_leaves_its_childrens_commits() {
+fn regression_a_destroyed_parent_does_not_apply_its_childrens_commits() {
     let mut rig = Rig::new();
     let (parent, child) = (rig.surface(), rig.surface());
     let manager = rig.bind("wl_subcompositor");
@@ -183,9 +183,11 @@ fn a_destroyed_parent_leaves_its_childrens_commits() {
     unit.children.push(rig.unit(child, UnitContent::Update(UpdateSeq(1))));
     rig.say(&ToDisplay::Unit(unit));
     rig.request(parent, "destroy", vec![]);
-    let update = rig.fresh(child, size(1, 1), RED);
-    rig.deliver(update);
-    assert_eq!(applied(&mut rig), [(child, 1)]);
+    for surface in [child, parent] {
+        let update = rig.fresh(surface, size(1, 1), RED);
+        rig.deliver(update);
+    }
+    assert_eq!(applied(&mut rig), [(child, 1), (parent, 1)], "as they were made, and then it goes");
     rig.request(subsurface, "destroy", vec![]);
     rig.request(child, "destroy", vec![]);
     rig.assert_alive();
