@@ -231,14 +231,16 @@ impl Process {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// It must end with this code and say why in two lines.
-    pub(crate) fn fails(&mut self, code: i32, words: &str) {
+    /// It must end with this code, for a reason that names `what`, and tell so in two lines.
+    pub(crate) fn fails(&mut self, code: i32, what: &str) {
         let found = self.code();
         let said = self.stderr();
         assert_eq!(found, code, "{said}");
-        let error = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
-        assert!(error.contains(words), "`{words}` is missing: {said}");
-        assert!(said.lines().any(|line| line.starts_with("hint: ")), "{said}");
+        let events = self.events();
+        let error = events.iter().find(|event| event["event"] == "error").expect("it is told");
+        let [text, hint] = ["text", "hint"].map(|field| error[field].as_str().unwrap_or_default());
+        assert!(error["code"] == code && text.contains(what), "`{what}` is missing: {error}");
+        assert!(said.ends_with(&format!("error: {text}\nhint: {hint}\n")), "{said}");
     }
 
     /// Its number.
