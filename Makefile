@@ -70,6 +70,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(BUILD_SECONDS) $(MAKE) --no-print-directory static
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
+	$(LIMIT) $(FULL_SECONDS) scripts/fuzz-smoke 60
 	$(LIMIT) $(FULL_SECONDS) scripts/test-wlcs
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
@@ -93,9 +94,9 @@ checks:
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for 10 seconds (or SECONDS=…)
+fuzz: ## Run every fuzz target on its seeds, or look for more (SECONDS=… for each)
 	scripts/setup
-	$(LIMIT) $(FUZZ_SECONDS) scripts/fuzz-smoke $(or $(SECONDS),10)
+	$(LIMIT) $(FUZZ_SECONDS) scripts/fuzz-smoke $(or $(SECONDS),0)
 
 .PHONY: bench
 bench: ## Measure window mode over emulated links

@@ -40,6 +40,8 @@ use twice::{bytes, fault, heard, link, operation, place, shown, shrink, strict};
 mod tests {
     use std::path::Path;
 
+    use crate::operation::{Choices, Dice};
+
     fn seeds(target: &str) -> Vec<Vec<u8>> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
         let entries = std::fs::read_dir(directory).unwrap();
@@ -48,23 +50,58 @@ mod tests {
         seeds
     }
 
+    type Run = fn(&[u8]);
+
+    const TARGETS: [(&str, Run); 10] = [
+        ("candidates", super::candidates::run),
+        ("wire_parser", super::wire_parser::run),
+        ("wayland_message", super::wayland_message::run),
+        ("half_message", super::half_message::run),
+        ("chunk", super::chunk::run),
+        ("pair", super::pair::run),
+        ("programs", super::programs::run),
+        ("erasure", super::erasure::run),
+        ("video", super::video::run),
+        ("web", super::web::run),
+    ];
+
     #[test]
     fn seeds_pass() {
-        type Run = fn(&[u8]);
-        let targets: [(&str, Run); 10] = [
-            ("candidates", super::candidates::run),
-            ("wire_parser", super::wire_parser::run),
-            ("wayland_message", super::wayland_message::run),
-            ("half_message", super::half_message::run),
-            ("chunk", super::chunk::run),
-            ("pair", super::pair::run),
-            ("programs", super::programs::run),
-            ("erasure", super::erasure::run),
-            ("video", super::video::run),
-            ("web", super::web::run),
-        ];
-        for (target, run) in targets {
+        for (target, run) in TARGETS {
             seeds(target).iter().for_each(|seed| run(seed));
         }
+    }
+
+    /// What a fuzzer would try first, but the same in each run.
+    #[test]
+    fn inputs_like_the_seeds_pass() {
+        for (target, run) in TARGETS {
+            for seed in seeds(target) {
+                let mut dice = Dice::new(0);
+                (0..LIKE_EACH).for_each(|_| run(&changed(&seed, &mut dice)));
+            }
+        }
+    }
+
+    /// Inputs made from each seed.
+    const LIKE_EACH: usize = 20;
+
+    /// With some bytes changed, repeated or left out.
+    fn changed(seed: &[u8], dice: &mut Dice) -> Vec<u8> {
+        let mut input = seed.to_vec();
+        for _ in 0..=dice.below(4) {
+            let place = dice.word() as usize % (input.len() + 1);
+            let end = (place + 1 + dice.below(8)).min(input.len());
+            match dice.below(4) {
+                0 => drop(input.drain(place.min(end)..end)),
+                1 => {
+                    let part = input[place.min(end)..end].to_vec();
+                    drop(input.splice(place..place, part));
+                }
+                2 => input.insert(place, dice.byte()),
+                _ => input[place.min(end)..end].iter_mut().for_each(|byte| *byte ^= 1 << dice.below(8)),
+            }
+        }
+        input
     }
 }
