@@ -1,13 +1,13 @@
-//! One QUIC connection with the session on it.
+//! One QUIC connection, and what it carries for a session.
 //!
-//! As in [`host`](crate::host), but it may end, be closed, and be replaced. Invariant: a leg without a port only waits for
-//! its connection to be forgotten.
+//! As in [`host`](crate::host), but it may end, be closed, and be replaced. The session is the caller's, in a [`Port`] that it
+//! lends. Invariant: a leg that no port is lent to only waits for its connection to be forgotten.
 
 use std::num::NonZeroUsize;
 
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, ConnectionEvent, ConnectionHandle, Endpoint, Event, VarInt};
-use wayferry_proto::{Arrival, CloseReason, Session, Time};
+use wayferry_proto::{Arrival, CloseReason, Time};
 
 use crate::app::Io;
 use crate::clock::Clock;
@@ -19,7 +19,6 @@ pub(super) struct Leg {
     pub(super) handle: ConnectionHandle,
     connection: Connection,
     meter: Meter,
-    port: Option<Port>,
     connected: bool,
 }
 
@@ -27,32 +26,18 @@ pub(super) struct Leg {
 pub(super) type Outgoing = (std::net::SocketAddr, Vec<u8>);
 
 impl Leg {
-    pub(super) fn new(
-        (handle, connection): (ConnectionHandle, Connection),
-        meter: Meter,
-        session: Session,
-    ) -> Self {
-        Self { handle, connection, meter, port: Some(Port::with(session)), connected: false }
+    pub(super) fn new((handle, connection): (ConnectionHandle, Connection), meter: Meter) -> Self {
+        Self { handle, connection, meter, connected: false }
     }
 
-    pub(super) fn session(&mut self) -> Option<&mut Session> {
-        self.port.as_mut().map(|port| &mut port.session)
-    }
-
-    /// Takes the session away and closes the connection.
-    pub(super) fn close(&mut self, clock: Clock, now: Time, code: u32) -> Option<Session> {
+    /// Closes the connection.
+    pub(super) fn close(&mut self, clock: Clock, now: Time, code: u32) {
         self.connection.close(clock.instant(now), VarInt::from_u32(code), Bytes::new());
-        self.port.take().map(|port| port.session)
     }
 
     /// Whether nothing is left of it.
     pub(super) fn is_over(&self) -> bool {
-        self.port.is_none() && self.connection.is_drained()
-    }
-
-    /// Streams of which something waits for flow control.
-    pub(super) fn waiting(&self) -> usize {
-        self.port.as_ref().map_or(0, Port::waiting)
+        self.connection.is_drained()
     }
 
     pub(super) fn receive(&mut self, event: ConnectionEvent) {
@@ -65,7 +50,13 @@ impl Leg {
     }
 
     /// Lets connection and session know the time, and the session what has come.
-    pub(super) fn advance(&mut self, clock: Clock, now: Time, endpoint: &mut Endpoint) {
+    pub(super) fn advance(
+        &mut self,
+        clock: Clock,
+        now: Time,
+        endpoint: &mut Endpoint,
+        mut port: Option<&mut Port>,
+    ) {
         let instant = clock.instant(now);
         if self.connection.poll_timeout().is_some_and(|due| due <= instant) {
             self.connection.handle_timeout(instant);
@@ -76,7 +67,7 @@ impl Leg {
             }
         }
         while let Some(event) = self.connection.poll() {
-            let Some(port) = &mut self.port else { continue };
+            let Some(port) = &mut port else { continue };
             match event {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => {
@@ -89,14 +80,20 @@ impl Leg {
                 _ => {}
             }
         }
-        if let Some(port) = &mut self.port {
+        if let Some(port) = port {
             port.session.on_timeout(now);
         }
     }
 
     /// Sends what there is to send.
-    pub(super) fn transmit(&mut self, clock: Clock, now: Time, out: &mut Vec<Outgoing>) {
-        if let Some(port) = self.port.as_mut().filter(|_| self.connected) {
+    pub(super) fn transmit(
+        &mut self,
+        clock: Clock,
+        now: Time,
+        out: &mut Vec<Outgoing>,
+        port: Option<&mut Port>,
+    ) {
+        if let Some(port) = port.filter(|_| self.connected) {
             port.transmit(now, &mut Io { connection: &mut self.connection, meter: &self.meter });
         }
         let mut packet = Vec::with_capacity(PACKET);
@@ -107,9 +104,9 @@ impl Leg {
         }
     }
 
-    pub(super) fn next_timeout(&self, clock: Clock, now: Time) -> Option<Time> {
+    pub(super) fn next_timeout(&self, clock: Clock, now: Time, port: Option<&Port>) -> Option<Time> {
         let connection = self.connection.poll_timeout().map(|due| clock.time(due).max(now));
-        let session = self.port.as_ref().and_then(|port| port.session.next_timeout());
+        let session = port.and_then(|port| port.session.next_timeout());
         connection.into_iter().chain(session).min()
     }
 }

@@ -1,7 +1,8 @@
 //! The app side's host: a QUIC endpoint that displays come to, and the one session.
 //!
-//! As the product's app side it keeps one session, with a leg or at rest; each connection begins as a candidate with a session
-//! of its own. Invariant: a display that resumes gets the session that it had, or hears that there is none.
+//! Each connection begins as a candidate with a session of its own. What becomes of it, and of the display that was there, the
+//! product's [`Succession`] says; this performs it. Invariant: a display that resumes gets the session that it had, or hears
+//! that there is none.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,7 +13,8 @@ use noq_proto::{
     ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, Incoming, ServerConfig,
     ValidationTokenConfig,
 };
-use wayferry_proto::{Capabilities, CloseReason, Config, Event, Hello, Session, Side, Time};
+use wayferry_proto::succession::{Around, Output, Report, Rules, Succession};
+use wayferry_proto::{Capabilities, CloseReason, Config, Event, Session, Side, Time};
 
 use super::leg::{Leg, Outgoing};
 use super::talk::Talk;
@@ -21,21 +23,39 @@ use crate::crypto::Plain;
 use crate::host::{Counted, Quic};
 use crate::meter::Meter;
 use crate::random::Random;
+use crate::session::Port;
 
 /// See the module.
 pub(super) struct Server {
     endpoint: Endpoint,
     legs: BTreeMap<ConnectionHandle, Leg>,
-    /// The leg that the session has.
-    current: Option<ConnectionHandle>,
-    /// The session, while it has none.
-    resting: Option<Session>,
+    candidates: BTreeMap<ConnectionHandle, Port>,
+    succession: Succession<Display>,
     pub(super) talk: Talk,
     pub(super) out: Vec<Outgoing>,
     /// How often it began anew.
     pub(super) anew: u32,
     /// What is wrong.
     pub(super) fault: Option<String>,
+}
+
+/// A display that was let in.
+struct Display {
+    /// Its leg, until that is given up: handles are used again.
+    leg: Option<ConnectionHandle>,
+    port: Port,
+}
+
+impl AsRef<Session> for Display {
+    fn as_ref(&self) -> &Session {
+        &self.port.session
+    }
+}
+
+impl AsMut<Session> for Display {
+    fn as_mut(&mut self) -> &mut Session {
+        &mut self.port.session
+    }
 }
 
 fn config(now: Time) -> Config {
@@ -71,8 +91,8 @@ impl Server {
         Self {
             endpoint: endpoint(random, life, Some(server_config(&Meter::default()))),
             legs: BTreeMap::new(),
-            current: None,
-            resting: None,
+            candidates: BTreeMap::new(),
+            succession: Succession::new(Rules { followed: true, linger: None }, Time::ZERO, None),
             talk,
             out: Vec::new(),
             anew: 0,
@@ -82,10 +102,7 @@ impl Server {
 
     /// The session, with or without a leg.
     pub(super) fn session(&mut self) -> Option<&mut Session> {
-        match self.current {
-            Some(current) => self.legs.get_mut(&current)?.session(),
-            None => self.resting.as_mut(),
-        }
+        self.succession.display_mut().map(|display| &mut display.port.session)
     }
 
     /// Ends what it has said.
@@ -103,7 +120,8 @@ impl Server {
 
     /// Connections that are not forgotten, and streams of them that wait.
     pub(super) fn load(&self) -> (usize, usize) {
-        (self.legs.len(), self.legs.values().map(Leg::waiting).sum())
+        let display = self.succession.display().map(|display| &display.port);
+        (self.legs.len(), self.candidates.values().chain(display).map(Port::waiting).sum())
     }
 
     pub(super) fn receive(&mut self, clock: Clock, now: Time, from: SocketAddr, packet: &[u8]) {
@@ -129,7 +147,8 @@ impl Server {
         let config = Some(server_config(&meter));
         // One that cannot be accepted is answered so.
         if let Ok(accepted) = self.endpoint.accept(incoming, clock.instant(now), answer, config) {
-            let leg = Leg::new(accepted, meter, Session::new(self::config(now)));
+            let leg = Leg::new(accepted, meter);
+            self.candidates.insert(leg.handle, Port::with(Session::new(self::config(now))));
             self.legs.insert(leg.handle, leg);
         }
     }
@@ -137,99 +156,108 @@ impl Server {
     /// Does everything that is to be done at `now`.
     pub(super) fn advance(&mut self, clock: Clock, now: Time) {
         for leg in self.legs.values_mut() {
-            leg.advance(clock, now, &mut self.endpoint);
-        }
-        let handles: Vec<_> = self.legs.keys().copied().collect();
-        for handle in handles {
-            if self.current != Some(handle) {
-                self.look_at(clock, now, handle);
-            }
+            let port = port_of(leg.handle, &mut self.candidates, &mut self.succession);
+            leg.advance(clock, now, &mut self.endpoint, port);
         }
         self.take_events(clock, now);
+        let handles: Vec<_> = self.candidates.keys().copied().collect();
+        for handle in handles {
+            self.look_at(clock, now, handle);
+        }
+        self.take_events(clock, now);
+        self.succession.look(now);
+        self.perform(clock, now);
         self.with_talk(|talk, session| talk.say(now, session));
         for leg in self.legs.values_mut() {
-            leg.transmit(clock, now, &mut self.out);
+            let port = port_of(leg.handle, &mut self.candidates, &mut self.succession);
+            leg.transmit(clock, now, &mut self.out, port);
         }
-        self.legs.retain(|_, leg| !leg.is_over());
+        let Self { legs, candidates, succession, .. } = self;
+        legs.retain(|handle, leg| !leg.is_over() || port_of(*handle, candidates, succession).is_some());
     }
 
     pub(super) fn next_timeout(&self, clock: Clock, now: Time) -> Option<Time> {
-        let legs = self.legs.values().filter_map(|leg| leg.next_timeout(clock, now));
-        let talks = self.current.is_some() || self.resting.is_some();
-        legs.chain(self.talk.next_timeout().filter(|_| talks)).min()
+        let display = self.succession.display();
+        let port = |handle: &ConnectionHandle| {
+            let display = display.filter(|display| display.leg == Some(*handle)).map(|display| &display.port);
+            self.candidates.get(handle).or(display)
+        };
+        let legs = self.legs.iter().filter_map(|(handle, leg)| leg.next_timeout(clock, now, port(handle)));
+        let talk = self.talk.next_timeout().filter(|_| display.is_some());
+        legs.chain(talk).chain(self.succession.next_timeout()).min()
     }
 
     /// What has become of a candidate.
     fn look_at(&mut self, clock: Clock, now: Time, handle: ConnectionHandle) {
-        let Some(leg) = self.legs.get_mut(&handle) else { return };
-        let Some(session) = leg.session() else { return };
-        match session.poll_event() {
-            Some(Event::Ready { peer }) => self.admit(clock, now, handle, &peer),
+        match self.candidates.get_mut(&handle).and_then(|port| port.session.poll_event()) {
+            Some(Event::Ready { peer }) => {
+                let Some(port) = self.candidates.remove(&handle) else { return };
+                let known = self.session().is_some_and(|session| session.is_of(&peer));
+                let anew = self.anew;
+                self.succession.enter(now, Display { leg: Some(handle), port });
+                self.perform(clock, now);
+                if known && self.anew != anew {
+                    self.fault = Some("a candidate did not succeed the session".to_owned());
+                }
+            }
             Some(Event::Closed { .. }) => {
-                leg.close(clock, now, 0);
+                self.candidates.remove(&handle);
+                self.close(clock, now, Some(handle), 0);
             }
             _ => {}
         }
     }
 
-    /// A display is here.
-    fn admit(&mut self, clock: Clock, now: Time, handle: ConnectionHandle, peer: &Hello) {
-        let known = self.session().is_some_and(|session| session.is_of(peer));
-        if self.session().is_some_and(|session| session.is_late(peer)) {
-            // It has gone on over another connection meanwhile.
-            self.legs.get_mut(&handle).and_then(|leg| leg.close(clock, now, LOST));
-            return;
-        }
-        // The carrier that it had is nobody's. A display that is still there comes again; another one is told to go.
-        let code = if known { LOST } else { GONE };
-        let before = self.current.take().and_then(|current| self.legs.get_mut(&current));
-        let old = before.and_then(|leg| leg.close(clock, now, code)).or_else(|| self.resting.take());
-        let Some(candidate) = self.legs.get_mut(&handle).and_then(Leg::session) else { return };
-        match old.filter(|_| known) {
-            Some(old) => {
-                if candidate.succeed(now, old).is_err() {
-                    self.fault = Some("a candidate did not succeed the session".to_owned());
-                }
-            }
-            None => {
-                candidate.decline(now);
-                self.talk.restart();
-                self.anew += 1;
-            }
-        }
-        self.current = Some(handle);
-    }
-
     fn take_events(&mut self, clock: Clock, now: Time) {
-        loop {
-            let Some(session) = self.session() else { return };
-            let Some(event) = session.poll_event() else { return };
+        while let Some(event) = self.session().and_then(Session::poll_event) {
             match event {
-                Event::Suspended { .. } => self.rest(clock, now),
-                Event::Closed { reason, .. } => {
-                    self.end(clock, now);
-                    if !matches!(reason, CloseReason::Done | CloseReason::Gone) {
-                        self.fault = Some(format!("the app's session ended: {reason}"));
-                    }
-                    return;
-                }
+                Event::Suspended { reason } => self.succession.lose_carrier(now, reason),
+                Event::Closed { reason, by } => self.succession.close(now, reason, by, Around::default()),
                 event => self.with_talk(|talk, session| talk.hear(session, &event)),
             }
+            self.perform(clock, now);
         }
     }
 
-    /// The session has no leg any more.
-    fn rest(&mut self, clock: Clock, now: Time) {
-        let leg = self.current.take().and_then(|current| self.legs.get_mut(&current));
-        if let Some(session) = leg.and_then(|leg| leg.close(clock, now, LOST)) {
-            self.resting = Some(session);
+    /// Does what the succession says.
+    fn perform(&mut self, clock: Clock, now: Time) {
+        while let Some(output) = self.succession.poll_output() {
+            match output {
+                // The carrier that it had is dead. A display that is still there comes again.
+                Output::Drop(display) => self.close(clock, now, display.leg, LOST),
+                Output::Dismiss(display) => self.close(clock, now, display.leg, GONE),
+                Output::GiveUpCarrier => {
+                    let leg = self.succession.display_mut().and_then(|display| display.leg.take());
+                    self.close(clock, now, leg, LOST);
+                }
+                Output::Report(Report::Attached) => {
+                    self.talk.restart();
+                    self.anew += 1;
+                }
+                Output::Report(Report::Lost(reason, _)) if reason != CloseReason::Gone => {
+                    self.fault = Some(format!("the app's session ended: {reason}"));
+                }
+                Output::Over(end) => self.fault = Some(format!("the session is over: {end:?}")),
+                Output::Detach | Output::Forget | Output::Report(_) => {}
+            }
         }
     }
 
-    fn end(&mut self, clock: Clock, now: Time) {
-        self.rest(clock, now);
-        self.resting = None;
+    fn close(&mut self, clock: Clock, now: Time, handle: Option<ConnectionHandle>, code: u32) {
+        if let Some(leg) = handle.and_then(|handle| self.legs.get_mut(&handle)) {
+            leg.close(clock, now, code);
+        }
     }
+}
+
+/// What a leg carries: a candidate's, or that of the display that is there.
+fn port_of<'a>(
+    handle: ConnectionHandle,
+    candidates: &'a mut BTreeMap<ConnectionHandle, Port>,
+    succession: &'a mut Succession<Display>,
+) -> Option<&'a mut Port> {
+    let display = succession.display_mut().filter(|display| display.leg == Some(handle));
+    candidates.get_mut(&handle).or(display.map(|display| &mut display.port))
 }
 
 /// Code of a close for a display in whose place another one came.

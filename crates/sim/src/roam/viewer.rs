@@ -19,6 +19,7 @@ use crate::crypto::Plain;
 use crate::host::Quic;
 use crate::meter::Meter;
 use crate::random::Random;
+use crate::session::Port;
 
 /// See the module.
 pub(super) struct Viewer {
@@ -26,6 +27,7 @@ pub(super) struct Viewer {
     server: SocketAddr,
     endpoint: Endpoint,
     leg: Leg,
+    port: Port,
     incarnation: Secret,
     /// Where it is.
     pub(super) address: SocketAddr,
@@ -49,12 +51,13 @@ impl Viewer {
     pub(super) fn new(clock: Clock, random: &Random, server: SocketAddr, talk: Talk) -> Option<Self> {
         let incarnation = incarnation(1);
         let session = Session::new(config(Time::ZERO, incarnation));
-        let (endpoint, leg) = connect(clock, Time::ZERO, random, 1, server, session)?;
+        let (endpoint, leg) = connect(clock, Time::ZERO, random, 1, server)?;
         Some(Self {
             random: random.clone(),
             server,
             endpoint,
             leg,
+            port: Port::with(session),
             incarnation,
             address: address(1),
             addresses: 1,
@@ -69,19 +72,17 @@ impl Viewer {
         })
     }
 
-    pub(super) fn session(&mut self) -> Option<&mut Session> {
-        self.leg.session()
+    pub(super) fn session(&mut self) -> &mut Session {
+        &mut self.port.session
     }
 
     /// Ends what it has said.
     pub(super) fn finish(&mut self) {
-        if let Some(session) = self.leg.session() {
-            self.talk.finish(session);
-        }
+        self.talk.finish(&mut self.port.session);
     }
 
     pub(super) fn waiting(&self) -> usize {
-        self.leg.waiting()
+        self.port.waiting()
     }
 
     /// It is somewhere else from now on.
@@ -104,12 +105,14 @@ impl Viewer {
 
     /// It comes over another connection.
     pub(super) fn attach(&mut self, clock: Clock, now: Time) {
-        let Some(old) = self.leg.close(clock, now, LOST) else { return };
-        if !old.is_resumable() {
+        self.leg.close(clock, now, LOST);
+        if !self.port.session.is_resumable() {
             // It has not met the app side.
             return self.crash(clock, now);
         }
-        let session = Session::resuming(config(now, self.incarnation), old);
+        let config = config(now, self.incarnation);
+        let old = std::mem::replace(&mut self.port.session, Session::new(config.clone()));
+        let session = Session::resuming(config, old);
         self.begin(clock, now, session);
     }
 
@@ -118,7 +121,8 @@ impl Viewer {
         self.tried = now;
         // The socket is another one.
         self.roam(clock, now, false);
-        match connect(clock, now, &self.random, self.lives, self.server, session) {
+        self.port = Port::with(session);
+        match connect(clock, now, &self.random, self.lives, self.server) {
             Some((endpoint, leg)) => (self.endpoint, self.leg) = (endpoint, leg),
             None => self.fault = Some("no connection could be begun".to_owned()),
         }
@@ -138,20 +142,18 @@ impl Viewer {
 
     /// Does everything that is to be done at `now`.
     pub(super) fn advance(&mut self, clock: Clock, now: Time) {
-        self.leg.advance(clock, now, &mut self.endpoint);
+        self.leg.advance(clock, now, &mut self.endpoint, Some(&mut self.port));
         self.take_events(now);
         if self.attempt_due() <= now {
             self.patience = (self.patience * 2).min(MOST_PATIENCE);
             self.attach(clock, now);
         }
-        if let Some(session) = self.leg.session() {
-            self.talk.say(now, session);
-        }
-        self.leg.transmit(clock, now, &mut self.out);
+        self.talk.say(now, &mut self.port.session);
+        self.leg.transmit(clock, now, &mut self.out, Some(&mut self.port));
     }
 
     pub(super) fn next_timeout(&self, clock: Clock, now: Time) -> Option<Time> {
-        let leg = self.leg.next_timeout(clock, now);
+        let leg = self.leg.next_timeout(clock, now, Some(&self.port));
         leg.into_iter().chain(self.talk.next_timeout()).chain([self.attempt_due()]).min()
     }
 
@@ -160,7 +162,7 @@ impl Viewer {
     }
 
     fn take_events(&mut self, now: Time) {
-        let Some(session) = self.leg.session() else { return };
+        let session = &mut self.port.session;
         self.heard = now - session.contact_age(now);
         while let Some(event) = session.poll_event() {
             match event {
@@ -205,7 +207,6 @@ fn connect(
     random: &Random,
     life: u64,
     server: SocketAddr,
-    session: Session,
 ) -> Option<(Endpoint, Leg)> {
     let meter = Meter::default();
     let mut endpoint = endpoint(random, life, None);
@@ -217,7 +218,7 @@ fn connect(
         ConnectionId::new(&id)
     }));
     let connected = endpoint.connect(clock.instant(now), config, server, "sim").ok()?;
-    Some((endpoint, Leg::new(connected, meter, session)))
+    Some((endpoint, Leg::new(connected, meter)))
 }
 
 /// How long nothing may be heard before another connection is tried.

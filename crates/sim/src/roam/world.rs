@@ -125,8 +125,8 @@ impl World {
     }
 
     fn retained(&mut self) -> usize {
-        let sessions = [self.server.session(), self.viewer.session()];
-        sessions.into_iter().flatten().map(|session| session.retained()).sum()
+        let server = self.server.session().map_or(0, |session| session.retained());
+        server + self.viewer.session().retained()
     }
 
     fn run_until(&mut self, end: Time, done: impl Fn(&mut Self) -> bool) -> Result<(), String> {
