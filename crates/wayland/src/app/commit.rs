@@ -126,6 +126,8 @@ impl Connection {
             Attach::Buffer { id: buffer_id, buffer } => {
                 let needs = surface.fade.needs(buffer.content_bytes(), buffer.size.rect().area());
                 self.room.change(surface.content_bytes(), needs)?;
+                // All of it is multiplied, however little the program drew.
+                self.debt += if surface.fade.is_on() { needs } else { 0 };
                 let begun = self.config.probe.begin();
                 let bytes =
                     absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
@@ -142,7 +144,10 @@ impl Connection {
         };
         let before = surface.content_bytes();
         surface.fade_content(None);
-        self.room.change(before, surface.content_bytes())?;
+        let after = surface.content_bytes();
+        // It takes about as long as content of that size.
+        self.debt += after;
+        self.room.change(before, after)?;
         Ok(Change::New)
     }
 

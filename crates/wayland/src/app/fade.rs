@@ -47,7 +47,12 @@ impl Fade {
 
     /// What a buffer's pixels take that are kept so, in all.
     pub(crate) fn needs(&self, plain: u64, pixels: u64) -> u64 {
-        if self.is_on() { plain + pixels * BYTES } else { plain }
+        self.will_need(None, plain, pixels)
+    }
+
+    /// The same once this factor, if there is one, is committed.
+    pub(crate) fn will_need(&self, factor: Option<u32>, plain: u64, pixels: u64) -> u64 {
+        if factor.unwrap_or(self.factor) < ONE { plain + pixels * BYTES } else { plain }
     }
 
     /// There is no content any more, or another one that is not multiplied.

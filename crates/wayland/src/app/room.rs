@@ -55,7 +55,8 @@ impl Connection {
     /// Whether there is room for what a commit brings.
     pub(super) fn has_room(&self, surface: &Surface, pending: &Pending) -> bool {
         let Attach::Buffer { buffer, .. } = &pending.attach else { return true };
-        let (old, new) = (surface.content_bytes(), buffer.content_bytes());
+        let new = surface.fade.will_need(pending.factor, buffer.content_bytes(), buffer.size.rect().area());
+        let old = surface.content_bytes();
         new <= old || self.room.taken - old + new <= self.room.most
     }
 

@@ -48,15 +48,20 @@ impl Faded {
     }
 
     fn draw(&mut self, pixel: [u8; 4], format: u32) {
+        self.draw_square(4, pixel, format);
+    }
+
+    fn draw_square(&mut self, side: i32, pixel: [u8; 4], format: u32) {
         let pool = self.rig.id("wl_shm_pool");
-        let bytes = pixel.repeat(16);
+        let size = side * side * 4;
+        let bytes = pixel.repeat(size as usize / 4);
         self.rig.request(
             self.shm,
             "create_pool",
-            vec![Arg::NewId(pool), Arg::Fd(file(&bytes)), Arg::Int(64)],
+            vec![Arg::NewId(pool), Arg::Fd(file(&bytes)), Arg::Int(size)],
         );
         let buffer = self.rig.id("wl_buffer");
-        let numbers = [0, 4, 4, 16].map(Arg::Int);
+        let numbers = [0, side, side, side * 4].map(Arg::Int);
         let args = std::iter::once(Arg::NewId(buffer)).chain(numbers).chain([Arg::Uint(format)]);
         self.rig.request(pool, "create_buffer", args.collect());
         self.rig.attach(self.surface, buffer);
@@ -223,6 +228,41 @@ fn no_display_multiplies_what_was_multiplied_here_and_here_nothing_that_it_multi
 }
 
 /// As much as a window without one, and once more while it is faded.
+/// Each costs as much as new content of that size.
+#[test]
+fn regression_two_small_requests_have_all_pixels_made_anew_without_end() {
+    let mut faded = Faded::new();
+    faded.draw_square(1024, [1, 2, 3, 255], 0);
+    faded.rig.commit(faded.surface);
+    let leave = |rig: &mut Rig| {
+        for _ in 0..100 {
+            rig.now += FRAME;
+            rig.flush(u64::MAX);
+        }
+        rig.connection.stalled()
+    };
+    assert!(!leave(&mut faded.rig));
+    faded.set(HALF);
+    faded.rig.commit(faded.surface);
+    assert!(faded.rig.connection.stalled(), "the others have their turn first");
+    assert!(!leave(&mut faded.rig));
+}
+
+#[test]
+fn regression_a_faded_commit_takes_twice_the_room_that_it_was_given() {
+    let mut faded = Faded::new();
+    faded.set(HALF);
+    faded.draw([1, 2, 3, 255], 0);
+    faded.commit();
+    faded.rig.connection.room.limit(200);
+    // Of 144 bytes twice.
+    faded.draw_square(6, [1, 2, 3, 255], 0);
+    faded.rig.commit(faded.surface);
+    let surface = &faded.rig.connection.surfaces[&faded.surface];
+    assert_eq!(surface.content_bytes(), 128, "it waits");
+    assert!(faded.rig.connection.is_crowded_out(surface));
+}
+
 #[test]
 fn what_is_kept_of_a_faded_surface_is_counted() {
     let mut faded = Faded::new();
