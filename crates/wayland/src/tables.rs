@@ -1,6 +1,6 @@
 //! Which globals exist for programs, and the message tables of everything reachable from them.
 //!
-//! Signatures come from the published protocol crates at run time, but for [`session_management`]; [`GLOBALS`] decides what is offered, up to
+//! Signatures come from the published protocol crates at run time, but for `session_management`; [`GLOBALS`] decides what is offered, up to
 //! which version, and what happens when the attached compositor lacks it. What messages mean is
 //! [`crate::policy`]'s.
 //!
