@@ -54,15 +54,15 @@ impl Door {
     }
 
     /// A ticket with this secret, to be printed, that is good until then.
-    pub(crate) fn ticket(&mut self, part: Role, secret: Secret, until: Time) -> Ticket {
-        self.admission.secrets_mut().print(part, secret, until);
+    pub(crate) fn ticket(&mut self, role: Role, secret: Secret, until: Time) -> Ticket {
+        self.admission.secrets_mut().print(role, secret, until);
         self.ticket_with(secret)
     }
 
     /// A ticket for the display with this certificate, which reached this machine at that address.
     pub(crate) fn invite(
         &mut self,
-        part: Role,
+        role: Role,
         fingerprint: Fingerprint,
         secret: Secret,
         reached: Option<IpAddr>,
@@ -71,7 +71,7 @@ impl Door {
         if let Some(admitted) = &self.admitted {
             admitted.admit(fingerprint);
         }
-        self.admission.secrets_mut().invite(part, secret, fingerprint, now);
+        self.admission.secrets_mut().invite(role, secret, fingerprint, now);
         let mut ticket = self.ticket_with(secret);
         let loopback = ticket.addresses.iter().all(|address| address.ip().is_loopback());
         if loopback && reached.is_some_and(|ip| !ip.is_loopback()) {
@@ -176,10 +176,10 @@ impl Door {
         link.transmit(now);
         match self.admission.look_at(number, now)? {
             Fate::Waits => None,
-            Fate::Enters(part, link, dismissed) => {
+            Fate::Enters(role, link, dismissed) => {
                 self.dismiss(dismissed);
                 link.welcome();
-                Some((part, link))
+                Some((role, link))
             }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
@@ -271,16 +271,16 @@ mod tests {
     }
 
     /// Displays that ssh brings, each with its certificate and its incarnation.
-    fn visited(door: &mut Door, number: u8, part: Role) -> Option<Role> {
+    fn visited(door: &mut Door, number: u8, role: Role) -> Option<Role> {
         let (certificate, given) = (Fingerprint([number; 32]), secret(100 + number));
-        door.invite(part, certificate, given, None, Time::ZERO);
+        door.invite(role, certificate, given, None, Time::ZERO);
         come_again(door, number, given)
     }
 
     fn come_again(door: &mut Door, number: u8, shown: Secret) -> Option<Role> {
         let arrivals = hello_as(shown, secret(number));
         door.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
-        door.turn(Time::ZERO).pop().map(|(part, _)| part)
+        door.turn(Time::ZERO).pop().map(|(role, _)| role)
     }
 
     #[test]

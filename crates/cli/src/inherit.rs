@@ -25,7 +25,7 @@ pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[Owne
         numbers[index] = number;
     }
     let fds = numbers.map(|number| {
-        // SAFETY: the descriptor is open, as just seen, and nobody else here owns it: it is none of the standard three,
+        // SAFETY: the descriptor is open, as just seen, and nothing else here owns it: it is none of the standard three,
         // the numbers differ, and this process has not opened any yet.
         unsafe { OwnedFd::from_raw_fd(number) }
     });
@@ -43,7 +43,8 @@ pub(crate) fn take(number: i32) -> Result<OwnedFd, Error> {
             "descriptor {number} is not open, or is one of the standard three"
         )));
     }
-    // SAFETY: as in `take_fds`.
+    // SAFETY: the descriptor is open, as just seen, and nothing else here owns it: it is none of the standard three, and
+    // this process has not opened any yet.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     close_on_exec(&fd)?;
     Ok(fd)

@@ -85,7 +85,7 @@ impl Part for Lobby {
             }
         }
         let come = self.door.turn(now).into_iter();
-        self.calls.extend(come.map(|(part, link)| Call::Display(part, Box::new(link))));
+        self.calls.extend(come.map(|(role, link)| Call::Display(role, Box::new(link))));
         Ok(())
     }
 }
@@ -259,8 +259,8 @@ impl Lobby {
                 Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Role::Active, reached))),
                 Some(Request::View(reached)) => Ok(Some(Step::Greeting(Role::View, reached))),
                 Some(Request::Ticket { view, good_for }) => {
-                    let part = if view { Role::View } else { Role::Active };
-                    self.print_ticket(part, now + good_for.unwrap_or(TICKET_LIFE), visitor)
+                    let role = if view { Role::View } else { Role::Active };
+                    self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), visitor)
                 }
                 Some(Request::Revoke) => {
                     self.door.revoke_tickets();
@@ -272,14 +272,14 @@ impl Lobby {
             },
             // Only now does the display listen.
             Step::Greeting(Role::View, _) if self.full => Err(FULL.into()),
-            Step::Greeting(part, reached) => {
+            Step::Greeting(role, reached) => {
                 let told = |error: Error| error.to_string();
                 let Line::Greeting(fingerprint) = Line::decode(text).map_err(told)? else {
                     return Err(format!("unexpected line `{text}`"));
                 };
                 let fingerprint = fingerprint.parse().map_err(|error| format!("{error}"))?;
                 let secret = Secret::from(random_bytes::<32>());
-                let ticket = self.door.invite(*part, fingerprint, secret, *reached, now);
+                let ticket = self.door.invite(*role, fingerprint, secret, *reached, now);
                 let name = self.named.name().to_owned();
                 let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -292,11 +292,11 @@ impl Lobby {
         }
     }
 
-    fn print_ticket(&mut self, part: Role, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
+    fn print_ticket(&mut self, role: Role, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
         if !self.door.is_open() {
             return Err("only displays that ssh brings are let in".into());
         }
-        let ticket = self.door.ticket(part, Secret::from(random_bytes::<32>()), until);
+        let ticket = self.door.ticket(role, Secret::from(random_bytes::<32>()), until);
         answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
         Ok(None)
     }

@@ -93,7 +93,7 @@ pub(crate) fn notice(text: &str) {
 pub(crate) fn last_words(error: &Error) {
     let (text, hint) = (error.to_string().replace('\n', " "), error.hint());
     with_sink(|sink| sink.write(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint }));
-    // Nobody may be listening any more, or be slow: that is no trouble of this process.
+    // The reader may be gone or slow: that is no trouble of this process.
     let _ = std::io::stderr().write_all(format!("error: {text}\nhint: {hint}\n").as_bytes());
 }
 
@@ -178,7 +178,7 @@ fn may_tell() -> bool {
 fn line(text: &str) {
     // ssh may have put the terminal into raw mode, where a line feed alone does not return to the first column.
     let end = if std::io::stderr().is_terminal() { "\r\n" } else { "\n" };
-    // Nobody may be listening any more, or be slow: that is no trouble of this process.
+    // The reader may be gone or slow: that is no trouble of this process.
     let _ = std::io::stderr().write_all(format!("{text}{end}").as_bytes());
 }
 

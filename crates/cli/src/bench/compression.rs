@@ -53,10 +53,10 @@ pub(crate) fn run(flags: &CompressionFlags) -> Result<u8, Error> {
         }
         rows.extend(costs.iter().map(|cost| row(name, *cost, flags.rate, soonest == Some(*cost))));
     }
-    match &flags.json {
-        Some(path) => Ok(write_text(path, &format!("{:#}\n", document(&rows))).map(|()| 0)?),
-        None => Ok(0),
+    if let Some(path) = &flags.json {
+        write_text(path, &format!("{:#}\n", document(&rows)))?;
     }
+    Ok(0)
 }
 
 fn settings() -> impl Iterator<Item = Compress> {

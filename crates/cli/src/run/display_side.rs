@@ -471,7 +471,7 @@ impl<'a> DisplaySide<'a> {
             ..Config::default()
         };
         let alone = matches!(self.compositor, Compositor::Only(_));
-        let reached = match if alone { self.watching.take(config.clone()) } else { None } {
+        let reached = match alone.then(|| self.watching.take(config.clone())).flatten() {
             Some(taken) => Ok(taken),
             None => self.compositor.connect().map(|socket| (socket, Connection::new(config))),
         };

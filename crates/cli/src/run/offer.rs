@@ -1,6 +1,6 @@
 //! Where a running side tells its figures: a Unix socket that `wayferry info` finds by its name.
 //!
-//! Whoever connects gets one document and the end of the stream; nothing is read. The sockets of all sides are in one
+//! A caller gets one document and the end of the stream; nothing is read. The sockets of all sides are in one
 //! directory of mode 0700, so only their user can ask. Where there is no XDG_RUNTIME_DIR, nothing is offered. Invariant:
 //! nothing here ends or delays a session: a socket that cannot be made is a notice, a caller who does not take the
 //! document at once loses it.
@@ -117,7 +117,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.split_once('-').is_some_and(|(side, pid)| matches!(side, "app" | "display") && digits(pid))
 }
 
-/// Whether it is a directory of this user's that nobody else can enter.
+/// Whether it is a directory of this user's that no other user can enter.
 pub(crate) fn is_private(directory: &Path) -> bool {
     fs::symlink_metadata(directory).is_ok_and(|metadata| {
         metadata.is_dir()
@@ -180,7 +180,7 @@ mod tests {
         caller.read_to_string(&mut text).expect("the document");
         assert_eq!(text, r#"{"role":"app"}"#);
         alone::turn(&mut offer, Time::ZERO, &mut hub);
-        assert!(offer.poll_caller().is_none(), "nobody asked");
+        assert!(offer.poll_caller().is_none(), "no caller asked");
     }
 
     #[test]

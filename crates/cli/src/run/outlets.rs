@@ -48,7 +48,7 @@ impl Outlets {
         self.drains = true;
     }
 
-    /// What is read, if nobody else does.
+    /// What is read here, once there is no other reader.
     fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.ends.iter().filter(|_| self.drains).map(AsFd::as_fd)
     }

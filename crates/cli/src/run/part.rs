@@ -23,7 +23,7 @@ pub(crate) trait Part {
     /// What it waits for.
     fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub, interests: &mut Interests<'a>);
 
-    /// Does what there is to do; called in each turn, whatever is ready.
+    /// Does what there is to do; called in each turn, also when nothing is ready.
     ///
     /// # Errors
     /// The session cannot go on.

@@ -30,7 +30,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Writes to `to`, in whatever mode it is.
+    /// Writes to `to`, in blocking mode or not.
     pub(crate) fn new(to: OwnedFd) -> Self {
         let kind = file_type(&to);
         let waits = matches!(kind, Some(FileType::Fifo | FileType::CharacterDevice));
@@ -71,15 +71,14 @@ impl Sink {
         let Ok(mut event) = serde_json::to_value(event) else { return };
         shorten(&mut event);
         let lost = std::mem::take(&mut self.dropped);
-        if lost > 0 && !self.put(&json!({ "event": "dropped", "count": lost })) {
+        if lost > 0 && !self.put(json!({ "event": "dropped", "count": lost })) {
             self.dropped = lost + 1;
-        } else if !self.put(&event) {
+        } else if !self.put(event) {
             self.dropped = 1;
         }
     }
 
-    fn put(&mut self, event: &Value) -> bool {
-        let mut event = event.clone();
+    fn put(&mut self, mut event: Value) -> bool {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         event["time"] = json!(since.as_millis() as u64);
         let line = format!("{event}\n").into_bytes();
@@ -188,7 +187,7 @@ mod tests {
 
     /// A terminal says that it takes something when it takes a byte.
     #[test]
-    fn regression_a_terminal_that_is_not_read_holds_up_whoever_reports() {
+    fn regression_a_terminal_that_is_not_read_holds_up_the_reporter() {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let reader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&reader).expect("granted");

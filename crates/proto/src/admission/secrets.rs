@@ -32,7 +32,7 @@ pub struct Secrets<C> {
 #[derive(Debug, Clone, Copy)]
 struct Given<C> {
     secret: Secret,
-    part: Role,
+    role: Role,
     /// Until when it is good.
     until: Time,
     /// For the display with this certificate, which was met. A printed ticket is for anybody who comes with it.
@@ -75,15 +75,15 @@ impl<C: Copy + Eq> Secrets<C> {
     }
 
     /// A secret to be printed is good until then. Of more than [`MAX_GIVEN`] the oldest is forgotten.
-    pub fn print(&mut self, part: Role, secret: Secret, until: Time) {
-        self.give(Given { secret, part, until, met: None });
+    pub fn print(&mut self, role: Role, secret: Secret, until: Time) {
+        self.give(Given { secret, role, until, met: None });
     }
 
     /// A secret for the display with this certificate, which was met, is good for [`INVITED`].
-    pub fn invite(&mut self, part: Role, secret: Secret, certificate: C, now: Time) {
+    pub fn invite(&mut self, role: Role, secret: Secret, certificate: C, now: Time) {
         // A display that comes again leaves one that it does not need: the good ones must not make room for it.
         self.given.retain(|given| given.is_good(now));
-        self.give(Given { secret, part, until: now + INVITED, met: Some(certificate) });
+        self.give(Given { secret, role, until: now + INVITED, met: Some(certificate) });
     }
 
     fn give(&mut self, given: Given<C>) {
@@ -159,23 +159,23 @@ impl<C: Copy + Eq> Secrets<C> {
     /// that cannot come again for it, as [`Self::forget_active`] gives it.
     pub(super) fn admit(&mut self, shown: &Shown<C>, now: Time) -> Option<(Role, Option<C>)> {
         let index = shown.secret.and_then(|secret| self.position(secret, now));
-        let part = index.map(|index| self.given[index].part).or_else(|| self.part_of(shown.incarnation))?;
-        let part = if shown.wish == Role::View { Role::View } else { part };
+        let role = index.map(|index| self.given[index].role).or_else(|| self.role_of(shown.incarnation))?;
+        let role = if shown.wish == Role::View { Role::View } else { role };
         // Known as both, it would be forgotten as one of them, and come again as the other.
         let is_active = self.active.as_ref().is_some_and(|active| active.shows(shown.incarnation));
-        if part == Role::View && is_active {
+        if role == Role::View && is_active {
             return None;
         }
         // It is good no more.
         index.map(|index| self.given.remove(index));
         let known = Known { incarnation: shown.incarnation, certificate: shown.certificate };
-        Some((part, self.remember(part, known)))
+        Some((role, self.remember(role, known)))
     }
 
     /// One that it replaces cannot come again.
-    fn remember(&mut self, part: Role, known: Known<C>) -> Option<C> {
+    fn remember(&mut self, role: Role, known: Known<C>) -> Option<C> {
         self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
-        let gone = match part {
+        let gone = match role {
             Role::Active => self.active.replace(known),
             Role::View => {
                 self.viewers.push(known);
@@ -191,7 +191,7 @@ impl<C: Copy + Eq> Secrets<C> {
     }
 
     /// As what a display comes again.
-    fn part_of(&self, incarnation: Option<Secret>) -> Option<Role> {
+    fn role_of(&self, incarnation: Option<Secret>) -> Option<Role> {
         if self.viewers.iter().any(|viewer| viewer.shows(incarnation)) {
             return Some(Role::View);
         }
@@ -241,7 +241,7 @@ mod tests {
         let known = |byte| Known { incarnation: Some(secret(byte)), certificate: byte };
         secrets.active = Some(known(3));
         secrets.viewers.push(known(4));
-        let comes = [3, 4, 5].map(|byte| secrets.part_of(Some(secret(byte))));
+        let comes = [3, 4, 5].map(|byte| secrets.role_of(Some(secret(byte))));
         assert_eq!(comes, [Some(Role::Active), Some(Role::View), None]);
         let shows = [3, 4].map(|byte| secrets.admit(&shown(Some(secret(byte)), 5), Time::ZERO));
         assert_eq!(shows, [None, None], "it is no secret of another display");

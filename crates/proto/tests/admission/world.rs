@@ -112,7 +112,7 @@ struct Account {
 }
 
 struct Given {
-    part: Role,
+    role: Role,
     until: Time,
     met: Option<u8>,
     /// Taken back, or used.
@@ -150,13 +150,13 @@ impl Account {
     }
 
     /// One was let in; says why it may not have been.
-    fn let_in(&mut self, guest: &Guest, part: Role, now: Time) -> Result<(), &'static str> {
+    fn let_in(&mut self, guest: &Guest, role: Role, now: Time) -> Result<(), &'static str> {
         let sound = guest.display.as_ref().ok_or("a stranger has no secret")?;
         // What was given out after it had come is not asked for.
         let good = sound.secret < guest.given && self.is_good(sound.secret, now);
-        let by_secret = good.then(|| self.given[sound.secret].part);
+        let by_secret = good.then(|| self.given[sound.secret].role);
         let may = [by_secret, self.part_of(sound.incarnation)];
-        match part {
+        match role {
             _ if may == [None; 2] => return Err("it has no secret, and may not come again"),
             Role::Active if !may.contains(&Some(Role::Active)) => return Err("it is good for looking on"),
             Role::Active if sound.looks_on => return Err("it asked for less"),
@@ -171,7 +171,7 @@ impl Account {
         }
         let known = (sound.incarnation, guest.certificate);
         self.views.retain(|(view, _)| *view != sound.incarnation);
-        let gone = match part {
+        let gone = match role {
             Role::Active => self.active.replace(known),
             Role::View => {
                 self.views.push(known);
@@ -203,8 +203,8 @@ impl World {
 
     fn step(&mut self, operation: Operation) {
         match operation {
-            Operation::Print(part, good_for) => self.give(part, self.now + good_for, None),
-            Operation::Invite(part, certificate) => self.give(part, self.now + INVITED, Some(certificate)),
+            Operation::Print(role, good_for) => self.give(role, self.now + good_for, None),
+            Operation::Invite(role, certificate) => self.give(role, self.now + INVITED, Some(certificate)),
             Operation::Come { from, certificate, shows } => self.come(from, certificate, shows),
             Operation::Hear { who, pieces } => (0..pieces).for_each(|_| self.hear(who)),
             Operation::Say { who, stream, bytes } => self.say(who, StreamId(stream.into()), bytes.into()),
@@ -233,13 +233,13 @@ impl World {
         }
     }
 
-    fn give(&mut self, part: Role, until: Time, met: Option<u8>) {
+    fn give(&mut self, role: Role, until: Time, met: Option<u8>) {
         let secret = ticket(self.account.given.len());
         match met {
-            Some(certificate) => self.door.secrets_mut().invite(part, secret, certificate, self.now),
-            None => self.door.secrets_mut().print(part, secret, until),
+            Some(certificate) => self.door.secrets_mut().invite(role, secret, certificate, self.now),
+            None => self.door.secrets_mut().print(role, secret, until),
         }
-        self.account.given.push(Given { part, until, met, over: false, by: None });
+        self.account.given.push(Given { role, until, met, over: false, by: None });
     }
 
     fn leave(&mut self, incarnation: u8) {
@@ -423,8 +423,8 @@ impl World {
 fn judge(door: &mut Admission<u8, Session>, account: &mut Account, guest: &mut Guest, now: Time) {
     let whole = guest.display.as_ref().is_some_and(|_| !guest.heads.is_empty() && guest.said.is_empty());
     match door.look_at(guest.number, now) {
-        Some(Fate::Enters(part, session, _)) => {
-            assert_eq!(account.let_in(guest, part, now), Ok(()));
+        Some(Fate::Enters(role, session, _)) => {
+            assert_eq!(account.let_in(guest, role, now), Ok(()));
             guest.app = Some(session);
         }
         Some(Fate::Leaves(session, why)) => {
@@ -432,7 +432,7 @@ fn judge(door: &mut Admission<u8, Session>, account: &mut Account, guest: &mut G
             let Some(sound) = &guest.display else { return };
             let right = guest.good.contains(&sound.secret) && account.is_remembered(sound.secret, now);
             // What is known as active comes as nothing else.
-            let views = sound.looks_on || right && account.given[sound.secret].part == Role::View;
+            let views = sound.looks_on || right && account.given[sound.secret].role == Role::View;
             let less = views && account.part_of(sound.incarnation) == Some(Role::Active);
             let wrong = matches!(why, Some((CloseReason::BadSecret, _)));
             assert!(!wrong || !right || guest.spoiled, "a right secret is refused");

@@ -2,7 +2,7 @@
 //!
 //! The factor is state of a commit. While it is below one, the surface has no opaque region, what leaves is ARGB, and the
 //! pixels are kept a second time, as the program drew them: a commit may change the factor alone, and then all of them are
-//! made anew. It stays so at every display, whether that has the protocol or not: nobody multiplies twice.
+//! made anew. It stays so at every display, whether that has the protocol or not: it is never multiplied twice.
 //! Invariant: the draft is the plain content times the factor; where the factor is one, there is only the draft.
 
 use wayferry_pixels::{Content, Draft, Format, convert};

@@ -1,7 +1,7 @@
 //! What the contents of a program's surfaces take here, and what happens when that is too much.
 //!
 //! One content is kept of each surface that has any, shown or not: the next commit is compared with it, and another display
-//! is told it. Nobody can be asked for it again, since the program has its buffer back; so none is dropped, but one more
+//! is told it. It cannot be asked for again, since the program has its buffer back; so none is dropped, but one more
 //! may have to wait. A commit that would make the contents larger than the bound waits as the program made it, with its
 //! buffer, unread (see `timing`), until there is room: when surfaces are destroyed, unmapped, or get smaller. Meanwhile the
 //! program is read, since only its own requests make room; newer commits of the surface fold into the one that waits and

@@ -42,7 +42,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends whatever need not be held any longer, until the compositor is to read: [`Self::work`] goes on then.
+    /// Sends what need not be held any longer, until the compositor is to read: [`Self::work`] goes on then.
     pub(super) fn pump(&mut self, now: Time) {
         while self.may_send() {
             let Some(held) = self.holds.next() else { break };

@@ -44,7 +44,7 @@ pub(crate) enum Op {
         by: (i8, i8),
     },
     Commit(usize),
-    /// A null buffer, and with it whatever is pending.
+    /// A null buffer, and with it all that is pending.
     Unmap(usize),
     Scale(usize, u8),
     Transform(usize, u8),
@@ -177,7 +177,7 @@ impl Choices for Dice {
     }
 }
 
-/// The program of a seed: a window first, with something in it, then whatever comes.
+/// The program of a seed: a window first, with something in it, then any operations.
 pub(crate) fn program(seed: u64) -> Vec<Op> {
     let mut dice = Dice::new(seed);
     let length = 8 + dice.below(56);

@@ -1,4 +1,4 @@
-//! A program that keeps the protocol whatever operations it is given: what would break it is left out.
+//! A program that keeps the protocol with any operations: what would break it is left out.
 //!
 //! What it says never depends on when events arrive: it waits for those that it needs. Invariant: the requests of two runs
 //! of the same operations are the same but for ids and serials.

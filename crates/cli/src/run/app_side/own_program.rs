@@ -113,7 +113,7 @@ impl Part for OwnProgram {
         if let Some(bridge) = self.bridge.as_ref().filter(|bridge| !bridge.is_over()) {
             interests.read(bridge);
         }
-        // The bridge tells nobody when it is ready; its socket appears.
+        // The bridge does not say when it is ready; its socket appears.
         interests.until(self.by.map(|_| now + LOOK));
     }
 

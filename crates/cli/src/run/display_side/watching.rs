@@ -3,7 +3,7 @@
 //! What it found out is kept: a session that has forgotten this display is told all again. Invariant: what was told last is
 //! what the compositor said last.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::os::fd::AsFd;
 
 use bytes::Bytes;
@@ -23,7 +23,8 @@ pub(super) struct Watching {
     /// `None` once it is a program's.
     watcher: Option<(Socket, Watcher)>,
     snapshot: Bytes,
-    blobs: BTreeMap<u128, Vec<u8>>,
+    /// By hash, the oldest first.
+    blobs: VecDeque<(u128, Vec<u8>)>,
     /// What of it is new, and is to be told.
     new_blobs: Vec<u128>,
     is_new: bool,
@@ -38,16 +39,20 @@ impl Watching {
 
     /// The session has forgotten what it was told.
     pub(super) fn tell_again(&mut self) {
-        self.new_blobs = self.blobs.keys().copied().collect();
+        self.new_blobs = self.blobs.iter().map(|(hash, _)| *hash).collect();
         self.is_new = true;
     }
 
     /// Tells the session what is new.
     pub(super) fn tell(&mut self, session: &mut Session, sent: &mut Sent) {
         for hash in std::mem::take(&mut self.new_blobs) {
-            if let Some(bytes) = self.blobs.get(&hash) {
+            if let Some((_, bytes)) = self.blobs.iter().find(|(known, _)| *known == hash) {
                 send_blob(session, sent, hash, bytes.clone());
             }
+        }
+        // Only now: what is new must have been told before it may go.
+        while self.blobs.len() > MAX_TOLD {
+            self.blobs.pop_front();
         }
         if std::mem::take(&mut self.is_new) {
             // Cannot fail: the encoder keeps it below the limit.
@@ -83,10 +88,8 @@ impl Part for Watching {
         }
         let snapshot = turn_watcher(socket, watcher, now)?;
         for (hash, bytes) in watcher_blobs(watcher) {
-            if self.blobs.len() >= MAX_TOLD {
-                self.blobs.pop_first();
-            }
-            self.blobs.insert(hash, bytes);
+            self.blobs.retain(|(known, _)| *known != hash);
+            self.blobs.push_back((hash, bytes));
             self.new_blobs.push(hash);
         }
         if let Some(snapshot) = snapshot {

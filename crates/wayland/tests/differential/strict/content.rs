@@ -17,7 +17,7 @@ pub(crate) enum Buffer {
     Solid([u8; 4]),
 }
 
-/// Pixels as they are to be seen, whatever their format.
+/// Pixels as they are to be seen, in any format.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
     pub(crate) size: (i32, i32),
