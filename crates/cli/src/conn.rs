@@ -15,7 +15,7 @@ use crate::flags::{OwnFlags, Role};
 use crate::inherit::take_fds;
 use crate::quic;
 use crate::run::Clock;
-use crate::run::app_side::{AppSide, AppSideConfig, Outcome as AppOutcome};
+use crate::run::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome};
 use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
 use crate::run::link::Link;
 use crate::run::signals::Signals;
@@ -55,11 +55,10 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
         compress: own.compress.unwrap_or_default(),
         oneshot: true,
         stats: own.stats,
-        linger: None,
     };
     let session = Session::new(session_config(Side::App, own, &clock));
     let link = Link::new(session, quic::byte_stream(link)?);
-    let side = AppSide::new(config, clock, link, reporter())
+    let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter())
         .with_recordings(own.record.clone())
         .with_trace(trace_file(own, Some(Half::App))?);
     match side.with_signals(&signals).with_connection(program).run()? {

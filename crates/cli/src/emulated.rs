@@ -17,7 +17,7 @@ use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::host::environment;
 use crate::quic;
-use crate::run::app_side::{AppSide, AppSideConfig, Outcome as AppOutcome, Start};
+use crate::run::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome, Start};
 use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
 use crate::run::link::Link;
 use crate::run::programs::{Launch, Place};
@@ -176,14 +176,14 @@ fn spawn_app(
     let run = move || {
         let clock = Clock::start();
         let config = AppSideConfig {
-            linger: None,
             core: app_core(&own, &clock),
             compress: own.compress.unwrap_or_default(),
             oneshot: own.oneshot,
             stats: false,
         };
         let link = Link::new(Session::new(session_config(Side::App, &own, &clock)), carrier);
-        let side = AppSide::new(config, clock, link, reporter()).with_listener(listener).with_handle(theirs);
+        let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter());
+        let side = side.with_listener(listener).with_handle(theirs);
         let side = side.with_trace(trace);
         match start {
             Some(start) => side.with_program(start).run(),

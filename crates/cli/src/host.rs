@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use wayferry_net::{Admitted, Peers};
 use wayferry_proto::admission::Role;
-use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side};
+use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side, Time};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::control::Told;
@@ -25,8 +25,7 @@ use crate::front;
 use crate::lobby::{Lobby, TICKET_LIFE};
 use crate::quic;
 use crate::run::Clock;
-use crate::run::app_side::{AppSide, AppSideConfig, Outcome, Start};
-use crate::run::link::Link;
+use crate::run::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start};
 use crate::run::offer::Offer;
 use crate::run::outlets::Outlets;
 use crate::run::programs::{Environment, Launch, Place};
@@ -87,12 +86,11 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
-    let side = app_side(own, clock, Link::nobody(Side::App))
+    let side = app_side(own, clock, expires)
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
         .with_offer(Offer::new(Side::App, &reporter))
-        .with_expiry(expires)
         .with_lobby(Lobby::new(named, door, reporter.clone()));
     finish(&begin(side.with_program(start), own).run()?)
 }
@@ -136,7 +134,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let notes = front::hand_over(&owner, &ready, &ends)?;
     leave_stdio(&notes).map_err(system("leaving the terminal"))?;
     drop(ends);
-    let side = app_side(own, clock, Link::nobody(Side::App))
+    let side = app_side(own, clock, None)
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
@@ -200,15 +198,15 @@ fn leave_stdio(notes: &OwnedFd) -> std::io::Result<()> {
     Ok(())
 }
 
-fn app_side<'a>(own: &OwnFlags, clock: Clock, link: Link) -> AppSide<'a> {
+fn app_side<'a>(own: &OwnFlags, clock: Clock, expires: Option<Time>) -> AppSide<'a> {
     let config = AppSideConfig {
         core: app_core(own, &clock),
         compress: own.compress.unwrap_or_default(),
         oneshot: own.oneshot,
         stats: own.stats,
-        linger: own.linger,
     };
-    AppSide::new(config, clock, link, tell::reporter()).with_recordings(own.record.clone())
+    let displays = Displays::following(own.linger, expires, clock.now());
+    AppSide::new(config, clock, displays, tell::reporter()).with_recordings(own.record.clone())
 }
 
 fn start(

@@ -66,12 +66,12 @@ pub(crate) struct Lobby {
 }
 
 impl Part for Lobby {
-    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout(now));
         self.fds(now).for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
     }
 
-    fn turn(&mut self, now: Time, _hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         self.refresh(now);
         let owner = self.hear_owner();
         self.calls.extend(owner);

@@ -7,6 +7,7 @@
 
 mod accepting;
 mod coming;
+mod displays;
 mod ending;
 mod own_program;
 mod views;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Side, Time};
+use wayferry_proto::succession::Presence;
+use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Time};
 use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
 use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
@@ -27,15 +29,16 @@ use wayferry_wayland::wire::Socket;
 use wayferry_wayland::{Action, End};
 
 use self::accepting::Accepting;
+pub(crate) use self::displays::Displays;
 use self::ending::Done;
 use self::own_program::OwnProgram;
 use self::views::Views;
 use super::backlog::Backlog;
 use super::descriptors;
-use super::link::{CleanEnd, Link, closed};
+use super::link::{Link, closed};
 use super::offer::{Offer, answer};
 use super::outlets::{Outlets, Stdio};
-use super::part::{self, Hub, Loop, Part, turn_parts};
+use super::part::{self, Base, Hub, Loop, Part, turn_parts};
 use super::pipes::Pipes;
 use super::programs::{Environment, Launch, Place};
 use super::recorder::Recorder;
@@ -64,8 +67,6 @@ pub(crate) struct AppSideConfig {
     pub(crate) oneshot: bool,
     /// Print a line of statistics every second.
     pub(crate) stats: bool,
-    /// How long to wait for another display before the session ends; for ever without.
-    pub(crate) linger: Option<Duration>,
 }
 
 /// A program to start when the display is there.
@@ -83,7 +84,7 @@ pub(crate) struct Start {
 /// The app side of a running session.
 pub(crate) struct AppSide<'a> {
     config: AppSideConfig,
-    hub: Hub,
+    hub: Base<Displays>,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
     offer: Option<Offer>,
@@ -111,13 +112,8 @@ pub(crate) struct AppSide<'a> {
     counters: Counters,
     backlog: Backlog,
     stats: Option<StatsLine>,
-    phase: Phase,
-    /// Until when the first display must have come.
-    expires: Option<Time>,
-    /// Since when a display has been there, or none.
-    state_since: Time,
-    /// Whoever started the session is gone.
-    orphaned: bool,
+    /// How the session ended.
+    over: Option<Result<Outcome, Error>>,
     /// The session was asked to end, with this code.
     stopped: Option<u8>,
     /// The program has ended.
@@ -127,15 +123,6 @@ pub(crate) struct AppSide<'a> {
     last_end: Option<End>,
     trace: SideTrace,
     recordings: Option<PathBuf>,
-}
-
-enum Phase {
-    Running,
-    /// The display was told the exit code and answers by closing.
-    Exiting {
-        code: u8,
-        deadline: Time,
-    },
 }
 
 /// How a session ended on this side.
@@ -152,7 +139,7 @@ pub(crate) enum Outcome {
 impl Loop for AppSide<'_> {
     type Outcome = Outcome;
 
-    fn parts(&mut self) -> (&mut Hub, Vec<&mut dyn Part>) {
+    fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>) {
         let parts: Vec<&mut dyn Part> = vec![
             &mut self.signals,
             &mut self.handle,
@@ -165,21 +152,21 @@ impl Loop for AppSide<'_> {
             &mut self.pipes,
             &mut self.connections,
         ];
-        (&mut self.hub, parts)
+        (self.hub.hub(), parts)
     }
 
     fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
         self.hub.link.receive(now);
         self.drain_backlog();
         while let Some(event) = self.hub.link.poll_event() {
-            if let Some(outcome) = self.on_event(now, event)? {
-                return Ok(Some(outcome));
+            self.on_event(now, event);
+            if let Some(end) = self.over.take() {
+                return end.map(Some);
             }
         }
         turn_parts(self, now, ready)?;
         self.hear_parts(now);
-        self.check_expiry(now)?;
-        self.limit_owed(now);
+        self.look(now);
         // Input first: it must not wait for the pixels below.
         self.flush_sockets();
         self.work(now, ready);
@@ -189,29 +176,25 @@ impl Loop for AppSide<'_> {
         self.remove_ended(now);
         self.hub.link.transmit(now);
         self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
-        let outcome = self.outcome(now);
+        self.end_or_leave(now);
         self.hold_back(now);
-        Ok(outcome)
+        self.over.take().transpose()
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        let exit = match &self.phase {
-            Phase::Exiting { deadline, .. } => Some(*deadline),
-            Phase::Running => self.grace_at(),
-        };
         let figures = earlier(self.stats.as_ref().map(StatsLine::next_timeout), self.trace.next_timeout(now));
-        earlier(earlier(self.over_at(), self.expires), earlier(figures, exit))
+        earlier(earlier(self.hub.link.next_due(), self.grace_at()), figures)
     }
 }
 
 impl<'a> AppSide<'a> {
-    /// An app side over a link whose session has been started with [`wayferry_proto::Side::App`].
-    pub(crate) fn new(config: AppSideConfig, clock: Clock, link: Link, reporter: Reporter) -> Self {
+    /// An app side for these displays.
+    pub(crate) fn new(config: AppSideConfig, clock: Clock, link: Displays, reporter: Reporter) -> Self {
         let views = Views::new(&config.core, config.compress, reporter.clone());
         Self {
             stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
             config,
-            hub: Hub { clock, link, reporter },
+            hub: Base { clock, link, reporter },
             signals: None,
             handle: None,
             offer: None,
@@ -233,10 +216,7 @@ impl<'a> AppSide<'a> {
             sent_blobs: Sent::default(),
             counters: Counters::default(),
             backlog: Backlog::default(),
-            phase: Phase::Running,
-            expires: None,
-            state_since: Time::ZERO,
-            orphaned: false,
+            over: None,
             stopped: None,
             done: None,
             stopping: Vec::new(),
@@ -295,7 +275,7 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Lets displays come and go.
+    /// Hears here which displays come.
     #[must_use]
     pub(crate) fn with_lobby(mut self, lobby: Lobby) -> Self {
         self.lobby = Some(lobby);
@@ -309,17 +289,11 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Ends with an error when no display has come by then.
-    #[must_use]
-    pub(crate) fn with_expiry(mut self, expires: Option<Time>) -> Self {
-        self.expires = expires;
-        self
-    }
-
     /// Starts the programs without a display, which sees them when it comes.
     #[must_use]
     pub(crate) fn with_desk(mut self, snapshot: Snapshot) -> Self {
         self.desk = Some(Rc::new(Desk { snapshot, ..Desk::default() }));
+        self.hub.link.show();
         self.own.may_start(self.hub.clock.now());
         self
     }
@@ -401,17 +375,11 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    /// Takes one event of the session; gives an outcome when it was the last.
-    fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
+    /// Takes one event of the session.
+    fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Ready { .. } => {}
-            Event::Control(Control::Snapshot(bytes)) => match self.on_snapshot(now, &bytes) {
-                Err(error @ Error::PeerViolation(_)) if self.survives() => {
-                    self.hub.link.transmit(now);
-                    self.on_display_left(now, Err(error));
-                }
-                result => result?,
-            },
+            Event::Control(Control::Snapshot(bytes)) => self.on_snapshot(now, &bytes),
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
             }
@@ -441,27 +409,10 @@ impl<'a> AppSide<'a> {
             Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
             Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
-            Event::Suspended { reason } => self.on_carrier_lost(now, &reason),
-            Event::Closed { reason, by } => {
-                let end = closed(reason, by);
-                if self.survives() {
-                    self.on_display_left(now, end);
-                    return Ok(None);
-                }
-                if self.views.count() > 0 && matches!(self.phase, Phase::Exiting { .. }) {
-                    // They hear of it, too.
-                    self.hub.link = Link::nobody(Side::App);
-                    return Ok(None);
-                }
-                return match (&self.phase, end) {
-                    (Phase::Exiting { code, .. }, _) => Ok(Some(self.exit_outcome(*code))),
-                    (_, Ok(CleanEnd::Peer | CleanEnd::Us)) => Ok(Some(Outcome::DisplayLeft)),
-                    (_, Err(error)) => Err(error),
-                };
-            }
+            Event::Suspended { reason } => self.on_carrier_lost(now, reason),
+            Event::Closed { reason, by } => self.on_display_over(now, reason, by),
             _ => {}
         }
-        Ok(None)
     }
 
     fn on_channel_end(&mut self, header: Header, reset: Option<u32>) {
@@ -482,11 +433,11 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    fn on_snapshot(&mut self, now: Time, bytes: &Bytes) -> Result<(), Error> {
-        let snapshot = Snapshot::decode(bytes).map_err(|error| {
-            self.hub.link.session.close(CloseReason::ProtocolViolation(error.to_string()));
-            Error::PeerViolation(error.to_string())
-        })?;
+    fn on_snapshot(&mut self, now: Time, bytes: &Bytes) {
+        let snapshot = match Snapshot::decode(bytes) {
+            Ok(snapshot) => snapshot,
+            Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),
+        };
         let clock = self.hub.link.session.clock().clone();
         let video = self.hub.link.session.capabilities().has(Capabilities::VIDEO);
         self.set_desk(now, Desk { snapshot, clock, video });
@@ -498,7 +449,6 @@ impl<'a> AppSide<'a> {
             lobby.tell(&Told::Shown);
         }
         self.own.may_start(now);
-        Ok(())
     }
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
@@ -507,6 +457,7 @@ impl<'a> AppSide<'a> {
             served.core.on_desk(now, &desk);
         }
         self.desk = Some(desk);
+        self.hub.link.show();
     }
 
     fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
@@ -541,7 +492,7 @@ impl<'a> AppSide<'a> {
             core.on_blob(now, hash, blob);
         }
         let channel = self.hub.link.session.open(Header::Wayland { connection: id });
-        if !self.hub.link.is_up() && !self.hub.link.session.is_suspended() {
+        if self.hub.link.presence() == Presence::Detached {
             core.detach(now);
         }
         let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
@@ -632,7 +583,7 @@ impl<'a> AppSide<'a> {
     fn perform_actions(&mut self) {
         let Self {
             connections,
-            hub: Hub { link, reporter, .. },
+            hub: Base { link, reporter, .. },
             pipes,
             sent_blobs,
             counters,

@@ -31,7 +31,7 @@ use self::watching::Watching;
 use super::descriptors;
 use super::link::{CleanEnd, Link, closed};
 use super::offer::{Offer, answer};
-use super::part::{self, Hub, Loop, Part, turn_parts};
+use super::part::{self, Base, Hub, Loop, Part, turn_parts};
 use super::pipes::Pipes;
 use super::returning::Return;
 use super::served::send_blob;
@@ -64,7 +64,7 @@ pub(crate) struct Watched {
 
 /// The display side of a running session.
 pub(crate) struct DisplaySide<'a> {
-    hub: Hub,
+    hub: Base,
     signals: Option<&'a Signals>,
     handle: Option<Handle>,
     offer: Option<Offer>,
@@ -117,7 +117,7 @@ pub(crate) enum Outcome {
 impl Loop for DisplaySide<'_> {
     type Outcome = Outcome;
 
-    fn parts(&mut self) -> (&mut Hub, Vec<&mut dyn Part>) {
+    fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>) {
         let parts: Vec<&mut dyn Part> = vec![
             &mut self.signals,
             &mut self.handle,
@@ -127,7 +127,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.connections,
             &mut self.back,
         ];
-        (&mut self.hub, parts)
+        (self.hub.hub(), parts)
     }
 
     fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
@@ -245,7 +245,7 @@ impl<'a> DisplaySide<'a> {
     /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
     pub(crate) fn new(watched: Watched, clock: Clock, link: Link, stats: bool, reporter: Reporter) -> Self {
         let mut side = Self {
-            hub: Hub { clock, link, reporter },
+            hub: Base { clock, link, reporter },
             signals: None,
             handle: None,
             offer: None,
@@ -576,7 +576,7 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, hub: Hub { link, reporter, .. }, pipes, sent_blobs, counters, .. } = self;
+        let Self { connections, hub: Base { link, reporter, .. }, pipes, sent_blobs, counters, .. } = self;
         let session = &mut link.session;
         for (id, shown) in connections {
             while let Some(action) = shown.core.poll_action() {
@@ -642,7 +642,7 @@ impl<'a> DisplaySide<'a> {
 
 /// All programs. They are read by the side, before anything else.
 impl Part for BTreeMap<ConnectionId, Shown> {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         for Shown { socket, core, closed, .. } in self.values_mut() {
             interests.until(earlier(core.next_timeout(), gives_up(*closed)));
             let socket: &Socket = socket;

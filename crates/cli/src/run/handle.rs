@@ -95,7 +95,7 @@ impl Handle {
 }
 
 impl Part for Handle {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.read(self);
     }
 }

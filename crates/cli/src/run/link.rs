@@ -226,6 +226,12 @@ impl AsRef<Session> for Link {
     }
 }
 
+impl AsMut<Link> for Link {
+    fn as_mut(&mut self) -> &mut Link {
+        self
+    }
+}
+
 impl AsMut<Session> for Link {
     fn as_mut(&mut self) -> &mut Session {
         &mut self.session

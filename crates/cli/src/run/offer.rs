@@ -80,13 +80,13 @@ pub(crate) fn answer(caller: &OwnedFd, document: &Value) {
 
 impl Part for Offer {
     /// Unless it rests. No deadline comes with that: pings turn the loop every second.
-    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         if now >= self.rests_until {
             interests.read(&self.listener);
         }
     }
 
-    fn turn(&mut self, now: Time, _hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         if ready.has(&self.listener) {
             match self.listener.accept() {
                 Ok(caller) => self.caller = caller,
@@ -173,7 +173,7 @@ mod tests {
         let directory = home.path().join("wayferry");
         let mut offer = Offer::at(&directory, "app-1").expect("an offer");
         let mut caller = UnixStream::connect(directory.join("app-1")).expect("it listens");
-        let (mut hub, _) = alone::hub();
+        let (mut hub, _) = alone::base();
         alone::turn(&mut offer, Time::ZERO, &mut hub);
         answer(&offer.poll_caller().expect("somebody asked"), &json!({ "role": "app" }));
         let mut text = String::new();
@@ -189,7 +189,7 @@ mod tests {
         let directory = home.path().join("wayferry");
         let mut offer = Offer::at(&directory, "app-1").expect("an offer");
         drop(UnixStream::connect(directory.join("app-1")).expect("it listens"));
-        let (mut hub, _) = alone::hub();
+        let (mut hub, _) = alone::base();
         assert_eq!(alone::turn(&mut offer, Time::ZERO, &mut hub), 1);
         answer(&offer.poll_caller().expect("somebody asked"), &json!({}));
     }

@@ -65,11 +65,11 @@ impl Outlets {
 }
 
 impl Part for Outlets {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         self.fds().for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
     }
 
-    fn turn(&mut self, _now: Time, _hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         if self.drains {
             self.ends.retain(|end| !ready.has(end) || !is_readable(end) || Self::throw_away(end));
         }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_nobody_reads_is_thrown_away_and_the_writer_lives() {
         let (program, owner, mut outlets) = Outlets::new().expect("pipes");
-        let (mut hub, _) = alone::hub();
+        let (mut hub, _) = alone::base();
         let mut turn = |outlets: &mut Outlets| alone::turn(outlets, Time::ZERO, &mut hub);
         let [_, stdout, _] = program.map(File::from);
         let mut writer = stdout;

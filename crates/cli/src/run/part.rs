@@ -11,36 +11,50 @@ use super::wait::{Interests, Ready};
 use super::{Clock, Error};
 use crate::event::Reporter;
 
-/// What all parts of a side use.
-pub(crate) struct Hub {
+/// What a side has for its parts. `L` holds the link to the peer.
+pub(crate) struct Base<L = Link> {
     pub(crate) clock: Clock,
-    pub(crate) link: Link,
+    pub(crate) link: L,
     pub(crate) reporter: Reporter,
+}
+
+impl<L: AsMut<Link>> Base<L> {
+    /// For a turn.
+    pub(crate) fn hub(&mut self) -> Hub<'_> {
+        Hub { clock: &self.clock, link: self.link.as_mut(), reporter: &self.reporter }
+    }
+}
+
+/// What all parts of a side use in a turn.
+pub(crate) struct Hub<'a> {
+    pub(crate) clock: &'a Clock,
+    pub(crate) link: &'a mut Link,
+    pub(crate) reporter: &'a Reporter,
 }
 
 /// See the module.
 pub(crate) trait Part {
     /// What it waits for.
-    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub, interests: &mut Interests<'a>);
+    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub<'_>, interests: &mut Interests<'a>);
 
     /// Does what there is to do; called in each turn, also when nothing is ready.
     ///
     /// # Errors
     /// The session cannot go on.
-    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         let _ = (now, hub, ready);
         Ok(())
     }
 }
 
 impl<P: Part> Part for Option<P> {
-    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         if let Some(part) = self {
             part.interests(now, hub, interests);
         }
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         self.as_mut().map_or(Ok(()), |part| part.turn(now, hub, ready))
     }
 }
@@ -51,7 +65,7 @@ pub(crate) trait Loop {
     type Outcome;
 
     /// What the parts share, and all parts, in the order of their turns.
-    fn parts(&mut self) -> (&mut Hub, Vec<&mut dyn Part>);
+    fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>);
 
     /// Does the work of a turn, its parts' with [`turn_parts`]; gives how the session ended if it has.
     ///
@@ -68,8 +82,8 @@ pub(crate) trait Loop {
 /// # Errors
 /// Of the first part that cannot go on.
 pub(crate) fn turn_parts(side: &mut impl Loop, now: Time, ready: &Ready) -> Result<(), Error> {
-    let (hub, parts) = side.parts();
-    parts.into_iter().try_for_each(|part| part.turn(now, hub, ready))
+    let (mut hub, parts) = side.parts();
+    parts.into_iter().try_for_each(|part| part.turn(now, &mut hub, ready))
 }
 
 /// Runs until the session is over.
@@ -91,7 +105,7 @@ fn wait(side: &mut impl Loop, now: Time) -> Result<Ready, Error> {
     let mut interests = Interests::default();
     interests.until(side.next_timeout(now));
     let (hub, parts) = side.parts();
-    let hub = &*hub;
+    let hub = &hub;
     if let Some(fd) = hub.link.wake_fd() {
         interests.add_borrowed(fd, rustix::event::PollFlags::IN);
     }
@@ -109,23 +123,24 @@ pub(crate) mod alone {
 
     use super::*;
 
-    /// A hub without a peer, whose events go into the list.
-    pub(crate) fn hub() -> (Hub, std::sync::mpsc::Receiver<crate::event::SessionEvent>) {
+    /// Without a peer, whose events go into the list.
+    pub(crate) fn base() -> (Base, std::sync::mpsc::Receiver<crate::event::SessionEvent>) {
         let (sender, receiver) = std::sync::mpsc::channel();
         let reporter = Reporter::new(move |event| drop(sender.send(event)));
         let link = Link::nobody(wayferry_proto::Side::App);
-        (Hub { clock: Clock::start(), link, reporter }, receiver)
+        (Base { clock: Clock::start(), link, reporter }, receiver)
     }
 
     /// One turn of a part by itself, with what is ready now; says for how many descriptors it waits after it.
-    pub(crate) fn turn(part: &mut dyn Part, now: Time, hub: &mut Hub) -> usize {
+    pub(crate) fn turn(part: &mut dyn Part, now: Time, base: &mut Base) -> usize {
+        let mut hub = base.hub();
         let mut interests = Interests::default();
-        part.interests(now, hub, &mut interests);
+        part.interests(now, &hub, &mut interests);
         interests.until(Some(now));
         let ready = interests.wait(now).expect("poll");
-        part.turn(now, hub, &ready).expect("it goes on");
+        part.turn(now, &mut hub, &ready).expect("it goes on");
         let mut interests = Interests::default();
-        part.interests(now, hub, &mut interests);
+        part.interests(now, &hub, &mut interests);
         interests.polled().map(PollFd::clear_revents).count()
     }
 }

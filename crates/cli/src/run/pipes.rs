@@ -35,14 +35,14 @@ pub(crate) struct Pipes {
 }
 
 impl Part for Pipes {
-    fn interests<'a>(&'a mut self, _now: Time, hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout());
         for (fd, flags, _) in self.polled(&hub.link.session) {
             interests.add_borrowed(fd, flags);
         }
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         let session = &mut hub.link.session;
         let polled = self.polled(session).map(|(fd, _, token)| (token, ready.flags(fd)));
         let ready: Vec<_> = polled.filter(|(_, flags)| !flags.is_empty()).collect();

@@ -52,12 +52,12 @@ struct Search {
 }
 
 impl Part for Return {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout());
         self.fds().for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         self.search(now, &mut hub.link)
     }
 }

@@ -84,7 +84,7 @@ impl Served {
 
 /// All programs. They are read by the side, which measures that.
 impl Part for BTreeMap<ConnectionId, Served> {
-    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         for served in self.values_mut() {
             interests.until(served.core.next_timeout());
             // The carrier wakes for content only.

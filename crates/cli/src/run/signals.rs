@@ -78,11 +78,11 @@ impl AsFd for Signals {
 }
 
 impl Part for &Signals {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.read(*self);
     }
 
-    fn turn(&mut self, _now: Time, _hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         self.check()
     }
 }

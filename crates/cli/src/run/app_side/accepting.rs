@@ -54,7 +54,7 @@ impl Accepting {
     }
 
     /// Lets programs wait for a moment; reports why at the first of several pauses in a row.
-    fn pause(&mut self, now: Time, hub: &Hub, reason: String) {
+    fn pause(&mut self, now: Time, hub: &Hub<'_>, reason: String) {
         let goes_on = self.after != Time::ZERO && now < self.after + PAUSE;
         if !goes_on {
             hub.reporter.report(SessionEvent::ProgramsWait { reason });
@@ -64,7 +64,7 @@ impl Accepting {
 }
 
 impl Part for Accepting {
-    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         let Some(listener) = self.listener.as_ref().filter(|_| self.room > 0) else { return };
         if now >= self.after {
             interests.read(listener);
@@ -73,7 +73,7 @@ impl Part for Accepting {
         }
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         let is_ready = self.listener.as_ref().is_some_and(|listener| ready.has(listener));
         if is_ready && !descriptors::has_room() {
             self.pause(now, hub, "few descriptors are left".into());
@@ -115,7 +115,7 @@ mod tests {
     fn who_finds_no_room_waits_for_it() {
         let dir = RuntimeDir::private().expect("a directory");
         let mut accepting = Accepting::new(Listener::new(&dir, Some("w")).expect("a socket"), false);
-        let (mut hub, _) = alone::hub();
+        let (mut hub, _) = alone::base();
         let _programs = [(); 3].map(|()| UnixStream::connect(dir.path().join("w")).expect("it listens"));
         let mut come = |room| {
             accepting.set_room(room);
@@ -129,7 +129,7 @@ mod tests {
     fn one_program_is_served_where_one_was_asked_for() {
         let dir = RuntimeDir::private().expect("a directory");
         let mut accepting = Accepting::new(Listener::new(&dir, Some("w")).expect("a socket"), true);
-        let (mut hub, _) = alone::hub();
+        let (mut hub, _) = alone::base();
         let _programs = [(); 2].map(|()| UnixStream::connect(dir.path().join("w")).expect("it listens"));
         accepting.set_room(9);
         assert_eq!(alone::turn(&mut accepting, Time::ZERO, &mut hub), 0, "it waits for no more");
@@ -140,9 +140,9 @@ mod tests {
     fn why_programs_wait_is_told_once_while_it_lasts() {
         let dir = RuntimeDir::private().expect("a directory");
         let mut accepting = Accepting::new(Listener::new(&dir, Some("w")).expect("a socket"), false);
-        let (hub, events) = alone::hub();
+        let (mut hub, events) = alone::base();
         for second in [1, 2, 3, 9] {
-            accepting.pause(Time::from_millis(second * 1000), &hub, "few descriptors are left".into());
+            accepting.pause(Time::from_millis(second * 1000), &hub.hub(), "few descriptors are left".into());
         }
         assert_eq!(events.try_iter().count(), 2, "at 1 s and at 9 s");
     }

@@ -1,24 +1,22 @@
 //! Displays come and go; the session stays.
 //!
 //! What a display knew of the programs goes with it, and the next one is told everything anew, by each program's core. Orders
-//! from the control socket are carried out here, too. Displays that look on have a room of their own, `views`. Invariant: at most
-//! one other display is there; whoever leaves is freed once.
+//! from the control socket are carried out here, too. Who follows whom is decided in `displays`. Invariant: each order is
+//! answered once.
 
 use std::os::fd::OwnedFd;
 
 use serde_json::Value;
 use wayferry_proto::admission::Role;
-use wayferry_proto::{CloseReason, ConnectionId, Header, Side, Time};
+use wayferry_proto::succession::Presence;
+use wayferry_proto::{ConnectionId, Header, Side, Time};
 use wayferry_wayland::app::Kept;
-use wayferry_wayland::blob::Sent;
 
 use super::ending::Done;
-use super::{AppSide, Backlog, CleanEnd, Link, Phase, pixel_compression};
-use crate::control::{Answer, Told};
-use crate::event::SessionEvent;
+use super::{AppSide, pixel_compression};
+use crate::control::Answer;
 use crate::info::{Figures, State};
 use crate::lobby::{Call, Lobby, answer};
-use crate::run::Error;
 
 impl AppSide<'_> {
     /// Does what those on the control socket want.
@@ -29,16 +27,9 @@ impl AppSide<'_> {
                 Call::Display(Role::View, link) => self.views.take(now, *link),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
-                    let is_there = self.hub.link.is_up() || self.hub.link.session.is_suspended();
-                    if is_there {
-                        self.dismiss_display(now, CloseReason::Done);
-                    }
-                    // One that is lost, because it was owed too much, could still come again.
-                    let was_known = self.forget_display();
-                    let word = if is_there || was_known {
-                        Answer::Done
-                    } else {
-                        Answer::Not("no display is there".into())
+                    let word = match self.send_display_away(now) {
+                        true => Answer::Done,
+                        false => Answer::Not("no display is there".into()),
                     };
                     answer(&socket, &word);
                 }
@@ -72,103 +63,9 @@ impl AppSide<'_> {
         }
     }
 
-    /// Whether nobody came for as long as the user wanted to wait.
-    pub(super) fn check_expiry(&mut self, now: Time) -> Result<(), Error> {
-        if self.expires.is_some_and(|at| at <= now) {
-            return Err(Error::Secret("the ticket expired: no display attached in time".into()));
-        }
-        Ok(())
-    }
-
-    /// A display was let in. The one that is here goes on with it if it is the same; any other has to go.
-    fn take_display(&mut self, now: Time, mut link: Link) {
-        let session = &self.hub.link.session;
-        if link.session.peer().is_some_and(|peer| session.is_late(peer)) {
-            return; // the display has given this carrier up for the one that is here
-        }
-        if link.session.peer().is_some_and(|peer| session.is_of(peer)) {
-            let old = std::mem::replace(&mut self.hub.link, Link::nobody(Side::App));
-            if link.session.succeed(now, old.session).is_ok() {
-                self.hub.link = link;
-                self.state_since = now;
-                self.forget_backlog();
-                self.hub.reporter.report(SessionEvent::DisplayBack);
-                return;
-            }
-            // Its session was over at this very moment.
-            self.lose_display(now);
-        }
-        if link.session.peer().is_some_and(|peer| peer.resuming) {
-            link.session.decline(now);
-        }
-        if self.hub.link.is_up() || self.hub.link.session.is_suspended() {
-            self.dismiss_display(now, CloseReason::Gone);
-        }
-        self.hub.link = link;
-        self.state_since = now;
-        self.expires = None;
-        self.hub.reporter.report(SessionEvent::DisplayAttached { viewer: false });
-    }
-
-    /// The connection to the display is over; the programs wait for another.
-    pub(super) fn on_display_left(&mut self, now: Time, end: Result<CleanEnd, Error>) {
-        match end {
-            Ok(_) => drop(self.forget_display()),
-            Err(error) => self.hub.reporter.report(SessionEvent::DisplayLost { error }),
-        }
-        self.lose_display(now);
-    }
-
-    /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.
-    fn forget_display(&mut self) -> bool {
-        self.lobby.as_mut().is_some_and(|lobby| lobby.door().forget_active())
-    }
-
-    /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
-    pub(super) fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) {
-        self.hub.reporter.report(SessionEvent::DisplayAway { reason: reason.to_string() });
-        self.hub.link.lose_carrier();
-        self.state_since = now;
-    }
-
-    /// What is owed to a display that is away has a limit; beyond it, it will be told all anew.
-    pub(super) fn limit_owed(&mut self, now: Time) {
-        if self.hub.link.session.is_suspended() && self.hub.link.session.retained() > MAX_OWED {
-            self.lose_display(now);
-        }
-    }
-
-    /// Ends the connection to the display, which hears why.
-    fn dismiss_display(&mut self, now: Time, why: CloseReason) {
-        self.hub.link.session.close(why);
-        self.hub.link.transmit(now);
-        self.lose_display(now);
-    }
-
-    /// The display is gone: the programs go on without one.
-    pub(super) fn lose_display(&mut self, now: Time) {
-        self.hub.link = Link::nobody(Side::App);
-        self.pipes.clear();
-        self.sent_blobs = Sent::default();
-        self.forget_backlog();
-        for served in self.connections.values_mut() {
-            served.core.detach(now);
-        }
-        self.state_since = now;
-        if let Some(lobby) = &mut self.lobby {
-            lobby.tell(&Told::Detached);
-        }
-    }
-
-    /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
-    fn forget_backlog(&mut self) {
-        self.backlog = Backlog::default();
-        self.connections.values_mut().for_each(|served| served.handed = 0);
-    }
-
-    /// Nobody reads any more what the program says, nor waits for its end.
+    /// The user who started the session has left, who read what the program said, and waited for its end.
     fn abandon(&mut self) {
-        self.orphaned = true;
+        self.hub.link.orphan();
         if let Some(outlets) = &mut self.outlets {
             outlets.drain();
         }
@@ -191,26 +88,6 @@ impl AppSide<'_> {
         }
     }
 
-    /// Whether nobody will come for what is still here.
-    pub(super) fn is_over(&mut self, now: Time) -> Option<u8> {
-        if self.over_at().is_some_and(|at| at <= now) {
-            self.hub.reporter.report(SessionEvent::DisplayMissed);
-            return Some(0);
-        }
-        // Of a shell that hung up with its terminal, the programs are left; of a session without any, nothing.
-        let bare = self.own.is_none() && self.lobby.is_some();
-        let left = bare && self.connections.is_empty() && self.early.is_empty();
-        // Whoever wanted it left before any display came.
-        let unwanted = self.desk.is_none() && !self.own.is_started() && self.lobby.is_some();
-        (self.orphaned && (left || unwanted)).then_some(0)
-    }
-
-    /// When [`Self::is_over`] may say so.
-    pub(super) fn over_at(&self) -> Option<Time> {
-        let waits = !self.hub.link.is_up() && self.desk.is_some() && matches!(self.phase, Phase::Running);
-        self.config.linger.filter(|_| waits).map(|linger| self.state_since + linger)
-    }
-
     fn tell_document(&mut self, now: Time, socket: &OwnedFd) {
         let text = self.document(now).to_string();
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
@@ -227,26 +104,19 @@ impl AppSide<'_> {
             pixels: sum.pixels + one.pixels,
             state: sum.state + one.state,
         });
-        let state = match self.hub.link.is_up() {
-            true => State::Attached,
-            false if self.hub.link.session.is_suspended() => State::Away,
-            false => State::Detached,
+        let state = match self.hub.link.presence() {
+            Presence::Attached => State::Attached,
+            Presence::Away => State::Away,
+            Presence::Detached => State::Detached,
         };
         Figures::new(Side::App, &self.hub.link, programs.len(), now)
-            .with_place(self.lobby.as_ref().map(Lobby::name), state, now.since(self.state_since))
+            .with_place(self.lobby.as_ref().map(Lobby::name), state, self.hub.link.lasts(now))
             .with_kept(kept, self.hub.link.session.retained())
             .with_surfaces(surfaces)
             .with_views(self.views.lookers(now), self.views.figures())
             .document()
     }
-
-    /// Whether the display, once it has gone, may be followed by another.
-    pub(super) fn survives(&self) -> bool {
-        self.lobby.is_some() && matches!(self.phase, Phase::Running)
-    }
 }
 
-/// Bytes that are kept for a display that is away.
-const MAX_OWED: usize = 16 << 20;
 /// Users of `stop` that are told of the end.
 const MAX_STOPPING: usize = 16;

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use wayferry_proto::{CloseReason, Control, Time};
+use wayferry_proto::Time;
 
-use super::{AppSide, Outcome, Phase};
+use super::{AppSide, Outcome};
 use crate::control::{Answer, Told};
 use crate::event::SessionEvent;
 use crate::lobby::answer;
@@ -17,41 +17,20 @@ use crate::run::served::Served;
 use crate::run::{Handle, remaining};
 
 impl AppSide<'_> {
-    /// Whether the session is over from this side, and how.
-    pub(super) fn outcome(&mut self, now: Time) -> Option<Outcome> {
-        match self.phase {
-            Phase::Exiting { code, deadline } if now >= deadline || self.is_alone() => {
-                self.hub.link.session.close(CloseReason::Done);
-                self.hub.link.transmit(now);
-                Some(self.exit_outcome(code))
-            }
-            Phase::Exiting { .. } => None,
-            Phase::Running => {
-                let code = self.ended(now)?;
-                self.accepting.close();
-                if let Some(lobby) = &mut self.lobby {
-                    lobby.tell(&Told::Exit(code));
-                }
-                // Cannot fail: the message is small and ours to send.
-                let _ = self.hub.link.session.control(&Control::Exit { code: code.into() });
-                self.hub.link.transmit(now);
-                self.views.say_exit(now, code);
-                let patience = if self.hub.link.is_up() || self.views.count() > 0 {
-                    EXIT_PATIENCE
-                } else if self.hub.link.session.is_suspended() && self.stopping.is_empty() {
-                    AWAY_PATIENCE
-                } else {
-                    Duration::ZERO
-                };
-                self.phase = Phase::Exiting { code, deadline: now + patience };
-                None
-            }
+    /// Looks whether what the session was started for is over; once it is, those who are to hear of it get the time.
+    pub(super) fn end_or_leave(&mut self, now: Time) {
+        if self.hub.link.is_leaving() {
+            return self.leave(now);
         }
-    }
-
-    /// Whether nobody is left who could hear of the end.
-    fn is_alone(&self) -> bool {
-        !self.hub.link.is_up() && !self.hub.link.session.is_suspended() && self.views.count() == 0
+        let Some(code) = self.ended(now) else { return };
+        if self.end(now, code) {
+            self.accepting.close();
+            if let Some(lobby) = &mut self.lobby {
+                lobby.tell(&Told::Exit(code));
+            }
+            self.hub.link.transmit(now);
+            self.views.say_exit(now, code);
+        }
     }
 
     /// The exit code, once what the session was started for is over.
@@ -59,7 +38,7 @@ impl AppSide<'_> {
         if self.handle.as_ref().is_some_and(Handle::stop_asked) {
             return Some(0);
         }
-        if let Some(code) = self.stopped.or_else(|| self.is_over(now)) {
+        if let Some(code) = self.stopped.or_else(|| self.deserted(now)) {
             return Some(code);
         }
         if let Some(status) = self.own.status() {
@@ -97,7 +76,7 @@ impl AppSide<'_> {
 
     /// When [`Self::alone_at_last`] is to look again.
     pub(super) fn grace_at(&self) -> Option<Time> {
-        self.done.as_ref().filter(|_| matches!(self.phase, Phase::Running))?.grace
+        self.done.as_ref().filter(|_| !self.hub.link.is_leaving())?.grace
     }
 
     /// Ends the programs, gives the session's name back, and then tells those who asked for that.
@@ -135,7 +114,3 @@ impl Done {
 
 /// How long a program may take to connect whose launcher has ended, or that follows another.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the display may take to answer the end.
-const EXIT_PATIENCE: Duration = Duration::from_secs(3);
-/// How long a display that is away may take to come and hear of the end.
-const AWAY_PATIENCE: Duration = Duration::from_secs(30);

@@ -106,7 +106,7 @@ impl OwnProgram {
 }
 
 impl Part for OwnProgram {
-    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         if let Some(program) = self.program.as_ref().filter(|_| !self.over) {
             interests.read(program);
         }
@@ -117,7 +117,7 @@ impl Part for OwnProgram {
         interests.until(self.by.map(|_| now + LOOK));
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         let ended = self.bridge.as_mut().and_then(Running::take_end);
         ended.into_iter().for_each(|reason| hub.reporter.report(SessionEvent::Xwayland { reason }));
         self.over |= self.status().is_some();

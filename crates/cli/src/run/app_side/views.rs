@@ -46,13 +46,13 @@ pub(super) struct Views {
 }
 
 impl Part for Views {
-    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout(now));
         let wakes = self.viewers.iter().filter_map(|viewer| viewer.link.wake_fd());
         wakes.for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
     }
 
-    fn turn(&mut self, now: Time, _hub: &mut Hub, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         for viewer in &mut self.viewers {
             viewer.receive(now);
         }

@@ -74,14 +74,14 @@ impl Watching {
 }
 
 impl Part for Watching {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         if let Some((socket, watcher)) = &mut self.watcher {
             let socket: &Socket = socket;
             interests.add_borrowed(socket.as_fd(), interest(watcher.output()));
         }
     }
 
-    fn turn(&mut self, now: Time, _hub: &mut Hub, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         let Some((socket, watcher)) = &mut self.watcher else { return Ok(()) };
         if ready.flags(socket.as_fd()).is_empty() {
             return Ok(());

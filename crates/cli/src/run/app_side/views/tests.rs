@@ -418,7 +418,7 @@ impl Scenario {
     }
 
     fn turn(&mut self) {
-        alone::turn(&mut self.views, self.now, &mut alone::hub().0);
+        alone::turn(&mut self.views, self.now, &mut alone::base().0);
         self.views.show(self.now, std::iter::once(&mut self.program.served));
     }
 
