@@ -8,22 +8,23 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use wayferry_net::Ticket;
 
-use crate::control::{self, Request};
 use crate::error::{Error, SessionError};
 use crate::flags::{AttachFlags, OwnFlags, Which};
 use crate::leaving::Leaving;
-use crate::passing;
-use crate::quic;
 use crate::remote::{self, MISSING};
-use crate::run::display_side::Outcome;
-use crate::run::signals::Signals;
-use crate::sessions;
 use crate::ssh::ssh_again;
 use crate::tell::{OwnEvent, notice, tell};
-use crate::through::{finish, no_more, start};
+use crate::through::{finish, no_more};
 use crate::ticket_file;
+use crate::trust;
 use crate::viewer::{Prefer, Viewer};
-use crate::wayback::Other;
+use wayferry_host::control::{self, Request};
+use wayferry_host::display_side::Outcome;
+use wayferry_host::edge::programs::start_on_socket;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::passing;
+use wayferry_host::sessions;
+use wayferry_host::wayback::Other;
 
 /// Shows a session's windows until it ends or lets this display go; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
@@ -83,7 +84,7 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     words.extend(session.map(str::to_owned));
     let command =
         [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote::plain_line(own, &words).into()];
-    let (mut ssh, socket) = start(&command)?;
+    let (mut ssh, socket) = start_on_socket(&command)?;
     let leaving = Leaving::new(host);
     let again = |name: String| {
         leaving.met(&name, None);
@@ -108,7 +109,7 @@ fn redeem(own: &OwnFlags, attach: &AttachFlags, ticket: &str) -> Result<u8, Erro
         Some(via) => resolve(via)?,
         None => ticket.addresses.clone(),
     };
-    let trust = quic::trust(attach, ticket.fingerprint)?;
+    let trust = trust::trust(attach, ticket.fingerprint)?;
     let signals = Signals::new()?;
     let viewer = Viewer::new(own, &signals)?.looking_on(attach.view);
     code(&viewer.redeem(&ticket, trust, &addresses, attach.timeout)?)

@@ -13,15 +13,15 @@ use wayferry_wayland::End;
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, Role};
 use crate::inherit::take_fds;
-use crate::quic;
-use crate::run::Clock;
-use crate::run::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome};
-use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
-use crate::run::link::Link;
-use crate::run::signals::Signals;
-use crate::session::{app_core, session_config, trace_file};
+use crate::session::{settings, trace_file};
 use crate::tell::reporter;
-use crate::trace::Half;
+use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome};
+use wayferry_host::carriers;
+use wayferry_host::clock::Clock;
+use wayferry_host::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::link::Link;
+use wayferry_host::trace::Half;
 
 /// Runs one side until its peer closes; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, role: Role) -> Result<u8, Error> {
@@ -51,13 +51,13 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let clock = Clock::start();
     let config = AppSideConfig {
-        core: app_core(own, &clock),
+        core: settings(own).programs(&clock),
         compress: own.compress.unwrap_or_default(),
         oneshot: true,
         stats: own.stats,
     };
-    let session = Session::new(session_config(Side::App, own, &clock));
-    let link = Link::new(session, quic::byte_stream(link)?);
+    let session = Session::new(settings(own).session(Side::App, &clock));
+    let link = Link::new(session, carriers::byte_stream(link)?);
     let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter())
         .with_recordings(own.record.clone())
         .with_trace(trace_file(own, Some(Half::App))?);
@@ -72,8 +72,8 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let signals = Signals::new()?;
     let clock = Clock::start();
     let watched = Watched::new(compositor, clock, Some(&signals))?;
-    let session = Session::new(session_config(Side::Display, own, &clock));
-    let link = Link::new(session, quic::byte_stream(link)?);
+    let session = Session::new(settings(own).session(Side::Display, &clock));
+    let link = Link::new(session, carriers::byte_stream(link)?);
     let trace = trace_file(own, Some(Half::Display))?;
     let side = DisplaySide::new(watched, clock, link, own.stats, reporter())
         .with_allowed(own.allow.clone())

@@ -18,13 +18,14 @@ use wayferry_stage::{
 
 use crate::emulated::{Emulated, Plan};
 use crate::error::{Error, SessionError};
-use crate::flags::{Delivery, DemoFlags, OwnFlags};
-use crate::run::display_side::Compositor;
-use crate::run::programs::Launch;
-use crate::run::signals::Signals;
-use crate::run::socket::RuntimeDir;
-use crate::run::tap::Tap;
+use crate::flags::{DemoFlags, OwnFlags};
+use crate::tap::Tap;
 use crate::tell::notice;
+use wayferry_host::display_side::Compositor;
+use wayferry_host::edge::programs::Launch;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::RuntimeDir;
+use wayferry_host::settings::Delivery;
 
 /// Runs the demo; gives the exit code of the program.
 pub(crate) fn run(own: &OwnFlags, flags: &DemoFlags) -> Result<u8, Error> {

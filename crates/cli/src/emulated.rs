@@ -5,7 +5,7 @@
 //! programs are gone.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,18 +16,19 @@ use wayferry_stage::{Link as Relay, LinkConfig, LinkStats};
 use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::host::environment;
-use crate::quic;
-use crate::run::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome, Start};
-use crate::run::display_side::{Compositor, DisplaySide, Outcome as DisplayOutcome, Watched};
-use crate::run::link::Link;
-use crate::run::programs::{Launch, Place};
-use crate::run::signals::Signals;
-use crate::run::socket::{Listener, RuntimeDir};
-use crate::run::tap::Tap;
-use crate::run::{Clock, Handle};
-use crate::session::{app_core, session_config, trace_file};
+use crate::session::{options, settings, trace_file};
+use crate::tap::Tap;
 use crate::tell::reporter;
-use crate::trace::TraceFile;
+use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome, Start};
+use wayferry_host::carriers;
+use wayferry_host::clock::Clock;
+use wayferry_host::display_side::{Compositor, DisplaySide, Look, Outcome as DisplayOutcome, Watched};
+use wayferry_host::edge::handle::Handle;
+use wayferry_host::edge::programs::{Launch, Place};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::{Listener, RuntimeDir};
+use wayferry_host::link::Link;
+use wayferry_host::trace::TraceFile;
 
 /// A running session.
 pub(crate) struct Emulated {
@@ -68,13 +69,27 @@ impl Emulated {
         let dir = RuntimeDir::private()?;
         let listener = Listener::new(&dir, own.display.as_deref())?;
         let socket = listener.path().to_owned();
-        let (app_identity, display_identity) = (quic::identity()?, quic::identity()?);
+        let (app_identity, display_identity) = (carriers::identity()?, carriers::identity()?);
         let peers = Peers::Pinned(display_identity.fingerprint());
-        let mut door = quic::listen(own, ([127, 0, 0, 1], 0).into(), &app_identity, peers)?;
+        let mut door = carriers::listen(
+            &options(own),
+            ([127, 0, 0, 1], 0).into(),
+            None,
+            &app_identity,
+            peers,
+            &reporter(),
+        )?;
         let relay = Relay::start_with(up, down, door.local_addr()).map_err(system("starting the link"))?;
         let pinned = app_identity.fingerprint();
-        let (far, _) =
-            quic::connect(own, &[relay.local_addr()], &display_identity, pinned, PATIENCE, signals)?;
+        let (far, _) = carriers::connect(
+            &options(own),
+            &[relay.local_addr()],
+            &display_identity,
+            pinned,
+            PATIENCE,
+            signals,
+            &reporter(),
+        )?;
         let near = door
             .accept(PATIENCE)
             .ok_or_else(|| SessionError::NothingAnswered {
@@ -176,12 +191,12 @@ fn spawn_app(
     let run = move || {
         let clock = Clock::start();
         let config = AppSideConfig {
-            core: app_core(&own, &clock),
+            core: settings(&own).programs(&clock),
             compress: own.compress.unwrap_or_default(),
             oneshot: own.oneshot,
             stats: false,
         };
-        let link = Link::new(Session::new(session_config(Side::App, &own, &clock)), carrier);
+        let link = Link::new(Session::new(settings(&own).session(Side::App, &clock)), carrier);
         let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter());
         let side = side.with_listener(listener).with_handle(theirs);
         let side = side.with_trace(trace);
@@ -205,15 +220,19 @@ fn spawn_display(
     let run = move || {
         let clock = Clock::start();
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
-        let link = Link::new(Session::new(session_config(Side::Display, &own, &clock)), carrier);
+        let link = Link::new(Session::new(settings(&own).session(Side::Display, &clock)), carrier);
         DisplaySide::new(watched, clock, link, false, reporter())
             .with_allowed(own.allow.clone())
             .with_handle(theirs)
-            .with_tap(tap)
+            .with_look(tap.map(look))
             .with_trace(trace)
             .run()
     };
     spawn("display side", handle, run)
+}
+
+fn look(tap: Arc<Mutex<Tap>>) -> Look {
+    Box::new(move |header, chunks| tap.lock().unwrap_or_else(PoisonError::into_inner).look(header, chunks))
 }
 
 fn spawn<T: Send + 'static>(

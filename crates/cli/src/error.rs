@@ -7,9 +7,9 @@
 use std::fmt;
 use std::io;
 
-pub(crate) use crate::run::Error as SessionError;
-use crate::sanitize::sanitize;
 use crate::ssh::Failure;
+pub(crate) use wayferry_host::error::Error as SessionError;
+use wayferry_host::sanitize::sanitize;
 
 /// Why `wayferry` cannot go on.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::run::peer::Stranger;
+    use wayferry_host::edge::peer::Stranger;
 
     fn samples() -> Vec<Error> {
         let io = || io::Error::from(io::ErrorKind::PermissionDenied);

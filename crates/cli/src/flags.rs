@@ -16,6 +16,8 @@ use wayferry_sim::grid::Grid;
 use wayferry_net::quic::Congestion;
 use wayferry_scenes::Sequence;
 
+use wayferry_host::settings::{Compress, Delivery};
+
 use crate::error::Error;
 
 /// Shows remote Wayland programs here, over QUIC.
@@ -535,52 +537,11 @@ pub(crate) struct BenchFlags {
     pub(crate) quick: bool,
 }
 
-/// How pixels are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compress {
-    /// Not at all.
-    None,
-    /// LZ4.
-    Lz4,
-    /// Zstandard at this level.
-    Zstd(i32),
-}
-
-impl Default for Compress {
-    /// The level that costs less time than a link of 100 Mbit/s gains by it.
-    fn default() -> Self {
-        Self::Zstd(1)
-    }
-}
-
-/// How what arrives is ordered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// Everything on one ordered stream.
-    Total,
-    /// Streams and fences.
-    Partial,
-    /// The same, and what is lost is rebuilt.
-    #[default]
-    Repair,
-}
-
-impl Delivery {
-    /// As on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Total => "total",
-            Self::Partial => "partial",
-            Self::Repair => "repair",
-        }
-    }
-}
-
 impl std::str::FromStr for Which {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = |name: &str| crate::sessions::check(name).map(|()| name.to_owned());
+        let named = |name: &str| wayferry_host::sessions::check(name).map(|()| name.to_owned());
         if text == "-" {
             return Ok(Self::Stdin);
         }
@@ -606,32 +567,6 @@ fn bare(host: &str) -> Result<String, String> {
         Err("expected HOST, HOST:SESSION or :SESSION".into())
     } else {
         Ok(host.to_owned())
-    }
-}
-
-impl std::str::FromStr for Delivery {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let all = [Self::Total, Self::Partial, Self::Repair];
-        all.into_iter().find(|mode| mode.name() == text).ok_or("expected total, partial or repair".into())
-    }
-}
-
-impl std::str::FromStr for Compress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            None if text == "none" => Ok(Self::None),
-            None if text == "lz4" => Ok(Self::Lz4),
-            None if text == "zstd" => Ok(Self::Zstd(1)),
-            Some(("zstd", level)) => match level.parse() {
-                Ok(level @ 1..=19) => Ok(Self::Zstd(level)),
-                _ => Err(format!("expected a level from 1 to 19, got `{level}`")),
-            },
-            _ => Err("expected none, lz4, zstd or zstd=LEVEL".into()),
-        }
     }
 }
 
@@ -721,7 +656,7 @@ fn parse_sequence(text: &str) -> Result<Sequence, String> {
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
-    crate::sessions::check(text).map(|()| text.to_owned())
+    wayferry_host::sessions::check(text).map(|()| text.to_owned())
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {

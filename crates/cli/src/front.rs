@@ -18,18 +18,19 @@ use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::control::{self, Ended, Request, Told};
 use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
 use crate::host::{launch, ssh_server_address};
-use crate::passing;
-use crate::run::outlets::Stdio;
-use crate::run::peer;
-use crate::run::programs::{Environment, Place, Program, exit_code};
-use crate::run::signals::Signals;
-use crate::run::wait::Interests;
-use crate::run::{Clock, earlier};
-use crate::sessions;
+use wayferry_host::clock::Clock;
+use wayferry_host::clock::earlier;
+use wayferry_host::control::{self, Ended, Request, Told};
+use wayferry_host::edge::outlets::Stdio;
+use wayferry_host::edge::peer;
+use wayferry_host::edge::programs::{Environment, Place, Program, exit_code};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::wait::Interests;
+use wayferry_host::passing;
+use wayferry_host::sessions;
 
 /// The way to whoever called.
 struct Caller {

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::OFlags;
@@ -16,27 +16,28 @@ use wayferry_proto::admission::Role;
 use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side, Time};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
-use crate::control::Told;
-use crate::door::Door;
 use crate::error::{Error, SessionError};
-use crate::event::SessionEvent;
 use crate::flags::{HostFlags, OwnFlags};
 use crate::front;
-use crate::lobby::{Lobby, TICKET_LIFE};
-use crate::quic;
-use crate::run::Clock;
-use crate::run::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start};
-use crate::run::offer::Offer;
-use crate::run::outlets::Outlets;
-use crate::run::programs::{Environment, Launch, Place};
-use crate::run::signals::Signals;
-use crate::run::socket::{Listener, RuntimeDir, random_bytes};
-use crate::run::xwayland::Satellite;
-use crate::session::{app_core, session_config, trace_file};
-use crate::sessions::{self, Named};
+use crate::session::{options, settings, trace_file};
 use crate::tell;
 use crate::ticket_file::TicketFile;
-use crate::trace::Half;
+use crate::trust;
+use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start};
+use wayferry_host::carriers;
+use wayferry_host::clock::Clock;
+use wayferry_host::control::Told;
+use wayferry_host::door::Door;
+use wayferry_host::edge::offer::Offer;
+use wayferry_host::edge::outlets::Outlets;
+use wayferry_host::edge::programs::{Environment, Launch, Place};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::{Listener, RuntimeDir, random_bytes};
+use wayferry_host::edge::xwayland::Satellite;
+use wayferry_host::event::SessionEvent;
+use wayferry_host::lobby::{Lobby, TICKET_LIFE};
+use wayferry_host::sessions::{self, Named};
+use wayferry_host::trace::Half;
 
 /// Runs a host; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
@@ -75,8 +76,9 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let named = name(own, host)?;
     let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
-    let identity = quic::host_identity(host)?;
-    let listener = quic::listen(own, address, &identity, Peers::Secret)?;
+    let identity = trust::host_identity(host)?;
+    let listener =
+        carriers::listen(&options(own), address, own.port.clone(), &identity, Peers::Secret, &reporter)?;
     let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock), reporter.clone());
     let expires = host.expire.map(|patience| clock.now() + patience);
     let until = host.good_for.map(|life| clock.now() + life).or(expires);
@@ -112,7 +114,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         None => Listener::unlocked(named.wayland())?,
     };
     let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
-    let identity = quic::identity()?;
+    let identity = carriers::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
         Ipv6Addr::UNSPECIFIED.into()
     } else {
@@ -120,7 +122,14 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     };
     let admitted = Admitted::new();
     let peers = Peers::Listed(admitted.clone());
-    let listener = match quic::listen(own, SocketAddr::new(any, 0), &identity, peers) {
+    let listener = match carriers::listen(
+        &options(own),
+        SocketAddr::new(any, 0),
+        own.port.clone(),
+        &identity,
+        peers,
+        &reporter,
+    ) {
         Ok(listener) => Some(listener),
         Err(error) => {
             reporter.report(SessionEvent::NoQuic { reason: error.to_string() });
@@ -169,7 +178,7 @@ fn bare_desk() -> Snapshot {
 }
 
 fn config(own: &OwnFlags, clock: &Clock) -> Config {
-    let mut config = session_config(Side::App, own, clock);
+    let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
     config.session = SessionId(random_bytes());
     config
@@ -200,7 +209,7 @@ fn leave_stdio(notes: &OwnedFd) -> std::io::Result<()> {
 
 fn app_side<'a>(own: &OwnFlags, clock: Clock, expires: Option<Time>) -> AppSide<'a> {
     let config = AppSideConfig {
-        core: app_core(own, &clock),
+        core: settings(own).programs(&clock),
         compress: own.compress.unwrap_or_default(),
         oneshot: own.oneshot,
         stats: own.stats,
@@ -258,63 +267,10 @@ fn print_line(text: &str) -> Result<(), SessionError> {
         .map_err(|source| SessionError::System { doing: "writing to stdout", source })
 }
 
-/// Where a socket bound to `bound` can be reached from elsewhere.
-pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
-    if !bound.ip().is_unspecified() {
-        return vec![bound];
-    }
-    // Connecting a UDP socket sends nothing but shows the address that the system would send from. The far addresses
-    // are those set aside for documentation (RFC 5737, RFC 3849), so they are routed like any other.
-    let far4 = (Ipv4Addr::UNSPECIFIED.into(), SocketAddr::from(([192, 0, 2, 1], 9)));
-    let far6 = (Ipv6Addr::UNSPECIFIED.into(), SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 9)));
-    let mut addresses = Vec::new();
-    for (any, far) in [far4, far6] {
-        let any: IpAddr = any;
-        if any.is_ipv6() && bound.is_ipv4() {
-            continue;
-        }
-        let found = UdpSocket::bind((any, 0)).and_then(|socket| {
-            socket.connect(far)?;
-            socket.local_addr()
-        });
-        if let Ok(found) = found
-            && !found.ip().is_unspecified()
-        {
-            addresses.push(SocketAddr::new(found.ip(), bound.port()));
-        }
-    }
-    let loopback: IpAddr =
-        if bound.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
-    addresses.push(SocketAddr::new(loopback, bound.port()));
-    addresses.dedup();
-    addresses
-}
-
 /// The address at which ssh reached this machine.
 pub(crate) fn ssh_server_address() -> IpAddr {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
     // "client-address client-port server-address server-port"
     let server = connection.split(' ').nth(2).and_then(|address| address.parse().ok());
     server.unwrap_or(Ipv4Addr::UNSPECIFIED.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bound_address_is_where_it_is_reached() {
-        let bound = SocketAddr::from(([127, 0, 0, 1], 4433));
-        assert_eq!(reachable(bound), [bound]);
-    }
-
-    #[test]
-    fn an_unspecified_address_is_reached_at_real_ones() {
-        let found = reachable(SocketAddr::from(([0, 0, 0, 0], 4433)));
-        assert!(found.contains(&SocketAddr::from(([127, 0, 0, 1], 4433))), "{found:?}");
-        assert!(
-            found.iter().all(|address| !address.ip().is_unspecified() && address.port() == 4433),
-            "{found:?}"
-        );
-    }
 }

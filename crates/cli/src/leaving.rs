@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 
 use crate::error::SessionError;
-use crate::run::display_side::Outcome;
 use crate::tell::{OwnEvent, tell};
+use wayferry_host::display_side::Outcome;
 
 /// Where the session is, once its name is known.
 #[derive(Debug)]

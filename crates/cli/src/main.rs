@@ -5,14 +5,14 @@
 
 mod attach;
 mod bench;
-mod bootstrap;
+
 mod conn;
-mod control;
+
 mod demo;
-mod door;
+
 mod emulated;
 mod error;
-mod event;
+
 mod flags;
 mod front;
 mod generate;
@@ -20,23 +20,21 @@ mod host;
 mod info;
 mod inherit;
 mod leaving;
-mod lobby;
+
 mod manage;
 
-mod passing;
-mod quic;
 mod remote;
-mod run;
-mod sanitize;
+
 mod session;
-mod sessions;
+
 mod ssh;
+mod tap;
 mod tell;
 mod through;
 mod ticket_file;
 mod trace;
+mod trust;
 mod viewer;
-mod wayback;
 
 use std::process::ExitCode;
 

@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::control::{self, Answer, Request};
 use crate::error::{Error, SessionError};
 use crate::flags::{DetachFlags, ListFlags, OwnFlags, TicketFlags, Which};
 use crate::info::attention;
-use crate::passing;
 use crate::remote::{self, MISSING};
-use crate::run::programs::exit_code;
-use crate::run::signals::Signals;
-use crate::sanitize::sanitize;
-use crate::sessions;
 use crate::tell::notice;
+use wayferry_host::control::{self, Answer, Request};
+use wayferry_host::edge::programs::exit_code;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::passing;
+use wayferry_host::sanitize::sanitize;
+use wayferry_host::sessions;
 
 /// Lists sessions; gives the exit code.
 pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {

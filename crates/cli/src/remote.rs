@@ -67,7 +67,7 @@ mod tests {
     use std::process::{Command, Output};
 
     use super::*;
-    use crate::run::socket::RuntimeDir;
+    use wayferry_host::edge::socket::RuntimeDir;
 
     fn own(binary: &str) -> OwnFlags {
         OwnFlags { remote_bin: Some(binary.into()), ..OwnFlags::default() }

@@ -1,56 +1,39 @@
-//! From flags to what sessions and Wayland halves are told; shared by all commands that make a session.
+//! From flags to what a session is told; shared by all commands that make one.
 
 use std::sync::Arc;
 
-use wayferry_proto::{Capabilities, Compression, Config, Kinds, Repair, Side};
-use wayferry_wayland::HAS_VIDEO;
+use wayferry_host::error::Error as SessionError;
+use wayferry_host::settings::{DEFAULT_QUALITY, Settings};
+use wayferry_host::trace::{Half, TraceFile};
+use wayferry_net::quic::Options;
 
-use crate::error::SessionError;
-use crate::flags::{Compress, Delivery, OwnFlags};
-use crate::run::Clock;
-use crate::trace::{Half, TraceFile};
+use crate::flags::OwnFlags;
+use crate::tell::reporter;
 
-/// What a session of ours starts with; secrets and ids are added by the caller.
-pub(crate) fn session_config(side: Side, own: &OwnFlags, clock: &Clock) -> Config {
-    let mut config = Config::new(side);
-    config.start = clock.now();
-    config.clock_origin = clock.origin();
-    config.capabilities = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
-    config.compression = match own.compress.unwrap_or_default() {
-        Compress::None => vec![Compression::None],
-        Compress::Lz4 => vec![Compression::Lz4, Compression::None],
-        Compress::Zstd(_) => vec![Compression::Zstd, Compression::Lz4, Compression::None],
-    };
-    match own.delivery.unwrap_or_default() {
-        Delivery::Total => {
-            config.main_only = Kinds::ALL;
-            config.repair = Repair::Off;
-        }
-        Delivery::Partial => config.repair = Repair::Off,
-        Delivery::Repair => {}
-    }
-    config
-}
-
-/// What each program's connection is told.
-pub(crate) fn app_core(own: &OwnFlags, clock: &Clock) -> wayferry_wayland::app::Config {
-    wayferry_wayland::app::Config {
+/// What the user has chosen.
+pub(crate) fn settings(own: &OwnFlags) -> Settings {
+    let default = Settings::default();
+    Settings {
         allow: own.allow.clone(),
         deny: own.deny.clone(),
         title_prefix: own.title_prefix.clone().unwrap_or_default(),
+        compress: own.compress.unwrap_or_default(),
+        delivery: own.delivery.unwrap_or_default(),
         lossy: (!own.lossless).then_some(own.quality.unwrap_or(DEFAULT_QUALITY)),
-        threads: own.threads.map_or_else(default_threads, usize::from),
-        clock_start: clock.origin(),
-        ..Default::default()
+        threads: own.threads.map_or(default.threads, usize::from),
     }
 }
 
-/// Of pictures that are lossy for now: faults are hard to see, at an eighth of the bytes.
-const DEFAULT_QUALITY: u8 = 75;
-
-/// More threads than this gain little: the rest of the way is one thread's.
-fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(4)
+/// What the flags say of QUIC.
+pub(crate) fn options(own: &OwnFlags) -> Options {
+    let congestion = own.congestion.unwrap_or_default();
+    let mut options = Options { qlog: own.qlog.clone(), congestion, ..Options::default() };
+    if let Some(silence) = own.silence {
+        options.idle_timeout = silence;
+        // Often enough that one lost packet is not silence.
+        options.keep_alive = options.keep_alive.min(silence / 4);
+    }
+    options
 }
 
 /// The trace that was asked for, of one half or of both.
@@ -58,5 +41,5 @@ fn default_threads() -> usize {
 /// # Errors
 /// The file cannot be made.
 pub(crate) fn trace_file(own: &OwnFlags, half: Option<Half>) -> Result<Option<Arc<TraceFile>>, SessionError> {
-    own.trace.as_ref().map(|path| TraceFile::create(path, half)).transpose()
+    own.trace.as_deref().map(|path| TraceFile::create(path, half, reporter())).transpose()
 }

@@ -1,7 +1,7 @@
 //! `wayferry ssh`: a remote program's windows here, with ssh as the bootstrap.
 //!
 //! ssh runs `wayferry host --bootstrap` on the other machine with the user's command behind it and keeps its stdio and
-//! terminal for that command; how the two sides meet is in [`crate::bootstrap`]. Then QUIC is raced to the addresses that
+//! terminal for that command; how the two sides meet is in [`wayferry_host::bootstrap`]. Then QUIC is raced to the addresses that
 //! ssh itself used, and if nothing answers, the session goes through ssh. Invariant: ssh is reaped, and no socket of ours
 //! is left, before this returns.
 
@@ -16,16 +16,17 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::error::{Error, SessionError};
-use crate::flags::{Compress, OwnFlags, congestion_name};
+use crate::flags::{OwnFlags, congestion_name};
 use crate::leaving::Leaving;
 use crate::remote::{self, MISSING};
-use crate::run::display_side::Outcome;
-use crate::run::programs::{Place, Program, exit_code};
-use crate::run::signals::Signals;
-use crate::run::socket::{Listener, RuntimeDir, random_name};
 use crate::tell::{OwnEvent, tell};
 use crate::viewer::{Prefer, Viewer};
-use crate::wayback::Other;
+use wayferry_host::display_side::Outcome;
+use wayferry_host::edge::programs::{Place, Program, exit_code};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::{Listener, RuntimeDir, random_name};
+use wayferry_host::settings::Compress;
+use wayferry_host::wayback::Other;
 
 use args::SshArgs;
 pub(crate) use install::Failure;

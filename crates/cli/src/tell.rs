@@ -14,8 +14,8 @@ use serde::Serialize;
 
 pub(crate) use self::sink::Sink;
 use crate::error::{self, Error, SessionError};
-use crate::event::{Reporter, SessionEvent};
-use crate::sanitize::sanitize;
+use wayferry_host::event::{Reporter, SessionEvent};
+use wayferry_host::sanitize::sanitize;
 
 /// What this program tells by itself, beside what happens in a session.
 #[derive(Debug, Serialize)]
@@ -33,8 +33,6 @@ pub(crate) enum OwnEvent<'a> {
     Copying { path: &'a str },
     /// The host's certificate is verified for this name, with these authorities.
     TrustNamed { name: &'a str, roots: &'a str },
-    /// The system gives a socket smaller buffers than were asked for.
-    UdpBuffer { text: &'a str },
     /// Anything else that the user may want to know.
     Note { text: &'a str },
     /// The command ends with this; `code` is its exit code (docs/exit-codes.md).
@@ -79,7 +77,7 @@ pub(crate) fn tell(event: &OwnEvent<'_>) {
         OwnEvent::TrustNamed { name, roots } => {
             format!("the certificate is verified for `{name}` with {roots}")
         }
-        OwnEvent::Note { text } | OwnEvent::UdpBuffer { text } => (*text).to_owned(),
+        OwnEvent::Note { text } => (*text).to_owned(),
         OwnEvent::Error { .. } => return,
     });
 }
@@ -144,9 +142,11 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::CompositorRefused { reason } => {
             format!("cannot connect a program to the compositor: {reason}")
         }
-        Event::Xwayland { reason: text } | Event::Warning { text } | Event::Stats { line: text } => {
-            text.clone()
-        }
+        Event::TraceEnded { reason } => format!("the trace ends here: {reason}"),
+        Event::UdpBuffer { text }
+        | Event::Xwayland { reason: text }
+        | Event::Warning { text }
+        | Event::Stats { line: text } => text.clone(),
     })
 }
 
@@ -278,7 +278,7 @@ mod tests {
                 )
             })
             .collect();
-        let mut expected = variants(include_str!("event.rs"), "SessionEvent");
+        let mut expected = variants(include_str!("../../host/src/event.rs"), "SessionEvent");
         expected.extend(variants(include_str!("tell.rs"), "OwnEvent<'a>"));
         expected.push(("dropped".to_owned(), vec!["count".to_owned()]));
         assert_eq!(documented, expected);

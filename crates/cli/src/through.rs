@@ -5,21 +5,18 @@
 //! command is reaped before this returns.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::process::Command;
 
 use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
-use crate::run::display_side::Outcome;
-use crate::run::programs::{Place, Program, exit_code};
-use crate::run::signals::Signals;
 use crate::ssh::remote_options;
 use crate::tell::{OwnEvent, tell};
 use crate::viewer::{Prefer, Viewer};
-use crate::wayback::Other;
+use wayferry_host::display_side::Outcome;
+use wayferry_host::edge::programs::start_on_socket;
+use wayferry_host::edge::programs::{Program, exit_code};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::wayback::Other;
 
 /// Runs the program at the other end of a command; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
@@ -32,7 +29,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     all.extend(remote_options(own).into_iter().map(OsString::from));
     all.push("--".into());
     all.extend(program.iter().cloned());
-    let (mut child, socket) = start(&all)?;
+    let (mut child, socket) = start_on_socket(&all)?;
     let again = |name| {
         let mut words: Vec<OsString> = command.to_vec();
         words.extend([
@@ -56,20 +53,6 @@ fn split(words: &[OsString]) -> Result<(&[OsString], &[OsString]), Error> {
     }
 }
 
-/// Starts a command whose stdin and stdout are the other end of the socket.
-pub(crate) fn start(words: &[OsString]) -> Result<(Program, OwnedFd), SessionError> {
-    let fail = |source| SessionError::System { doing: "making a socket", source };
-    let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-    let again = theirs.try_clone().map_err(fail)?;
-    let none = || SessionError::Program { program: String::new(), source: ErrorKind::InvalidInput.into() };
-    let (program, rest) = words.split_first().ok_or_else(none)?;
-    let mut command = Command::new(program);
-    command.args(rest).stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(again));
-    let name = program.to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|source| SessionError::Program { program: name, source })?;
-    Ok((Program::watch(child, Place::Foreground)?, ours.into()))
-}
-
 /// The session's port is reached where it says, and nowhere else.
 pub(crate) fn no_more(_port: u16) -> Vec<SocketAddr> {
     Vec::new()
@@ -90,8 +73,10 @@ pub(crate) fn finish(
         Ok(Outcome::Stopped | Outcome::ConnectionEnded(_)) => Ok(0),
         // Most likely the command failed, and has said on stderr why.
         Err(error @ SessionError::Bootstrap(_)) => {
-            signals
-                .wait_readable(&[std::os::fd::AsFd::as_fd(&*child)], Some(crate::run::programs::PATIENCE))?;
+            signals.wait_readable(
+                &[std::os::fd::AsFd::as_fd(&*child)],
+                Some(wayferry_host::edge::programs::PATIENCE),
+            )?;
             match child.status().map(exit_code) {
                 Some(code) if code != 0 => Ok(code),
                 _ => Err(error.into()),

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, SessionError};
-use crate::run::socket::random_name;
+use wayferry_host::edge::socket::random_name;
 
 /// A file with a ticket in it.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ const MAX_TEXT: u64 = 64 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::socket::RuntimeDir;
+    use wayferry_host::edge::socket::RuntimeDir;
 
     #[test]
     fn a_ticket_file_is_its_users_alone_and_goes_with_the_session() {

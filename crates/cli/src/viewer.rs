@@ -1,6 +1,6 @@
 //! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
 //!
-//! However the two sides found each other, they meet over a socket ([`crate::bootstrap`]); then QUIC is raced to the addresses
+//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]); then QUIC is raced to the addresses
 //! that the session names, and if nothing answers, that socket carries the session. Invariant: the compositor was looked at
 //! before anybody was asked for anything.
 
@@ -13,22 +13,22 @@ use wayferry_net::quic::Reconnect;
 use wayferry_net::{Carrier, Identity, Ticket, Trust};
 use wayferry_proto::{Capabilities, Secret, Session, Side};
 
-use crate::bootstrap::{Choice, Line, hear_past, say};
 use crate::flags::OwnFlags;
-use crate::quic;
-use crate::run::Clock;
-use crate::run::Error;
-use crate::run::context::Context;
-use crate::run::display_side::{Compositor, DisplaySide, Outcome, Watched};
-use crate::run::link::Link;
-use crate::run::offer::Offer;
-use crate::run::returning::Return;
-use crate::run::signals::Signals;
-use crate::run::socket::random_bytes;
-use crate::session::{session_config, trace_file};
+use crate::session::{options, settings, trace_file};
 use crate::tell::{OwnEvent, notice, reporter, tell};
-use crate::trace::Half;
-use crate::wayback::{Other, Ways};
+use wayferry_host::bootstrap::{Choice, Line, hear_past, say};
+use wayferry_host::carriers;
+use wayferry_host::clock::Clock;
+use wayferry_host::display_side::{Compositor, DisplaySide, Outcome, Watched};
+use wayferry_host::edge::context::Context;
+use wayferry_host::edge::offer::Offer;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::random_bytes;
+use wayferry_host::error::Error;
+use wayferry_host::link::Link;
+use wayferry_host::returning::Return;
+use wayferry_host::trace::Half;
+use wayferry_host::wayback::{Other, Ways};
 
 /// A display that is ready for a session.
 pub(crate) struct Viewer<'a> {
@@ -68,7 +68,7 @@ impl<'a> Viewer<'a> {
         }
         let compositor = context.as_ref().map_or(compositor, |context| Compositor::At(context.socket()));
         let watched = Watched::new(compositor, clock, Some(signals))?;
-        Ok(Self { own, signals, clock, watched, context, identity: quic::identity()?, looks_on: false })
+        Ok(Self { own, signals, clock, watched, context, identity: carriers::identity()?, looks_on: false })
     }
 
     /// As a display that only looks on, or not.
@@ -124,8 +124,15 @@ impl<'a> Viewer<'a> {
         addresses: &[SocketAddr],
         patience: Duration,
     ) -> Result<Outcome, Error> {
-        let (carrier, quic) =
-            quic::connect(self.own, addresses, &self.identity, trust, patience, self.signals)?;
+        let (carrier, quic) = carriers::connect(
+            &options(self.own),
+            addresses,
+            &self.identity,
+            trust,
+            patience,
+            self.signals,
+            &reporter(),
+        )?;
         let ways = self.ways(Some(quic), None);
         self.show(ticket, carrier, ways)
     }
@@ -138,7 +145,7 @@ impl<'a> Viewer<'a> {
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
-        let mut config = session_config(Side::Display, self.own, &self.clock);
+        let mut config = settings(self.own).session(Side::Display, &self.clock);
         if self.looks_on {
             config.capabilities = config.capabilities.with(Capabilities::VIEW);
         }
@@ -168,7 +175,15 @@ impl<'a> Viewer<'a> {
         let port = addresses.first().map_or(0, SocketAddr::port);
         if prefer == Prefer::Quic && port != 0 {
             let pinned = ticket.fingerprint;
-            match quic::connect(self.own, addresses, &self.identity, pinned, QUIC_PATIENCE, self.signals) {
+            match carriers::connect(
+                &options(self.own),
+                addresses,
+                &self.identity,
+                pinned,
+                QUIC_PATIENCE,
+                self.signals,
+                &reporter(),
+            ) {
                 Ok((carrier, reconnect)) => {
                     say(socket, &Line::Choice(Choice::Quic))?;
                     return Ok((carrier, Some(reconnect)));
@@ -181,7 +196,7 @@ impl<'a> Viewer<'a> {
         }
         say(socket, &Line::Choice(Choice::Stream))?;
         let socket = socket.try_clone().map_err(|source| Error::System { doing: "dup", source })?;
-        Ok((quic::byte_stream(socket)?, None))
+        Ok((carriers::byte_stream(socket)?, None))
     }
 }
 

@@ -15,7 +15,8 @@ use super::pixels::{Wayferry, cpu_time};
 use super::progress::Bar;
 use super::{document, round, share, write_text};
 use crate::error::{Error, SessionError};
-use crate::flags::{Compress, CompressionFlags};
+use crate::flags::CompressionFlags;
+use wayferry_host::settings::Compress;
 
 /// What one setting costs.
 #[derive(Clone, Copy, Debug, PartialEq)]

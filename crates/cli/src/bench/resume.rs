@@ -16,8 +16,8 @@ use wayferry_stage::{BigCommit, Config, Endpoint, Link, LinkConfig, Program, Sta
 use super::{Figures, Row, Setting, Target, write_json};
 use crate::error::{Error, SessionError};
 use crate::flags::{BenchFlags, OwnFlags};
-use crate::run::signals::Signals;
-use crate::run::socket::RuntimeDir;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::RuntimeDir;
 
 /// Runs the cases; gives the exit code.
 pub(crate) fn run(_own: &OwnFlags, flags: &BenchFlags) -> Result<u8, Error> {

@@ -10,8 +10,8 @@ use super::Setting;
 use crate::emulated::{Emulated, Plan};
 use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
-use crate::run::signals::Signals;
-use crate::run::socket::RuntimeDir;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::RuntimeDir;
 
 /// A session on a stage.
 pub(crate) struct Rig<'a> {

@@ -16,7 +16,7 @@ use super::rig::Rig;
 use super::{Figures, Row, Setting, Target, share, write_json};
 use crate::error::{Error, SessionError};
 use crate::flags::{BenchFlags, OwnFlags};
-use crate::run::signals::Signals;
+use wayferry_host::edge::signals::Signals;
 
 /// Runs the cases; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &BenchFlags) -> Result<u8, Error> {

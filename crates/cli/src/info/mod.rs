@@ -1,10 +1,9 @@
 //! `wayferry info`: how this user's sessions on this machine fare.
 //!
-//! Running sides have sockets in one directory ([`crate::run::offer`]); each is asked for its [`document`], and what no
+//! Running sides have sockets in one directory ([`wayferry_host::edge::offer`]); each is asked for its [`document`], and what no
 //! side answers any more is removed. Nothing is asked of another machine. Invariant: whatever the sides do, it ends after
 //! [`PATIENCE`].
 
-mod document;
 mod text;
 
 use std::fs;
@@ -20,12 +19,12 @@ use wayferry_proto::Time;
 
 use crate::error::{Error, SessionError};
 use crate::flags::InfoFlags;
-use crate::run::Clock;
-use crate::run::wait::Interests;
-use crate::run::{offer, peer};
 use crate::tell::notice;
+use wayferry_host::clock::Clock;
+use wayferry_host::edge::offer;
+use wayferry_host::edge::peer;
+use wayferry_host::edge::wait::Interests;
 
-pub(crate) use document::{Figures, Looker, State};
 pub(crate) use text::attention;
 
 /// Prints what the sides tell; gives the exit code.
@@ -133,7 +132,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
-    use crate::run::socket::RuntimeDir;
+    use wayferry_host::edge::socket::RuntimeDir;
 
     /// A side that has said `text` to the first caller before it was asked.
     fn side(directory: &Path, name: &str, text: &'static [u8]) -> std::thread::JoinHandle<()> {

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::error::Error;
 use crate::flags::OwnFlags;
-use crate::sessions;
+use wayferry_host::sessions;
 
 /// An ssh command line, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

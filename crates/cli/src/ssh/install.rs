@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 
 use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
-use crate::run::programs::exit_code;
 use crate::tell::{OwnEvent, tell};
+use wayferry_host::edge::programs::exit_code;
 
 use super::quote;
 
@@ -163,7 +163,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::run::socket::RuntimeDir;
+    use wayferry_host::edge::socket::RuntimeDir;
 
     #[test]
     fn a_program_of_the_system_needs_an_interpreter_and_a_text_is_no_program() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::join::Bar;
-use super::{Half, Stage};
+use wayferry_host::trace::{Half, Stage};
 
 /// A picture.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::read::Trace;
-use super::{ClockRow, Half, Row, Stage};
+use wayferry_host::trace::read::Trace;
+use wayferry_host::trace::{ClockRow, Half, Row, Stage};
 
 /// A piece of work on the common axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,8 @@ use super::plot::{Panel, draw};
 use super::progress::Bar;
 use super::{document, write_text};
 use crate::error::{Error, SessionError};
-use crate::flags::{Compress, OwnFlags, PixelsFlags};
+use crate::flags::{OwnFlags, PixelsFlags};
+use wayferry_host::settings::Compress;
 
 /// Plays the sequences; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &PixelsFlags) -> Result<u8, Error> {

@@ -9,7 +9,7 @@ use wayferry_scenes::codec::{Codec, CodecError};
 use wayferry_scenes::{Frame, Rect as SceneRect};
 
 use crate::error::Error;
-use crate::flags::Compress;
+use wayferry_host::settings::Compress;
 
 /// See the module.
 #[derive(Debug)]

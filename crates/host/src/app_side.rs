@@ -1,0 +1,671 @@
+//! The run loop beside the programs.
+//!
+//! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves what these
+//! want to the session and back. The session's programs start when a display has told what it looks like, and the
+//! session ends with them; where it can be reached again ([`AppSide::with_lobby`]), not with the display. It decides nothing
+//! about Wayland. Invariant: whatever one program does ends at most its own connection.
+
+mod accepting;
+mod coming;
+mod displays;
+mod ending;
+mod own_program;
+mod views;
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wayferry_proto::succession::Presence;
+use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Time};
+use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
+use wayferry_wayland::blob::{Kept, Sent};
+use wayferry_wayland::snapshot::Snapshot;
+use wayferry_wayland::wire::Socket;
+use wayferry_wayland::{Action, End};
+
+use self::accepting::Accepting;
+pub use self::displays::Displays;
+use self::ending::Done;
+use self::own_program::OwnProgram;
+use self::views::Views;
+use crate::backlog::Backlog;
+use crate::clock::Clock;
+use crate::clock::earlier;
+use crate::control::Told;
+use crate::edge::descriptors;
+use crate::edge::handle::Handle;
+use crate::edge::offer::{Offer, answer};
+use crate::edge::outlets::{Outlets, Stdio};
+use crate::edge::part::{self, Base, Hub, Loop, Part, turn_parts};
+use crate::edge::pipes::Pipes;
+use crate::edge::programs::{Environment, Launch, Place};
+use crate::edge::recorder::Recorder;
+use crate::edge::signals::Signals;
+use crate::edge::socket::Listener;
+use crate::edge::wait::Ready;
+use crate::edge::xwayland::Satellite;
+use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
+use crate::link::{Link, closed};
+use crate::lobby::Lobby;
+use crate::served::MAX_PROGRAMS;
+use crate::served::{Served, pixel_compression, send_blob, send_update};
+use crate::settings::Compress;
+use crate::stats::{Counters, StatsLine};
+use crate::trace::{Half, SideTrace, TraceFile};
+
+/// What an app side is told once.
+#[derive(Debug, Clone)]
+pub struct AppSideConfig {
+    /// For each program's connection; the compression is filled in here.
+    pub core: Config,
+    /// How pixels may be compressed; the display must understand it.
+    pub compress: Compress,
+    /// Serve one connection and end with it.
+    pub oneshot: bool,
+    /// Print a line of statistics every second.
+    pub stats: bool,
+}
+
+/// A program to start when the display is there.
+#[derive(Debug)]
+pub struct Start {
+    /// What to start.
+    pub launch: Launch,
+    /// What it finds in its environment.
+    pub environment: Environment,
+    /// Whose terminal and process group it gets.
+    pub place: Place,
+    /// Its ends of its pipes, where it does not have this process's.
+    pub stdio: Option<Stdio>,
+    /// To be ready before the program starts.
+    pub satellite: Option<Satellite>,
+}
+
+/// The app side of a running session.
+pub struct AppSide<'a> {
+    config: AppSideConfig,
+    hub: Base<Displays>,
+    signals: Option<&'a Signals>,
+    handle: Option<Handle>,
+    offer: Option<Offer>,
+    /// Time spent working since the last commit left, and whether a part of the next one has.
+    worked: Duration,
+    left: bool,
+    accepting: Accepting,
+    lobby: Option<Lobby>,
+    outlets: Option<Outlets>,
+    own: OwnProgram,
+    connections: BTreeMap<ConnectionId, Served>,
+    /// Programs so far.
+    programs: u32,
+    views: Views,
+    /// Sockets that came before the display was known.
+    early: Vec<OwnedFd>,
+    next_connection: u32,
+    /// Which connection's content goes first, so that none is always last.
+    turn: usize,
+    pipes: Pipes,
+    desk: Option<Rc<Desk>>,
+    /// Content that connections may name, kept for those that come later.
+    blobs: Kept,
+    sent_blobs: Sent,
+    counters: Counters,
+    backlog: Backlog,
+    stats: Option<StatsLine>,
+    /// How the session ended.
+    over: Option<Result<Outcome, Error>>,
+    /// The session was asked to end, with this code.
+    stopped: Option<u8>,
+    /// The program has ended.
+    done: Option<Done>,
+    /// Those who asked for the end, to be told when it is there.
+    stopping: Vec<OwnedFd>,
+    last_end: Option<End>,
+    trace: SideTrace,
+    recordings: Option<PathBuf>,
+}
+
+/// How a session ended on this side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The program ended; the display was told.
+    Exit(u8),
+    /// The display ended the session.
+    DisplayLeft,
+    /// The one connection ended (`oneshot`), and how.
+    ConnectionEnded(End),
+}
+
+impl Loop for AppSide<'_> {
+    type Outcome = Outcome;
+
+    fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>) {
+        let parts: Vec<&mut dyn Part> = vec![
+            &mut self.signals,
+            &mut self.handle,
+            &mut self.offer,
+            &mut self.views,
+            &mut self.lobby,
+            &mut self.outlets,
+            &mut self.accepting,
+            &mut self.own,
+            &mut self.pipes,
+            &mut self.connections,
+        ];
+        (self.hub.hub(), parts)
+    }
+
+    fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
+        self.hub.link.receive(now);
+        self.drain_backlog();
+        while let Some(event) = self.hub.link.poll_event() {
+            self.on_event(now, event);
+            if let Some(end) = self.over.take() {
+                return end.map(Some);
+            }
+        }
+        turn_parts(self, now, ready)?;
+        self.hear_parts(now);
+        self.look(now);
+        // Input first: it must not wait for the pixels below.
+        self.flush_sockets();
+        self.work(now, ready);
+        self.hub.link.transmit(now);
+        self.views.show(now, self.connections.values_mut());
+        self.flush_sockets();
+        self.remove_ended(now);
+        self.hub.link.transmit(now);
+        self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
+        self.end_or_leave(now);
+        self.hold_back(now);
+        self.over.take().transpose()
+    }
+
+    fn next_timeout(&self, now: Time) -> Option<Time> {
+        let figures = earlier(self.stats.as_ref().map(StatsLine::next_timeout), self.trace.next_timeout(now));
+        earlier(earlier(self.hub.link.next_due(), self.grace_at()), figures)
+    }
+}
+
+impl<'a> AppSide<'a> {
+    /// An app side for these displays.
+    pub fn new(config: AppSideConfig, clock: Clock, link: Displays, reporter: Reporter) -> Self {
+        let views = Views::new(&config.core, config.compress, reporter.clone());
+        Self {
+            stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
+            config,
+            hub: Base { clock, link, reporter },
+            signals: None,
+            handle: None,
+            offer: None,
+            worked: Duration::ZERO,
+            left: false,
+            accepting: Accepting::default(),
+            lobby: None,
+            outlets: None,
+            own: OwnProgram::default(),
+            connections: BTreeMap::new(),
+            programs: 0,
+            views,
+            early: Vec::new(),
+            next_connection: 1,
+            turn: 0,
+            pipes: Pipes::default(),
+            desk: None,
+            blobs: Kept::default(),
+            sent_blobs: Sent::default(),
+            counters: Counters::default(),
+            backlog: Backlog::default(),
+            over: None,
+            stopped: None,
+            done: None,
+            stopping: Vec::new(),
+            last_end: None,
+            trace: SideTrace::new(Half::App, None),
+            recordings: None,
+        }
+    }
+
+    /// Ends with an error when one of these signals comes.
+    #[must_use]
+    pub fn with_signals(mut self, signals: &'a Signals) -> Self {
+        self.signals = Some(signals);
+        self
+    }
+
+    /// Can be asked to end, and asked for its counters, from another thread.
+    #[must_use]
+    pub fn with_handle(mut self, handle: Handle) -> Self {
+        self.handle = Some(handle);
+        self
+    }
+
+    /// Tells its figures to whoever asks here.
+    #[must_use]
+    pub fn with_offer(mut self, offer: Option<Offer>) -> Self {
+        self.offer = offer;
+        self
+    }
+
+    /// Writes a timeline.
+    #[must_use]
+    pub fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
+        self.trace = SideTrace::new(Half::App, file);
+        self
+    }
+
+    /// Records what programs say to files in this directory.
+    #[must_use]
+    pub fn with_recordings(mut self, directory: Option<PathBuf>) -> Self {
+        self.recordings = directory;
+        self
+    }
+
+    /// Accepts programs here.
+    #[must_use]
+    pub fn with_listener(mut self, listener: Listener) -> Self {
+        self.accepting = Accepting::new(listener, self.config.oneshot);
+        self
+    }
+
+    /// Starts this program when the display is there, and ends with it.
+    #[must_use]
+    pub fn with_program(mut self, start: Start) -> Self {
+        self.own.prepare(start);
+        self
+    }
+
+    /// Hears here which displays come.
+    #[must_use]
+    pub fn with_lobby(mut self, lobby: Lobby) -> Self {
+        self.lobby = Some(lobby);
+        self
+    }
+
+    /// Throws away what the program writes once nobody reads it.
+    #[must_use]
+    pub fn with_outlets(mut self, outlets: Outlets) -> Self {
+        self.outlets = Some(outlets);
+        self
+    }
+
+    /// Starts the programs without a display, which sees them when it comes.
+    #[must_use]
+    pub fn with_desk(mut self, snapshot: Snapshot) -> Self {
+        self.desk = Some(Rc::new(Desk { snapshot, ..Desk::default() }));
+        self.hub.link.show();
+        self.own.may_start(self.hub.clock.now());
+        self
+    }
+
+    /// Serves a program whose connection exists already.
+    #[must_use]
+    pub fn with_connection(mut self, fd: OwnedFd) -> Self {
+        self.early.push(fd);
+        self
+    }
+
+    /// Runs until the session is over.
+    ///
+    /// # Errors
+    /// What the link did, a signal, a failing system call; [`Error::AfterStart`] around it once the program runs.
+    pub fn run(mut self) -> Result<Outcome, Error> {
+        descriptors::raise();
+        let result = part::run(&mut self);
+        if let (Some(lobby), Err(error)) = (&mut self.lobby, &result) {
+            lobby.tell(&Told::Exit(error.code()));
+        }
+        if result.is_err() {
+            // The display should not have to find out by silence.
+            self.hub.link.session.close(CloseReason::Done);
+            self.hub.link.transmit(self.hub.clock.now());
+        }
+        self.views.dismiss(self.hub.clock.now());
+        let started = self.own.is_started();
+        self.leave_nothing();
+        match (result, started) {
+            (Err(error), true) => Err(Error::AfterStart(Box::new(error))),
+            (result, _) => result,
+        }
+    }
+
+    /// Does what the parts have found out.
+    fn hear_parts(&mut self, now: Time) {
+        self.hear_views();
+        self.take_calls(now);
+        if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
+            answer(&caller, &self.document(now));
+        }
+        for fd in self.accepting.take_come() {
+            self.serve(fd);
+        }
+        // It was there when the session began. The display hears of it as of any end.
+        if let Some(error) = self.own.take_failure() {
+            self.stopped = Some(error.code());
+            self.hub.reporter.report(SessionEvent::ProgramNotStarted { error });
+        }
+    }
+
+    /// Decides who is read after this turn: not those that filled the link, and no more than may be.
+    fn hold_back(&mut self, now: Time) {
+        self.accepting.set_room(MAX_PROGRAMS.saturating_sub(self.connections.len() + self.early.len()));
+        for served in self.connections.values_mut() {
+            served.hold_back(now, self.backlog.must_wait(served.handed));
+        }
+    }
+
+    /// Handles what the programs want; the part of a turn that costs time.
+    fn work(&mut self, now: Time, ready: &Ready) {
+        let (began, updates) = (self.hub.clock.now(), self.counters.updates);
+        for served in self.connections.values_mut().filter(|served| ready.has(&served.socket)) {
+            served.read(now);
+        }
+        self.on_timeouts(now);
+        self.flush_content(now);
+        self.perform_actions();
+        // A commit may be read in one turn and leave in later ones.
+        self.worked += self.hub.clock.now().since(began);
+        self.left |= self.counters.updates > updates;
+        if let Some(handle) = &self.handle
+            && self.left
+            && !self.connections.values().any(|served| served.core.is_making())
+        {
+            self.left = false;
+            handle.publish_turn(std::mem::take(&mut self.worked));
+        }
+    }
+
+    /// Takes one event of the session.
+    fn on_event(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Ready { .. } => {}
+            Event::Control(Control::Snapshot(bytes)) => self.on_snapshot(now, &bytes),
+            Event::Control(Control::AppClosed { error: Some(text), .. }) => {
+                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
+            }
+            Event::Control(_) => {}
+            Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
+                self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
+            }
+            Event::Opened { channel, header: Header::Events { connection } }
+                if !self.connections.contains_key(&connection) =>
+            {
+                self.hub.link.session.stop(channel, STOP_UNKNOWN);
+            }
+            Event::Message { header: Header::Events { connection }, bytes, .. } => {
+                self.counters.messages += 1;
+                if let Some(served) = self.connections.get_mut(&connection) {
+                    served.core.on_message(now, &bytes);
+                }
+            }
+            Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
+                self.pipes.on_data(&mut self.hub.link.session, (connection, pipe), bytes);
+            }
+            Event::Finished { header, .. } => self.on_channel_end(header, None),
+            Event::Reset { header, code, .. } => self.on_channel_end(header, Some(code)),
+            Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
+                self.pipes.on_stopped(&mut self.hub.link.session, (connection, pipe));
+            }
+            Event::Stopped { header: Header::Wayland { connection }, .. } => self.hang_up(connection),
+            Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
+            Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
+            Event::Suspended { reason } => self.on_carrier_lost(now, reason),
+            Event::Closed { reason, by } => self.on_display_over(now, reason, by),
+            _ => {}
+        }
+    }
+
+    fn on_channel_end(&mut self, header: Header, reset: Option<u32>) {
+        match (header, reset) {
+            (Header::Pipe { connection, pipe }, None) => {
+                self.pipes.on_finished(&mut self.hub.link.session, (connection, pipe));
+            }
+            (Header::Pipe { connection, pipe }, Some(_)) => self.pipes.on_reset((connection, pipe)),
+            (Header::Events { connection }, _) => self.hang_up(connection),
+            _ => {}
+        }
+    }
+
+    /// The other half of a connection is gone.
+    fn hang_up(&mut self, connection: ConnectionId) {
+        if let Some(served) = self.connections.get_mut(&connection) {
+            served.core.on_hang_up();
+        }
+    }
+
+    fn on_snapshot(&mut self, now: Time, bytes: &Bytes) {
+        let snapshot = match Snapshot::decode(bytes) {
+            Ok(snapshot) => snapshot,
+            Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),
+        };
+        let clock = self.hub.link.session.clock().clone();
+        let video = self.hub.link.session.capabilities().has(Capabilities::VIDEO);
+        self.set_desk(now, Desk { snapshot, clock, video });
+        self.show_again(now);
+        for fd in std::mem::take(&mut self.early) {
+            self.serve(fd);
+        }
+        if let Some(lobby) = &mut self.lobby {
+            lobby.tell(&Told::Shown);
+        }
+        self.own.may_start(now);
+    }
+
+    fn set_desk(&mut self, now: Time, desk: Desk) {
+        let desk = Rc::new(desk);
+        for served in self.connections.values_mut().filter(|served| served.core.is_attached()) {
+            served.core.on_desk(now, &desk);
+        }
+        self.desk = Some(desk);
+        self.hub.link.show();
+    }
+
+    fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
+        let blob: Rc<[u8]> = Rc::from(&bytes[..]);
+        self.blobs.add(hash, Rc::clone(&blob));
+        for served in self.connections.values_mut() {
+            served.core.on_blob(now, hash, &blob);
+        }
+    }
+
+    /// Begins to serve a program's socket.
+    fn serve(&mut self, fd: OwnedFd) {
+        let Some(desk) = &self.desk else { return self.early.push(fd) };
+        let is_bridge = self.own.is_bridge(&fd);
+        let socket = match Socket::new(fd) {
+            Ok(socket) => socket,
+            Err(error) => {
+                return self.hub.reporter.report(SessionEvent::ProgramRefused { reason: error.to_string() });
+            }
+        };
+        if let Some(handle) = &self.handle {
+            handle.publish_accepted(self.hub.clock.host_now());
+        }
+        let id = ConnectionId(self.next_connection);
+        self.next_connection += 1;
+        let mut config = self.config.core.clone();
+        config.compression = pixel_compression(self.config.compress, &self.hub.link.session);
+        config.probe = self.trace.probe(id);
+        let mut core = Connection::new(config, desk);
+        let now = self.hub.clock.now();
+        for (hash, blob) in self.blobs.iter() {
+            core.on_blob(now, hash, blob);
+        }
+        let channel = self.hub.link.session.open(Header::Wayland { connection: id });
+        if self.hub.link.presence() == Presence::Detached {
+            core.detach(now);
+        }
+        let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
+        let recorder = recorder.unwrap_or_else(|error| {
+            self.hub
+                .reporter
+                .report(SessionEvent::ProgramRefused { reason: format!("no recording: {error}") });
+            None
+        });
+        self.programs += 1;
+        let number = self.programs;
+        self.connections.insert(
+            id,
+            Served { number, socket, core, channel, handed: 0, recorder, is_bridge, held: false },
+        );
+    }
+
+    fn on_timeouts(&mut self, now: Time) {
+        for served in self.connections.values_mut() {
+            if served.core.next_timeout().is_some_and(|at| at <= now) {
+                served.core.on_timeout(now);
+            }
+        }
+        self.refresh_clock(now);
+        let link = self.hub.link.state();
+        self.counters.repair = self.hub.link.session.repair();
+        let line = self
+            .stats
+            .as_mut()
+            .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
+        if let Some(line) = line {
+            self.hub.reporter.report(SessionEvent::Stats { line });
+        }
+        if let Some(handle) = &self.handle {
+            handle.publish(self.counters, link);
+        }
+    }
+
+    /// The estimate of the other host's clock gets better with time; connections follow when it moved.
+    fn refresh_clock(&mut self, now: Time) {
+        let clock = self.hub.link.session.clock();
+        if let Some(desk) = &self.desk
+            && desk.clock.offset_nanos().abs_diff(clock.offset_nanos()) > CLOCK_STEP_NS
+        {
+            let desk = Desk { clock: clock.clone(), ..Desk::clone(desk) };
+            self.set_desk(now, desk);
+        }
+    }
+
+    /// Lets connections hand over content while the link has room, each first in its turn. What the user attends to leaves
+    /// before anything else is encoded.
+    fn flush_content(&mut self, now: Time) {
+        let count = self.connections.len();
+        if count == 0 {
+            return;
+        }
+        self.turn = (self.turn + 1) % count;
+        let films = self.connections.values().map(|served| served.core.films()).sum();
+        let mut credit = Credit { films, ..self.hub.link.credit(now) };
+        self.flush_turn(now, Turn::First, &mut credit);
+        self.perform_actions();
+        self.hub.link.transmit(now);
+        self.flush_turn(now, Turn::Rest, &mut credit);
+        self.flush_turn(now, Turn::Better, &mut credit);
+    }
+
+    fn flush_turn(&mut self, now: Time, turn: Turn, credit: &mut Credit) {
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
+            let Some(served) = self.connections.get_mut(id) else { continue };
+            let (session, superseded) = (&mut self.hub.link.session, &mut self.counters.superseded);
+            served.core.flush(now, turn, credit, &mut |surface, seq| {
+                let bytes = session.take_back(*id, surface, seq)?;
+                *superseded += 1;
+                Some(bytes)
+            });
+        }
+    }
+
+    /// Looks how much of the programs' requests the link has sent, at the beginning of a turn: all that the last one brought
+    /// was handed to it.
+    fn drain_backlog(&mut self) {
+        if self.backlog.drain(&self.hub.link.state()) {
+            self.connections.values_mut().for_each(|served| served.handed = 0);
+        }
+    }
+
+    fn perform_actions(&mut self) {
+        let Self {
+            connections,
+            hub: Base { link, reporter, .. },
+            pipes,
+            sent_blobs,
+            counters,
+            backlog,
+            trace,
+            ..
+        } = self;
+        let session = &mut link.session;
+        for (id, served) in connections {
+            while let Some(action) = served.core.poll_action() {
+                let sent = match action {
+                    Action::Message(bytes) => {
+                        counters.messages += 1;
+                        served.handed += bytes.len() as u64;
+                        backlog.add(bytes.len() as u64);
+                        session.send(served.channel, &bytes)
+                    }
+                    Action::Update(update) => send_update(session, counters, trace, *id, update),
+                    Action::PipeOut { pipe, fd } => {
+                        pipes.send_from(session, (*id, pipe), fd);
+                        Ok(())
+                    }
+                    Action::PipeIn { pipe, fd } => {
+                        pipes.receive_into(session, (*id, pipe), fd);
+                        Ok(())
+                    }
+                    Action::Blob { hash, bytes } => {
+                        send_blob(session, sent_blobs, hash, bytes);
+                        Ok(())
+                    }
+                };
+                if let Err(error) = sent {
+                    reporter.report(SessionEvent::ProgramEnded { reason: format!("not sent: {error}") });
+                    served.core.on_hang_up();
+                }
+            }
+        }
+    }
+
+    fn flush_sockets(&mut self) {
+        for served in self.connections.values_mut() {
+            served.write();
+        }
+    }
+
+    /// Closes the connections that are over.
+    fn remove_ended(&mut self, now: Time) {
+        let ended: Vec<(ConnectionId, End)> = self
+            .connections
+            .iter()
+            .filter_map(|(id, served)| served.core.end().map(|end| (*id, end.clone())))
+            .collect();
+        for (id, end) in ended {
+            let Some(mut served) = self.connections.remove(&id) else { continue };
+            served.write();
+            self.hub.link.session.finish(served.channel);
+            self.pipes.on_connection_end(now, id);
+            let error = match &end {
+                End::Closed => None,
+                End::AppViolation(what) => {
+                    let error = Error::AppViolation(what.clone());
+                    self.hub.reporter.report(SessionEvent::ProgramViolation { error });
+                    Some(end.to_string())
+                }
+                End::CompositorError(_) | End::PeerViolation(_) | End::TooMuch(_) => {
+                    self.hub.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
+                    Some(end.to_string())
+                }
+            };
+            let _ = self.hub.link.session.control(&Control::AppClosed { connection: id, error });
+            self.last_end = Some(end);
+        }
+    }
+}
+
+/// A smaller change of the offset is noise.
+const CLOCK_STEP_NS: u64 = 500_000;
+/// Stop code: no such connection.
+const STOP_UNKNOWN: u32 = 3;

@@ -1,0 +1,240 @@
+//! The display of a session, or none: [`Succession`] decides, this performs it on links.
+//!
+//! While no display is there, what is sent goes nowhere. Displays that only look on have a room of their own, `views`. Invariant:
+//! after each call that may change who is there, all that follows from it is done before anything else.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use wayferry_proto::succession::{Around, End, Output, Presence, Program, Report, Rules, Succession};
+use wayferry_proto::{CloseReason, ClosedBy, Side, Time};
+use wayferry_wayland::blob::Sent;
+
+use super::{AppSide, Backlog, Link, Outcome, closed};
+use crate::control::Told;
+use crate::error::Error;
+use crate::event::SessionEvent;
+
+/// The link of the display that is there or away, or one without a peer.
+pub struct Displays {
+    succession: Succession<Link>,
+    /// Stands where no display does.
+    absent: Link,
+}
+
+impl Displays {
+    /// This one and no other, with which the session ends.
+    pub fn only(link: Link, now: Time) -> Self {
+        let mut succession = Succession::new(Rules { followed: false, linger: None }, now, None);
+        succession.enter(now, link);
+        // That it is there is known.
+        while succession.poll_output().is_some() {}
+        Self { succession, absent: Link::nobody(Side::App) }
+    }
+
+    /// None yet; they come and go. If none has come when it `expires`, the session ends; so it does when none has been there
+    /// for as long as it is to `linger`.
+    pub fn following(linger: Option<Duration>, expires: Option<Time>, now: Time) -> Self {
+        let rules = Rules { followed: true, linger };
+        Self { succession: Succession::new(rules, now, expires), absent: Link::nobody(Side::App) }
+    }
+
+    /// Whether one is there.
+    pub(super) fn presence(&self) -> Presence {
+        self.succession.presence().0
+    }
+
+    /// For how long that has been so.
+    pub(super) fn lasts(&self, now: Time) -> Duration {
+        now.since(self.succession.presence().1)
+    }
+
+    /// Whether the end of the session was decided.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.succession.leaving().is_some()
+    }
+
+    /// When there is something to do although nothing comes, beside what the link says.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.succession.next_timeout()
+    }
+
+    /// A display was told of the programs, or they begin without one.
+    pub(super) fn show(&mut self) {
+        self.succession.show();
+    }
+
+    /// The user who started the session has left.
+    pub(super) fn orphan(&mut self) {
+        self.succession.orphan();
+    }
+}
+
+impl Deref for Displays {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        self.succession.display().unwrap_or(&self.absent)
+    }
+}
+
+impl DerefMut for Displays {
+    fn deref_mut(&mut self) -> &mut Link {
+        self.succession.display_mut().unwrap_or(&mut self.absent)
+    }
+}
+
+impl AsMut<Link> for Displays {
+    fn as_mut(&mut self) -> &mut Link {
+        self
+    }
+}
+
+impl AppSide<'_> {
+    /// A display was let in.
+    pub(super) fn take_display(&mut self, now: Time, link: Link) {
+        self.hub.link.succession.enter(now, link);
+        self.perform(now);
+    }
+
+    /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
+    pub(super) fn on_carrier_lost(&mut self, now: Time, reason: CloseReason) {
+        self.hub.link.succession.lose_carrier(now, reason);
+        self.perform(now);
+    }
+
+    /// The display's session is over.
+    pub(super) fn on_display_over(&mut self, now: Time, reason: CloseReason, by: ClosedBy) {
+        let around = self.around();
+        self.hub.link.succession.close(now, reason, by, around);
+        self.perform(now);
+    }
+
+    /// The display broke the rules; it hears how.
+    pub(super) fn refuse_display(&mut self, now: Time, reason: CloseReason) {
+        self.hub.link.session.close(reason.clone());
+        self.hub.link.transmit(now);
+        self.on_display_over(now, reason, ClosedBy::Us);
+    }
+
+    /// The user sends the display away. Says whether one was there, or could have come again by itself.
+    pub(super) fn send_display_away(&mut self, now: Time) -> bool {
+        // One that is lost, because it was owed too much, could still come again.
+        let was_known = self.forget_display();
+        let was_there = self.hub.link.succession.detach(now);
+        self.perform(now);
+        was_there || was_known
+    }
+
+    /// Does what is due.
+    pub(super) fn look(&mut self, now: Time) {
+        self.hub.link.succession.look(now);
+        self.perform(now);
+    }
+
+    /// Whether no display will come for what is still here: the code to end with.
+    pub(super) fn deserted(&mut self, now: Time) -> Option<u8> {
+        let around = self.around();
+        let code = self.hub.link.succession.deserted(now, around);
+        self.perform(now);
+        code
+    }
+
+    /// Decides that the session ends with this code. Says whether it was not decided before.
+    pub(super) fn end(&mut self, now: Time, code: u8) -> bool {
+        let around = self.around();
+        let is_new = self.hub.link.succession.end(now, code, around);
+        self.perform(now);
+        is_new
+    }
+
+    /// Ends a session whose end was decided, once those who are to hear of it have, or had the time.
+    pub(super) fn leave(&mut self, now: Time) {
+        let around = self.around();
+        self.hub.link.succession.leave(now, around);
+        self.perform(now);
+    }
+
+    fn around(&self) -> Around {
+        let program = match (self.own.is_none(), self.own.is_started()) {
+            (true, _) => Program::Without,
+            (false, true) => Program::Started,
+            (false, false) => Program::Waits,
+        };
+        Around {
+            viewers: self.views.count() > 0,
+            awaited: !self.stopping.is_empty(),
+            program,
+            connected: !self.connections.is_empty() || !self.early.is_empty(),
+        }
+    }
+
+    /// Does all that follows from what the succession was told.
+    fn perform(&mut self, now: Time) {
+        while let Some(output) = self.hub.link.succession.poll_output() {
+            match output {
+                Output::Drop(_) => {}
+                Output::Dismiss(mut link) => link.transmit(now),
+                Output::GiveUpCarrier => self.hub.link.lose_carrier(),
+                Output::Detach => self.detach(now),
+                Output::Forget => drop(self.forget_display()),
+                Output::Report(report) => self.on_report(report),
+                Output::Over(end) => self.over = Some(self.outcome(end)),
+            }
+        }
+    }
+
+    /// The programs go on without a display.
+    fn detach(&mut self, now: Time) {
+        self.hub.link.absent = Link::nobody(Side::App);
+        self.pipes.clear();
+        self.sent_blobs = Sent::default();
+        self.forget_backlog();
+        for served in self.connections.values_mut() {
+            served.core.detach(now);
+        }
+        if let Some(lobby) = &mut self.lobby {
+            lobby.tell(&Told::Detached);
+        }
+    }
+
+    fn on_report(&mut self, report: Report) {
+        let event = match report {
+            Report::Attached => SessionEvent::DisplayAttached { viewer: false },
+            Report::Away(reason) => SessionEvent::DisplayAway { reason: reason.to_string() },
+            Report::Back => {
+                self.forget_backlog();
+                SessionEvent::DisplayBack
+            }
+            Report::Lost(reason, by) => match closed(reason, by) {
+                Err(error) => SessionEvent::DisplayLost { error },
+                // It left, and is forgotten.
+                Ok(_) => return,
+            },
+            Report::Missed => SessionEvent::DisplayMissed,
+            Report::Expired => {
+                let text = "the ticket expired: no display attached in time";
+                return self.over = Some(Err(Error::Secret(text.into())));
+            }
+        };
+        self.hub.reporter.report(event);
+    }
+
+    fn outcome(&self, end: End) -> Result<Outcome, Error> {
+        match end {
+            End::Code(code) => Ok(self.exit_outcome(code)),
+            End::Display(reason, by) => closed(reason, by).map(|_| Outcome::DisplayLeft),
+        }
+    }
+
+    /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
+    fn forget_backlog(&mut self) {
+        self.backlog = Backlog::default();
+        self.connections.values_mut().for_each(|served| served.handed = 0);
+    }
+
+    /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.
+    fn forget_display(&mut self) -> bool {
+        self.lobby.as_mut().is_some_and(|lobby| lobby.door().forget_active())
+    }
+}

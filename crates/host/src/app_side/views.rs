@@ -1,0 +1,438 @@
+//! Displays that look on beside the active one.
+//!
+//! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and never
+//! writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may look. A view whose
+//! carrier is lost is over: its display may come again, and begins anew. Invariants: nothing is queued for a view beyond what its
+//! link takes, and nothing is kept of what has left, so nobody waits for it, and no answer that it withholds costs anything; and
+//! when it leaves, all that was its own goes with it.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use wayferry_pixels::{Encoder, Workspace};
+use wayferry_proto::{
+    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret, Time,
+};
+use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
+use wayferry_wayland::snapshot::Snapshot;
+use wayferry_wayland::{Action, End};
+
+use super::{Link, STOP_UNKNOWN, Served, closed, pixel_compression};
+use crate::clock::earlier;
+use crate::edge::part::{Hub, Part};
+use crate::edge::wait::{Interests, Ready};
+use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
+use crate::info::Looker;
+use crate::lobby::FULL;
+use crate::settings::Compress;
+
+/// All displays that look on.
+pub(super) struct Views {
+    compress: Compress,
+    lossy: Option<u8>,
+    threads: usize,
+    workspace: Workspace,
+    viewers: Vec<Viewer>,
+    /// Whose content is encoded first, so that none is always last.
+    turn: usize,
+    /// Of those that have left.
+    past: Counts,
+    /// Incarnations of those that have left for good, until they are asked for.
+    gone: Vec<Secret>,
+    reporter: Reporter,
+}
+
+impl Part for Views {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+        interests.until(self.next_timeout(now));
+        let wakes = self.viewers.iter().filter_map(|viewer| viewer.link.wake_fd());
+        wakes.for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+    }
+
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
+        for viewer in &mut self.viewers {
+            viewer.receive(now);
+        }
+        let gone = self.viewers.iter().filter(|viewer| viewer.leaves);
+        self.gone.extend(gone.filter_map(|viewer| viewer.link.session.peer()?.incarnation));
+        self.drop_those(Viewer::is_over);
+        Ok(())
+    }
+}
+
+/// A display that looks on.
+struct Viewer {
+    link: Link,
+    since: Time,
+    /// It has left for good, or broke the rules.
+    leaves: bool,
+    /// What it has told of its compositor.
+    desk: Option<Rc<Desk>>,
+    encoder: Encoder,
+    /// By the program's number.
+    programs: BTreeMap<u32, Looking>,
+    next: u32,
+    /// So much waits for it that it is told nothing more for now.
+    held: bool,
+    /// Of views that are over.
+    past: Counts,
+    reporter: Reporter,
+}
+
+/// A program as all of them see it in one turn.
+struct Seen<'a> {
+    served: &'a Served,
+    /// What has left for the active display.
+    published: Vec<Published>,
+    scene: OnceCell<Scene>,
+}
+
+/// One program at one of them.
+struct Looking {
+    /// `None` once it is over.
+    view: Option<View>,
+    connection: ConnectionId,
+    channel: ChannelId,
+}
+
+impl Views {
+    /// Nobody looks on.
+    pub(super) fn new(core: &Config, compress: Compress, reporter: Reporter) -> Self {
+        Self {
+            compress,
+            lossy: core.lossy,
+            threads: core.threads,
+            workspace: core.workspace.clone(),
+            viewers: Vec::new(),
+            turn: 0,
+            past: Counts::default(),
+            gone: Vec::new(),
+            reporter,
+        }
+    }
+
+    /// How many look on.
+    pub(super) fn count(&self) -> usize {
+        self.viewers.len()
+    }
+
+    /// Whether no more may.
+    pub(super) fn is_full(&self) -> bool {
+        self.viewers.len() >= MAX_VIEWS
+    }
+
+    /// A display was let in that looks on; one that comes again is told everything anew.
+    pub(super) fn take(&mut self, now: Time, mut link: Link) {
+        if let Some(peer) = link.session.peer() {
+            if self.viewers.iter().any(|viewer| viewer.link.session.is_late(peer)) {
+                return;
+            }
+            let it = peer.incarnation;
+            let same = |viewer: &Viewer| viewer.link.session.peer().and_then(|peer| peer.incarnation) == it;
+            self.drop_those(|viewer| it.is_some() && same(viewer));
+        }
+        link.session.forgo(now);
+        link.session.restrict(LIMITS);
+        if self.is_full() {
+            // It is welcome, and hears so first: one that is refused before that comes again.
+            link.session.on_timeout(now);
+            link.transmit(now);
+            link.session.close(CloseReason::TooMuch(FULL.into()));
+            return link.transmit(now);
+        }
+        let compression = pixel_compression(self.compress, &link.session);
+        let encoder = Encoder::new(compression).with_threads(self.threads);
+        let encoder = encoder.with_workspace(self.workspace.clone());
+        let (programs, past) = (BTreeMap::new(), Counts::default());
+        self.viewers.push(Viewer {
+            link,
+            since: now,
+            leaves: false,
+            desk: None,
+            encoder,
+            programs,
+            next: 1,
+            held: false,
+            past,
+            reporter: self.reporter.clone(),
+        });
+        self.reporter.report(SessionEvent::DisplayAttached { viewer: true });
+    }
+
+    /// The incarnations of those that have left for good; told once.
+    pub(super) fn take_gone(&mut self) -> Vec<Secret> {
+        std::mem::take(&mut self.gone)
+    }
+
+    fn drop_those(&mut self, leaves: impl Fn(&Viewer) -> bool) {
+        let past = &mut self.past;
+        self.viewers.retain(|viewer| {
+            let leaves = leaves(viewer);
+            if leaves {
+                add(past, viewer.counts());
+            }
+            !leaves
+        });
+    }
+
+    /// Tells all of them what there is to be seen.
+    pub(super) fn show<'a>(&mut self, now: Time, programs: impl Iterator<Item = &'a mut Served>) {
+        let watched = !self.viewers.is_empty();
+        let mut seen: Vec<Seen<'_>> = Vec::new();
+        for served in programs {
+            served.core.set_watched(watched);
+            if watched {
+                let published = std::iter::from_fn(|| served.core.poll_published()).collect();
+                seen.push(Seen { served, published, scene: OnceCell::new() });
+            }
+        }
+        let count = self.viewers.len().max(1);
+        self.turn = (self.turn + 1) % count;
+        let mut encoded = 0;
+        for index in 0..self.viewers.len() {
+            let viewer = &mut self.viewers[(index + self.turn) % count];
+            viewer.show(now, &seen, self.compress, self.lossy, &mut encoded);
+            viewer.link.transmit(now);
+        }
+    }
+
+    /// The session is over, with this code.
+    pub(super) fn say_exit(&mut self, now: Time, code: u8) {
+        for viewer in &mut self.viewers {
+            // Cannot fail: the message is small and ours to send.
+            let _ = viewer.link.session.control(&Control::Exit { code: code.into() });
+            viewer.link.transmit(now);
+        }
+    }
+
+    /// All have to go.
+    pub(super) fn dismiss(&mut self, now: Time) {
+        for viewer in &mut self.viewers {
+            viewer.link.session.close(CloseReason::Done);
+            viewer.link.transmit(now);
+        }
+        self.drop_those(|_| true);
+    }
+
+    /// When there is something to do although nothing comes.
+    fn next_timeout(&self, now: Time) -> Option<Time> {
+        let mut deadline = None;
+        for viewer in &self.viewers {
+            let more = viewer.link.has_more().then_some(now);
+            deadline = earlier(deadline, earlier(viewer.link.next_timeout(), more));
+            if viewer.held {
+                deadline = earlier(deadline, Some(now + HELD_LOOK));
+                continue;
+            }
+            for view in viewer.views() {
+                deadline = earlier(deadline, view.next_timeout());
+            }
+        }
+        deadline
+    }
+
+    /// Who they are.
+    pub(super) fn lookers(&self, now: Time) -> Vec<Looker> {
+        let lookers = self.viewers.iter();
+        lookers.map(|viewer| Looker { from: viewer.link.from(), since: now.since(viewer.since) }).collect()
+    }
+
+    /// How content came to them so far, and bytes of pixels that are kept for them alone.
+    pub(super) fn figures(&self) -> (Counts, u64) {
+        let (mut counts, mut kept) = (self.past, 0);
+        for viewer in &self.viewers {
+            add(&mut counts, viewer.counts());
+            kept += viewer.views().map(View::kept).sum::<u64>();
+        }
+        (counts, kept)
+    }
+}
+
+impl Viewer {
+    fn is_over(&self) -> bool {
+        self.link.session.is_closed() || !self.link.is_up()
+    }
+
+    fn views(&self) -> impl Iterator<Item = &View> {
+        self.programs.values().filter_map(|looking| looking.view.as_ref())
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = self.past;
+        self.views().for_each(|view| add(&mut counts, view.counts()));
+        counts
+    }
+
+    fn receive(&mut self, now: Time) {
+        self.link.receive(now);
+        while let Some(event) = self.link.poll_event() {
+            self.on_event(now, event);
+        }
+        self.link.transmit(now);
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Control(Control::Snapshot(bytes)) => match Snapshot::decode(&bytes) {
+                Ok(snapshot) => {
+                    let clock = self.link.session.clock().clone();
+                    let video = self.link.session.capabilities().has(Capabilities::VIDEO);
+                    self.desk = Some(Rc::new(Desk { snapshot, clock, video }));
+                }
+                Err(error) => self.turn_away(&error.to_string()),
+            },
+            Event::Opened { header: Header::Events { connection }, .. } if self.of(connection).is_some() => {}
+            // Clipboards and the like: nothing of that is a view's.
+            Event::Opened { channel, header: Header::Pipe { .. } | Header::Events { .. } } => {
+                self.link.session.stop(channel, STOP_UNKNOWN);
+            }
+            Event::Message { header: Header::Events { connection }, bytes, .. } => {
+                let Some(view) = self.of(connection).and_then(|looking| looking.view.as_mut()) else {
+                    return;
+                };
+                view.on_message(now, &bytes);
+                if let Some(End::PeerViolation(what)) = view.end() {
+                    let what = what.clone();
+                    self.turn_away(&what);
+                }
+            }
+            // The program's windows cannot be shown there any more.
+            Event::Finished { header: Header::Events { connection }, .. }
+            | Event::Reset { header: Header::Events { connection }, .. }
+            | Event::Stopped { header: Header::Wayland { connection }, .. } => self.give_up(connection),
+            Event::Closed { reason, by } => {
+                self.leaves = !reason.is_of_link() && reason != CloseReason::Timeout;
+                if let Err(error) = closed(reason, by) {
+                    self.reporter.report(SessionEvent::ViewerLost { reason: error.to_string() });
+                }
+                self.link.lose_carrier();
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, connection: ConnectionId) -> Option<&mut Looking> {
+        self.programs.values_mut().find(|looking| looking.connection == connection)
+    }
+
+    fn turn_away(&mut self, what: &str) {
+        let reason = format!("it broke the rules: {what}");
+        self.reporter.report(SessionEvent::ViewerLost { reason });
+        self.link.session.close(CloseReason::ProtocolViolation(what.to_owned()));
+    }
+
+    fn give_up(&mut self, connection: ConnectionId) {
+        let looking = self.programs.values_mut().find(|looking| looking.connection == connection);
+        looking.into_iter().for_each(|looking| looking.finish(&mut self.link, &mut self.past));
+    }
+
+    fn show(
+        &mut self,
+        now: Time,
+        programs: &[Seen<'_>],
+        compress: Compress,
+        lossy: Option<u8>,
+        encoded: &mut u64,
+    ) {
+        let Some(desk) = self.desk.clone() else { return };
+        let (link, past) = (&mut self.link, &mut self.past);
+        self.programs.retain(|number, looking| {
+            let stays = programs.iter().any(|seen| seen.served.number == *number);
+            if !stays {
+                looking.finish(link, past);
+            }
+            stays
+        });
+        let waiting = self.link.session.retained() as u64 + self.link.state().unsent;
+        self.held = waiting >= MAX_WAITING;
+        let mut credit = Credit { encoded: *encoded, ..self.link.credit(now) };
+        for Seen { served, published, scene } in programs {
+            let looking = self.programs.entry(served.number).or_insert_with(|| {
+                let connection = ConnectionId(self.next);
+                self.next += 1;
+                let channel = self.link.session.open(Header::Wayland { connection });
+                let compression = pixel_compression(compress, &self.link.session);
+                Looking { view: Some(View::new(&desk, compression, lossy)), connection, channel }
+            });
+            let Some(view) = &mut looking.view else { continue };
+            if self.held {
+                if !published.is_empty() {
+                    view.miss(now);
+                }
+                continue;
+            }
+            for published in published {
+                view.hand_on(now, &served.core, published, &mut self.encoder, &mut credit);
+            }
+            if view.is_due(now, &served.core, &credit) {
+                let scene = scene.get_or_init(|| Scene::of(&served.core));
+                view.look(now, &served.core, scene, &mut self.encoder, &mut credit);
+            }
+            if let Some(reason) = looking.perform(&mut self.link, &mut self.past) {
+                self.reporter.report(SessionEvent::ViewerLost { reason });
+            }
+        }
+        *encoded = credit.encoded;
+    }
+}
+
+impl Looking {
+    /// Sends what the view has to say; gives why the display cannot be shown the program any more.
+    fn perform(&mut self, link: &mut Link, past: &mut Counts) -> Option<String> {
+        let (connection, channel) = (self.connection, self.channel);
+        let view = self.view.as_mut()?;
+        while let Some(action) = view.poll_action() {
+            let sent = match action {
+                Action::Message(bytes) => link.session.send(channel, &bytes),
+                Action::Update(update) => {
+                    link.session.send_update(update.header(connection), update.chunks).map(|_| ())
+                }
+                // A view has no others.
+                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Blob { .. } => Ok(()),
+            };
+            if let Err(error) = sent {
+                self.finish(link, past);
+                return Some(format!("a message was not sent: {error}"));
+            }
+        }
+        let end = view.end()?.to_string();
+        self.finish(link, past);
+        Some(end)
+    }
+
+    /// Frees what it held; nothing comes of it any more.
+    fn finish(&mut self, link: &mut Link, past: &mut Counts) {
+        if let Some(view) = self.view.take() {
+            add(past, view.counts());
+            link.session.finish(self.channel);
+        }
+    }
+}
+
+fn add(sum: &mut Counts, counts: Counts) {
+    sum.own += counts.own;
+    sum.shared += counts.shared;
+}
+
+/// How many may look on at once.
+const MAX_VIEWS: usize = 8;
+/// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With what one
+/// turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry info` tells of.
+const MAX_WAITING: u64 = 6 << 20;
+/// How often is looked whether one that is told nothing may be told more.
+const HELD_LOOK: Duration = Duration::from_millis(10);
+/// What one of them may make this side store: it has little more to say than what its compositor is like.
+const LIMITS: Limits = Limits {
+    buffered: 8 << 20,
+    buffered_per_channel: 256 << 10,
+    buffered_before_hello: 256 << 10,
+    streams: 1024,
+    unacknowledged: 0,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! What is said on a session's control socket, line by line.
+//!
+//! Who comes says one [`Request`]; the session answers a question with a JSON document, anything else with an [`Answer`].
+//! After `attach` or `view`, the lines of [`crate::bootstrap`] follow. Whoever started the session keeps a connection of its own, the
+//! *owner's*, on which the session tells what becomes of it ([`Told`]). Nothing here reads or writes. Invariant: a line has
+//! less than [`MAX_LINE`] bytes.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What somebody wants of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Its figures.
+    Info,
+    /// To show it: the meeting of the two sides follows. Tells the address at which this machine was reached.
+    Attach(Option<IpAddr>),
+    /// To look on, as [`Self::Attach`].
+    View(Option<IpAddr>),
+    /// A ticket for a display that comes by itself.
+    Ticket {
+        /// It only looks on.
+        view: bool,
+        /// For how long the ticket is good; the session's default without.
+        good_for: Option<Duration>,
+    },
+    /// That no ticket is good any more that was printed and not used.
+    Revoke,
+    /// That its display leaves.
+    Detach,
+    /// That all displays leave that look on.
+    DetachViews,
+    /// Its end.
+    Stop,
+}
+
+/// The answer to what is not a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It has been done, or will be as soon as can be.
+    Done,
+    /// A ticket that works once.
+    Ticket(String),
+    /// It cannot be done, and why.
+    Not(String),
+}
+
+/// What the session tells its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// Programs find this variable with this value in their environment.
+    Set(String, String),
+    /// Programs do not find this variable there.
+    Unset(String),
+    /// The session is there, with this name.
+    Ready(String),
+    /// A display is there for the first time.
+    Shown,
+    /// It is over, with this code.
+    Exit(u8),
+    /// Its display left: the owner need not stay.
+    Detached,
+}
+
+/// What the owner tells the session: the program that the owner ran has ended, with this code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended(pub u8);
+
+/// Something that is said on a line of its own.
+pub trait Word: Sized {
+    /// The line's text, without its end.
+    fn encode(&self) -> String;
+    /// Reads that.
+    fn decode(text: &str) -> Option<Self>;
+}
+
+impl Word for Request {
+    fn encode(&self) -> String {
+        match self {
+            Self::Info => "info".into(),
+            Self::Attach(None) => "attach".into(),
+            Self::Attach(Some(reached)) => format!("attach {reached}"),
+            Self::View(None) => "view".into(),
+            Self::View(Some(reached)) => format!("view {reached}"),
+            Self::Ticket { view, good_for } => {
+                let view = if *view { " --view" } else { "" };
+                let good_for = good_for.map(|time| format!(" --for {}", time.as_secs_f64()));
+                format!("ticket{view}{}", good_for.unwrap_or_default())
+            }
+            Self::Revoke => "ticket --revoke".into(),
+            Self::Detach => "detach".into(),
+            Self::DetachViews => "detach --views".into(),
+            Self::Stop => "stop".into(),
+        }
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split(' ').collect();
+        match words[..] {
+            ["info"] => Some(Self::Info),
+            ["attach"] => Some(Self::Attach(None)),
+            ["attach", reached] => Some(Self::Attach(Some(reached.parse().ok()?))),
+            ["view"] => Some(Self::View(None)),
+            ["view", reached] => Some(Self::View(Some(reached.parse().ok()?))),
+            ["ticket"] => Some(Self::Ticket { view: false, good_for: None }),
+            ["ticket", "--view"] => Some(Self::Ticket { view: true, good_for: None }),
+            ["ticket", "--for", time] => Some(Self::Ticket { view: false, good_for: Some(seconds(time)?) }),
+            ["ticket", "--view", "--for", time] => {
+                Some(Self::Ticket { view: true, good_for: Some(seconds(time)?) })
+            }
+            ["ticket", "--revoke"] => Some(Self::Revoke),
+            ["detach"] => Some(Self::Detach),
+            ["detach", "--views"] => Some(Self::DetachViews),
+            ["stop"] => Some(Self::Stop),
+            _ => None,
+        }
+    }
+}
+
+impl Word for Answer {
+    fn encode(&self) -> String {
+        match self {
+            Self::Done => "done".into(),
+            Self::Ticket(ticket) => format!("ticket {ticket}"),
+            Self::Not(why) => format!("not {}", why.replace('\n', " ")),
+        }
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        match text.split_once(' ') {
+            None if text == "done" => Some(Self::Done),
+            Some(("ticket", ticket)) => Some(Self::Ticket(ticket.to_owned())),
+            Some(("not", why)) => Some(Self::Not(why.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl Word for Told {
+    fn encode(&self) -> String {
+        match self {
+            Self::Set(name, value) => format!("set {name} {value}"),
+            Self::Unset(name) => format!("unset {name}"),
+            Self::Ready(name) => format!("ready {name}"),
+            Self::Shown => "shown".into(),
+            Self::Exit(code) => format!("exit {code}"),
+            Self::Detached => "detached".into(),
+        }
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let mut words = text.splitn(3, ' ');
+        match (words.next()?, words.next(), words.next()) {
+            ("set", Some(name), Some(value)) => Some(Self::Set(name.into(), value.into())),
+            ("unset", Some(name), None) => Some(Self::Unset(name.into())),
+            ("ready", Some(name), None) => Some(Self::Ready(name.into())),
+            ("shown", None, None) => Some(Self::Shown),
+            ("exit", Some(code), None) => Some(Self::Exit(code.parse().ok()?)),
+            ("detached", None, None) => Some(Self::Detached),
+            _ => None,
+        }
+    }
+}
+
+impl Word for Ended {
+    fn encode(&self) -> String {
+        format!("ended {}", self.0)
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        Some(Self(text.strip_prefix("ended ")?.parse().ok()?))
+    }
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds))?;
+    Some(Duration::from_secs_f64(seconds))
+}
+
+/// A line with its end.
+pub fn line(word: &impl Word) -> Vec<u8> {
+    let mut text = word.encode().into_bytes();
+    text.push(b'\n');
+    text
+}
+
+/// Takes the first whole line off `bytes`; `None` while there is none.
+///
+/// # Errors
+/// It is too long, is not text, or says something else.
+pub fn take<W: Word>(bytes: &mut Vec<u8>) -> Result<Option<W>, String> {
+    let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+        return if bytes.len() >= MAX_LINE { Err("a line without end".into()) } else { Ok(None) };
+    };
+    let line: Vec<u8> = bytes.drain(..=end).collect();
+    let text = std::str::from_utf8(&line[..end]).map_err(|_| "a line is not text".to_owned())?;
+    W::decode(text).map(Some).ok_or_else(|| format!("unexpected line `{text}`"))
+}
+
+/// Bytes of a line: a path with its name is far below.
+pub const MAX_LINE: usize = 8 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survives<W: Word + PartialEq + std::fmt::Debug>(words: &[W]) {
+        let mut bytes: Vec<u8> = words.iter().flat_map(line).collect();
+        for word in words {
+            assert_eq!(take(&mut bytes).as_ref(), Ok(&Some(W::decode(&word.encode()).expect("a word"))));
+            assert_eq!(W::decode(&word.encode()).as_ref(), Some(word));
+        }
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_is_understood() {
+        let reached = Some("2001:db8::1".parse().expect("an address"));
+        survives(&[
+            Request::Info,
+            Request::Attach(None),
+            Request::Attach(reached),
+            Request::View(None),
+            Request::View(reached),
+            Request::Ticket { view: false, good_for: None },
+            Request::Ticket { view: true, good_for: None },
+            Request::Ticket { view: false, good_for: Some(Duration::from_millis(90_500)) },
+            Request::Ticket { view: true, good_for: Some(Duration::from_secs(86_400)) },
+            Request::Revoke,
+            Request::Detach,
+            Request::DetachViews,
+            Request::Stop,
+        ]);
+        survives(&[Answer::Done, Answer::Ticket("wf1:x".into()), Answer::Not("no display is there".into())]);
+        survives(&[Ended(0), Ended(255)]);
+        survives(&[
+            Told::Set("WAYLAND_DISPLAY".into(), "/tmp/a b".into()),
+            Told::Unset("DISPLAY".into()),
+            Told::Ready("foot-2".into()),
+            Told::Shown,
+            Told::Exit(7),
+            Told::Detached,
+        ]);
+    }
+
+    #[test]
+    fn a_part_of_a_line_waits_for_its_rest() {
+        let mut bytes = b"sto".to_vec();
+        assert_eq!(take::<Request>(&mut bytes), Ok(None));
+        bytes.extend_from_slice(b"p\ninf");
+        assert_eq!(take(&mut bytes), Ok(Some(Request::Stop)));
+        assert_eq!(bytes, b"inf");
+    }
+
+    #[test]
+    fn nonsense_and_lines_without_end_are_refused() {
+        for text in [
+            &b"fly\n"[..],
+            b"attach here\n",
+            b"ticket --for nan\n",
+            b"detach --all\n",
+            b"\n",
+            b"\xff\n",
+            &[b'x'; MAX_LINE],
+        ] {
+            assert!(take::<Request>(&mut text.to_vec()).is_err(), "{text:?}");
+        }
+        assert!(take::<Ended>(&mut b"ended 256\n".to_vec()).is_err());
+    }
+}

@@ -1,0 +1,752 @@
+//! The run loop beside the compositor.
+//!
+//! One connection to the compositor belongs to the session itself: the [`Watcher`], which tells the app side what the
+//! desktop looks like. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so that
+//! the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant: when the
+//! loop ends, every connection to the compositor is closed.
+
+mod share;
+mod watching;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::event::PollFlags;
+use wayferry_proto::{
+    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Side, Time,
+    UpdateHeader,
+};
+use wayferry_wayland::blob::{Kept, Sent};
+use wayferry_wayland::display::{Config, Connection, Room, Watcher};
+use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
+use wayferry_wayland::{Action, End};
+
+use self::watching::Watching;
+use crate::clock::Clock;
+use crate::clock::earlier;
+use crate::edge::descriptors;
+use crate::edge::handle::Handle;
+use crate::edge::offer::{Offer, answer};
+use crate::edge::part::{self, Base, Hub, Loop, Part, turn_parts};
+use crate::edge::pipes::Pipes;
+use crate::edge::signals::Signals;
+use crate::edge::socket;
+use crate::edge::wait::{Interests, Ready};
+use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
+use crate::info::Figures;
+use crate::link::{CleanEnd, Link, closed};
+use crate::returning::Return;
+use crate::served::send_blob;
+use crate::stats::{Counters, StatsLine};
+use crate::trace::{Half, SideTrace, TraceFile};
+
+/// How to reach the compositor.
+#[derive(Debug)]
+pub enum Compositor {
+    /// By connecting to this socket, once per program.
+    At(PathBuf),
+    /// Through one inherited connection, which serves one program.
+    Only(OwnedFd),
+}
+
+/// The session's own connection to the compositor, with the first snapshot taken.
+pub struct Watched {
+    compositor: Compositor,
+    watcher: Option<(Socket, Watcher)>,
+    first: Bytes,
+    blobs: Vec<(u128, Vec<u8>)>,
+}
+
+/// Looks at content that arrives: an update's header and chunks.
+pub type Look = Box<dyn FnMut(&UpdateHeader, &[Bytes]) + Send>;
+
+/// The display side of a running session.
+pub struct DisplaySide<'a> {
+    hub: Base,
+    signals: Option<&'a Signals>,
+    handle: Option<Handle>,
+    offer: Option<Offer>,
+    /// Privileged protocols that the host may use on the compositor here.
+    allow: Vec<String>,
+    compositor: Compositor,
+    watching: Watching,
+    /// How to get back to the session.
+    back: Option<Return>,
+    /// It only looks on, and takes no other display's place.
+    looks_on: bool,
+    connections: BTreeMap<ConnectionId, Shown>,
+    /// Which connection's content goes first, so that none is always last.
+    turn: usize,
+    pipes: Pipes,
+    blobs: Kept,
+    sent_blobs: Sent,
+    counters: Counters,
+    /// Bytes of updates that came since what all programs take was last looked at.
+    arrived: u64,
+    stats: Option<StatsLine>,
+    last_end: Option<End>,
+    look: Option<Look>,
+    trace: SideTrace,
+}
+
+/// One program's connection to the compositor.
+struct Shown {
+    socket: Socket,
+    core: Connection,
+    /// When the compositor closed it without a word.
+    closed: Option<Time>,
+    channel: ChannelId,
+    from: RemoteChannelId,
+}
+
+/// How a session ended on this side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The program ended with this status.
+    Exit(u8),
+    /// The app side ended the session without one.
+    HostLeft,
+    /// The one program's connection ended, and how.
+    ConnectionEnded(End),
+    /// This side was asked to end it.
+    Stopped,
+}
+
+impl Loop for DisplaySide<'_> {
+    type Outcome = Outcome;
+
+    fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>) {
+        let parts: Vec<&mut dyn Part> = vec![
+            &mut self.signals,
+            &mut self.handle,
+            &mut self.offer,
+            &mut self.watching,
+            &mut self.pipes,
+            &mut self.connections,
+            &mut self.back,
+        ];
+        (self.hub.hub(), parts)
+    }
+
+    fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
+        // Input first: it must not wait for the pixels that arrived.
+        self.read_programs(now, ready);
+        self.perform_actions();
+        self.hub.link.transmit(now);
+        match turn_parts(self, now, ready) {
+            // It was let in before.
+            Err(Error::Rejected(_)) if self.back.as_ref().is_some_and(Return::is_welcome) => {
+                self.hub.reporter.report(SessionEvent::Dismissed);
+                return Ok(Some(Outcome::Stopped));
+            }
+            result => result?,
+        }
+        self.hear_parts(now);
+        self.hub.link.receive(now);
+        while let Some(event) = self.hub.link.poll_event() {
+            if let Some(outcome) = self.on_event(now, event)? {
+                return Ok(Some(outcome));
+            }
+        }
+        self.on_timeouts(now);
+        self.perform_actions();
+        self.flush_sockets();
+        // What takes long is last, so that what is small need not wait for it.
+        self.work(now);
+        self.share(now);
+        self.perform_actions();
+        self.hub.link.transmit(now);
+        self.flush_sockets();
+        self.remove_ended(now);
+        self.hub.link.transmit(now);
+        self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
+        Ok(self.outcome())
+    }
+
+    fn next_timeout(&self, _now: Time) -> Option<Time> {
+        self.stats.as_ref().map(StatsLine::next_timeout)
+    }
+}
+
+impl Compositor {
+    /// The compositor that WAYLAND_DISPLAY names.
+    pub fn from_environment() -> Result<Self, Error> {
+        let name = std::env::var_os("WAYLAND_DISPLAY").filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return Err(Error::NoCompositor { tried: "WAYLAND_DISPLAY is not set".into(), source: None });
+        };
+        let path = PathBuf::from(&name);
+        if path.is_absolute() {
+            return Ok(Self::At(path));
+        }
+        match std::env::var_os("XDG_RUNTIME_DIR") {
+            Some(dir) => Ok(Self::At(PathBuf::from(dir).join(path))),
+            None => Err(Error::NoCompositor { tried: "XDG_RUNTIME_DIR is not set".into(), source: None }),
+        }
+    }
+
+    fn connect(&self) -> io::Result<Socket> {
+        match self {
+            Self::At(path) => Socket::new(socket::connect(path)?),
+            Self::Only(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Watched {
+    /// Connects to the compositor and waits for its first snapshot.
+    ///
+    /// # Errors
+    /// No compositor, one that lacks what windows need, or one that does not answer.
+    pub fn new(compositor: Compositor, clock: Clock, signals: Option<&Signals>) -> Result<Self, Error> {
+        let socket = match &compositor {
+            Compositor::Only(fd) => fd.try_clone().and_then(Socket::new),
+            Compositor::At(_) => compositor.connect(),
+        };
+        let socket = socket.map_err(|source| match &compositor {
+            Compositor::At(path) => {
+                Error::NoCompositor { tried: path.display().to_string(), source: Some(source) }
+            }
+            Compositor::Only(_) => {
+                Error::NoCompositor { tried: "WAYLAND_SOCKET".into(), source: Some(source) }
+            }
+        })?;
+        let mut watcher = Watcher::new();
+        let deadline = clock.now() + COMPOSITOR_PATIENCE;
+        let first = loop {
+            if let Some(snapshot) = turn_watcher(&socket, &mut watcher, clock.now())? {
+                break snapshot;
+            }
+            let now = clock.now();
+            if now >= deadline {
+                return Err(Error::NoCompositor { tried: "it does not answer".into(), source: None });
+            }
+            let mut interests = Interests::default();
+            interests.add(&socket, interest(watcher.output()));
+            if let Some(signals) = signals {
+                interests.read(signals);
+            }
+            interests.until(Some(deadline));
+            interests.wait(now)?;
+            signals.map_or(Ok(()), Signals::check)?;
+        };
+        let blobs = watcher_blobs(&mut watcher);
+        Ok(Self { compositor, watcher: Some((socket, watcher)), first, blobs })
+    }
+}
+
+impl<'a> DisplaySide<'a> {
+    /// A display side over a link whose session has been started with [`wayferry_proto::Side::Display`].
+    pub fn new(watched: Watched, clock: Clock, link: Link, stats: bool, reporter: Reporter) -> Self {
+        let mut side = Self {
+            hub: Base { clock, link, reporter },
+            signals: None,
+            handle: None,
+            offer: None,
+            allow: Vec::new(),
+            compositor: watched.compositor,
+            watching: Watching::new(watched.watcher, watched.first, watched.blobs),
+            back: None,
+            looks_on: false,
+            connections: BTreeMap::new(),
+            turn: 0,
+            pipes: Pipes::default(),
+            blobs: Kept::default(),
+            sent_blobs: Sent::default(),
+            counters: Counters::default(),
+            arrived: 0,
+            stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
+            last_end: None,
+            look: None,
+            trace: SideTrace::new(Half::Display, None),
+        };
+        side.tell_news();
+        side
+    }
+
+    /// Tells the session what is new of the compositor.
+    fn tell_news(&mut self) {
+        self.watching.tell(&mut self.hub.link.session, &mut self.sent_blobs);
+    }
+
+    /// Looks for another carrier when its own is lost.
+    #[must_use]
+    pub fn with_return(mut self, back: Return) -> Self {
+        self.back = Some(back);
+        self
+    }
+
+    /// Only looks on, or not.
+    #[must_use]
+    pub fn with_looking_on(mut self, looks_on: bool) -> Self {
+        self.looks_on = looks_on;
+        self
+    }
+
+    /// Ends with an error when one of these signals comes.
+    #[must_use]
+    pub fn with_signals(mut self, signals: &'a Signals) -> Self {
+        self.signals = Some(signals);
+        self
+    }
+
+    /// Lets the host use these privileged protocols on the compositor here; without, none.
+    pub fn with_allowed(mut self, allow: Vec<String>) -> Self {
+        self.allow = allow;
+        self
+    }
+
+    /// Can be asked to end, and asked for its counters, from another thread.
+    #[must_use]
+    pub fn with_handle(mut self, handle: Handle) -> Self {
+        self.handle = Some(handle);
+        self
+    }
+
+    /// Lets somebody look at the content that arrives.
+    #[must_use]
+    pub fn with_look(mut self, look: Option<Look>) -> Self {
+        self.look = look;
+        self
+    }
+
+    /// Tells its figures to whoever asks here.
+    #[must_use]
+    pub fn with_offer(mut self, offer: Option<Offer>) -> Self {
+        self.offer = offer;
+        self
+    }
+
+    /// Writes a timeline.
+    #[must_use]
+    pub fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
+        self.trace = SideTrace::new(Half::Display, file);
+        self
+    }
+
+    /// Runs until the session is over.
+    ///
+    /// # Errors
+    /// What the link or the compositor did, a signal, a failing system call.
+    pub fn run(mut self) -> Result<Outcome, Error> {
+        descriptors::raise();
+        let result = part::run(&mut self);
+        if !self.hub.link.session.is_closed() {
+            self.hub.link.session.close(CloseReason::Done);
+        }
+        self.hub.link.transmit(self.hub.clock.now());
+        result
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
+        match event {
+            Event::Ready { .. }
+                if self.looks_on && !self.hub.link.session.capabilities().has(Capabilities::VIEW) =>
+            {
+                return Err(Error::Incompatible("the other side lets no display look on".into()));
+            }
+            Event::Control(Control::Exit { code }) => {
+                return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
+            }
+            Event::Control(Control::AppClosed { error: Some(text), .. }) => {
+                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
+            }
+            Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
+                self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
+            }
+            Event::Opened { channel, header: Header::Wayland { connection } } => {
+                self.open(connection, channel)
+            }
+            Event::Message { header: Header::Wayland { connection }, bytes, .. } => {
+                self.counters.messages += 1;
+                if let Some(shown) = self.connections.get_mut(&connection) {
+                    shown.core.on_message(now, &bytes);
+                }
+            }
+            Event::Update { header, chunks } => self.on_update(now, &header, chunks),
+            Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
+                self.pipes.on_data(&mut self.hub.link.session, (connection, pipe), bytes);
+            }
+            Event::Finished { header, .. } => self.on_channel_end(now, header, None),
+            Event::Reset { header, code, .. } => self.on_channel_end(now, header, Some(code)),
+            Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
+                self.pipes.on_stopped(&mut self.hub.link.session, (connection, pipe));
+            }
+            Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
+            Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
+            Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
+            Event::Resumed => self.hub.reporter.report(SessionEvent::Back),
+            Event::Declined => {
+                self.begin_anew();
+                self.hub.reporter.report(SessionEvent::Back);
+            }
+            Event::Closed { reason, .. } if self.is_replaced(&reason) => {
+                let replaced = reason == CloseReason::Gone;
+                self.hub.reporter.report(if replaced {
+                    SessionEvent::Replaced
+                } else {
+                    SessionEvent::Dismissed
+                });
+                return Ok(Some(Outcome::Stopped));
+            }
+            Event::Closed { reason, by } => {
+                return match closed(reason, by)? {
+                    CleanEnd::Us => Ok(Some(Outcome::Stopped)),
+                    CleanEnd::Peer => Ok(Some(Outcome::HostLeft)),
+                };
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// The programs' windows stay while another carrier is looked for.
+    fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
+        self.hub.link.lose_carrier();
+        let lost = || Error::Lost(reason.to_string());
+        let back = self.back.as_mut().ok_or_else(lost)?;
+        if self.hub.link.session.is_welcome() {
+            back.welcome();
+        }
+        if back.begin(now)? {
+            self.hub.reporter.report(SessionEvent::ConnectionLost { reason: reason.to_string() });
+        }
+        Ok(())
+    }
+
+    /// Whether the session ends this because it has another display now: it says so, or does not know this one any more.
+    fn is_replaced(&self, reason: &CloseReason) -> bool {
+        match reason {
+            CloseReason::Gone => self.hub.link.session.peer().is_some(),
+            CloseReason::BadSecret => self.back.as_ref().is_some_and(Return::is_welcome),
+            _ => false,
+        }
+    }
+
+    /// The session knows nothing of what was shown here: it tells all again.
+    fn begin_anew(&mut self) {
+        self.connections.clear();
+        self.pipes.clear();
+        self.sent_blobs = Sent::default();
+        self.watching.tell_again();
+        self.tell_news();
+    }
+
+    fn on_channel_end(&mut self, now: Time, header: Header, reset: Option<u32>) {
+        match (header, reset) {
+            (Header::Pipe { connection, pipe }, None) => {
+                self.pipes.on_finished(&mut self.hub.link.session, (connection, pipe));
+            }
+            (Header::Pipe { connection, pipe }, Some(_)) => self.pipes.on_reset((connection, pipe)),
+            (Header::Wayland { connection }, _) => self.close_program(now, connection),
+            _ => {}
+        }
+    }
+
+    /// The program is gone: so is its connection to the compositor, which removes its windows.
+    fn close_program(&mut self, now: Time, connection: ConnectionId) {
+        let Some(mut shown) = self.connections.remove(&connection) else { return };
+        let _ = shown.socket.flush(shown.core.output());
+        self.hub.link.session.finish(shown.channel);
+        self.pipes.on_connection_end(now, connection);
+        self.last_end = Some(End::Closed);
+    }
+
+    /// A program connected: so do we, to the compositor.
+    fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
+        if !self.has_place() {
+            // A host that keeps to the limit never shows so many.
+            return self.hub.link.session.stop(from, STOP_TOO_MANY);
+        }
+        let config = Config {
+            clock_start_ns: self.hub.clock.origin().0,
+            probe: self.trace.probe(connection),
+            allow: Some(self.allow.clone()),
+            ..Config::default()
+        };
+        let alone = matches!(self.compositor, Compositor::Only(_));
+        let reached = match alone.then(|| self.watching.take(config.clone())).flatten() {
+            Some(taken) => Ok(taken),
+            None => self.compositor.connect().map(|socket| (socket, Connection::new(config))),
+        };
+        let channel = self.hub.link.session.open(Header::Events { connection });
+        match reached {
+            Ok((socket, mut core)) => {
+                let now = self.hub.clock.now();
+                for (hash, blob) in self.blobs.iter() {
+                    core.on_blob(now, hash, blob);
+                }
+                self.connections.insert(connection, Shown { socket, core, closed: None, channel, from });
+            }
+            Err(error) => {
+                self.hub.reporter.report(SessionEvent::CompositorRefused { reason: error.to_string() });
+                self.hub.link.session.finish(channel);
+                self.hub.link.session.stop(from, STOP_NO_COMPOSITOR);
+                let error = Some("cannot connect to the compositor".to_owned());
+                let _ = self.hub.link.session.control(&Control::AppClosed { connection, error });
+            }
+        }
+    }
+
+    fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
+        self.counters.updates += 1;
+        let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        self.counters.content_bytes += bytes;
+        self.trace.arrived(header, bytes);
+        if let Some(look) = &mut self.look {
+            look(header, &chunks);
+        }
+        if let Some(shown) = self.connections.get_mut(&header.connection) {
+            shown.core.on_update(now, header, chunks);
+            self.arrived += bytes;
+        }
+        // Not each one is worth to look at all.
+        if self.arrived >= SHARE_EVERY {
+            self.arrived = 0;
+            self.share(now);
+        }
+    }
+
+    /// Decompresses and paints a part of what has arrived, of each connection first in its turn: input must not wait for all.
+    fn work(&mut self, now: Time) {
+        self.turn = self.turn.wrapping_add(1).checked_rem(self.connections.len()).unwrap_or_default();
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        let mut room = Room { icons: self.room_for_icons(), ..Room::default() };
+        for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
+            if let Some(shown) = self.connections.get_mut(id) {
+                shown.core.work(now, &mut room);
+            }
+        }
+    }
+
+    fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
+        let blob: Rc<[u8]> = bytes[..].into();
+        for shown in self.connections.values_mut() {
+            shown.core.on_blob(now, hash, &blob);
+        }
+        self.blobs.add(hash, blob);
+    }
+
+    /// Takes what the compositor says to the programs, most of which is input.
+    fn read_programs(&mut self, now: Time, ready: &Ready) {
+        let silent = self.hub.link.session.contact_age(now) >= SILENT;
+        for shown in self.connections.values_mut().filter(|shown| ready.has(&shown.socket)) {
+            shown.core.set_silent(now, silent);
+            shown.read(now);
+        }
+    }
+
+    /// Does what the parts have found out.
+    fn hear_parts(&mut self, now: Time) {
+        self.tell_news();
+        if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
+            let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
+            answer(&caller, &figures.with_shares(self.shares()).document());
+        }
+    }
+
+    fn on_timeouts(&mut self, now: Time) {
+        for shown in self.connections.values_mut() {
+            if shown.core.next_timeout().is_some_and(|at| at <= now) {
+                shown.core.on_timeout(now);
+            }
+            if gives_up(shown.closed).is_some_and(|at| at <= now) {
+                shown.core.on_hang_up();
+            }
+        }
+        self.hub.link.contact_event(now).into_iter().for_each(|event| self.hub.reporter.report(event));
+        let link = self.hub.link.state();
+        self.counters.repair = self.hub.link.session.repair();
+        let line = self
+            .stats
+            .as_mut()
+            .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
+        if let Some(line) = line {
+            self.hub.reporter.report(SessionEvent::Stats { line });
+        }
+        if let Some(handle) = &self.handle {
+            handle.publish(self.counters, link);
+        }
+    }
+
+    fn perform_actions(&mut self) {
+        let Self { connections, hub: Base { link, reporter, .. }, pipes, sent_blobs, counters, .. } = self;
+        let session = &mut link.session;
+        for (id, shown) in connections {
+            while let Some(action) = shown.core.poll_action() {
+                match action {
+                    Action::Message(bytes) => {
+                        counters.messages += 1;
+                        if let Err(error) = session.send(shown.channel, &bytes) {
+                            let reason = format!("not sent: {error}");
+                            reporter.report(SessionEvent::ProgramEnded { reason });
+                            shown.core.on_hang_up();
+                        }
+                    }
+                    Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
+                    Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
+                    Action::Blob { hash, bytes } => send_blob(session, sent_blobs, hash, bytes),
+                    // Only the app side has content.
+                    Action::Update(_) => {}
+                }
+            }
+        }
+    }
+
+    fn flush_sockets(&mut self) {
+        for shown in self.connections.values_mut() {
+            shown.write();
+        }
+        self.watching.flush();
+    }
+
+    fn remove_ended(&mut self, now: Time) {
+        let ended: Vec<(ConnectionId, End)> = self
+            .connections
+            .iter()
+            .filter_map(|(id, shown)| shown.core.end().map(|end| (*id, end.clone())))
+            .collect();
+        for (id, end) in ended {
+            let Some(mut shown) = self.connections.remove(&id) else { continue };
+            shown.write();
+            self.hub.link.session.finish(shown.channel);
+            self.hub.link.session.stop(shown.from, STOP_ENDED);
+            self.pipes.on_connection_end(now, id);
+            if end != End::Closed {
+                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
+                let error = Some(end.to_string());
+                let _ = self.hub.link.session.control(&Control::AppClosed { connection: id, error });
+            }
+            self.last_end = Some(end);
+        }
+    }
+
+    fn outcome(&mut self) -> Option<Outcome> {
+        if self.handle.as_ref().is_some_and(Handle::stop_asked) {
+            return Some(Outcome::Stopped);
+        }
+        match (&self.compositor, &self.last_end) {
+            (Compositor::Only(_), Some(end)) if self.connections.is_empty() && *end != End::Closed => {
+                Some(Outcome::ConnectionEnded(end.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// All programs. They are read by the side, before anything else.
+impl Part for BTreeMap<ConnectionId, Shown> {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+        for Shown { socket, core, closed, .. } in self.values_mut() {
+            interests.until(earlier(core.next_timeout(), gives_up(*closed)));
+            let socket: &Socket = socket;
+            if closed.is_none() {
+                interests.add(socket, interest(core.output()));
+            }
+        }
+    }
+}
+
+impl Shown {
+    /// Reads a bounded amount and handles it.
+    fn read(&mut self, now: Time) {
+        for _ in 0..MAX_READS {
+            let state = self.socket.read_into(self.core.input());
+            self.core.process(now);
+            match state {
+                Ok(ReadState::Progress) => {}
+                Ok(ReadState::WouldBlock) => return,
+                Ok(ReadState::Closed) | Err(_) => {
+                    self.closed.get_or_insert(now);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        // A compositor that closed its end may have left an error to be read, which says more than this failure.
+        let _ = self.socket.flush(self.core.output());
+    }
+}
+
+/// When a connection that was closed without a word is given up.
+fn gives_up(closed: Option<Time>) -> Option<Time> {
+    closed.map(|closed| closed + LAST_BREATH)
+}
+
+/// Moves the watcher's bytes; gives the encoded snapshot when there is a new one.
+fn turn_watcher(socket: &Socket, watcher: &mut Watcher, now: Time) -> Result<Option<Bytes>, Error> {
+    let mut newest = None;
+    for _ in 0..MAX_READS {
+        let state = read(socket, watcher.input());
+        if let Some(snapshot) = watcher.process(now) {
+            newest = Some(snapshot.encode().into());
+        }
+        if let Some(end) = watcher.end() {
+            return Err(watcher_error(end));
+        }
+        match state {
+            ReadState::Progress => {}
+            ReadState::WouldBlock => break,
+            ReadState::Closed => return Err(Error::Compositor("it closed the connection".into())),
+        }
+    }
+    let _ = socket.flush(watcher.output());
+    Ok(newest)
+}
+
+fn read(socket: &Socket, input: &mut InBuffer) -> ReadState {
+    socket.read_into(input).unwrap_or(ReadState::Closed)
+}
+
+fn watcher_blobs(watcher: &mut Watcher) -> Vec<(u128, Vec<u8>)> {
+    let actions = std::iter::from_fn(|| watcher.poll_action());
+    actions
+        .filter_map(|action| match action {
+            Action::Blob { hash, bytes } => Some((hash, bytes)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn interest(output: &OutBuffer) -> PollFlags {
+    if output.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+}
+
+fn watcher_error(end: &End) -> Error {
+    match end {
+        // The watcher's own words for the two things that a user can do something about.
+        End::CompositorError(text) if text.starts_with("it lacks ") => {
+            Error::MissingGlobals(text.trim_start_matches("it lacks ").to_owned())
+        }
+        End::CompositorError(text) if text.starts_with("its keymap ") => Error::Keymap(text.clone()),
+        End::CompositorError(text) => Error::Compositor(text.clone()),
+        end => Error::Compositor(end.to_string()),
+    }
+}
+
+/// How long to wait, when the compositor closed a program's connection without a word, whether it closes all: a compositor that
+/// ends should not end the programs.
+const LAST_BREATH: Duration = Duration::from_millis(500);
+/// A link of which nothing was heard for so long is silent: two pings are missing.
+const SILENT: Duration = Duration::from_millis(1500);
+/// Bytes of updates after which is looked at what all programs take, within a turn.
+const SHARE_EVERY: u64 = 4 << 20;
+/// Reads of one socket in one turn: 64 KiB.
+const MAX_READS: usize = 16;
+/// How long the compositor may take to tell what it has.
+const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
+/// Stop code: the program's connection to the compositor could not be made.
+const STOP_NO_COMPOSITOR: u32 = 4;
+/// Stop code: there are as many programs as may be.
+const STOP_TOO_MANY: u32 = 6;
+/// Stop code: the program's connection to the compositor is over.
+const STOP_ENDED: u32 = 5;

@@ -1,0 +1,317 @@
+//! The edge of a session's [`Admission`]: a listening port, carriers, and the tickets that lead there.
+//!
+//! It takes who comes from the port, hands what arrives to the candidates, and sends what they have to say. It decides
+//! nothing: who is let in, who loses a place and when is the core's. Invariant: a certificate that is good no more leaves
+//! the listener's list at once.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use wayferry_net::quic::{Connected, Listener};
+use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
+use wayferry_proto::admission::{Admission, Fate, Lane, Role};
+use wayferry_proto::{Config, Secret, Session, SessionId, Source, Time};
+
+use crate::carriers::reachable;
+use crate::edge::socket::random_bytes;
+use crate::event::{Reporter, SessionEvent};
+use crate::link::{Link, closed};
+
+/// A listening port with the displays that stand before it.
+pub struct Door {
+    listener: Option<Listener>,
+    /// Whose certificates the listener lets in, where it does not let in all.
+    admitted: Option<Admitted>,
+    identity: Fingerprint,
+    session: SessionId,
+    admission: Admission<Fingerprint, Link>,
+    reporter: Reporter,
+}
+
+impl Door {
+    /// A door for sessions like `config`; without a listener, displays come on byte streams only.
+    pub fn new(
+        listener: Option<Listener>,
+        identity: Fingerprint,
+        config: Config,
+        reporter: Reporter,
+    ) -> Self {
+        let session = config.session;
+        let admission = Admission::new(config, Secret::from(random_bytes::<32>()));
+        Self { listener, admitted: None, identity, session, admission, reporter }
+    }
+
+    /// The listener lets in whose certificates are on this list.
+    #[must_use]
+    pub fn with_list(mut self, admitted: Admitted) -> Self {
+        self.admitted = Some(admitted);
+        self
+    }
+
+    /// Whether tickets can be printed: not where certificates must be known before.
+    pub fn is_open(&self) -> bool {
+        self.admitted.is_none() && self.listener.is_some()
+    }
+
+    /// A ticket with this secret, to be printed, that is good until then.
+    pub fn ticket(&mut self, role: Role, secret: Secret, until: Time) -> Ticket {
+        self.admission.secrets_mut().print(role, secret, until);
+        self.ticket_with(secret)
+    }
+
+    /// A ticket for the display with this certificate, which reached this machine at that address.
+    pub fn invite(
+        &mut self,
+        role: Role,
+        fingerprint: Fingerprint,
+        secret: Secret,
+        reached: Option<IpAddr>,
+        now: Time,
+    ) -> Ticket {
+        if let Some(admitted) = &self.admitted {
+            admitted.admit(fingerprint);
+        }
+        self.admission.secrets_mut().invite(role, secret, fingerprint, now);
+        let mut ticket = self.ticket_with(secret);
+        let loopback = ticket.addresses.iter().all(|address| address.ip().is_loopback());
+        if loopback && reached.is_some_and(|ip| !ip.is_loopback()) {
+            // Its own loopback leads to whatever is there.
+            ticket.addresses = vec![NOWHERE];
+            return ticket;
+        }
+        let port = ticket.addresses.first().map_or(0, SocketAddr::port);
+        if let Some(ip) = reached
+            && port != 0
+        {
+            let address = SocketAddr::new(ip, port);
+            ticket.addresses.retain(|other| *other != address);
+            ticket.addresses.insert(0, address);
+        }
+        ticket
+    }
+
+    fn ticket_with(&self, secret: Secret) -> Ticket {
+        let addresses = match &self.listener {
+            Some(listener) => reachable(listener.local_addr()),
+            None => vec![NOWHERE],
+        };
+        Ticket { addresses, fingerprint: self.identity, secret, session: self.session }
+    }
+
+    /// Printed tickets are good no more.
+    pub fn revoke_tickets(&mut self) {
+        self.admission.secrets_mut().revoke_printed();
+    }
+
+    /// The active display was sent away, or has left for good: it cannot come again. Says whether one was known.
+    pub fn forget_active(&mut self) -> bool {
+        let secrets = self.admission.secrets_mut();
+        let was_known = secrets.knows_active();
+        let gone = secrets.forget_active();
+        self.dismiss(gone);
+        was_known
+    }
+
+    /// Those who looked on were sent away: none of them can come again.
+    pub fn forget_viewers(&mut self) {
+        let gone = self.admission.secrets_mut().forget_viewers();
+        self.dismiss(gone);
+    }
+
+    /// One that looked on has left for good.
+    pub fn forget_viewer(&mut self, incarnation: Secret) {
+        let gone = self.admission.secrets_mut().forget_viewer(incarnation);
+        self.dismiss(gone);
+    }
+
+    fn dismiss(&self, gone: impl IntoIterator<Item = Fingerprint>) {
+        let Some(admitted) = &self.admitted else { return };
+        for certificate in gone {
+            admitted.dismiss(certificate);
+        }
+    }
+
+    /// A display comes on this carrier, which has told that it has that certificate.
+    pub fn add(&mut self, carrier: Box<dyn Carrier>, certificate: Fingerprint, now: Time) {
+        let make = |config| Link::new(Session::new(config), carrier);
+        // To say why would mean to wait for the byte stream; its end tells enough.
+        drop(self.admission.come((Lane::Here, Source::Here), certificate, now, make));
+    }
+
+    /// Looks at the candidates; gives those that are let in, and as what.
+    pub fn turn(&mut self, now: Time) -> Vec<(Role, Link)> {
+        if let Some(listener) = &self.listener {
+            listener.clear_wake();
+        }
+        let mut come = Vec::new();
+        // Each is heard before the next one comes: what it has said already may save its place.
+        while let Some(connected) = self.listener.as_mut().and_then(Listener::poll_accept) {
+            let number = self.meet(connected, now);
+            come.extend(self.look_at(number, now));
+        }
+        let numbers = self.admission.numbers();
+        come.extend(numbers.into_iter().filter_map(|number| self.look_at(number, now)));
+        come
+    }
+
+    /// A display comes on QUIC; gives its number.
+    fn meet(&mut self, connected: Connected, now: Time) -> u64 {
+        let Connected { carrier, peer, address, early } = connected;
+        // Who has a ticket for TLS was let in before.
+        let known = early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
+        let lane = if known { Lane::Known } else { Lane::Stranger };
+        let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
+            let mut link = Link::new(Session::new(config), carrier);
+            link.set_from(address);
+            link
+        });
+        lost.into_iter().for_each(|mut lost| lost.transmit(now));
+        number
+    }
+
+    /// Hears a candidate; gives it if it is let in.
+    fn look_at(&mut self, number: u64, now: Time) -> Option<(Role, Link)> {
+        let link = self.admission.get_mut(number)?;
+        link.receive(now);
+        link.transmit(now);
+        match self.admission.look_at(number, now)? {
+            Fate::Waits => None,
+            Fate::Enters(role, link, dismissed) => {
+                self.dismiss(dismissed);
+                link.welcome();
+                Some((role, link))
+            }
+            Fate::Leaves(mut link, why) => {
+                link.transmit(now);
+                if let Some(Err(error)) = why.map(|(reason, by)| closed(reason, by)) {
+                    self.reporter.report(SessionEvent::DisplayRejected { error });
+                }
+                None
+            }
+        }
+    }
+
+    /// To be polled for input.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let listener = self.listener.iter().map(Listener::wake_fd);
+        listener.chain(self.admission.candidates().filter_map(Link::wake_fd))
+    }
+
+    /// When [`Door::turn`] is to be called at the latest.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let more = self.admission.candidates().any(Link::has_more).then_some(Time::ZERO);
+        more.or_else(|| self.admission.next_timeout())
+    }
+}
+
+/// Nothing answers at port 0: the display comes on the stream.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, VecDeque};
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use wayferry_proto::{Arrival, LinkState, Side, Transmit};
+
+    use super::*;
+
+    fn door() -> Door {
+        Door::new(None, Fingerprint([7; 32]), Config::new(Side::App), Reporter::new(drop))
+    }
+
+    fn secret(byte: u8) -> Secret {
+        Secret::from([byte; 32])
+    }
+
+    /// A carrier on which everything has come already.
+    struct Come {
+        arrivals: VecDeque<Arrival>,
+        never: OwnedFd,
+    }
+
+    impl Carrier for Come {
+        fn transmit(&mut self, _: Transmit) {}
+
+        fn poll_arrival(&mut self) -> Option<Arrival> {
+            self.arrivals.pop_front()
+        }
+
+        fn link(&self) -> LinkState {
+            LinkState::default()
+        }
+
+        fn wake_fd(&self) -> BorrowedFd<'_> {
+            self.never.as_fd()
+        }
+
+        fn clear_wake(&self) {}
+    }
+
+    /// What a display says first, as it arrives.
+    fn hello_as(secret: Secret, incarnation: Secret) -> VecDeque<Arrival> {
+        let (secret, resume) = (Some(secret), Some(incarnation));
+        let mut display = Session::new(Config { secret, resume, ..Config::new(Side::Display) });
+        let mut lengths = HashMap::new();
+        let mut arrivals = VecDeque::new();
+        while let Some(transmit) = display.poll_transmit(Time::ZERO) {
+            if let Transmit::Data { stream, bytes, .. } = transmit {
+                let length = lengths.entry(stream).or_insert(0);
+                let offset = *length;
+                *length += bytes.len() as u64;
+                arrivals.push_back(Arrival::Data { stream, offset, bytes });
+            }
+        }
+        arrivals
+    }
+
+    fn come(arrivals: VecDeque<Arrival>) -> Box<Come> {
+        let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
+        Box::new(Come { arrivals, never: never.into() })
+    }
+
+    /// Displays that ssh brings, each with its certificate and its incarnation.
+    fn visited(door: &mut Door, number: u8, role: Role) -> Option<Role> {
+        let (certificate, given) = (Fingerprint([number; 32]), secret(100 + number));
+        door.invite(role, certificate, given, None, Time::ZERO);
+        come_again(door, number, given)
+    }
+
+    fn come_again(door: &mut Door, number: u8, shown: Secret) -> Option<Role> {
+        let arrivals = hello_as(shown, secret(number));
+        door.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
+        door.turn(Time::ZERO).pop().map(|(role, _)| role)
+    }
+
+    #[test]
+    fn regression_detach_revokes_nothing() {
+        let list = Admitted::new();
+        let mut door = door().with_list(list.clone());
+        let admits = |number| list.contains(Fingerprint([number; 32]));
+        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active));
+        assert_eq!(visited(&mut door, 2, Role::View), Some(Role::View));
+        assert_eq!(come_again(&mut door, 1, secret(1)), Some(Role::Active), "it lost its carrier");
+        // What it was given a second time goes with it, too.
+        door.invite(Role::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
+        assert!(door.forget_active() && !door.forget_active());
+        assert_eq!([1, 2].map(admits), [false, true]);
+        for shown in [1, 50, 101] {
+            assert_eq!(come_again(&mut door, 1, secret(shown)), None, "{shown}");
+        }
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Role::View), "it was not meant");
+        door.forget_viewers();
+        assert_eq!((admits(2), come_again(&mut door, 2, secret(2))), (false, None));
+        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active), "ssh brings it again");
+    }
+
+    #[test]
+    fn who_is_replaced_cannot_come_again() {
+        let list = Admitted::new();
+        let mut door = door().with_list(list.clone());
+        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active));
+        assert_eq!(visited(&mut door, 2, Role::Active), Some(Role::Active));
+        assert_eq!(come_again(&mut door, 1, secret(1)), None);
+        assert_eq!([1, 2].map(|number| list.contains(Fingerprint([number; 32]))), [false, true]);
+        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Role::Active));
+    }
+}

@@ -1,0 +1,17 @@
+//! What a run loop polls, and the loop itself. No part knows another; a side has them and asks each after its turn.
+
+pub mod context;
+pub(crate) mod descriptors;
+pub mod handle;
+pub mod offer;
+pub mod outlets;
+pub mod part;
+pub mod peer;
+pub(crate) mod pipes;
+pub mod programs;
+pub(crate) mod recorder;
+pub(crate) mod remaining;
+pub mod signals;
+pub mod socket;
+pub mod wait;
+pub mod xwayland;

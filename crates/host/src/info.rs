@@ -1,0 +1,423 @@
+//! What a side tells of itself, as a JSON document.
+//!
+//! docs/info.md lists the fields, and a test holds it to that. Nothing here measures. Invariant: every field is always
+//! there; what is not known is null, never a number that looks like knowledge.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, Time};
+use wayferry_wayland::app::{Counts, Fidelity, Kept};
+
+use crate::edge::offer::role;
+use crate::link::Link;
+use crate::sanitize::sanitize;
+
+/// The figures of one side at one time.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    side: Side,
+    session: SessionId,
+    /// The peer's program and version, once it has said it.
+    peer: Option<String>,
+    programs: usize,
+    /// How long ago the peer was last heard.
+    silence: Duration,
+    link: LinkState,
+    /// What repair takes for the link's mean burst of losses, in packets.
+    mean_burst: Option<f64>,
+    repair: RepairCounts,
+    /// An estimate.
+    saved: Duration,
+    /// Of the app side; the display side does not know.
+    surfaces: Option<Surfaces>,
+    place: Option<Place>,
+    /// Of the app side: what is kept for other displays, and bytes that this one is owed.
+    kept: Option<(Kept, usize)>,
+    /// Of the app side.
+    views: Option<Views>,
+    /// Of the display side: what programs take of what they may.
+    shares: Option<Value>,
+}
+
+/// Displays that look on.
+#[derive(Debug, Clone)]
+struct Views {
+    viewers: Vec<Looker>,
+    /// How content came to them, those that have left included.
+    counts: Counts,
+    /// Bytes of pixels that are kept for them alone.
+    pixels: u64,
+}
+
+/// A display that looks on.
+#[derive(Debug, Clone, Copy)]
+pub struct Looker {
+    /// Where it came from over QUIC; `None` if it came another way.
+    pub from: Option<SocketAddr>,
+    /// For how long.
+    pub since: Duration,
+}
+
+/// What a session is called, and whether somebody looks at it.
+#[derive(Debug, Clone)]
+struct Place {
+    name: Option<String>,
+    state: State,
+    since: Duration,
+}
+
+/// Whether somebody looks at a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// A display is there.
+    Attached,
+    /// One was there and may come back.
+    Away,
+    /// None is.
+    Detached,
+}
+
+impl State {
+    /// As in the document.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Away => "away",
+            Self::Detached => "detached",
+        }
+    }
+}
+
+impl Figures {
+    /// Of a running side with so many programs.
+    pub fn new(side: Side, link: &Link, programs: usize, now: Time) -> Self {
+        let session: &Session = &link.session;
+        Self {
+            side,
+            session: session.id(),
+            peer: session.peer().map(|peer| sanitize(&peer.software)),
+            programs,
+            silence: session.contact_age(now),
+            link: link.state(),
+            mean_burst: session.loss().map(|(_, burst)| burst),
+            repair: session.repair(),
+            saved: link.saved().waiting(),
+            surfaces: None,
+            place: None,
+            kept: None,
+            views: None,
+            shares: None,
+        }
+    }
+
+    /// With what all programs take of this machine, and what they may.
+    #[must_use]
+    pub fn with_shares(self, shares: Value) -> Self {
+        Self { shares: Some(shares), ..self }
+    }
+
+    /// Of a session that is called so, and has been in this state for so long.
+    #[must_use]
+    pub fn with_place(self, name: Option<&str>, state: State, since: Duration) -> Self {
+        Self { place: Some(Place { name: name.map(str::to_owned), state, since }), ..self }
+    }
+
+    /// With what is kept for other displays, and bytes that the one that is here, or away, may not have.
+    #[must_use]
+    pub fn with_kept(self, kept: Kept, owed: usize) -> Self {
+        Self { kept: Some((kept, owed)), ..self }
+    }
+
+    /// With these displays that look on, how content came to them, and bytes of pixels that are kept for them alone.
+    #[must_use]
+    pub fn with_views(self, viewers: Vec<Looker>, (counts, pixels): (Counts, u64)) -> Self {
+        Self { views: Some(Views { viewers, counts, pixels }), ..self }
+    }
+
+    /// With the surfaces of all programs.
+    #[must_use]
+    pub fn with_surfaces(self, surfaces: impl Iterator<Item = (ConnectionId, Fidelity)>) -> Self {
+        let mut surfaces: Vec<_> = surfaces.collect();
+        // Those that are not exact are what anybody asks for.
+        surfaces.sort_unstable_by_key(|(program, it)| (std::cmp::Reverse(it.lossy), *program, it.surface));
+        let (all, lossy) = (surfaces.len(), surfaces.iter().filter(|(_, it)| it.lossy > 0).count());
+        surfaces.truncate(MAX_SURFACES);
+        Self { surfaces: Some(Surfaces { all, lossy, named: surfaces }), ..self }
+    }
+
+    /// The document.
+    pub fn document(&self) -> Value {
+        let Self { link, repair, .. } = self;
+        // Streams that cannot be read out of order are those of a byte stream, which hides its packets.
+        let packets = link.payload.is_some();
+        let of_packets = |count: u64| packets.then_some(count);
+        let known = link.acked_packets.saturating_add(link.lost_packets);
+        json!({
+            "role": role(self.side),
+            "pid": std::process::id(),
+            "session": short(self.session),
+            "name": self.place.as_ref().and_then(|place| place.name.as_deref()),
+            "state": self.place.as_ref().map(|place| place.state.name()),
+            "state_seconds": self.place.as_ref().map(|place| place.since.as_secs()),
+            "kept_pixel_bytes": self.kept.as_ref().map(|(kept, _)| kept.pixels),
+            "kept_state_bytes": self.kept.as_ref().map(|(kept, _)| kept.state),
+            "owed_bytes": self.kept.as_ref().map(|(_, owed)| owed),
+            "views": self.views.as_ref().map(|views| views.viewers.len()),
+            "viewers": self.views.as_ref().map(|views| views.viewers.iter().map(looker).collect::<Vec<Value>>()),
+            "view_pixel_bytes": self.views.as_ref().map(|views| views.pixels),
+            "view_updates_shared": self.views.as_ref().map(|views| views.counts.shared),
+            "view_updates_own": self.views.as_ref().map(|views| views.counts.own),
+            "shares": self.shares,
+            "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")),
+            "peer_software": self.peer,
+            "carrier": if packets { "quic" } else { "byte-stream" },
+            "programs": self.programs,
+            "silence_ms": milliseconds(self.silence),
+            "rtt_ms": measured(link.rtt),
+            "base_rtt_ms": measured(link.base_rtt),
+            "queue_delay_ms": packets.then(|| milliseconds(link.queue_delay)),
+            "rate_bits_per_second": link.rate.map(|rate| rate.saturating_mul(8)),
+            "window_bytes": link.window,
+            "sent_bytes": link.sent_bytes,
+            "received_bytes": link.received_bytes,
+            "sent_packets": of_packets(link.sent_packets),
+            "lost_packets": of_packets(link.lost_packets),
+            "lost_percent": percent(link.lost_packets, known).filter(|_| packets),
+            "mean_burst_packets": self.mean_burst.filter(|_| packets).map(|burst| rounded(burst, 2)),
+            "protected_blocks": repair.blocks,
+            "repair_rows": repair.rows,
+            "repair_bytes": repair.bytes,
+            "repair_percent": percent(repair.bytes, link.sent_bytes),
+            "rebuilt_blocks": repair.rebuilt,
+            "rebuilt_bytes": repair.rebuilt_bytes,
+            "saved_ms_estimate": milliseconds(self.saved),
+            "surfaces_known": self.surfaces.as_ref().map(|surfaces| surfaces.all),
+            "surfaces_lossy": self.surfaces.as_ref().map(|surfaces| surfaces.lossy),
+            "surfaces": self.surfaces.as_ref().map(|it| it.named.iter().map(surface).collect::<Vec<Value>>()),
+        })
+    }
+}
+
+/// How exact surfaces are.
+#[derive(Debug, Clone)]
+struct Surfaces {
+    all: usize,
+    lossy: usize,
+    /// The first of them.
+    named: Vec<(ConnectionId, Fidelity)>,
+}
+
+/// Surfaces that are told of.
+const MAX_SURFACES: usize = 100;
+
+fn looker(looker: &Looker) -> Value {
+    json!({ "from": looker.from.map(|from| from.to_string()), "seconds": looker.since.as_secs() })
+}
+
+fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
+    json!({
+        "program": program.0,
+        "surface": it.surface.0,
+        "width": it.size.width(),
+        "height": it.size.height(),
+        "lossy_pixels": it.lossy,
+        "films": it.films,
+    })
+}
+
+/// Enough of a session's id to tell it from others: eight characters.
+fn short(session: SessionId) -> String {
+    session.0[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A time that is zero as long as nothing was measured.
+fn measured(time: Duration) -> Option<f64> {
+    (!time.is_zero()).then(|| milliseconds(time))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    rounded(time.as_secs_f64() * 1e3, 3)
+}
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| rounded(100.0 * part as f64 / whole as f64, 2))
+}
+
+/// To so many decimal places: more would only look exact.
+fn rounded(value: f64, places: i32) -> f64 {
+    let scale = 10_f64.powi(places);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use wayferry_pixels::Size;
+    use wayferry_proto::SurfaceId;
+
+    use super::*;
+
+    /// A side after a while on a bad link.
+    fn sample() -> Figures {
+        let link = LinkState {
+            rtt: Duration::from_micros(103_125),
+            base_rtt: Duration::from_millis(100),
+            queue_delay: Duration::from_micros(3_125),
+            payload: Some(1200),
+            window: 250_000,
+            unsent: 0,
+            idle: false,
+            rate: Some(2_450_000),
+            sent_bytes: 1_200_000,
+            received_bytes: 80_000,
+            lost_packets: 12,
+            lost_runs: 10,
+            sent_packets: 1_100,
+            acked_packets: 988,
+        };
+        let repair = RepairCounts { blocks: 30, rows: 40, bytes: 48_000, rebuilt: 3, rebuilt_bytes: 3_400 };
+        Figures {
+            side: Side::App,
+            session: SessionId(std::array::from_fn(|index| index as u8 + 0xa0)),
+            peer: Some("wayferry 0.1.0".into()),
+            programs: 2,
+            silence: Duration::from_millis(20),
+            link,
+            mean_burst: Some(1.234),
+            repair,
+            saved: Duration::from_millis(309),
+            place: None,
+            kept: None,
+            views: None,
+            shares: None,
+            surfaces: None,
+        }
+        .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
+            let size = Size::new(640, 480).expect("a size");
+            let films = usize::from(lossy > 0);
+            (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy, films })
+        }))
+    }
+
+    /// The same without QUIC, before anything was measured.
+    fn unmeasured() -> Figures {
+        Figures {
+            side: Side::Display,
+            peer: None,
+            link: LinkState { window: 65_536, ..LinkState::default() },
+            repair: RepairCounts::default(),
+            saved: Duration::ZERO,
+            surfaces: None,
+            ..sample()
+        }
+    }
+
+    /// Those who read documents are tested with these.
+    #[test]
+    fn the_samples_of_documents_are_what_is_told() {
+        for (figures, text) in [
+            (sample(), include_str!("info/sample.json")),
+            (unmeasured(), include_str!("info/unmeasured.json")),
+        ] {
+            let mut document = figures.document();
+            document["pid"] = json!(7);
+            assert_eq!(document, serde_json::from_str::<Value>(text).expect("a document"));
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_told() {
+        let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
+        let from = [Some(SocketAddr::from(([192, 0, 2, 7], 5))), None];
+        let viewers = from.map(|from| Looker { from, since: Duration::from_millis(2_500) });
+        let document = document.with_views(viewers.to_vec(), (Counts { own: 3, shared: 400 }, 65_536));
+        let mut document = document.with_kept(Kept { pixels: 1_228_800, state: 507 }, 32).document();
+        // One literal of the macro takes no more fields.
+        let object = document.as_object_mut().expect("an object");
+        let kept = [("kept_pixel_bytes", 1_228_800), ("kept_state_bytes", 507), ("owed_bytes", 32)];
+        let views = [("views", 2), ("view_pixel_bytes", 65_536)];
+        let updates = [("view_updates_shared", 400), ("view_updates_own", 3)];
+        for (name, value) in kept.into_iter().chain(views).chain(updates) {
+            assert_eq!(object.remove(name), Some(json!(value)), "{name}");
+        }
+        let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2 }, { "from": null, "seconds": 2 }]);
+        assert_eq!(object.remove("viewers"), Some(viewers));
+        assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
+        let expected = json!({
+            "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
+            "name": "foot", "state": "attached", "state_seconds": 7,
+            "software": format!("wayferry {}", env!("CARGO_PKG_VERSION")), "peer_software": "wayferry 0.1.0",
+            "carrier": "quic", "programs": 2, "silence_ms": 20.0,
+            "rtt_ms": 103.125, "base_rtt_ms": 100.0, "queue_delay_ms": 3.125,
+            "rate_bits_per_second": 19_600_000, "window_bytes": 250_000,
+            "sent_bytes": 1_200_000, "received_bytes": 80_000,
+            "sent_packets": 1_100, "lost_packets": 12, "lost_percent": 1.2, "mean_burst_packets": 1.23,
+            "protected_blocks": 30, "repair_rows": 40, "repair_bytes": 48_000, "repair_percent": 4.0,
+            "rebuilt_blocks": 3, "rebuilt_bytes": 3_400, "saved_ms_estimate": 309.0,
+            "surfaces_known": 3, "surfaces_lossy": 1,
+            "surfaces": [
+                { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216, "films": 1 },
+                { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0, "films": 0 },
+                { "program": 1, "surface": 7, "width": 640, "height": 480, "lossy_pixels": 0, "films": 0 },
+            ],
+        });
+        assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        let document = unmeasured().document();
+        let mut null: Vec<&str> = document
+            .as_object()
+            .expect("an object")
+            .iter()
+            .filter(|(_, value)| value.is_null())
+            .map(|(key, _)| key.as_str())
+            .collect();
+        let mut expected = vec![
+            "name",
+            "state",
+            "state_seconds",
+            "kept_pixel_bytes",
+            "kept_state_bytes",
+            "owed_bytes",
+            "views",
+            "viewers",
+            "view_pixel_bytes",
+            "view_updates_shared",
+            "view_updates_own",
+            "shares",
+            "peer_software",
+            "rtt_ms",
+            "base_rtt_ms",
+            "queue_delay_ms",
+            "rate_bits_per_second",
+            "sent_packets",
+            "lost_packets",
+            "lost_percent",
+            "mean_burst_packets",
+            "repair_percent",
+            "surfaces_known",
+            "surfaces_lossy",
+            "surfaces",
+        ];
+        null.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!((null, &document["carrier"]), (expected, &json!("byte-stream")));
+    }
+
+    #[test]
+    fn docs_info_lists_the_fields() {
+        let page = include_str!("../../../docs/info.md");
+        let mut listed: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name))
+            .collect();
+        listed.sort_unstable();
+        let document = sample().document();
+        let mut fields: Vec<&String> = document.as_object().expect("an object").keys().collect();
+        fields.sort_unstable();
+        assert_eq!(listed, fields);
+    }
+}

@@ -1,0 +1,44 @@
+//! Sessions of Wayferry as a library: both sides' run loops, who is let in, and how they are controlled.
+//!
+//! The two sides are [`app_side`], which programs connect to, and [`display_side`], which shows their windows on a compositor. Each
+//! is one thread that sits in poll(2) and moves bytes between sans-IO cores and descriptors: the session
+//! ([`wayferry_proto`]), the Wayland halves ([`wayferry_wayland`]) and the carriers ([`wayferry_net`]) decide everything
+//! else. What happens is told as [`event`]s, why a session ends as an [`error::Error`]: nothing here has words for users,
+//! reads a command line, or ends a process. Order of work in each turn: arrivals of the link, events of the session, sockets
+//! that have something, content as far as the link has room, the session's transmits, then writes. So a key that arrives is
+//! written to its program before any pixel is looked at. Invariant: the work of one turn is bounded per descriptor, so that
+//! none can starve the others.
+//!
+//! | module | noun |
+//! |---|---|
+//! | `app_side`, `display_side` | the sides |
+//! | `edge` | what they poll: sockets, pipes, programs, signals |
+//! | `link`, `carriers` | a session and its carrier; how carriers are made |
+//! | `door`, `lobby`, `control`, `sessions` | who is let in; the control socket; sessions by name |
+//! | `bootstrap`, `returning`, `wayback` | how the two sides meet, and meet again |
+//! | `event`, `error`, `info`, `stats`, `trace` | what is told |
+//! | `settings` | what the user has chosen |
+
+pub mod app_side;
+mod backlog;
+pub mod bootstrap;
+pub mod carriers;
+pub mod clock;
+pub mod control;
+pub mod display_side;
+pub mod door;
+pub mod edge;
+pub mod error;
+pub mod event;
+pub mod info;
+pub mod link;
+pub mod lobby;
+pub mod passing;
+pub mod returning;
+pub mod sanitize;
+mod served;
+pub mod sessions;
+pub mod settings;
+pub mod stats;
+pub mod trace;
+pub mod wayback;

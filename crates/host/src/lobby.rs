@@ -1,0 +1,373 @@
+//! A session's ways in: its control socket, its UDP port, and the connection of whoever started it.
+//!
+//! Displays meet the session on the control socket ([`crate::bootstrap`]), through ssh or whatever else brought them there,
+//! and then come through the [`Door`]: by QUIC, or on that same socket. Questions and orders ([`crate::control`]) are passed
+//! on as [`Call`]s. It decides nothing about the session. Invariant: nobody here is waited for, and whoever says nothing
+//! holds one of [`MAX_VISITORS`] places for [`PATIENCE`].
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use wayferry_net::Fingerprint;
+use wayferry_proto::admission::Role;
+use wayferry_proto::{Secret, Time};
+
+use crate::bootstrap::{Choice, Line};
+use crate::carriers;
+use crate::clock::earlier;
+use crate::control::{self, Answer, Ended, Request, Told, Word};
+use crate::door::Door;
+use crate::edge::part::{Hub, Part};
+use crate::edge::socket::random_bytes;
+use crate::edge::wait::{Interests, Ready};
+use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
+use crate::link::Link;
+use crate::sessions::{self, Named};
+
+/// What somebody wants of the session, or has for it.
+pub enum Call {
+    /// A display that was let in, as what its secret is good for.
+    Display(Role, Box<Link>),
+    /// The figures are wanted here.
+    Info(OwnedFd),
+    /// The display is to leave.
+    Detach(OwnedFd),
+    /// Those that look on are to leave.
+    DetachViews(OwnedFd),
+    /// The session is to end.
+    Stop(OwnedFd),
+    /// The program that the owner ran has ended.
+    Ended(u8),
+    /// The owner is gone.
+    OwnerLeft,
+}
+
+/// See the module.
+pub struct Lobby {
+    named: Named,
+    door: Door,
+    visitors: Vec<Visitor>,
+    owner: Option<Owner>,
+    /// No descriptors were left: nobody is let in until then.
+    rests_until: Time,
+    /// No more displays can look on.
+    full: bool,
+    /// When the session's files are to be looked after.
+    refresh_at: Time,
+    /// Of this turn.
+    calls: VecDeque<Call>,
+    reporter: Reporter,
+}
+
+impl Part for Lobby {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+        interests.until(self.next_timeout(now));
+        self.fds(now).for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+    }
+
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
+        self.refresh(now);
+        let owner = self.hear_owner();
+        self.calls.extend(owner);
+        self.accept(now);
+        for visitor in std::mem::take(&mut self.visitors) {
+            match self.hear(visitor, now) {
+                Fate::Stays(visitor) => self.visitors.push(visitor),
+                Fate::Calls(call) => self.calls.push_back(call),
+                Fate::Enters(socket, certificate) => self.enter(socket, certificate, now),
+                Fate::Leaves => {}
+            }
+        }
+        let come = self.door.turn(now).into_iter();
+        self.calls.extend(come.map(|(role, link)| Call::Display(role, Box::new(link))));
+        Ok(())
+    }
+}
+
+/// Somebody on the control socket.
+struct Visitor {
+    socket: OwnedFd,
+    heard: Vec<u8>,
+    until: Time,
+    step: Step,
+}
+
+/// What is waited for.
+enum Step {
+    Request,
+    /// The display's fingerprint.
+    Greeting(Role, Option<IpAddr>),
+    /// How the display with this certificate comes.
+    Choice(Fingerprint),
+}
+
+/// Whoever started the session.
+struct Owner {
+    socket: OwnedFd,
+    heard: Vec<u8>,
+}
+
+/// What became of a visitor.
+enum Fate {
+    Stays(Visitor),
+    Calls(Call),
+    /// It is a display on a byte stream, with this certificate.
+    Enters(OwnedFd, Fingerprint),
+    Leaves,
+}
+
+impl Lobby {
+    /// With nobody in it.
+    pub fn new(named: Named, door: Door, reporter: Reporter) -> Self {
+        Self {
+            named,
+            door,
+            visitors: Vec::new(),
+            owner: None,
+            rests_until: Time::ZERO,
+            full: false,
+            refresh_at: Time::ZERO,
+            calls: VecDeque::new(),
+            reporter,
+        }
+    }
+
+    /// With the connection of whoever started the session.
+    #[must_use]
+    pub fn with_owner(mut self, socket: OwnedFd) -> Self {
+        self.owner = Some(Owner { socket, heard: Vec::new() });
+        self
+    }
+
+    /// What the session is called.
+    pub fn name(&self) -> &str {
+        self.named.name()
+    }
+
+    /// Whether as many displays look on as may: others are told so.
+    pub fn set_full(&mut self, full: bool) {
+        self.full = full;
+    }
+
+    /// Who may come again.
+    pub fn door(&mut self) -> &mut Door {
+        &mut self.door
+    }
+
+    /// Tells the owner, if there is one.
+    pub fn tell(&mut self, told: &Told) {
+        let Some(owner) = &self.owner else { return };
+        let line = control::line(told);
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        // Who takes not even a line is as good as gone; that is seen when it is read.
+        if rustix::net::send(&owner.socket, &line, flags) != Ok(line.len()) {
+            let _ = rustix::net::shutdown(&owner.socket, rustix::net::Shutdown::Both);
+        }
+    }
+
+    /// What is wanted of the session next.
+    pub fn poll_call(&mut self) -> Option<Call> {
+        self.calls.pop_front()
+    }
+
+    /// What is polled for input.
+    fn fds(&self, now: Time) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let listens = now >= self.rests_until && self.visitors.len() < MAX_VISITORS;
+        let listener = listens.then(|| self.named.listener().as_fd());
+        let visitors = self.visitors.iter().map(|visitor| visitor.socket.as_fd());
+        let owner = self.owner.iter().map(|owner| owner.socket.as_fd());
+        listener.into_iter().chain(visitors).chain(owner).chain(self.door.fds())
+    }
+
+    /// When there is something to do although nothing comes.
+    fn next_timeout(&self, now: Time) -> Option<Time> {
+        let patience = self.visitors.iter().map(|visitor| visitor.until).min();
+        let rest = (now < self.rests_until).then_some(self.rests_until);
+        earlier(earlier(patience, rest), earlier(Some(self.refresh_at), self.door.next_timeout()))
+    }
+
+    fn refresh(&mut self, now: Time) {
+        if now < self.refresh_at {
+            return;
+        }
+        self.refresh_at = now + sessions::REFRESH;
+        if let Err(error) = self.named.refresh() {
+            self.reporter.report(SessionEvent::ControlLost { reason: error.to_string() });
+        }
+    }
+
+    fn accept(&mut self, now: Time) {
+        while now >= self.rests_until && self.visitors.len() < MAX_VISITORS {
+            match self.named.listener().accept() {
+                Ok(Some(socket)) => {
+                    let until = now + PATIENCE;
+                    self.visitors.push(Visitor { socket, heard: Vec::new(), until, step: Step::Request });
+                }
+                Ok(None) => return,
+                // Most likely no descriptors are left; who waits is in the queue.
+                Err(_) => self.rests_until = now + REST,
+            }
+        }
+    }
+
+    fn hear_owner(&mut self) -> Option<Call> {
+        let owner = self.owner.as_mut()?;
+        match hear_line(&owner.socket, &mut owner.heard) {
+            Heard::Nothing => None,
+            Heard::Line(text) => match Ended::decode(&text) {
+                Some(Ended(code)) => Some(Call::Ended(code)),
+                None => self.lose_owner(),
+            },
+            Heard::End => self.lose_owner(),
+        }
+    }
+
+    fn lose_owner(&mut self) -> Option<Call> {
+        self.owner = None;
+        Some(Call::OwnerLeft)
+    }
+
+    fn hear(&mut self, mut visitor: Visitor, now: Time) -> Fate {
+        loop {
+            let text = match hear_line(&visitor.socket, &mut visitor.heard) {
+                Heard::Line(text) => text,
+                Heard::Nothing if now < visitor.until => return Fate::Stays(visitor),
+                Heard::Nothing | Heard::End => return Fate::Leaves,
+            };
+            visitor.step = match self.take(&visitor, &text, now) {
+                Ok(Some(step)) => step,
+                Ok(None) => return finish(visitor, &text),
+                Err(why) => {
+                    answer(&visitor.socket, &Answer::Not(why));
+                    return Fate::Leaves;
+                }
+            };
+            visitor.until = now + PATIENCE;
+        }
+    }
+
+    /// What is waited for after this line; none when it was the last.
+    fn take(&mut self, visitor: &Visitor, text: &str, now: Time) -> Result<Option<Step>, String> {
+        match &visitor.step {
+            Step::Request => match Request::decode(text) {
+                Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Role::Active, reached))),
+                Some(Request::View(reached)) => Ok(Some(Step::Greeting(Role::View, reached))),
+                Some(Request::Ticket { view, good_for }) => {
+                    let role = if view { Role::View } else { Role::Active };
+                    self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), visitor)
+                }
+                Some(Request::Revoke) => {
+                    self.door.revoke_tickets();
+                    answer(&visitor.socket, &Answer::Done);
+                    Ok(None)
+                }
+                Some(Request::Info | Request::Detach | Request::DetachViews | Request::Stop) => Ok(None),
+                None => Err(format!("`{text}` is nothing that this session knows")),
+            },
+            // Only now does the display listen.
+            Step::Greeting(Role::View, _) if self.full => Err(FULL.into()),
+            Step::Greeting(role, reached) => {
+                let told = |error: Error| error.to_string();
+                let Line::Greeting(fingerprint) = Line::decode(text).map_err(told)? else {
+                    return Err(format!("unexpected line `{text}`"));
+                };
+                let fingerprint = fingerprint.parse().map_err(|error| format!("{error}"))?;
+                let secret = Secret::from(random_bytes::<32>());
+                let ticket = self.door.invite(*role, fingerprint, secret, *reached, now);
+                let name = self.named.name().to_owned();
+                let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                match rustix::net::send(&visitor.socket, line.as_bytes(), flags) {
+                    Ok(sent) if sent == line.len() => Ok(Some(Step::Choice(fingerprint))),
+                    _ => Err("the ticket was not taken".into()),
+                }
+            }
+            Step::Choice(_) => Ok(None),
+        }
+    }
+
+    fn print_ticket(&mut self, role: Role, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
+        if !self.door.is_open() {
+            return Err("only displays that ssh brings are let in".into());
+        }
+        let ticket = self.door.ticket(role, Secret::from(random_bytes::<32>()), until);
+        answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
+        Ok(None)
+    }
+
+    /// A display comes on the socket on which it was met.
+    fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
+        match carriers::byte_stream(socket) {
+            Ok(carrier) => self.door.add(carrier, certificate, now),
+            Err(error) => self.reporter.report(SessionEvent::DisplayRejected { error }),
+        }
+    }
+}
+
+/// What a visitor's last line leads to.
+fn finish(visitor: Visitor, text: &str) -> Fate {
+    match visitor.step {
+        Step::Request => match Request::decode(text) {
+            Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
+            Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
+            Some(Request::DetachViews) => Fate::Calls(Call::DetachViews(visitor.socket)),
+            Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
+            Some(Request::Attach(_) | Request::View(_) | Request::Ticket { .. } | Request::Revoke) | None => {
+                Fate::Leaves
+            }
+        },
+        Step::Choice(certificate) => match Line::decode(text) {
+            Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket, certificate),
+            // By QUIC it comes to the door by itself.
+            _ => Fate::Leaves,
+        },
+        Step::Greeting(..) => Fate::Leaves,
+    }
+}
+
+/// Answers whoever wanted something; one who has gone is no trouble.
+pub fn answer(socket: &OwnedFd, answer: &Answer) {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let _ = rustix::net::send(socket, &control::line(answer), flags);
+}
+
+enum Heard {
+    Line(String),
+    Nothing,
+    End,
+}
+
+/// Reads up to the end of a line, and nothing behind it: a carrier's bytes may follow.
+fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
+    loop {
+        let mut byte = [0];
+        match rustix::net::recv(socket, &mut byte, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Heard::End,
+            Ok(_) if byte == *b"\n" => {
+                return String::from_utf8(std::mem::take(heard)).map_or(Heard::End, Heard::Line);
+            }
+            Ok(_) if heard.len() >= control::MAX_LINE => return Heard::End,
+            Ok(_) => heard.push(byte[0]),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Heard::Nothing,
+            Err(_) => return Heard::End,
+        }
+    }
+}
+
+/// How long a printed ticket is good, if its user does not say.
+pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
+/// Why nobody else may look on.
+pub const FULL: &str = "8 displays look on already";
+/// Who may be in the lobby at once.
+const MAX_VISITORS: usize = 32;
+/// How long each may take for a line; a display's attempt at QUIC is between two of them.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long those who come wait when no descriptors are left.
+const REST: Duration = Duration::from_secs(1);

@@ -1,0 +1,151 @@
+//! What the user has chosen for a session, and what its parts are told of it.
+
+use std::str::FromStr;
+
+use wayferry_proto::{Capabilities, Compression, Config, Kinds, Repair, Side};
+use wayferry_wayland::HAS_VIDEO;
+use wayferry_wayland::app;
+
+use crate::clock::Clock;
+
+/// Choices of a session; the default is what is best for most.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Globals that programs are offered although they are refused by default.
+    pub allow: Vec<String>,
+    /// Globals that programs are not offered although they are by default.
+    pub deny: Vec<String>,
+    /// Put before every window title.
+    pub title_prefix: String,
+    /// How pixels are compressed.
+    pub compress: Compress,
+    /// How what arrives is ordered.
+    pub delivery: Delivery,
+    /// Quality, from 1 to 100, of pictures that are lossy for now; `None` if nothing may be.
+    pub lossy: Option<u8>,
+    /// Threads that share the compression of a large picture.
+    pub threads: usize,
+}
+
+/// How pixels are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compress {
+    /// Not at all.
+    None,
+    /// LZ4.
+    Lz4,
+    /// Zstandard at this level.
+    Zstd(i32),
+}
+
+impl Default for Compress {
+    /// The level that costs less time than a link of 100 Mbit/s gains by it.
+    fn default() -> Self {
+        Self::Zstd(1)
+    }
+}
+
+/// How what arrives is ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// Everything on one ordered stream.
+    Total,
+    /// Streams and fences.
+    Partial,
+    /// The same, and what is lost is rebuilt.
+    #[default]
+    Repair,
+}
+
+impl Delivery {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Partial => "partial",
+            Self::Repair => "repair",
+        }
+    }
+}
+
+impl FromStr for Delivery {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Total, Self::Partial, Self::Repair];
+        all.into_iter().find(|mode| mode.name() == text).ok_or("expected total, partial or repair".into())
+    }
+}
+
+impl FromStr for Compress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "none" => Ok(Self::None),
+            None if text == "lz4" => Ok(Self::Lz4),
+            None if text == "zstd" => Ok(Self::Zstd(1)),
+            Some(("zstd", level)) => match level.parse() {
+                Ok(level @ 1..=19) => Ok(Self::Zstd(level)),
+                _ => Err(format!("expected a level from 1 to 19, got `{level}`")),
+            },
+            _ => Err("expected none, lz4, zstd or zstd=LEVEL".into()),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            deny: Vec::new(),
+            title_prefix: String::new(),
+            compress: Compress::default(),
+            delivery: Delivery::default(),
+            lossy: Some(DEFAULT_QUALITY),
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_THREADS),
+        }
+    }
+}
+
+impl Settings {
+    /// What a session starts with; secrets and ids are added by the caller.
+    pub fn session(&self, side: Side, clock: &Clock) -> Config {
+        let mut config = Config::new(side);
+        config.start = clock.now();
+        config.clock_origin = clock.origin();
+        config.capabilities = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
+        config.compression = match self.compress {
+            Compress::None => vec![Compression::None],
+            Compress::Lz4 => vec![Compression::Lz4, Compression::None],
+            Compress::Zstd(_) => vec![Compression::Zstd, Compression::Lz4, Compression::None],
+        };
+        match self.delivery {
+            Delivery::Total => {
+                config.main_only = Kinds::ALL;
+                config.repair = Repair::Off;
+            }
+            Delivery::Partial => config.repair = Repair::Off,
+            Delivery::Repair => {}
+        }
+        config
+    }
+
+    /// What each program's connection is told.
+    pub fn programs(&self, clock: &Clock) -> app::Config {
+        app::Config {
+            allow: self.allow.clone(),
+            deny: self.deny.clone(),
+            title_prefix: self.title_prefix.clone(),
+            lossy: self.lossy,
+            threads: self.threads,
+            clock_start: clock.origin(),
+            ..Default::default()
+        }
+    }
+}
+
+/// Of pictures that are lossy for now: faults are hard to see, at an eighth of the bytes.
+pub const DEFAULT_QUALITY: u8 = 75;
+/// More threads than this gain little: the rest of the way is one thread's.
+const DEFAULT_THREADS: usize = 4;

@@ -1,0 +1,174 @@
+//! The ways back to a session whose carrier is lost.
+//!
+//! QUIC is tried by the run loop; here is whatever else brought the two sides together in the first place, if it asks nobody
+//! anything: tried again and again on a thread of its own, with growing pauses. What becomes of the session on the new carrier is
+//! not decided here. Invariant: dropping a detour ends it, with every process that it started.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::Duration;
+
+use wayferry_net::quic::Reconnect;
+use wayferry_net::{ByteStream, Carrier, Identity};
+
+use crate::bootstrap::{Choice, Line, hear_past, say};
+use crate::clock::Clock;
+use crate::control::{self, Request};
+use crate::edge::programs::start_on_socket;
+use crate::edge::programs::{Program, exit_code};
+use crate::error::Error;
+use crate::passing;
+use crate::sessions;
+
+/// How a session can be reached again.
+#[derive(Clone)]
+pub struct Ways {
+    /// Who this display is.
+    pub identity: Arc<Identity>,
+    /// Over QUIC, where it was reached.
+    pub quic: Option<Reconnect>,
+    /// Beside that.
+    pub other: Option<Other>,
+}
+
+/// A way that is not QUIC.
+#[derive(Debug, Clone)]
+pub enum Other {
+    /// A command that meets the session, with its stdin and stdout.
+    Command(Vec<OsString>),
+    /// It runs on this machine, under this name; the display says this to its control socket.
+    Here(String, Request),
+}
+
+/// A new carrier.
+pub struct Back {
+    /// Carries the session from now on.
+    pub carrier: Box<dyn Carrier>,
+    /// The command that it goes through.
+    pub command: Option<Program>,
+}
+
+/// The search for a carrier that is not QUIC.
+pub struct Detour {
+    found: Receiver<Result<Back, Error>>,
+    /// Readable when the search is over.
+    over: UnixStream,
+    /// Its end tells the thread that nobody waits any more.
+    _wanted: Sender<()>,
+}
+
+impl Detour {
+    /// Readable when [`Detour::result`] has something.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.over.as_fd()
+    }
+
+    /// A carrier; or why there will never be one.
+    pub fn result(&self) -> Option<Result<Back, Error>> {
+        match self.found.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                Some(Err(Error::Lost("the search for a way back ended".into())))
+            }
+        }
+    }
+}
+
+impl Ways {
+    /// Begins to search for a carrier that is not QUIC, if there is such a way.
+    ///
+    /// # Errors
+    /// The system has no thread or descriptor left.
+    pub fn detour(&self) -> Result<Option<Detour>, Error> {
+        let Some(other) = self.other.clone() else { return Ok(None) };
+        let fail = |source| Error::System { doing: "starting to reconnect", source };
+        let (over, running) = UnixStream::pair().map_err(fail)?;
+        let (tell, found) = mpsc::channel();
+        let (wanted, told) = mpsc::channel();
+        let identity = Arc::clone(&self.identity);
+        // QUIC is better, and costs the other side less than a login.
+        let patience = if self.quic.is_some() { HEAD_START } else { FIRST_PAUSE };
+        let work = move || {
+            if let Some(result) = other.search(&identity, patience, &told) {
+                let _ = tell.send(result);
+            }
+            drop(running);
+        };
+        std::thread::Builder::new().name("reconnect".into()).spawn(work).map_err(fail)?;
+        Ok(Some(Detour { found, over, _wanted: wanted }))
+    }
+}
+
+impl Other {
+    /// Searches until there is a way or nobody wants one any more.
+    fn search(
+        &self,
+        identity: &Identity,
+        mut pause: Duration,
+        wanted: &Receiver<()>,
+    ) -> Option<Result<Back, Error>> {
+        while wanted.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            pause = (pause * 2).min(LAST_PAUSE);
+            match self.go(identity) {
+                Ok(back) => return Some(Ok(back)),
+                Err(error @ Error::NoSession(_)) => return Some(Err(error)),
+                // Whatever is wrong may be better at the next attempt.
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn go(&self, identity: &Identity) -> Result<Back, Error> {
+        match self {
+            Self::Here(name, request) => {
+                let (_, socket) = sessions::call(Some(name))?;
+                passing::send(&socket, &control::line(request), &[]).map_err(speaking)?;
+                Ok(Back { carrier: meet(identity, socket)?, command: None })
+            }
+            Self::Command(words) => {
+                let (mut command, socket) = start_on_socket(words)?;
+                match meet(identity, socket) {
+                    Ok(carrier) => Ok(Back { carrier, command: Some(command) }),
+                    Err(error) => {
+                        command.end(COMMAND_PATIENCE);
+                        let gone = command.status().map(exit_code) == Some(GONE);
+                        Err(if gone { Error::NoSession("the session is over".into()) } else { error })
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Meets the session on a socket, which then carries it.
+fn meet(identity: &Identity, socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
+    let clock = Clock::start();
+    let deadline = clock.now() + COMMAND_PATIENCE;
+    say(&socket, &Line::Greeting(identity.fingerprint().to_string()))?;
+    match hear_past(&socket, &clock, deadline, None)? {
+        Line::Ticket { .. } => {}
+        other => return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end()))),
+    }
+    say(&socket, &Line::Choice(Choice::Stream))?;
+    ByteStream::spawn_on_socket(socket).map_err(speaking)
+}
+
+fn speaking(source: std::io::Error) -> Error {
+    Error::System { doing: "speaking to the session", source }
+}
+
+/// Pause after the first attempt that failed; each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// How long QUIC alone is tried.
+const HEAD_START: Duration = Duration::from_secs(6);
+/// Longest pause.
+const LAST_PAUSE: Duration = Duration::from_secs(10);
+/// How long the other side may take for its line: ssh has to come up first.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(20);
+/// Exit code of a command that found no such session.
+const GONE: u8 = 82;
