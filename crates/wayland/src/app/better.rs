@@ -6,53 +6,24 @@
 //! first.
 
 use wayferry_pixels::map::SurfaceRect;
-use wayferry_pixels::{Allowance, Size, Wants};
-use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+use wayferry_proto::Time;
 
-use crate::action::Update;
 use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::Connection;
 use super::flush::PATIENCE;
+use super::painter::{Better, Fidelity, LEAST_PIECE, MOST_PIECE, Means};
 use super::surface::Ahead;
 
-/// Quality of refinement's pictures, of which there are none.
-const ANY_QUALITY: u8 = 75;
 /// Bytes up to which a picture would be mostly the head of its image.
 const LEAST_IMAGE: u64 = 4096;
-/// Bytes of credit below which a piece would be mostly its own head, and beyond which it would hold up input.
-const LEAST_PIECE: u64 = 1000;
-const MOST_PIECE: u64 = 128 << 10;
-
-/// How well the display side knows a surface's content, once all that has left is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fidelity {
-    /// The surface.
-    pub surface: SurfaceId,
-    /// Its size in buffer pixels.
-    pub size: Size,
-    /// About how many pixels are not exact, never fewer than there are; 0 if all are.
-    pub lossy: u64,
-    /// How many films are in it.
-    pub films: usize,
-}
-
-/// How an update makes content better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// Previews become text and pictures.
-    Improve,
-    /// What rests becomes exact.
-    Refine,
-}
-
 impl Connection {
     /// Tells the display side more of what it shows, as far as the credit goes.
     pub(super) fn make_better(&mut self) {
         if self.end.is_some() {
             return;
         }
-        for step in [Step::Improve, Step::Refine] {
+        for step in [Better::Improve, Better::Refine] {
             let mut due: Vec<(bool, Time, u32)> =
                 self.surfaces.keys().filter_map(|id| self.step_order(step, *id)).collect();
             due.sort_unstable();
@@ -74,7 +45,7 @@ impl Connection {
 
     /// When [`Self::make_better`] has something to do for a surface; `None` when only credit can bring that about.
     pub(super) fn better_due(&self, id: u32) -> Option<Time> {
-        let steps = [Step::Improve, Step::Refine].into_iter().filter_map(|step| {
+        let steps = [Better::Improve, Better::Refine].into_iter().filter_map(|step| {
             let due = self.step_due(step, id)?;
             (due > self.now || self.credit.refinement >= LEAST_PIECE).then_some(due)
         });
@@ -83,34 +54,25 @@ impl Connection {
 
     /// The surfaces that have content, in no order.
     pub fn fidelity(&self) -> impl Iterator<Item = Fidelity> {
-        self.surfaces.values().filter_map(|surface| {
-            let draft = surface.draft.as_ref()?;
-            let id = SurfaceId(surface.wire.0);
-            let (size, lossy, films) = (draft.content().size(), draft.lossy_area(), draft.films());
-            Some(Fidelity { surface: id, size, lossy, films })
-        })
+        self.surfaces.values().filter_map(|surface| surface.painter.fidelity())
     }
 
     /// How many films its surfaces have.
     pub fn films(&self) -> usize {
-        self.surfaces.values().map(|surface| surface.films.count()).sum()
+        self.surfaces.values().map(|surface| surface.painter.films()).sum()
     }
 
     /// The attended first and who has waited too long, then whoever waits longest; `None` when it is not due.
-    fn step_order(&self, step: Step, id: u32) -> Option<(bool, Time, u32)> {
+    fn step_order(&self, step: Better, id: u32) -> Option<(bool, Time, u32)> {
         let due = self.step_due(step, id).filter(|due| *due <= self.now)?;
         let first = self.now.since(due) >= PATIENCE || self.is_attended(id);
         Some((!first, due, id))
     }
 
-    fn step_due(&self, step: Step, id: u32) -> Option<Time> {
-        let surface = self.surfaces.get(&id).filter(|surface| surface.visible && surface.updates > 0)?;
-        let Wants { better, exact } = surface.draft.as_ref()?.wants();
-        let due = match step {
-            Step::Improve => better,
-            Step::Refine => exact,
-        };
-        due.filter(|_| self.can_show(id)).map(|due| Time::ZERO + due)
+    fn step_due(&self, step: Better, id: u32) -> Option<Time> {
+        let surface = self.surfaces.get(&id).filter(|surface| surface.visible)?;
+        let wants = surface.painter.wants(step).filter(|_| surface.painter.updates() > 0);
+        wants.filter(|_| self.can_show(id))
     }
 
     /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is above
@@ -141,44 +103,27 @@ impl Connection {
     pub(super) fn near(&self, id: u32) -> Option<(u32, u32)> {
         let surface = self.surfaces.get(&id)?;
         let (x, y) = self.focus.point_in(surface.wire)?;
-        let mapping = surface.mapping(surface.draft.as_ref()?.content().size());
+        let mapping = surface.mapping(surface.painter.content()?.size());
         let spot = mapping.rect(SurfaceRect { x, y, width: 1, height: 1 })?;
         Some((spot.x, spot.y))
     }
 
-    fn take_step(&mut self, step: Step, id: u32) {
+    fn take_step(&mut self, step: Better, id: u32) {
         let near = self.near(id);
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
-        let Some(draft) = &mut surface.draft else { return };
-        let now = self.now.since_start();
-        let quality = self.config.lossy.unwrap_or(ANY_QUALITY);
-        let allow = |bytes| Allowance { bytes, quality, now };
         let bytes = self.credit.refinement.min(MOST_PIECE);
-        let chunks = match step {
-            Step::Improve => self.encoder.improve(draft, &allow(bytes.max(LEAST_IMAGE)), near),
-            Step::Refine => self.encoder.refine(draft, &allow(bytes)),
+        let bytes = match step {
+            Better::Improve => bytes.max(LEAST_IMAGE),
+            Better::Refine => bytes,
         };
-        surface.films.keep(draft);
-        if chunks.is_empty() {
-            return;
-        }
-        self.credit.spend(chunks.iter().map(|chunk| chunk.len() as u64).sum());
-        // One piece is a turn's work.
-        self.credit.encoded = self.credit.encoded.saturating_add(self.encoder.slice());
+        let (now, lossy) = (self.now, self.config.lossy);
+        let (encoder, credit) = (&mut self.encoder, &mut self.credit);
+        let mut means = Means { now, encoder, credit, lossy };
+        let Some(painted) = surface.painter.improve(step, bytes, near, &mut means) else { return };
+        self.credit.spend(painted.bytes);
         surface.last = None;
-        surface.updates += 1;
-        let seq = UpdateSeq(surface.updates);
-        surface.owed = Some(seq);
-        let films = draft.films() > 0;
-        let update = Update {
-            surface: SurfaceId(surface.wire.0),
-            seq,
-            size: draft.content().size(),
-            format: draft.content().format(),
-            fresh: false,
-            chunks,
-        };
-        self.publish(update, films);
+        surface.owed = Some(painted.update.seq);
+        self.publish(painted.update, painted.films);
     }
 
     /// When what was made better is to be brought to the screen.

@@ -1,12 +1,12 @@
 //! `wl_surface.commit`: pixels are read, the buffer goes back, the commit joins what has not been sent yet.
 //!
 //! Does not send: see `flush`. Invariant: when a commit returns, the program may reuse its buffer, and the surface's
-//! draft describes exactly the commits so far.
+//! painter has exactly the commits so far.
 
 use std::rc::Rc;
 
 use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
-use wayferry_pixels::{Content, Draft, Rect, Region};
+use wayferry_pixels::{Content, Rect, Region};
 
 use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
 use crate::trace::Stage as Work;
@@ -118,7 +118,7 @@ impl Connection {
             Attach::Keep => Ok(Change::Keep),
             Attach::None => {
                 self.room.change(surface.content_bytes(), 0)?;
-                surface.draft = None;
+                surface.painter.unmap();
                 surface.fade.forget_plain();
                 surface.news.note_all();
                 Ok(Change::Unmap)
@@ -131,7 +131,8 @@ impl Connection {
                 let begun = self.config.probe.begin();
                 let bytes =
                     absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
-                self.config.probe.end(begun, Work::Capture, (surface.wire, surface.updates + 1), bytes);
+                let work = (surface.wire, surface.painter.next_update().0);
+                self.config.probe.end(begun, Work::Capture, work, bytes);
                 self.release_buffer(buffer_id).map(|()| Change::New)
             }
         }
@@ -282,9 +283,9 @@ impl Connection {
         let Some(id) = self.objects.by_wire(surface) else { return Ok(()) };
         self.finish_making()?;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        let Some(draft) = &mut surface.draft else { return Ok(()) };
-        surface.lost_films += u32::from(draft.films() > 0);
-        draft.renew();
+        if !surface.painter.renew() {
+            return Ok(());
+        }
         surface.forget_last();
         self.bring_again(id)
     }
@@ -570,15 +571,12 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
         let content = read_whole(buffer)?;
         buffer.last_surface.set(Some(id));
         surface.fade_content(Some(content));
-        return Ok(surface.changed_bytes());
+        return Ok(surface.painter.changed_bytes());
     }
     surface.fade.forget_plain();
     let mapping = surface.mapping(buffer.size);
-    let fits =
-        |draft: &Draft| (draft.content().size(), draft.content().format()) == (buffer.size, buffer.format);
     let mut whole = damage.reshaped;
-    if !surface.draft.as_ref().is_some_and(fits) {
-        surface.draft = Some(Draft::new(buffer.size, buffer.format));
+    if surface.painter.fit(buffer.size, buffer.format) {
         surface.news.note_all();
         whole = true;
     }
@@ -595,8 +593,8 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
         }
         region
     };
-    let Some(draft) = &mut surface.draft else { return Ok(0) };
-    let changed = draft.absorb(&buffer.layout(), &region, |offset, into| buffer.read(offset, into))?;
+    let read = |offset, into: &mut [u8]| buffer.read(offset, into);
+    let changed = surface.painter.absorb(&buffer.layout(), &region, read)?;
     let area = changed.area();
     surface.news.note(changed);
     Ok(area * buffer.format.bytes_per_pixel() as u64)

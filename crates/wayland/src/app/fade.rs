@@ -3,9 +3,9 @@
 //! The factor is state of a commit. While it is below one, the surface has no opaque region, what leaves is ARGB, and the
 //! pixels are kept a second time, as the program drew them: a commit may change the factor alone, and then all of them are
 //! made anew. It stays so at every display, whether that has the protocol or not: it is never multiplied twice.
-//! Invariant: the draft is the plain content times the factor; where the factor is one, there is only the draft.
+//! Invariant: the painter has the plain content times the factor; where the factor is one, nothing else is kept.
 
-use wayferry_pixels::{Content, Draft, Format, convert};
+use wayferry_pixels::{Content, Format, convert};
 
 use crate::message::{Request, WireArg, WireId};
 use crate::snapshot::Snapshot;
@@ -91,12 +91,11 @@ impl Fade {
 impl Surface {
     /// Brings its content up to a new one, or to another factor.
     pub(super) fn fade_content(&mut self, new: Option<Content>) {
-        let shown = self.draft.as_ref().map(Draft::content);
+        let shown = self.painter.content();
         let Some(plain) = new.or(self.fade.plain.take()).or_else(|| shown.cloned()) else { return };
         let content = if self.fade.is_on() { multiplied(&plain, self.fade.factor) } else { plain.clone() };
         self.fade.plain = self.fade.is_on().then_some(plain);
-        let draft = self.draft.get_or_insert_with(|| Draft::new(content.size(), content.format()));
-        draft.replace(content);
+        self.painter.replace(content);
         self.news.note_all();
     }
 }

@@ -45,12 +45,6 @@ impl Films {
         self.encoders.len()
     }
 
-    /// Whether none has begun.
-    #[cfg(all(test, feature = "video"))]
-    pub(super) fn is_empty(&self) -> bool {
-        self.encoders.is_empty()
-    }
-
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.encoders.clear();

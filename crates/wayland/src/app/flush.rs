@@ -18,6 +18,7 @@ use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 use crate::message::ToDisplay;
 use crate::wire::Arg;
 
+use super::credit::{Credit, SMALL};
 use super::making::Payer;
 use super::surface::{Ahead, Change, Stage, Surface, Unsent};
 use super::{Connection, Fault, MAX_DEBT};
@@ -31,8 +32,6 @@ const STRANDED: Duration = Duration::from_secs(2);
 /// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
 /// it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
-/// Content up to this length is not lossy, however little the link takes now.
-pub(super) const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
 const LATE: Duration = Duration::from_millis(100);
 /// Then commits leave only so often, until the display side is heard again.
@@ -42,8 +41,6 @@ const SILENT: Duration = Duration::from_secs(1);
 const SILENT_PERIOD: Duration = Duration::from_millis(250);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
-/// Bytes of content that count as small: about what the session sends before large content.
-pub(super) const SMALL: u64 = 16 << 10;
 /// Small content that may be handed over while there is no budget at all.
 const MAX_SMALL_DEBT: u64 = 256 << 10;
 /// Pixels of small content, which are encoded in any turn.
@@ -58,45 +55,6 @@ pub enum Turn {
     Rest,
     /// What makes shown content better.
     Better,
-}
-
-/// What the link takes now; what is handed over is taken off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Credit {
-    /// Bytes of content, see [`wayferry_proto::Session::content_budget`].
-    pub content: u64,
-    /// Bytes of refinement, see [`wayferry_proto::Session::refinement_budget`].
-    pub refinement: u64,
-    /// Round-trip time; zero as long as it is not known.
-    pub rtt: Duration,
-    /// When anything last came from the display side, or was known to have arrived there.
-    pub heard: Option<Time>,
-    /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
-    pub rate: Option<u64>,
-    /// Films that share it, of all programs.
-    pub films: usize,
-    /// Pixels that have been encoded in this turn, by all connections together. Once they are a slice, large content waits
-    /// for the next turn, so that input need not.
-    pub encoded: u64,
-}
-
-impl Credit {
-    /// A link that takes anything.
-    pub const ENDLESS: Self = Self {
-        content: u64::MAX,
-        refinement: u64::MAX,
-        rtt: Duration::ZERO,
-        heard: None,
-        rate: None,
-        films: 0,
-        encoded: 0,
-    };
-
-    /// So much was handed over: it waits before everything that comes.
-    pub(super) fn spend(&mut self, bytes: u64) {
-        self.content = self.content.saturating_sub(bytes);
-        self.refinement = self.refinement.saturating_sub(bytes);
-    }
 }
 
 /// What goes first; inside a rank, whoever waited longest.
@@ -245,7 +203,7 @@ impl Connection {
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
         let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
-        let films = self.surfaces.values().filter_map(Surface::films_end);
+        let films = self.surfaces.values().filter_map(|surface| surface.painter.films_end());
         let held = self.timing_due().filter(|_| self.making.is_none());
         films.chain(content).chain(frames).chain(keys).chain(held).chain(self.ping.next_timeout()).min()
     }
@@ -259,7 +217,7 @@ impl Connection {
         if self.more {
             self.process(now);
         }
-        self.surfaces.values_mut().for_each(|surface| surface.end_paused_films(now));
+        self.surfaces.values_mut().for_each(|surface| surface.painter.end_paused_films(now));
         let step = self
             .release_keys()
             .and_then(|()| self.ping_timeout())
@@ -280,7 +238,7 @@ impl Connection {
 
     /// At most how many bytes a commit of a surface brings, with those of its children.
     fn news(&self, id: u32, unsent: Option<&Unsent>) -> u64 {
-        let own = self.surfaces.get(&id).map_or(0, Surface::changed_bytes);
+        let own = self.surfaces.get(&id).map_or(0, |surface| surface.painter.changed_bytes());
         let children = unsent
             .into_iter()
             .flat_map(|unsent| &unsent.children)
@@ -369,7 +327,7 @@ impl Connection {
     fn may_supersede(&self, id: u32) -> bool {
         let Some(surface) = self.surfaces.get(&id) else { return false };
         let new = surface.unsent.as_ref().is_some_and(|unsent| unsent.change == Change::New);
-        surface.last.is_some() && surface.replaced < MAX_REPLACED && new && surface.has_news()
+        surface.last.is_some() && surface.replaced < MAX_REPLACED && new && surface.painter.has_news()
     }
 
     /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
@@ -386,11 +344,8 @@ impl Connection {
             return 0;
         };
         surface.replaced += 1;
-        if let Some(draft) = &mut surface.draft {
-            // `false` when the surface has a new shape since: nothing of the old one is built upon.
-            draft.take_back();
-        }
-        let by = UpdateSeq(surface.updates + 1);
+        surface.painter.take_back();
+        let by = surface.painter.next_update();
         self.retract(SurfaceId(wire.0));
         self.send(&ToDisplay::Superseded { surface: wire, update: last, by });
         bytes

@@ -37,8 +37,7 @@ pub struct Kept {
 impl Connection {
     /// How much is kept for another display: nothing of it is of use to this one but the pixels.
     pub fn kept(&self) -> Kept {
-        let drafts = self.surfaces.values().filter_map(|surface| surface.draft.as_ref());
-        let pixels = drafts.map(|draft| draft.content().pixels().len() as u64).sum();
+        let pixels = self.surfaces.values().map(|surface| surface.painter.bytes()).sum();
         let objects: usize = self.objects.iter().map(|(_, object)| object.past.bytes()).sum();
         let surfaces: usize = self.surfaces.values().map(|surface| surface.committed.bytes()).sum();
         Kept { pixels, state: (objects + surfaces + self.graves.bytes() + self.stock.bytes()) as u64 }

@@ -8,22 +8,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use wayferry_pixels::film::Films;
-use wayferry_pixels::{Allowance, Draft, Watch};
-use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+use wayferry_pixels::Watch;
+use wayferry_proto::Time;
 
-use crate::action::Update;
 use crate::message::{ToDisplay, Unit, UnitContent};
 
-use super::films::Maker;
-use super::flush::{LEAST_ALLOWANCE, SMALL};
+use super::painter::{Means, Painted, Screen};
 use super::surface::{Ahead, Change, Unsent};
 use super::{Connection, Fault};
 
 /// Films of one program: each has a codec's memory, some megabytes.
 const MAX_FILMS: usize = 16;
-/// So often may the display side lose a surface's content while films are in it; then it gets no more of them.
-const MAX_LOST_FILMS: u32 = 3;
 
 /// How often is looked whether a frame is made.
 const FRAME_LOOK: Duration = Duration::from_millis(1);
@@ -37,8 +32,6 @@ pub(super) struct Making {
     payer: Payer,
     /// Surfaces whose contents are still to be made, in the order in which the unit names them.
     todo: VecDeque<(u32, Change)>,
-    /// Of the first of these, what has been made and has not left.
-    current: Option<Current>,
     /// What the others have become.
     made: VecDeque<Made>,
     /// Content that has left.
@@ -54,14 +47,6 @@ pub(super) enum Payer {
     Nobody,
     /// Order demands it, whatever the budget.
     Debt,
-}
-
-/// A content that is being made.
-#[derive(Debug)]
-struct Current {
-    fresh: bool,
-    chunks: Vec<Vec<u8>>,
-    length: u64,
 }
 
 /// The content of one surface, and how much of the unit had left with it.
@@ -82,8 +67,8 @@ impl Connection {
     ) -> Result<(), Fault> {
         let mut todo = VecDeque::new();
         self.list_contents(id, &unsent, &mut todo);
-        let (current, made, bytes, began) = (None, VecDeque::new(), 0, self.now);
-        self.making = Some(Making { id, unsent, began, payer, todo, current, made, bytes });
+        let (made, bytes, began) = (VecDeque::new(), 0, self.now);
+        self.making = Some(Making { id, unsent, began, payer, todo, made, bytes });
         self.go_on(room)
     }
 
@@ -101,9 +86,10 @@ impl Connection {
         let Some(mut making) = self.making.take() else { return Ok(()) };
         let until = self.credit.encoded.saturating_add(room);
         while let Some((id, change)) = making.todo.front().copied() {
-            let content = match &mut making.current {
-                None => self.begin_content(&mut making, id, change),
-                Some(_) => self.step_content(&mut making, id, room == u64::MAX),
+            let has_begun = self.surfaces.get(&id).is_some_and(|surface| surface.painter.has_begun());
+            let content = match has_begun {
+                false => self.begin_content(id, change),
+                true => self.step_content(&mut making, id, room == u64::MAX),
             };
             if let Some(content) = content {
                 making.todo.pop_front();
@@ -134,90 +120,45 @@ impl Connection {
     }
 
     /// Finds out which pixels the display side lacks of a surface. Gives the content if there is nothing to make.
-    fn begin_content(&mut self, making: &mut Making, id: u32, change: Change) -> Option<UnitContent> {
+    fn begin_content(&mut self, id: u32, change: Change) -> Option<UnitContent> {
         let room = MAX_FILMS.saturating_sub(self.films());
         let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
-        let has_news = surface.has_news();
-        let draft = match (change, &mut surface.draft) {
-            (Change::Unmap, _) => {
-                surface.films.clear();
+        match change {
+            Change::Unmap => {
+                surface.painter.end_films();
                 return Some(UnitContent::None);
             }
-            (Change::New, Some(draft)) if has_news => draft,
-            _ => return Some(UnitContent::Keep),
-        };
-        let (fresh, changed) = (draft.is_fresh(), draft.changed().area());
-        match self.config.lossy.zip(self.credit.rate) {
-            Some((quality, rate)) => {
-                let bytes = self.credit.content.max(LEAST_ALLOWANCE);
-                let allowance = Allowance { bytes, quality, now: self.now.since_start() };
-                let shows = self.desk.video && surface.lost_films < MAX_LOST_FILMS;
-                let (films, codec) = (&mut surface.films, &mut self.codec);
-                let (count, now) = (self.credit.films, self.now);
-                let mut maker = Maker { films, codec, count, room, quality, rate, now };
-                let films = shows.then_some(&mut maker as &mut dyn Films);
-                self.encoder.begin_within(draft, &allowance, films);
-            }
-            None => self.encoder.begin(draft),
+            Change::New if surface.painter.has_news() => {}
+            Change::New | Change::Keep => return Some(UnitContent::Keep),
         }
-        surface.films.keep(draft);
-        if draft.films() > 0 && !draft.awaits_frames() {
-            // Their frames are made.
-            self.credit.encoded += changed.saturating_sub(draft.unmade());
-        }
-        making.current = Some(Current { fresh, chunks: Vec::new(), length: 0 });
+        let screen = Screen { codec: &mut self.codec, room };
+        let (now, lossy) = (self.now, self.config.lossy);
+        let (encoder, credit) = (&mut self.encoder, &mut self.credit);
+        let mut means = Means { now, encoder, credit, lossy };
+        surface.painter.begin(&mut means, Some(screen).filter(|_| self.desk.video));
         self.encodings += 1;
         None
     }
 
-    /// Encodes a slice of a surface's content; if `whole`, it waits for frames. What is there leaves, unless it is so little
-    /// that it would overtake what came before it: no update is larger than a slice. Gives the content if that was all.
+    /// Encodes a slice of a surface's content; if `whole`, it waits for frames. What is there leaves. Gives the content if
+    /// that was all.
     fn step_content(&mut self, making: &mut Making, id: u32, whole: bool) -> Option<UnitContent> {
-        let surface = self.surfaces.get_mut(&id);
-        let Some((surface, mut current)) = surface.zip(making.current.take()) else {
-            return Some(UnitContent::Keep);
-        };
-        let Some(draft) = &mut surface.draft else { return Some(UnitContent::Keep) };
-        let watch = self.config.probe.encoding(surface.wire, surface.updates + 1);
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
+        let watch = self.config.probe.encoding(surface.wire, surface.painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
-        let before = draft.unmade();
-        let chunks = match whole && draft.awaits_frames() {
-            true => self.encoder.finish(draft, watch),
-            false => self.encoder.step(draft, watch),
-        };
-        self.credit.encoded += before - draft.unmade();
-        current.length += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
-        current.chunks.extend(chunks);
-        let done = !draft.is_making();
-        if !done && current.length < SMALL {
-            making.current = Some(current);
-            return None;
-        }
-        let Current { fresh, chunks, length } = current;
-        surface.updates += 1;
-        let seq = UpdateSeq(surface.updates);
-        let films = draft.films() > 0;
-        let update = Update {
-            surface: SurfaceId(surface.wire.0),
-            seq,
-            size: draft.content().size(),
-            format: draft.content().format(),
-            fresh,
-            chunks,
-        };
+        let (now, lossy) = (self.now, self.config.lossy);
+        let (encoder, credit) = (&mut self.encoder, &mut self.credit);
+        let mut means = Means { now, encoder, credit, lossy };
+        let Painted { update, bytes, films, whole } = surface.painter.step(&mut means, whole, watch)?;
+        let seq = update.seq;
         self.publish(update, films);
-        self.charge(making, length);
-        if done {
-            return Some(UnitContent::Update(seq));
-        }
-        making.current = Some(Current { fresh: false, chunks: Vec::new(), length: 0 });
-        None
+        self.charge(making, bytes);
+        whole.then_some(UnitContent::Update(seq))
     }
 
     /// Whether all that is left of a surface's content are frames that are being made by the films' thread.
     fn awaits_frames(&self, id: u32) -> bool {
-        let draft = self.surfaces.get(&id).and_then(|surface| surface.draft.as_ref());
-        draft.is_some_and(Draft::awaits_frames)
+        self.surfaces.get(&id).is_some_and(|surface| surface.painter.awaits_frames())
     }
 
     /// When to look whether the unit that is under way can go on.
@@ -286,7 +227,7 @@ impl Connection {
         let Made { content, bytes } = made.pop_front().unwrap_or(NOTHING);
         match content {
             UnitContent::Update(seq)
-                if children.is_empty() && unsent.offset == (0, 0) && surface.can_take_back() =>
+                if children.is_empty() && unsent.offset == (0, 0) && surface.painter.can_take_back() =>
             {
                 surface.last = Some(seq)
             }

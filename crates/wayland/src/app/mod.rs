@@ -14,9 +14,11 @@
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `pending`, `commit`, `flush` | a surface, what its next commit has, its commits, how units leave |
 //! | `beat` | when frames are drawn |
+//! | `credit` | what the link takes now |
 //! | `role` | what a surface is used for |
 //! | `timing` | commits that are to be applied later |
 //! | `room` | what all contents take |
+//! | `painter` | the pixels of one surface, and what one display is told of them |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `under_way` | units that the display side has not applied |
 //! | `better` | what is lossy becomes exact |
@@ -43,6 +45,7 @@ mod birth;
 mod clipboard;
 mod commit;
 mod committed;
+mod credit;
 mod desk;
 mod event;
 mod fade;
@@ -56,6 +59,7 @@ mod making;
 mod memory;
 mod object;
 mod older;
+mod painter;
 mod pending;
 mod registry;
 mod replay;
@@ -77,9 +81,10 @@ mod under_way;
 mod view;
 mod watch;
 
-pub use better::Fidelity;
-pub use flush::{Credit, TakeBack, Turn};
+pub use credit::Credit;
+pub use flush::{TakeBack, Turn};
 pub use keep::Kept;
+pub use painter::Fidelity;
 pub use view::{Counts, Scene, View};
 pub use watch::{Published, Whole};
 

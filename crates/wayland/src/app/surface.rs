@@ -1,20 +1,19 @@
 //! One surface as the app side keeps it: pending state, last pixels, and the commit that is not sent yet.
 //!
-//! Knows nothing of messages' names or of other surfaces. Invariant: `draft` holds the pixels of the newest commit, and
-//! knows in what they differ from what the display side was last sent.
+//! Knows nothing of messages' names or of other surfaces. Invariant: the painter has the pixels of the newest commit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use wayferry_pixels::Size;
 use wayferry_pixels::map::{Crop, Mapping, Transform};
-use wayferry_pixels::{Draft, Size};
-use wayferry_proto::{Time, UpdateSeq};
+use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
 use super::committed::Committed;
 use super::fade::Fade;
-use super::films::Films;
+use super::painter::Painter;
 use super::pending::Pending;
 use super::stack::Stack;
 use super::timing::Timing;
@@ -299,15 +298,12 @@ pub(crate) struct Surface {
     /// What this display must be told of that with the next commit.
     pub(crate) again: State,
     pub(crate) pending: Pending,
-    /// Pixels; none when the newest commit has left the surface without.
-    pub(crate) draft: Option<Draft>,
+    /// Pixels, as of the newest commit, and what of them has left.
+    pub(super) painter: Painter,
     /// What is to be done to them.
     pub(crate) fade: Fade,
     /// Where those changed lately.
     pub(crate) news: News,
-    pub(super) films: Films,
-    /// How often the display side has lost the content while films were in it.
-    pub(super) lost_films: u32,
     pub(crate) scale: i32,
     pub(crate) transform: Transform,
     pub(crate) crop: Option<Crop>,
@@ -317,7 +313,6 @@ pub(crate) struct Surface {
     pub(crate) unsent: Option<Unsent>,
     /// When the first of the commits in `unsent` came.
     pub(crate) waiting_since: Time,
-    pub(crate) updates: u64,
     /// The update of the last unit, while a newer commit may replace both.
     pub(crate) last: Option<UpdateSeq>,
     /// How many units in succession were replaced; the display side holds them all until the newest comes.
@@ -369,11 +364,9 @@ impl Surface {
             committed: Committed::default(),
             again: State::default(),
             pending: Pending::default(),
-            draft: None,
+            painter: Painter::new(SurfaceId(wire.0)),
             fade: Fade::default(),
             news: News::default(),
-            films: Films::default(),
-            lost_films: 0,
             scale: 1,
             transform: Transform::Normal,
             crop: None,
@@ -381,7 +374,6 @@ impl Surface {
             cached: None,
             unsent: None,
             waiting_since: Time::ZERO,
-            updates: 0,
             last: None,
             replaced: 0,
             owed: None,
@@ -427,7 +419,7 @@ impl Surface {
 
     /// Its size in surface coordinates, if it has content.
     pub(crate) fn size(&self) -> Option<(i32, i32)> {
-        let buffer = self.draft.as_ref()?.content().size();
+        let buffer = self.painter.content()?.size();
         // Sides are at most 2¹⁴.
         let (width, height) = (buffer.width() as i32, buffer.height() as i32);
         let (width, height) = if self.transform.swaps_sides() { (height, width) } else { (width, height) };
@@ -435,29 +427,10 @@ impl Surface {
         self.destination.or(cropped).or(Some((width / self.scale, height / self.scale)))
     }
 
-    /// At most how many bytes its next update has: the pixels that the display side lacks.
-    pub(crate) fn changed_bytes(&self) -> u64 {
-        let bytes =
-            |draft: &Draft| draft.changed().area() * draft.content().format().bytes_per_pixel() as u64;
-        self.draft.as_ref().map_or(0, bytes)
-    }
-
-    /// Whether the display side lacks pixels.
-    pub(crate) fn has_news(&self) -> bool {
-        self.draft.as_ref().is_some_and(|draft| draft.is_fresh() || !draft.changed().is_empty())
-    }
-
     /// The last update stays: it has left, or something builds on it.
     pub(crate) fn forget_last(&mut self) {
         self.last = None;
-        if let Some(draft) = &mut self.draft {
-            draft.forget_last();
-        }
-    }
-
-    /// Whether the last update can be taken back as far as its pixels are concerned.
-    pub(crate) fn can_take_back(&self) -> bool {
-        self.draft.as_ref().is_some_and(Draft::can_take_back)
+        self.painter.forget_last();
     }
 
     /// A unit of a commit leaves in the interval of this tick; gives its number.
@@ -497,19 +470,6 @@ impl Surface {
         }
     }
 
-    /// When [`Self::end_paused_films`] is due.
-    pub(super) fn films_end(&self) -> Option<Time> {
-        self.draft.as_ref()?.films_end().map(|end| Time::ZERO + end)
-    }
-
-    /// Frees what films need that have paused for long.
-    pub(super) fn end_paused_films(&mut self, now: Time) {
-        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.films() > 0) {
-            draft.end_paused_films(now.since_start());
-            self.films.keep(draft);
-        }
-    }
-
     /// For how long the display side has not applied what left.
     pub(crate) fn silence(&self, now: Time) -> Duration {
         self.unapplied.front().map_or(Duration::ZERO, |(_, left)| now.since(*left))
@@ -532,12 +492,8 @@ impl Surface {
         self.pending.state.part();
         self.cached.iter_mut().for_each(Unsent::part);
         self.again = State::default();
-        if let Some(draft) = &mut self.draft {
-            draft.renew();
-        }
-        self.films.clear();
-        self.lost_films = 0;
-        (self.updates, self.units, self.replaced, self.last_bytes) = (0, 0, 0, 0);
+        self.painter.part();
+        (self.units, self.replaced, self.last_bytes) = (0, 0, 0);
         (self.last, self.owed, self.last_sent, self.last_better) = (None, None, None, None);
         self.unapplied.clear();
         self.visible = true;
@@ -582,7 +538,7 @@ impl Surface {
 
     /// What its content takes.
     pub(crate) fn content_bytes(&self) -> u64 {
-        self.draft.as_ref().map_or(0, |draft| draft.content().pixels().len() as u64) + self.fade.bytes()
+        self.painter.bytes() + self.fade.bytes()
     }
 
     /// Whether commits of its children leave with the one that waits.
@@ -592,7 +548,7 @@ impl Surface {
 
     /// Whether the newest commit left the surface with content.
     pub(crate) fn mapped(&self) -> bool {
-        self.draft.is_some()
+        self.painter.content().is_some()
     }
 }
 

@@ -89,7 +89,7 @@ fn shown(rig: &Rig, surface: u32) -> Content {
 
 /// Whether there is content that has not left.
 fn waits(rig: &Rig) -> bool {
-    rig.connection.surfaces.values().any(|surface| surface.visible && surface.has_news())
+    rig.connection.surfaces.values().any(|surface| surface.visible && surface.painter.has_news())
 }
 
 /// Lets the link be idle until nothing is left to do; gives the units that left, and how long it took.

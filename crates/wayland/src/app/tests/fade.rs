@@ -41,10 +41,11 @@ impl Faded {
         self.rig.now += FRAME;
         self.rig.flush(u64::MAX);
         let unit = self.rig.units().pop().expect("a unit");
-        let draft = self.rig.connection.surfaces[&self.surface].draft.as_ref().unwrap();
-        assert!(draft.changed().is_empty(), "all of it has left");
-        assert_eq!(draft.content().format(), Format::Argb8888);
-        (unit, draft.content().pixels()[..4].to_vec())
+        let painter = &self.rig.connection.surfaces[&self.surface].painter;
+        assert!(!painter.has_news(), "all of it has left");
+        let content = painter.content().unwrap();
+        assert_eq!(content.format(), Format::Argb8888);
+        (unit, content.pixels()[..4].to_vec())
     }
 
     fn draw(&mut self, pixel: [u8; 4], format: u32) {
@@ -214,8 +215,8 @@ fn no_display_multiplies_what_was_multiplied_here_and_here_nothing_that_it_multi
     let told = faded.rig.attach_to(&able);
     assert!(told.iter().all(|told| !told.contains("alpha_modifier")), "{told:?}");
     let content = |faded: &Faded| {
-        let draft = faded.rig.connection.surfaces[&faded.surface].draft.as_ref().unwrap();
-        draft.content().pixels()[..4].to_vec()
+        let content = faded.rig.connection.surfaces[&faded.surface].painter.content().unwrap();
+        content.pixels()[..4].to_vec()
     };
     assert_eq!(content(&faded), [50, 25, 100, 100]);
     let mut faded = Faded::at(&able);

@@ -77,7 +77,7 @@ fn shown(updates: &[Update]) -> Vec<u8> {
 }
 
 fn pixels(rig: &Rig, surface: u32) -> Vec<u8> {
-    rig.connection.surfaces[&surface].draft.as_ref().unwrap().content().pixels().to_vec()
+    rig.connection.surfaces[&surface].painter.content().unwrap().pixels().to_vec()
 }
 
 #[test]

@@ -390,7 +390,7 @@ fn pixels_of_a_buffer_that_was_destroyed_while_attached_are_shown() {
     rig.request(buffer, "destroy", vec![]);
     rig.commit(surface);
     assert_eq!(rig.updates.len(), 1);
-    assert_eq!(rig.connection.surfaces[&surface].draft.as_ref().unwrap().content().pixels(), [9; 16]);
+    assert_eq!(rig.connection.surfaces[&surface].painter.content().unwrap().pixels(), [9; 16]);
     assert!(rig.connection.end().is_none());
 }
 

@@ -155,7 +155,7 @@ fn a_window_that_waits_for_room_goes_on_drawing_slowly() {
             .last()
             .is_some_and(|update| update.surface.0 == crowd.rig.connection.surfaces[&surface].wire.0)
     );
-    assert_eq!(crowd.rig.connection.surfaces[&surface].draft.as_ref().unwrap().content().pixels()[0], 99);
+    assert_eq!(crowd.rig.connection.surfaces[&surface].painter.content().unwrap().pixels()[0], 99);
 }
 
 /// Also where commits waited there already that brought something.

@@ -62,7 +62,7 @@ impl Rig {
 
     /// The pixels of a surface that has content.
     fn content(&self, surface: u32) -> &[u8] {
-        self.connection.surfaces[&surface].draft.as_ref().unwrap().content().pixels()
+        self.connection.surfaces[&surface].painter.content().unwrap().pixels()
     }
 
     /// The buffers that came back since.

@@ -167,7 +167,7 @@ fn without_a_display_that_shows_films_or_a_rate_there_are_none() {
         let (mut rig, window) = program(video, lossy);
         play(&mut rig, window, 1..20, Credit { rate, ..SLOW });
         assert!(rig.updates.iter().all(|update| frames(update).is_empty()));
-        assert!(rig.connection.surfaces[&window.0].films.is_empty());
+        assert!(rig.connection.surfaces[&window.0].painter.films() == 0);
     }
 }
 
@@ -190,14 +190,14 @@ fn a_window_of_another_size_or_without_content_keeps_no_films() {
     for unmap in [false, true] {
         let (mut rig, window) = rig();
         play(&mut rig, window, 1..12, SLOW);
-        assert!(!rig.connection.surfaces[&window.0].films.is_empty());
+        assert!(rig.connection.surfaces[&window.0].painter.films() > 0);
         let other = if unmap { 0 } else { rig.buffer(window.1, 300, 300, 7) };
         rig.attach(window.0, other);
         rig.commit(window.0);
         rig.now += FRAME * 2;
         rig.flush_with(SLOW);
         rig.units();
-        assert!(rig.connection.surfaces[&window.0].films.is_empty());
+        assert!(rig.connection.surfaces[&window.0].painter.films() == 0);
         let pixels = play(&mut rig, window, 20..21, SLOW);
         assert!(rig.updates.last().unwrap().fresh);
         rest(&mut rig);

@@ -310,8 +310,8 @@ fn what_is_lossy_becomes_exact() {
     let mut eye = Eye::new();
     eye.credit = IDLE;
     let exact = |eye: &Eye, rig: &Rig| {
-        let draft = rig.connection.surfaces[&surface].draft.as_ref().unwrap();
-        eye.contents.values().next().is_some_and(|content| content.pixels() == draft.content().pixels())
+        let theirs = rig.connection.surfaces[&surface].painter.content().unwrap();
+        eye.contents.values().next().is_some_and(|content| content.pixels() == theirs.pixels())
     };
     eye.turn(&mut rig);
     eye.answer(&rig);

@@ -1,20 +1,20 @@
 //! The pixels of one surface at a view: handed on as they were encoded for the active display, or encoded for the view alone.
 //!
 //! A view *follows* while it has had every update that the active display was given, in their order. It leaves when its
-//! link has no room, when the active display falls behind, and when an update is taken back; from then on a draft of its own
-//! knows what it has, which begins with the whole content. It follows again once both have the same. Invariant: what a
+//! link has no room, when the active display falls behind, and when an update is taken back; from then on it has pixels of
+//! its own, by the same [painter](Painter) as the active display, which begins with the whole content. It follows again once both have the same. Invariant: what a
 //! view is told to show was on the surface at one time, whole, and with the scale and crop of that time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use wayferry_pixels::{Allowance, Content, Draft, Encoder, Layout, Region};
+use wayferry_pixels::Region;
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::action::{Action, Update};
 use crate::message::WireId;
 
-use super::super::flush::{Credit, LEAST_ALLOWANCE, SMALL};
+use super::super::painter::{Better, LEAST_PIECE, MOST_PIECE, Means, Painter};
 use super::super::surface::Surface;
 use super::super::watch::{Shape, Whole};
 use super::super::{Connection, flush};
@@ -27,20 +27,11 @@ const ALONE: Duration = Duration::from_secs(2);
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 /// Bytes that may have been handed on and not shown yet, beside one update.
 const MAX_UNNAMED: u64 = 4 << 20;
-/// Credit below which making content better would bring little more than heads, and beyond which a piece would take long.
-const LEAST_PIECE: u64 = 1000;
-const MOST_PIECE: u64 = 128 << 10;
-/// Quality of pictures where none is asked for.
-const ANY_QUALITY: u8 = 75;
 
-/// What encoding takes.
-pub(super) struct Means<'a> {
-    pub(super) now: Time,
+/// What a view looks at, and what it has to say.
+pub(super) struct Look<'a> {
     pub(super) core: &'a Connection,
-    pub(super) encoder: &'a mut Encoder,
-    pub(super) credit: &'a mut Credit,
-    /// Quality of what is lossy for now; `None` if nothing may be.
-    pub(super) lossy: Option<u8>,
+    pub(super) means: Means<'a>,
     /// The view can read what is encoded for the active display.
     pub(super) understands: bool,
     pub(super) actions: &'a mut VecDeque<Action>,
@@ -50,10 +41,9 @@ pub(super) struct Means<'a> {
 /// The pixels of one surface.
 #[derive(Debug)]
 pub(super) struct Pixels {
-    /// The surface's name at the view.
-    surface: SurfaceId,
+    /// Its content is that of the view while that is alone.
+    painter: Painter,
     way: Way,
-    updates: u64,
     /// The newest update, until it is ready.
     latest: Option<UpdateSeq>,
     /// The update that the next unit is to name.
@@ -76,26 +66,17 @@ enum Way {
         from: u64,
         update: u64,
     },
-    Alone(Box<Alone>),
+    Alone(Alone),
 }
 
 /// What a view has that does not follow.
 #[derive(Debug, Default)]
 struct Alone {
-    draft: Option<Draft>,
-    /// Of the surface's pixels that are in it.
+    /// Of the surface's pixels that it has.
     version: u64,
-    /// What is being encoded.
-    coming: Option<Coming>,
+    /// How the update that is being made is to be shown.
+    coming: Option<Shape>,
     last: Option<Time>,
-}
-
-#[derive(Debug)]
-struct Coming {
-    shape: Shape,
-    fresh: bool,
-    chunks: Vec<Vec<u8>>,
-    length: u64,
 }
 
 /// What of a surface's content a view has in full.
@@ -112,9 +93,8 @@ pub(super) enum Readiness {
 impl Pixels {
     pub(super) fn new(surface: WireId) -> Self {
         Self {
-            surface: SurfaceId(surface.0),
-            way: Way::Alone(Box::default()),
-            updates: 0,
+            painter: Painter::new(SurfaceId(surface.0)),
+            way: Way::Alone(Alone::default()),
             latest: None,
             ready: None,
             shape: None,
@@ -135,7 +115,8 @@ impl Pixels {
     }
 
     fn go_alone(&mut self) {
-        self.way = Way::Alone(Box::default());
+        self.way = Way::Alone(Alone::default());
+        self.painter.forget();
         (self.latest, self.ready, self.shape) = (None, None, None);
         (self.behind, self.unnamed) = (None, 0);
     }
@@ -158,22 +139,24 @@ impl Pixels {
     }
 
     /// The active display is given an update: hands it on if it is the next one, and there is room.
-    pub(super) fn hand_on(&mut self, update: &Update, room: bool, means: &mut Means<'_>) {
-        let now = means.now;
+    pub(super) fn hand_on(&mut self, update: &Update, room: bool, look: &mut Look<'_>) {
+        let now = look.means.now;
         let next = match &self.way {
             Way::Follows { epoch, update: last, .. } => {
-                *epoch == means.core.epoch && (update.fresh || update.seq.0 == last + 1)
+                *epoch == look.core.epoch && (update.fresh || update.seq.0 == last + 1)
             }
-            Way::Alone(alone) => update.fresh && alone.coming.is_none() && now >= self.alone_until,
+            Way::Alone(_) => update.fresh && !self.painter.has_begun() && now >= self.alone_until,
         };
-        if next && room && means.understands && self.unnamed < MAX_UNNAMED {
-            self.emit(Update { chunks: update.chunks.clone(), ..*update }, means);
+        if next && room && look.understands && self.unnamed < MAX_UNNAMED {
+            self.painter.forget();
+            let handed_on = self.painter.pass_on(update);
+            self.emit(handed_on, look);
             let from = match self.way {
                 Way::Follows { from, .. } => from,
                 Way::Alone(_) => update.seq.0,
             };
-            self.way = Way::Follows { epoch: means.core.epoch, from, update: update.seq.0 };
-            means.counts.shared += 1;
+            self.way = Way::Follows { epoch: look.core.epoch, from, update: update.seq.0 };
+            look.counts.shared += 1;
         } else if self.follows() {
             self.leave(now);
         }
@@ -185,40 +168,42 @@ impl Pixels {
         let Some(since) = update.checked_sub(whole.update.0).filter(|_| whole.update.0 >= from) else {
             return;
         };
-        self.ready = Some(UpdateSeq(self.updates - since));
+        self.ready = Some(UpdateSeq(self.painter.updates() - since));
         (self.shape, self.behind) = (whole.shape.or(self.shape), Some(now));
         self.latest = self.latest.filter(|latest| self.ready.is_some_and(|ready| *latest > ready));
     }
 
-    fn emit(&mut self, update: Update, means: &mut Means<'_>) {
-        self.updates += 1;
-        let seq = UpdateSeq(self.updates);
-        self.latest = Some(seq);
+    fn emit(&mut self, update: Update, look: &mut Look<'_>) {
+        self.latest = Some(update.seq);
         let bytes = update.chunks.iter().map(|chunk| chunk.len() as u64).sum();
         self.unnamed += bytes;
-        means.credit.spend(bytes);
-        means.actions.push_back(Action::Update(Update { surface: self.surface, seq, ..update }));
+        look.means.credit.spend(bytes);
+        look.actions.push_back(Action::Update(update));
     }
 
     /// Brings the view's content up to the surface's. Says how far it is; what waits is to be asked again.
-    pub(super) fn prepare(&mut self, surface: &Surface, means: &mut Means<'_>) -> Readiness {
-        let Some(theirs) = &surface.draft else { return Readiness::Settled };
+    pub(super) fn prepare(&mut self, surface: &Surface, look: &mut Look<'_>) -> Readiness {
+        let theirs = &surface.painter;
+        if theirs.content().is_none() {
+            return Readiness::Settled;
+        }
+        let now = look.means.now;
         if let Way::Follows { epoch, update, .. } = self.way {
-            let same = epoch == means.core.epoch && means.core.attached && surface.updates == update;
-            if same && is_settled(theirs) {
+            let same = epoch == look.core.epoch && look.core.attached && theirs.updates() == update;
+            if same && theirs.is_settled() {
                 self.behind = None;
                 return Readiness::Settled;
             }
-            let since = *self.behind.get_or_insert(means.now);
+            let since = *self.behind.get_or_insert(now);
             if same && self.ready.is_some() {
                 return Readiness::Older;
             }
-            if same && (theirs.is_making() || means.now.since(since) < flush::PATIENCE) {
+            if same && (theirs.is_making() || now.since(since) < flush::PATIENCE) {
                 return Readiness::Waits;
             }
-            self.leave(means.now);
+            self.leave(now);
         }
-        self.prepare_alone(surface, theirs, means)
+        self.prepare_alone(surface, look)
     }
 
     /// All that is seen beside it is settled, too: the newest is shown.
@@ -233,25 +218,29 @@ impl Pixels {
         self.shape = Some(shape);
     }
 
-    fn prepare_alone(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) -> Readiness {
+    fn prepare_alone(&mut self, surface: &Surface, look: &mut Look<'_>) -> Readiness {
+        let now = look.means.now;
         let Way::Alone(alone) = &mut self.way else { return Readiness::Settled };
         // No pixels are kept for a view that can be sent none.
-        if alone.draft.is_none() && means.credit.content == 0 {
+        if self.painter.content().is_none() && look.means.credit.content == 0 {
             return Readiness::Waits;
         }
-        if alone.coming.is_none() {
-            if !alone.take_in(surface, theirs) {
-                self.rest(surface, theirs, means);
+        if !self.painter.has_begun() {
+            alone.take_in(surface, &mut self.painter);
+            if !self.painter.has_news() {
+                self.rest(surface, look);
                 return Readiness::Settled;
             }
-            let early = alone.last.is_some_and(|last| means.now < last + FRAME);
-            if means.credit.content == 0 || early {
+            let early = alone.last.is_some_and(|last| now < last + FRAME);
+            if look.means.credit.content == 0 || early {
                 return Readiness::Waits;
             }
-            alone.begin(surface, means);
+            self.painter.begin(&mut look.means, None);
+            look.counts.own += 1;
+            (alone.last, alone.coming) = (Some(now), Some(Shape::of(surface)));
         }
         let version = alone.version;
-        if !self.go_on(means) {
+        if !self.go_on(look) {
             return Readiness::Waits;
         }
         let is_newest = version == surface.news.version() && self.shape == Some(Shape::of(surface));
@@ -259,153 +248,73 @@ impl Pixels {
     }
 
     /// Encodes a slice of what has begun; says whether that was all.
-    fn go_on(&mut self, means: &mut Means<'_>) -> bool {
-        loop {
-            let Way::Alone(alone) = &mut self.way else { return true };
-            let Alone { draft: Some(draft), coming, .. } = &mut **alone else { return true };
-            let Some(mut now) = coming.take() else { return true };
-            if means.credit.encoded >= means.encoder.slice() {
-                *coming = Some(now);
+    fn go_on(&mut self, look: &mut Look<'_>) -> bool {
+        while self.painter.has_begun() {
+            if look.means.credit.encoded >= look.means.encoder.slice() {
                 return false;
             }
-            let before = draft.unmade();
-            let chunks = means.encoder.step(draft, None);
-            means.credit.encoded += before - draft.unmade();
-            now.length += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
-            now.chunks.extend(chunks);
-            let done = !draft.is_making();
-            if !done && now.length < SMALL {
-                *coming = Some(now);
-                continue;
-            }
-            let Coming { shape, fresh, chunks, .. } = now;
-            let update = update_of(draft.content(), fresh, chunks);
-            if done {
-                draft.forget_last();
-            } else {
-                *coming = Some(Coming { shape, fresh: false, chunks: Vec::new(), length: 0 });
-            }
-            self.emit(update, means);
-            if done {
-                self.get_ready(shape);
+            let Some(painted) = self.painter.step(&mut look.means, false, None) else { continue };
+            self.emit(painted.update, look);
+            if painted.whole {
+                self.painter.forget_last();
+                let Way::Alone(alone) = &mut self.way else { return true };
+                alone.coming.take().into_iter().for_each(|shape| self.get_ready(shape));
             }
         }
+        true
     }
 
     /// Nothing is new: what was lossy becomes better, and what is the same as the active display's follows that.
-    fn rest(&mut self, surface: &Surface, theirs: &Draft, means: &mut Means<'_>) {
+    fn rest(&mut self, surface: &Surface, look: &mut Look<'_>) {
         // The shape may be new with the same pixels.
         self.shape = Some(Shape::of(surface));
-        let Way::Alone(alone) = &mut self.way else { return };
-        let Some(draft) = &mut alone.draft else { return };
-        let same = means.core.attached
-            && means.understands
-            && means.now >= self.alone_until
-            && theirs.films() == 0
-            && [&*draft, theirs].into_iter().all(|draft| is_settled(draft) && draft.is_exact());
-        if same && surface.updates > 0 {
-            let (epoch, update) = (means.core.epoch, surface.updates);
+        let (theirs, now) = (&surface.painter, look.means.now);
+        let same = look.core.attached
+            && look.understands
+            && now >= self.alone_until
+            && theirs.films_shown() == 0
+            && [&self.painter, theirs].into_iter().all(|painter| painter.is_settled() && painter.is_exact());
+        if same && theirs.updates() > 0 {
+            let (epoch, update) = (look.core.epoch, theirs.updates());
             self.way = Way::Follows { epoch, from: update + 1, update };
+            self.painter.forget();
             return;
         }
-        let now = means.now.since_start();
-        let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
-        let wants = draft.wants();
-        if means.credit.refinement < LEAST_PIECE || means.credit.encoded >= means.encoder.slice() {
+        let credit = &look.means.credit;
+        if credit.refinement < LEAST_PIECE || credit.encoded >= look.means.encoder.slice() {
             return;
         }
-        let quality = means.lossy.unwrap_or(ANY_QUALITY);
-        let bytes = means.credit.refinement.min(MOST_PIECE);
-        let allowance = Allowance { bytes, quality, now };
-        let chunks = match () {
-            () if is_due(wants.better) => means.encoder.improve(draft, &allowance, None),
-            () if is_due(wants.exact) => means.encoder.refine(draft, &allowance),
-            () => Vec::new(),
-        };
-        if !chunks.is_empty() {
-            means.credit.encoded = means.credit.encoded.saturating_add(means.encoder.slice());
-            let update = update_of(draft.content(), false, chunks);
-            self.emit(update, means);
+        let bytes = credit.refinement.min(MOST_PIECE);
+        let is_due = |how: &Better| self.painter.wants(*how).is_some_and(|due| due <= now);
+        let how = [Better::Improve, Better::Refine].into_iter().find(is_due);
+        let painted = how.and_then(|how| self.painter.improve(how, bytes, None, &mut look.means));
+        if let Some(painted) = painted {
+            self.emit(painted.update, look);
             self.get_ready(Shape::of(surface));
         }
     }
 
     /// Bytes of pixels that are kept for it alone.
     pub(super) fn kept(&self) -> u64 {
-        let Way::Alone(alone) = &self.way else { return 0 };
-        alone.draft.as_ref().map_or(0, |draft| draft.content().pixels().len() as u64)
+        self.painter.bytes()
     }
 
     /// When it can be made better.
     pub(super) fn wants_at(&self) -> Option<Time> {
-        let Way::Alone(alone) = &self.way else { return None };
-        let wants = alone.draft.as_ref()?.wants();
-        wants.better.into_iter().chain(wants.exact).min().map(|due| Time::ZERO + due)
+        [Better::Improve, Better::Refine].into_iter().filter_map(|how| self.painter.wants(how)).min()
     }
 }
 
 impl Alone {
-    /// Takes in what is new of the surface's pixels; says whether the view lacks any.
-    fn take_in(&mut self, surface: &Surface, theirs: &Draft) -> bool {
-        let (content, version) = (theirs.content(), surface.news.version());
-        let fits = |draft: &&mut Draft| {
-            (draft.content().size(), draft.content().format()) == (content.size(), content.format())
+    /// Takes in what is new of the surface's pixels.
+    fn take_in(&mut self, surface: &Surface, painter: &mut Painter) {
+        let Some(content) = surface.painter.content() else { return };
+        let version = surface.news.version();
+        let changed = match self.version == version {
+            true => Some(Region::default()),
+            false => surface.news.since(self.version),
         };
-        let draft = match self.draft.as_mut().filter(fits) {
-            Some(draft) => {
-                if self.version != version {
-                    let region = surface.news.since(self.version);
-                    absorb(draft, content, &region.unwrap_or_else(|| Region::full(content.size())));
-                }
-                draft
-            }
-            None => {
-                let draft = self.draft.insert(Draft::new(content.size(), content.format()));
-                absorb(draft, content, &Region::full(content.size()));
-                draft
-            }
-        };
+        painter.follow(content, changed.as_ref());
         self.version = version;
-        draft.is_fresh() || !draft.changed().is_empty()
-    }
-
-    fn begin(&mut self, surface: &Surface, means: &mut Means<'_>) {
-        let Some(draft) = &mut self.draft else { return };
-        let fresh = draft.is_fresh();
-        match means.lossy.zip(means.credit.rate) {
-            Some((quality, _)) => {
-                let bytes = means.credit.content.max(LEAST_ALLOWANCE);
-                let allowance = Allowance { bytes, quality, now: means.now.since_start() };
-                means.encoder.begin_within(draft, &allowance, None);
-            }
-            None => means.encoder.begin(draft),
-        }
-        means.counts.own += 1;
-        self.last = Some(means.now);
-        self.coming = Some(Coming { shape: Shape::of(surface), fresh, chunks: Vec::new(), length: 0 });
-    }
-}
-
-fn update_of(content: &Content, fresh: bool, chunks: Vec<Vec<u8>>) -> Update {
-    let (size, format) = (content.size(), content.format());
-    Update { surface: SurfaceId(0), seq: UpdateSeq(0), size, format, fresh, chunks }
-}
-
-/// Whether the display side has been given all there is.
-fn is_settled(draft: &Draft) -> bool {
-    draft.changed().is_empty() && !draft.is_fresh() && !draft.is_making()
-}
-
-fn absorb(draft: &mut Draft, content: &Content, region: &Region) {
-    let layout = Layout::new(0, content.stride() as u64, content.size(), content.format());
-    let Ok(layout) = layout else { return };
-    let read = |offset: u64, target: &mut [u8]| {
-        let start = offset as usize;
-        target.copy_from_slice(&content.pixels()[start..start + target.len()]);
-        Ok::<(), std::convert::Infallible>(())
-    };
-    match draft.absorb(&layout, region, read) {
-        Ok(_) => {}
-        Err(never) => match never {},
     }
 }

@@ -21,12 +21,13 @@ use wayferry_proto::Time;
 use crate::action::{Action, End};
 use crate::message::{ToApp, WireArg, WireId};
 
+use super::painter::Means;
 use super::watch::{Published, Shape};
 use super::{Connection, Credit, Desk};
 
 pub use self::scene::Scene;
 
-use self::content::{Means, Pixels};
+use self::content::{Look, Pixels};
 
 /// Bytes of messages that the display side has not handled; beyond it nothing more is said.
 const MAX_AHEAD: u64 = 256 << 10;
@@ -185,10 +186,10 @@ impl View {
         }
         let room = !hidden && self.small_debt <= MAX_SMALL_DEBT && (!films || self.desk.video);
         let Some(shown) = self.surfaces.get_mut(&WireId(update.surface.0)) else { return };
+        let means = Means { now, encoder, credit, lossy: self.lossy };
         let (actions, counts) = (&mut self.actions, &mut self.counts);
-        let lossy = self.lossy;
-        let mut means = Means { now, core, encoder, credit, lossy, understands, actions, counts };
-        shown.pixels.hand_on(update, room, &mut means);
+        let mut look = Look { core, means, understands, actions, counts };
+        shown.pixels.hand_on(update, room, &mut look);
         self.again = Some(now);
     }
 

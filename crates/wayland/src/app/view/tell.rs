@@ -9,10 +9,11 @@ use crate::action::Action;
 use crate::message::{self, MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use crate::tables;
 
+use super::super::painter::Means;
 use super::super::request::prefixed;
 use super::super::watch::Shape;
 use super::super::{Connection, Credit, flush};
-use super::content::{Means, Pixels, Readiness};
+use super::content::{Look, Pixels, Readiness};
 use super::scene::{self, Decoration, Node};
 use super::{Encoder, End, MAX_UNAPPLIED, Shown, Time, View, Window};
 
@@ -231,9 +232,10 @@ impl View {
             // What is cached is on its way into the parent's commit.
             torn |= surface.cached.is_some();
             let Some(shown) = self.surfaces.get_mut(&node.name) else { return };
-            let (actions, counts, lossy) = (&mut self.actions, &mut self.counts, self.lossy);
-            let mut means = Means { now, core, encoder, credit, lossy, understands, actions, counts };
-            ready = ready.max(shown.pixels.prepare(surface, &mut means));
+            let means = Means { now, encoder, credit, lossy: self.lossy };
+            let (actions, counts) = (&mut self.actions, &mut self.counts);
+            let mut look = Look { core, means, understands, actions, counts };
+            ready = ready.max(shown.pixels.prepare(surface, &mut look));
         });
         let Some(told) = self.windows.get_mut(&window.root.name) else { return };
         // A program may cache without end.

@@ -1,0 +1,409 @@
+//! The pixels of one surface, and what one display is told of them: the active one, or one that only looks on.
+//!
+//! A painter *absorbs* what is new, makes updates of what the display lacks in *steps*, *improves* what was lossy at first,
+//! what is *attended* to before the rest, and *takes back* an update of which nothing has left. It numbers its updates.
+//! Knows no units, no pace and no other surface: what may be made now comes as [`Means`], and the caller decides who is
+//! given an update. Invariant: what differs between the content and what the display has, once all updates are there, is
+//! known to be changed or lossy.
+
+use std::convert::Infallible;
+
+use wayferry_pixels::film;
+use wayferry_pixels::{Allowance, Content, Draft, Encoder, Format, Layout, Region, Size, Wants, Watch};
+use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+
+use crate::action::Update;
+use crate::codec;
+
+use super::credit::{Credit, SMALL};
+use super::films::{Films, Maker};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Painter {
+    /// The surface's name at the display.
+    surface: SurfaceId,
+    /// Its content and what the display lacks of that; none while the surface has no content.
+    draft: Option<Draft>,
+    films: Films,
+    /// How often the display has lost the content while films were in it.
+    lost_films: u32,
+    /// Updates so far; they are their numbers.
+    updates: u64,
+    /// What has been made of the next one.
+    coming: Option<Coming>,
+}
+
+/// An update that is being made.
+#[derive(Debug)]
+struct Coming {
+    fresh: bool,
+    chunks: Vec<Vec<u8>>,
+    length: u64,
+}
+
+/// What painting takes.
+pub(super) struct Means<'a> {
+    pub(super) now: Time,
+    pub(super) encoder: &'a mut Encoder,
+    pub(super) credit: &'a mut Credit,
+    /// Quality of what is lossy at first; `None` if nothing may be.
+    pub(super) lossy: Option<u8>,
+}
+
+/// What films take besides.
+pub(super) struct Screen<'a> {
+    pub(super) codec: &'a mut codec::Maker,
+    /// How many more may begin.
+    pub(super) room: usize,
+}
+
+/// How an update makes content better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Better {
+    /// Previews become text and pictures.
+    Improve,
+    /// What rests becomes exact.
+    Refine,
+}
+
+/// An update that has been made.
+#[derive(Debug)]
+pub(super) struct Painted {
+    pub(super) update: Update,
+    /// The length of its chunks.
+    pub(super) bytes: u64,
+    /// It may hold frames of films.
+    pub(super) films: bool,
+    /// The display lacks nothing more of what was begun.
+    pub(super) whole: bool,
+}
+
+/// How well the display side knows a surface's content, once all that has left is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fidelity {
+    /// The surface.
+    pub surface: SurfaceId,
+    /// Its size in buffer pixels.
+    pub size: Size,
+    /// About how many pixels are not exact, never fewer than there are; 0 if all are.
+    pub lossy: u64,
+    /// How many films are in it.
+    pub films: usize,
+}
+
+impl Painter {
+    pub(super) fn new(surface: SurfaceId) -> Self {
+        let (films, lost_films) = (Films::default(), 0);
+        Self { surface, draft: None, films, lost_films, updates: 0, coming: None }
+    }
+
+    /// The pixels; `None` while the surface has no content.
+    pub(super) fn content(&self) -> Option<&Content> {
+        self.draft.as_ref().map(Draft::content)
+    }
+
+    /// Bytes of those.
+    pub(super) fn bytes(&self) -> u64 {
+        self.content().map_or(0, |content| content.pixels().len() as u64)
+    }
+
+    /// Is to have content like this. Returns whether that is another one, of which the display has nothing.
+    pub(super) fn fit(&mut self, size: Size, format: Format) -> bool {
+        let fits = |content: &Content| (content.size(), content.format()) == (size, format);
+        let is_new = !self.content().is_some_and(fits);
+        if is_new {
+            self.draft = Some(Draft::new(size, format));
+        }
+        is_new
+    }
+
+    /// Takes in what has changed inside a region of content that [fits](Self::fit); returns where pixels differ.
+    pub(super) fn absorb<E>(
+        &mut self,
+        layout: &Layout,
+        region: &Region,
+        read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Region, E> {
+        self.draft.as_mut().map_or(Ok(Region::default()), |draft| draft.absorb(layout, region, read))
+    }
+
+    /// Takes in content that is in memory, whether it fits or not: where it is known to have changed, else all of it.
+    pub(super) fn follow(&mut self, content: &Content, changed: Option<&Region>) {
+        let layout = Layout::new(0, content.stride() as u64, content.size(), content.format());
+        let Ok(layout) = layout else { return };
+        let read = |offset: u64, target: &mut [u8]| {
+            let start = offset as usize;
+            target.copy_from_slice(&content.pixels()[start..start + target.len()]);
+            Ok::<(), Infallible>(())
+        };
+        let is_new = self.fit(content.size(), content.format());
+        let full = Region::full(content.size());
+        let region = changed.filter(|_| !is_new).unwrap_or(&full);
+        if region.is_empty() {
+            return;
+        }
+        match self.absorb(&layout, region, read) {
+            Ok(_) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// Takes in a whole content, of any size.
+    pub(super) fn replace(&mut self, content: Content) {
+        let draft = self.draft.get_or_insert_with(|| Draft::new(content.size(), content.format()));
+        draft.replace(content);
+    }
+
+    /// The surface has no content any more.
+    pub(super) fn unmap(&mut self) {
+        self.draft = None;
+    }
+
+    /// The display has been told that, or does not look any more: frees what was kept for it.
+    pub(super) fn forget(&mut self) {
+        (self.draft, self.coming) = (None, None);
+        self.end_films();
+    }
+
+    /// Whether the display lacks pixels.
+    pub(super) fn has_news(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| draft.is_fresh() || !draft.changed().is_empty())
+    }
+
+    /// At most how many bytes the next update has: the pixels that the display lacks.
+    pub(super) fn changed_bytes(&self) -> u64 {
+        let bytes =
+            |draft: &Draft| draft.changed().area() * draft.content().format().bytes_per_pixel() as u64;
+        self.draft.as_ref().map_or(0, bytes)
+    }
+
+    /// Whether the display has been given all there is; it may be lossy.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.has_news() && !self.is_making()
+    }
+
+    /// Whether nothing is lossy.
+    pub(super) fn is_exact(&self) -> bool {
+        self.draft.as_ref().is_none_or(Draft::is_exact)
+    }
+
+    /// Whether an update is being made.
+    pub(super) fn is_making(&self) -> bool {
+        self.draft.as_ref().is_some_and(Draft::is_making)
+    }
+
+    /// Whether there is one to go on with by [`Self::step`].
+    pub(super) fn has_begun(&self) -> bool {
+        self.coming.is_some()
+    }
+
+    /// Whether all that is left of it are frames that are being made by the films' thread.
+    pub(super) fn awaits_frames(&self) -> bool {
+        self.draft.as_ref().is_some_and(Draft::awaits_frames)
+    }
+
+    /// The number of the newest update, or of the next.
+    pub(super) fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    pub(super) fn next_update(&self) -> UpdateSeq {
+        UpdateSeq(self.updates + 1)
+    }
+
+    /// Finds out which pixels the display lacks, and plans an update of them: what exceeds the credit is lossy, or frames of
+    /// films where there is a screen.
+    pub(super) fn begin(&mut self, means: &mut Means<'_>, screen: Option<Screen<'_>>) {
+        let Self { draft: Some(draft), films, lost_films, .. } = self else { return };
+        let (fresh, changed) = (draft.is_fresh(), draft.changed().area());
+        match means.lossy.zip(means.credit.rate) {
+            Some((quality, rate)) => {
+                let now = means.now;
+                let bytes = means.credit.content.max(LEAST_ALLOWANCE);
+                let allowance = Allowance { bytes, quality, now: now.since_start() };
+                let count = means.credit.films;
+                let films = &mut *films;
+                let mut maker = screen
+                    .filter(|_| *lost_films < MAX_LOST_FILMS)
+                    .map(|Screen { codec, room }| Maker { films, codec, count, room, quality, rate, now });
+                let films = maker.as_mut().map(|maker| maker as &mut dyn film::Films);
+                means.encoder.begin_within(draft, &allowance, films);
+            }
+            None => means.encoder.begin(draft),
+        }
+        films.keep(draft);
+        if draft.films() > 0 && !draft.awaits_frames() {
+            // Their frames are made.
+            means.credit.encoded += changed.saturating_sub(draft.unmade());
+        }
+        self.coming = Some(Coming { fresh, chunks: Vec::new(), length: 0 });
+    }
+
+    /// Encodes a slice of what has begun; if `whole`, it waits for frames. Gives what is there as an update, unless it is so
+    /// little that it would overtake what came before it: no update is larger than a slice.
+    pub(super) fn step(
+        &mut self,
+        means: &mut Means<'_>,
+        whole: bool,
+        watch: Option<&dyn Watch>,
+    ) -> Option<Painted> {
+        let mut coming = self.coming.take()?;
+        let draft = self.draft.as_mut()?;
+        let before = draft.unmade();
+        let chunks = match whole && draft.awaits_frames() {
+            true => means.encoder.finish(draft, watch),
+            false => means.encoder.step(draft, watch),
+        };
+        means.credit.encoded += before - draft.unmade();
+        coming.length += length(&chunks);
+        coming.chunks.extend(chunks);
+        let whole = !draft.is_making();
+        if !whole && coming.length < SMALL {
+            self.coming = Some(coming);
+            return None;
+        }
+        if !whole {
+            self.coming = Some(Coming { fresh: false, chunks: Vec::new(), length: 0 });
+        }
+        self.painted(coming.fresh, coming.chunks, whole)
+    }
+
+    /// Makes better what is there, in an update of about so many bytes, where the user attends to it before elsewhere. `None`
+    /// if it cannot.
+    pub(super) fn improve(
+        &mut self,
+        how: Better,
+        bytes: u64,
+        attended: Option<(u32, u32)>,
+        means: &mut Means<'_>,
+    ) -> Option<Painted> {
+        let draft = self.draft.as_mut()?;
+        let quality = means.lossy.unwrap_or(ANY_QUALITY);
+        let allowance = Allowance { bytes, quality, now: means.now.since_start() };
+        let chunks = match how {
+            Better::Improve => means.encoder.improve(draft, &allowance, attended),
+            Better::Refine => means.encoder.refine(draft, &allowance),
+        };
+        self.films.keep(draft);
+        if chunks.is_empty() {
+            return None;
+        }
+        // One piece is a turn's work.
+        means.credit.encoded = means.credit.encoded.saturating_add(means.encoder.slice());
+        self.painted(false, chunks, true)
+    }
+
+    fn painted(&mut self, fresh: bool, chunks: Vec<Vec<u8>>, whole: bool) -> Option<Painted> {
+        self.updates += 1;
+        let draft = self.draft.as_ref()?;
+        let (size, format) = (draft.content().size(), draft.content().format());
+        let (bytes, films) = (length(&chunks), draft.films() > 0);
+        let update =
+            Update { surface: self.surface, seq: UpdateSeq(self.updates), size, format, fresh, chunks };
+        Some(Painted { update, bytes, films, whole })
+    }
+
+    /// An update that another painter has made, as this one's next: the display has had all before it, too.
+    pub(super) fn pass_on(&mut self, update: &Update) -> Update {
+        self.updates += 1;
+        let (surface, seq) = (self.surface, UpdateSeq(self.updates));
+        Update { surface, seq, chunks: update.chunks.clone(), ..*update }
+    }
+
+    /// When content can be made better.
+    pub(super) fn wants(&self, how: Better) -> Option<Time> {
+        let Wants { better, exact } = self.draft.as_ref()?.wants();
+        let due = match how {
+            Better::Improve => better,
+            Better::Refine => exact,
+        };
+        due.map(|due| Time::ZERO + due)
+    }
+
+    /// Whether the last update can be taken back as far as its pixels are concerned.
+    pub(super) fn can_take_back(&self) -> bool {
+        self.draft.as_ref().is_some_and(Draft::can_take_back)
+    }
+
+    /// The last update does not leave after all: the next one brings its pixels too.
+    pub(super) fn take_back(&mut self) {
+        if let Some(draft) = &mut self.draft {
+            // `false` when the surface has a new shape since: nothing of the old one is built upon.
+            draft.take_back();
+        }
+    }
+
+    /// The last update stays: it has left, or something builds on it.
+    pub(super) fn forget_last(&mut self) {
+        if let Some(draft) = &mut self.draft {
+            draft.forget_last();
+        }
+    }
+
+    /// The display could not paint an update: the next one brings everything. Returns whether there is content at all.
+    pub(super) fn renew(&mut self) -> bool {
+        let Some(draft) = &mut self.draft else { return false };
+        self.lost_films += u32::from(draft.films() > 0);
+        draft.renew();
+        true
+    }
+
+    /// The display is gone: another one has nothing.
+    pub(super) fn part(&mut self) {
+        if let Some(draft) = &mut self.draft {
+            draft.renew();
+        }
+        self.end_films();
+        (self.lost_films, self.updates, self.coming) = (0, 0, None);
+    }
+
+    /// How many films have begun.
+    pub(super) fn films(&self) -> usize {
+        self.films.count()
+    }
+
+    /// How many are in what the display has.
+    pub(super) fn films_shown(&self) -> usize {
+        self.draft.as_ref().map_or(0, Draft::films)
+    }
+
+    /// Frees what films need.
+    pub(super) fn end_films(&mut self) {
+        self.films.clear();
+    }
+
+    /// When [`Self::end_paused_films`] is due.
+    pub(super) fn films_end(&self) -> Option<Time> {
+        self.draft.as_ref()?.films_end().map(|end| Time::ZERO + end)
+    }
+
+    /// Frees what films need that have paused for long.
+    pub(super) fn end_paused_films(&mut self, now: Time) {
+        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.films() > 0) {
+            draft.end_paused_films(now.since_start());
+            self.films.keep(draft);
+        }
+    }
+
+    /// How well the display knows the content; `None` while there is none.
+    pub(super) fn fidelity(&self) -> Option<Fidelity> {
+        let draft = self.draft.as_ref()?;
+        let (size, lossy, films) = (draft.content().size(), draft.lossy_area(), draft.films());
+        Some(Fidelity { surface: self.surface, size, lossy, films })
+    }
+}
+
+fn length(chunks: &[Vec<u8>]) -> u64 {
+    chunks.iter().map(|chunk| chunk.len() as u64).sum()
+}
+
+/// Content up to this length is not lossy, however little the link takes now.
+const LEAST_ALLOWANCE: u64 = 16 << 10;
+/// So often may the display lose the content while films are in it; then it gets no more of them.
+const MAX_LOST_FILMS: u32 = 3;
+/// Quality of pictures where none is asked for.
+const ANY_QUALITY: u8 = 75;
+/// Bytes of credit below which a piece would be mostly its own head, and beyond which it would hold up input.
+pub(super) const LEAST_PIECE: u64 = 1000;
+pub(super) const MOST_PIECE: u64 = 128 << 10;
