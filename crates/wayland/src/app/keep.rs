@@ -15,9 +15,6 @@ use super::request::{Call, nullable};
 use super::surface::{Kind, Stage, Unsent};
 use super::{Connection, Fault};
 
-/// What is kept may grow by so much before it is counted.
-const UNCOUNTED: usize = 1 << 20;
-
 /// `xdg_toplevel.state`.
 const MAXIMIZED: u32 = 1;
 const FULLSCREEN: u32 = 2;
@@ -40,7 +37,7 @@ impl Connection {
         let pixels = self.surfaces.values().map(|surface| surface.painter.bytes()).sum();
         let objects: usize = self.objects.iter().map(|(_, object)| object.past.bytes()).sum();
         let surfaces: usize = self.surfaces.values().map(|surface| surface.committed.bytes()).sum();
-        Kept { pixels, state: (objects + surfaces + self.graves.bytes() + self.stock.bytes()) as u64 }
+        Kept { pixels, state: (objects + surfaces + self.keeping.bytes()) as u64 }
     }
 
     /// [`Kept::state`] of [`Self::kept`].
@@ -62,9 +59,7 @@ impl Connection {
 
     /// So many bytes more are kept.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.grown += bytes;
-        if self.grown > UNCOUNTED {
-            self.grown = 0;
+        if self.keeping.grow(bytes) {
             while self.kept_bytes() > MAX_KEPT as u64 {
                 if !self.forget_older_pictures() {
                     return Err(Fault::TooMuch("bytes kept for another display"));
@@ -77,12 +72,12 @@ impl Connection {
     /// Forgets the older half of the pictures that are kept: windows at another display get no icon then. Returns whether
     /// there were any.
     fn forget_older_pictures(&mut self) -> bool {
-        let pasts = self.objects.iter().map(|(_, object)| &object.past).chain(self.graves.pasts());
+        let pasts = self.objects.iter().map(|(_, object)| &object.past).chain(self.keeping.pasts());
         let mut ages: Vec<u64> = pasts.flat_map(Past::pictures).collect();
         ages.sort_unstable();
         let Some(until) = ages.get(ages.len().saturating_sub(1) / 2).copied() else { return false };
         let pasts = self.objects.iter_mut().map(|(_, object)| &mut object.past);
-        pasts.chain(self.graves.pasts_mut()).for_each(|past| past.forget_pictures(until));
+        pasts.chain(self.keeping.pasts_mut()).for_each(|past| past.forget_pictures(until));
         true
     }
 
@@ -93,7 +88,7 @@ impl Connection {
         new_ids: &[u32],
         request: &Request,
     ) -> Result<(), Fault> {
-        let blob = self.stocked.take();
+        let blob = self.keeping.take_stocked();
         if !names(request).all(WireId::is_app) {
             return Ok(());
         }
@@ -119,8 +114,7 @@ impl Connection {
                 },
                 Subject::Above => None,
             };
-            self.age += 1;
-            let kept = Lasting { slot, age: self.age, message, blob };
+            let kept = self.keeping.newest(slot, message, blob);
             if let Some(object) = keeper.and_then(|id| self.objects.of_mut(id)) {
                 object.past.keep(kept);
             }
@@ -149,9 +143,9 @@ impl Connection {
         let needed = global || interface.name == "xdg_toplevel_icon_v1";
         let Some(name) = name.filter(|_| needed && past.birth.is_some()) else { return Ok(()) };
         self.grow(past.bytes())?;
-        if self.graves.add(name, Grave { interface, version, past }) {
+        if self.keeping.bury(name, Grave { interface, version, past }) {
             let living = self.objects.iter().filter(|(_, object)| object.alive);
-            self.graves.sweep(living.flat_map(|(_, object)| object.past.needs()));
+            self.keeping.sweep(living.flat_map(|(_, object)| object.past.needs()));
         }
         Ok(())
     }
@@ -180,11 +174,8 @@ impl Connection {
         &self,
         name: WireId,
     ) -> Option<&'static wayland_backend::protocol::Interface> {
-        if self.ghosts.contains(&name) {
-            return Some(self.graves.of(name)?.interface);
-        }
-        let object = self.objects.by_wire(name).and_then(|id| self.objects.alive(id))?;
-        Some(object.interface)
+        let living = || self.objects.by_wire(name).and_then(|id| self.objects.alive(id));
+        self.keeping.raised(name).or_else(|| living().map(|object| object.interface))
     }
 
     /// Notes what another display must know of a request.
@@ -286,9 +277,8 @@ impl Connection {
             }
             let args =
                 if request == "set_fullscreen" { vec![WireArg::Object(WireId::NULL)] } else { Vec::new() };
-            self.age += 1;
             let message = Message::new(&ToDisplay::Request(Request { object: name, opcode, args }));
-            object.past.keep(Lasting { slot: Some(slot), age: self.age, message, blob: None });
+            object.past.keep(self.keeping.newest(Some(slot), message, None));
         }
     }
 

@@ -30,7 +30,7 @@
 //! | `keyboard` | keys that must not stay down when the link falls silent |
 //! | `late` | input that comes too late to be meant |
 //! | `away` | a program without a display |
-//! | `birth`, `keep`, `committed` | what is kept for another display |
+//! | `birth`, `keep`, `keeping`, `committed` | what is kept for another display |
 //! | `told`, `clipboard` | what ends with a display, and what is offered again |
 //! | `slots` | outputs and seats as the program knows them |
 //! | `replay`, `restage` | a new display |
@@ -53,6 +53,7 @@ mod films;
 mod flush;
 mod focus;
 mod keep;
+mod keeping;
 mod keyboard;
 mod late;
 mod making;
@@ -88,7 +89,7 @@ pub use painter::Fidelity;
 pub use view::{Counts, Scene, View};
 pub use watch::{Published, Whole};
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -228,17 +229,7 @@ pub struct Connection {
     slots: slots::Slots,
     told: told::Told,
     clipboard: clipboard::Clipboard,
-    graves: birth::Graves,
-    /// Of these, what the display has while it is being told of the rest.
-    ghosts: BTreeSet<WireId>,
-    /// The content that the request at hand names.
-    stocked: Option<(u128, Rc<[u8]>)>,
-    /// Contents that are kept, each once.
-    stock: birth::Stock,
-    /// Requests that were kept so far.
-    age: u64,
-    /// Bytes that were kept since they were last counted.
-    grown: usize,
+    keeping: keeping::Keeping,
     next_pipe: u64,
     pools: shm::Pools,
     room: room::Room,
@@ -310,12 +301,7 @@ impl Connection {
             slots,
             told: told::Told::default(),
             clipboard: clipboard::Clipboard::default(),
-            graves: birth::Graves::default(),
-            ghosts: BTreeSet::new(),
-            stocked: None,
-            stock: birth::Stock::default(),
-            age: 0,
-            grown: 0,
+            keeping: keeping::Keeping::default(),
             next_pipe: 2,
             pools: shm::Pools::default(),
             room: room::Room::default(),

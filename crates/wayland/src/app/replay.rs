@@ -47,7 +47,7 @@ impl Connection {
         self.slots.change(&self.desk.snapshot);
         self.update_offers()?;
         let living = self.objects.iter().filter(|(_, object)| object.alive);
-        let ghosts = self.graves.needed(living.flat_map(|(_, object)| object.past.needs()));
+        let ghosts = self.keeping.needed(living.flat_map(|(_, object)| object.past.needs()));
         let roles = self.roles();
         self.bear(&roles, &ghosts)?;
         self.repeat(&ghosts);
@@ -101,14 +101,14 @@ impl Connection {
             }
         }
         for name in ghosts {
-            let birth = self.graves.of(*name).and_then(|grave| grave.past.birth.clone());
+            let birth = self.keeping.grave(*name).and_then(|grave| grave.past.birth.clone());
             births.extend(birth.map(|birth| (*name, (None, birth))));
         }
         for (name, (id, birth)) in births {
             let message = birth.get().and_then(|birth| self.birth(roles, birth));
             match (&message, id) {
                 (Some(_), Some(id)) => self.objects.set_wire(id, name),
-                (Some(_), None) => drop(self.ghosts.insert(name)),
+                (Some(_), None) => self.keeping.raise(name),
                 (None, Some(id)) => self.tell_stub(id)?,
                 (None, None) => {}
             }
@@ -161,7 +161,7 @@ impl Connection {
                 Data::Seat(slot) => Some(slot),
                 _ => None,
             },
-            None => match self.graves.of(seat).and_then(|grave| grave.past.birth.as_ref()?.get()) {
+            None => match self.keeping.grave(seat).and_then(|grave| grave.past.birth.as_ref()?.get()) {
                 Some(ToDisplay::Bind { global, .. }) => Some(global),
                 _ => None,
             },
@@ -172,7 +172,7 @@ impl Connection {
     /// Says again what lasts, in the order in which the program said it.
     fn repeat(&mut self, ghosts: &[WireId]) {
         let living = self.objects.iter().filter(|(_, object)| object.alive).map(|(_, object)| &object.past);
-        let ghosts = ghosts.iter().filter_map(|name| self.graves.of(*name)).map(|grave| &grave.past);
+        let ghosts = ghosts.iter().filter_map(|name| self.keeping.grave(*name)).map(|grave| &grave.past);
         let kept = living.chain(ghosts).flat_map(|past| &past.kept);
         let mut kept: Vec<_> = kept.map(|kept| (kept.age, kept.message.clone(), kept.blob.clone())).collect();
         kept.sort_unstable_by_key(|(age, ..)| *age);
@@ -189,16 +189,17 @@ impl Connection {
 
     /// Destroys what the program has destroyed, now that everything is made that came from it.
     fn end_ghosts(&mut self) {
-        for name in std::mem::take(&mut self.ghosts).into_iter().rev() {
-            let Some(grave) = self.graves.of(name) else { continue };
+        let mut requests = Vec::new();
+        for (name, grave) in self.keeping.lay() {
             let ends = |request: &wayland_backend::protocol::MessageDesc| {
                 request.is_destructor && request.since <= grave.version && request.signature.is_empty()
             };
             let opcode = grave.interface.requests.iter().position(ends);
             if let Some(opcode) = opcode.and_then(|opcode| u16::try_from(opcode).ok()) {
-                self.send(&ToDisplay::Request(Request { object: name, opcode, args: Vec::new() }));
+                requests.push(Request { object: name, opcode, args: Vec::new() });
             }
         }
+        requests.into_iter().for_each(|request| self.send(&ToDisplay::Request(request)));
     }
 
     /// The selections that the program owns are made again, now that there is a serial of this display.

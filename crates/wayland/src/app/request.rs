@@ -396,8 +396,7 @@ impl Connection {
 
     /// Keeps a content for the request at hand, and sends it aside if the display side gets that.
     fn stock(&mut self, bytes: Vec<u8>, crosses: bool) -> u128 {
-        let hash = crate::blob::hash(&bytes);
-        self.stocked = Some((hash, self.stock.share(hash, &bytes)));
+        let hash = self.keeping.stock(&bytes);
         if crosses {
             self.act(Action::Blob { hash, bytes });
         }

@@ -75,7 +75,7 @@ impl Rig {
 
     fn request_words(&self, request: &Request) -> String {
         let by_name = |id| self.connection.objects.of(id).map(|object| object.interface);
-        let ghost = || self.connection.graves.of(request.object).map(|grave| grave.interface);
+        let ghost = || self.connection.keeping.grave(request.object).map(|grave| grave.interface);
         let interface = self.connection.objects.by_name(request.object).and_then(by_name).or_else(ghost);
         let Some(interface) = interface else { return format!("{}.{}", request.object.0, request.opcode) };
         let name = interface.requests[usize::from(request.opcode)].name;
