@@ -55,8 +55,7 @@ impl Connection {
         self.take_input_back()?;
         self.say_farewell()?;
         self.serials.begin_epoch();
-        self.published.clear();
-        (self.epoch, self.stirred) = (self.epoch + 1, self.stirred + 1);
+        self.watching.part();
         let surfaces: Vec<u32> = self.surfaces.keys().copied().collect();
         for id in surfaces {
             let Some((feedback, unsent)) = self.surfaces.get_mut(&id).map(|surface| surface.part()) else {

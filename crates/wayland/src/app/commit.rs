@@ -15,6 +15,7 @@ use crate::wire::Arg;
 use super::memory::INVALID_FD;
 use super::pending::{Attach, DamageRect, Pending};
 use super::request::Call;
+use super::shape::Shape;
 use super::shm::{Buffer, ReadError};
 use super::surface::{Ahead, Change, MAX_CONTENTS_AHEAD, MAX_FRAMES, Role, Stage, Surface, Unsent};
 use super::{Connection, Fault, error_code};
@@ -88,13 +89,14 @@ impl Connection {
             && surface.fade.commit(surface.wire, pending.factor, &mut own).map_err(Fault::TooMuch)?;
         let mut state = std::mem::take(&mut surface.again);
         state.merge(own).map_err(Fault::TooMuch)?;
-        let before = (surface.scale, surface.transform, surface.crop, surface.destination);
-        surface.scale = pending.scale.unwrap_or(surface.scale);
-        surface.transform = pending.transform.unwrap_or(surface.transform);
-        surface.crop = pending.crop.unwrap_or(surface.crop);
-        surface.destination = pending.destination.unwrap_or(surface.destination);
-        let now = (surface.scale, surface.transform, surface.crop, surface.destination);
-        let reshaped = fades || before != now;
+        let before = surface.shape;
+        surface.shape = Shape {
+            scale: pending.scale.unwrap_or(before.scale),
+            transform: pending.transform.unwrap_or(before.transform),
+            crop: pending.crop.unwrap_or(before.crop),
+            destination: pending.destination.unwrap_or(before.destination),
+        };
+        let reshaped = fades || before != surface.shape;
         let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
         let stack = pending.stack;
         let change = match pending.attach {

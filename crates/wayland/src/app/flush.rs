@@ -270,7 +270,7 @@ impl Connection {
 
     fn frame_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        let period = if self.watched { BEHIND_PERIOD } else { HIDDEN_PERIOD };
+        let period = if self.watching.is_on() { BEHIND_PERIOD } else { HIDDEN_PERIOD };
         let hidden = surface.last_frame.map_or(Time::ZERO, |last| last + period);
         // Nobody sees what it draws while the link is silent, either; or only those who look on.
         let stranded = surface.stranded(self.frame_patience()).map(|since| hidden.max(since));
@@ -279,7 +279,7 @@ impl Connection {
 
     /// How long frame callbacks wait for a commit that does not come through.
     fn frame_patience(&self) -> Duration {
-        if self.watched { PATIENCE } else { STRANDED }
+        if self.watching.is_on() { PATIENCE } else { STRANDED }
     }
 
     fn tick_due(&self, surface: &Surface, hidden: Time) -> Option<Time> {
@@ -288,7 +288,7 @@ impl Connection {
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
         let behind = self.attached && self.broke && surface.last_bytes > SMALL && surface.visible;
-        if behind && !self.watched {
+        if behind && !self.watching.is_on() {
             return None;
         }
         let seen =
@@ -298,7 +298,7 @@ impl Connection {
         let last = surface.last_frame.max(left);
         let next = last.map_or(Time::ZERO, |last| self.beat().after(last, Duration::ZERO));
         // Others look on, whose links may be better.
-        Some(if (seen || self.watched) && !behind { next } else { hidden })
+        Some(if (seen || self.watching.is_on()) && !behind { next } else { hidden })
     }
 
     fn answer_frames(&mut self) -> Result<(), Fault> {

@@ -15,7 +15,7 @@
 //! | `surface`, `pending`, `commit`, `flush` | a surface, what its next commit has, its commits, how units leave |
 //! | `beat` | when frames are drawn |
 //! | `credit` | what the link takes now |
-//! | `role` | what a surface is used for |
+//! | `role`, `shape` | what a surface is used for, and how its content is shown |
 //! | `timing` | commits that are to be applied later |
 //! | `room` | what all contents take |
 //! | `painter` | the pixels of one surface, and what one display is told of them |
@@ -34,7 +34,7 @@
 //! | `told`, `clipboard` | what ends with a display, and what is offered again |
 //! | `slots` | outputs and seats as the program knows them |
 //! | `replay`, `restage` | a new display |
-//! | `watch`, `view` | displays that only look on |
+//! | `watch`, `publish`, `view` | displays that only look on |
 //!
 //! Invariant: nothing that the program sends can end more than this connection.
 
@@ -62,6 +62,7 @@ mod object;
 mod older;
 mod painter;
 mod pending;
+mod publish;
 mod registry;
 mod replay;
 mod request;
@@ -69,6 +70,7 @@ mod restage;
 mod role;
 mod room;
 mod serial;
+mod shape;
 mod shm;
 mod slots;
 mod stack;
@@ -248,14 +250,7 @@ pub struct Connection {
     broke: bool,
     /// What is left of the credit that the last flush came with.
     credit: Credit,
-    /// Somebody looks on.
-    watched: bool,
-    /// What they have not been told of yet.
-    published: VecDeque<Published>,
-    /// Grows with everything that the program or its display says.
-    stirred: u64,
-    /// Displays that have gone.
-    epoch: u64,
+    watching: watch::Watching,
     /// Contents that were encoded.
     encodings: u64,
     /// Units of commits that left and are not applied.
@@ -313,10 +308,7 @@ impl Connection {
             consumed: 0,
             broke: false,
             credit: Credit::default(),
-            watched: false,
-            published: VecDeque::new(),
-            stirred: 1,
-            epoch: 0,
+            watching: watch::Watching::default(),
             encodings: 0,
             under_way: under_way::UnderWay::default(),
             end: None,
@@ -345,7 +337,7 @@ impl Connection {
             }
             let step = match self.input.next_message() {
                 Ok(Some(raw)) => {
-                    self.stirred += 1;
+                    self.watching.stir();
                     self.on_request(&raw)
                 }
                 Ok(None) => return,
@@ -373,7 +365,7 @@ impl Connection {
         if self.end.is_some() || !self.attached {
             return;
         }
-        self.stirred += 1;
+        self.watching.stir();
         let step = match ToApp::decode(bytes) {
             Ok(message) => self.on_to_app(message),
             Err(error) => Err(Fault::Peer(error.to_string())),

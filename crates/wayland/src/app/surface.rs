@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use wayferry_pixels::Size;
-use wayferry_pixels::map::{Crop, Mapping, Transform};
+use wayferry_pixels::map::Mapping;
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
@@ -15,6 +15,7 @@ use super::committed::Committed;
 use super::fade::Fade;
 use super::painter::Painter;
 use super::pending::Pending;
+use super::shape::Shape;
 use super::stack::Stack;
 use super::timing::Timing;
 use super::watch::News;
@@ -304,10 +305,8 @@ pub(crate) struct Surface {
     pub(crate) fade: Fade,
     /// Where those changed lately.
     pub(crate) news: News,
-    pub(crate) scale: i32,
-    pub(crate) transform: Transform,
-    pub(crate) crop: Option<Crop>,
-    pub(crate) destination: Option<(i32, i32)>,
+    /// How they are shown, by the state that was committed last.
+    pub(super) shape: Shape,
     /// Commits of a synchronised subsurface that wait for the parent's.
     pub(crate) cached: Option<Unsent>,
     pub(crate) unsent: Option<Unsent>,
@@ -367,10 +366,7 @@ impl Surface {
             painter: Painter::new(SurfaceId(wire.0)),
             fade: Fade::default(),
             news: News::default(),
-            scale: 1,
-            transform: Transform::Normal,
-            crop: None,
-            destination: None,
+            shape: Shape::NEW,
             cached: None,
             unsent: None,
             waiting_since: Time::ZERO,
@@ -413,7 +409,7 @@ impl Surface {
 
     /// How a buffer of that size is shown, by the state that was committed last.
     pub(crate) fn mapping(&self, buffer: Size) -> Mapping {
-        let Self { transform, scale, crop, destination, .. } = *self;
+        let Shape { transform, scale, crop, destination } = self.shape;
         Mapping { buffer, transform, scale, crop, destination }
     }
 
@@ -422,9 +418,11 @@ impl Surface {
         let buffer = self.painter.content()?.size();
         // Sides are at most 2¹⁴.
         let (width, height) = (buffer.width() as i32, buffer.height() as i32);
-        let (width, height) = if self.transform.swaps_sides() { (height, width) } else { (width, height) };
-        let cropped = self.crop.map(|crop| (crop.width >> 8, crop.height >> 8));
-        self.destination.or(cropped).or(Some((width / self.scale, height / self.scale)))
+        let (width, height) =
+            if self.shape.transform.swaps_sides() { (height, width) } else { (width, height) };
+        let cropped = self.shape.crop.map(|crop| (crop.width >> 8, crop.height >> 8));
+        let scale = self.shape.scale;
+        self.shape.destination.or(cropped).or(Some((width / scale, height / scale)))
     }
 
     /// The last update stays: it has left, or something builds on it.

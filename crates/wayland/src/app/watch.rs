@@ -7,14 +7,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use wayferry_pixels::Region;
-use wayferry_pixels::map::{Crop, Transform};
 use wayferry_proto::{SurfaceId, UpdateSeq};
 
-use crate::action::{Action, Update};
-use crate::message::{Unit, UnitContent};
+use crate::action::Update;
 
-use super::Connection;
-use super::surface::Surface;
+use super::shape::Shape;
 
 /// Changes of one surface that are told apart; of older ones it is only known that there were some.
 const MAX_RECENT: usize = 16;
@@ -44,26 +41,6 @@ pub struct Whole {
     pub update: UpdateSeq,
     /// `None` as before.
     pub(super) shape: Option<Shape>,
-}
-
-/// How a surface's content is to be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) scale: i32,
-    pub(super) transform: Transform,
-    pub(super) crop: Option<Crop>,
-    pub(super) destination: Option<(i32, i32)>,
-}
-
-impl Shape {
-    /// Of a surface that has just been made.
-    pub(super) const NEW: Self =
-        Self { scale: 1, transform: Transform::Normal, crop: None, destination: None };
-
-    pub(super) fn of(surface: &Surface) -> Self {
-        let Surface { scale, transform, crop, destination, .. } = *surface;
-        Self { scale, transform, crop, destination }
-    }
 }
 
 /// Where a surface's pixels changed lately.
@@ -107,68 +84,69 @@ impl News {
     }
 }
 
-impl Connection {
-    /// Whether anybody looks on. The program then draws as for a display that is there, and [`Self::poll_published`] has
-    /// something to say.
-    pub fn set_watched(&mut self, watched: bool) {
-        self.watched = watched;
-        if !watched {
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Watching {
+    is_on: bool,
+    /// What the views have not been told of yet.
+    published: VecDeque<Published>,
+    /// Grows with everything that the program or its display says.
+    stirred: u64,
+    /// Displays that have gone: updates of two of them do not build on each other.
+    epoch: u64,
+}
+
+impl Default for Watching {
+    fn default() -> Self {
+        Self { is_on: false, published: VecDeque::new(), stirred: 1, epoch: 0 }
+    }
+}
+
+impl Watching {
+    /// Whether there are views.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    pub(super) fn set(&mut self, is_on: bool) {
+        self.is_on = is_on;
+        if !is_on {
             self.published.clear();
         }
     }
 
-    /// What has left for the active display since this was asked last.
-    pub fn poll_published(&mut self) -> Option<Published> {
+    /// Something leaves for the active display.
+    pub(super) fn publish(&mut self, what: impl FnOnce() -> Published) {
+        if self.is_on {
+            self.published.push_back(what());
+        }
+    }
+
+    /// What has left since this was asked last.
+    pub(super) fn poll(&mut self) -> Option<Published> {
         self.published.pop_front()
     }
 
-    /// How many contents have been encoded for active displays so far.
-    pub fn encodings(&self) -> u64 {
-        self.encodings
+    /// The program or its display says something: what there is to be seen may be different.
+    pub(super) fn stir(&mut self) {
+        self.stirred += 1;
     }
 
-    /// An update leaves.
-    pub(super) fn publish(&mut self, update: Update, films: bool) {
-        if self.watched {
-            let update = Rc::new(update.clone());
-            self.published.push_back(Published::Update { update, films });
-        }
-        self.actions.push_back(Action::Update(update));
+    /// Grows with each [`Self::stir`].
+    pub(super) fn stirred(&self) -> u64 {
+        self.stirred
     }
 
-    /// A unit of a commit leaves.
-    pub(super) fn publish_unit(&mut self, unit: &Unit) {
-        if self.watched {
-            let mut whole = Vec::new();
-            self.list_whole(unit, &mut whole);
-            self.published.push_back(Published::Unit(whole));
-        }
+    /// The display is gone.
+    pub(super) fn part(&mut self) {
+        self.published.clear();
+        self.epoch += 1;
+        self.stir();
     }
 
-    /// A unit leaves that no commit asked for: the surfaces may have got another shape since, which is not of these pixels.
-    pub(super) fn publish_bare_unit(&mut self, unit: &Unit) {
-        if self.watched {
-            let mut whole = Vec::new();
-            self.list_whole(unit, &mut whole);
-            whole.iter_mut().for_each(|whole| whole.shape = None);
-            self.published.push_back(Published::Unit(whole));
-        }
-    }
-
-    fn list_whole(&self, unit: &Unit, whole: &mut Vec<Whole>) {
-        unit.children.iter().for_each(|child| self.list_whole(child, whole));
-        let surface = self.objects.by_name(unit.surface).and_then(|id| self.surfaces.get(&id));
-        if let (UnitContent::Update(update), Some(surface)) = (unit.content, surface) {
-            let (surface, shape) = (SurfaceId(unit.surface.0), Some(Shape::of(surface)));
-            whole.push(Whole { surface, update, shape });
-        }
-    }
-
-    /// The last update of a surface does not leave after all.
-    pub(super) fn retract(&mut self, surface: SurfaceId) {
-        if self.watched {
-            self.published.push_back(Published::TakenBack(surface));
-        }
+    /// Which display it is, counted from the first.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 }
 

@@ -525,7 +525,7 @@ fn damage_is_not_mapped_by_a_viewport_that_is_destroyed() {
     rig.now += FRAME;
     rig.flush(u64::MAX);
     assert_eq!(rig.updates.len(), 1);
-    assert_eq!(rig.connection.surfaces[&surface].destination, None);
+    assert_eq!(rig.connection.surfaces[&surface].shape.destination, None);
 }
 
 /// Null may not stand for the surface of an `enter`: libwayland would end the program.

@@ -15,8 +15,9 @@ use crate::action::{Action, Update};
 use crate::message::WireId;
 
 use super::super::painter::{Better, LEAST_PIECE, MOST_PIECE, Means, Painter};
+use super::super::shape::Shape;
 use super::super::surface::Surface;
-use super::super::watch::{Shape, Whole};
+use super::super::watch::Whole;
 use super::super::{Connection, flush};
 use super::Counts;
 
@@ -143,7 +144,7 @@ impl Pixels {
         let now = look.means.now;
         let next = match &self.way {
             Way::Follows { epoch, update: last, .. } => {
-                *epoch == look.core.epoch && (update.fresh || update.seq.0 == last + 1)
+                *epoch == look.core.watching.epoch() && (update.fresh || update.seq.0 == last + 1)
             }
             Way::Alone(_) => update.fresh && !self.painter.has_begun() && now >= self.alone_until,
         };
@@ -155,7 +156,7 @@ impl Pixels {
                 Way::Follows { from, .. } => from,
                 Way::Alone(_) => update.seq.0,
             };
-            self.way = Way::Follows { epoch: look.core.epoch, from, update: update.seq.0 };
+            self.way = Way::Follows { epoch: look.core.watching.epoch(), from, update: update.seq.0 };
             look.counts.shared += 1;
         } else if self.follows() {
             self.leave(now);
@@ -189,7 +190,8 @@ impl Pixels {
         }
         let now = look.means.now;
         if let Way::Follows { epoch, update, .. } = self.way {
-            let same = epoch == look.core.epoch && look.core.attached && theirs.updates() == update;
+            let same =
+                epoch == look.core.watching.epoch() && look.core.attached && theirs.updates() == update;
             if same && theirs.is_settled() {
                 self.behind = None;
                 return Readiness::Settled;
@@ -209,7 +211,7 @@ impl Pixels {
     /// All that is seen beside it is settled, too: the newest is shown.
     pub(super) fn settle(&mut self, surface: &Surface) {
         if self.follows() {
-            self.get_ready(Shape::of(surface));
+            self.get_ready(surface.shape);
         }
     }
 
@@ -237,13 +239,13 @@ impl Pixels {
             }
             self.painter.begin(&mut look.means, None);
             look.counts.own += 1;
-            (alone.last, alone.coming) = (Some(now), Some(Shape::of(surface)));
+            (alone.last, alone.coming) = (Some(now), Some(surface.shape));
         }
         let version = alone.version;
         if !self.go_on(look) {
             return Readiness::Waits;
         }
-        let is_newest = version == surface.news.version() && self.shape == Some(Shape::of(surface));
+        let is_newest = version == surface.news.version() && self.shape == Some(surface.shape);
         if is_newest { Readiness::Settled } else { Readiness::Older }
     }
 
@@ -267,7 +269,7 @@ impl Pixels {
     /// Nothing is new: what was lossy becomes better, and what is the same as the active display's follows that.
     fn rest(&mut self, surface: &Surface, look: &mut Look<'_>) {
         // The shape may be new with the same pixels.
-        self.shape = Some(Shape::of(surface));
+        self.shape = Some(surface.shape);
         let (theirs, now) = (&surface.painter, look.means.now);
         let same = look.core.attached
             && look.understands
@@ -275,7 +277,7 @@ impl Pixels {
             && theirs.films_shown() == 0
             && [&self.painter, theirs].into_iter().all(|painter| painter.is_settled() && painter.is_exact());
         if same && theirs.updates() > 0 {
-            let (epoch, update) = (look.core.epoch, theirs.updates());
+            let (epoch, update) = (look.core.watching.epoch(), theirs.updates());
             self.way = Way::Follows { epoch, from: update + 1, update };
             self.painter.forget();
             return;
@@ -290,7 +292,7 @@ impl Pixels {
         let painted = how.and_then(|how| self.painter.improve(how, bytes, None, &mut look.means));
         if let Some(painted) = painted {
             self.emit(painted.update, look);
-            self.get_ready(Shape::of(surface));
+            self.get_ready(surface.shape);
         }
     }
 

@@ -22,7 +22,8 @@ use crate::action::{Action, End};
 use crate::message::{ToApp, WireArg, WireId};
 
 use super::painter::Means;
-use super::watch::{Published, Shape};
+use super::shape::Shape;
+use super::watch::Published;
 use super::{Connection, Credit, Desk};
 
 pub use self::scene::Scene;
@@ -204,7 +205,7 @@ impl View {
     /// Whether [`Self::look`] may have something to tell.
     pub fn is_due(&self, now: Time, core: &Connection, credit: &Credit) -> bool {
         let fed = self.starved && credit.content > 0;
-        let due = fed || self.again.is_some_and(|at| at <= now) || self.stirred != core.stirred;
+        let due = fed || self.again.is_some_and(|at| at <= now) || self.stirred != core.watching.stirred();
         due && self.end.is_none() && !self.is_ahead()
     }
 
@@ -220,7 +221,7 @@ impl View {
         if !self.is_due(now, core, credit) {
             return;
         }
-        (self.stirred, self.again, self.starved) = (core.stirred, None, false);
+        (self.stirred, self.again, self.starved) = (core.watching.stirred(), None, false);
         if !self.bind() {
             return self.finish(End::CompositorError("the compositor can show no windows".to_owned()));
         }

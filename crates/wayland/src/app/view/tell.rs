@@ -11,7 +11,7 @@ use crate::tables;
 
 use super::super::painter::Means;
 use super::super::request::prefixed;
-use super::super::watch::Shape;
+use super::super::shape::Shape;
 use super::super::{Connection, Credit, flush};
 use super::content::{Look, Pixels, Readiness};
 use super::scene::{self, Decoration, Node};
