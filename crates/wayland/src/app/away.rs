@@ -16,7 +16,6 @@ use super::making::Making;
 use super::object::{Configures, Data, Wanted};
 use super::surface::{MAX_FRAMES, Unsent};
 use super::told::Open;
-use super::under_way::UnderWay;
 use super::{Connection, Fault};
 
 impl Connection {
@@ -71,9 +70,8 @@ impl Connection {
         self.part_objects()?;
         self.focus.clear();
         (self.late, self.read_age) = Default::default();
-        (self.sent, self.consumed, self.debt, self.small_debt) = (0, 0, 0, 0);
-        (self.broke, self.next_pipe) = (false, 2);
-        self.under_way = UnderWay::default();
+        self.pacing.part();
+        self.next_pipe = 2;
         Ok(())
     }
 

@@ -28,7 +28,7 @@ impl Connection {
                 self.surfaces.keys().filter_map(|id| self.step_order(step, *id)).collect();
             due.sort_unstable();
             for (_, _, id) in due {
-                if self.credit.refinement < LEAST_PIECE || self.room() == 0 {
+                if self.pacing.credit().refinement < LEAST_PIECE || self.room() == 0 {
                     break;
                 }
                 self.take_step(step, id);
@@ -47,7 +47,7 @@ impl Connection {
     pub(super) fn better_due(&self, id: u32) -> Option<Time> {
         let steps = [Better::Improve, Better::Refine].into_iter().filter_map(|step| {
             let due = self.step_due(step, id)?;
-            (due > self.now || self.credit.refinement >= LEAST_PIECE).then_some(due)
+            (due > self.now || self.pacing.credit().refinement >= LEAST_PIECE).then_some(due)
         });
         steps.chain(self.show_due(id)).min()
     }
@@ -111,16 +111,16 @@ impl Connection {
     fn take_step(&mut self, step: Better, id: u32) {
         let near = self.near(id);
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
-        let bytes = self.credit.refinement.min(MOST_PIECE);
+        let bytes = self.pacing.credit().refinement.min(MOST_PIECE);
         let bytes = match step {
             Better::Improve => bytes.max(LEAST_IMAGE),
             Better::Refine => bytes,
         };
         let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, &mut self.credit);
+        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
         let mut means = Means { now, encoder, credit, lossy };
         let Some(painted) = surface.painter.improve(step, bytes, near, &mut means) else { return };
-        self.credit.spend(painted.bytes);
+        self.pacing.credit_mut().spend(painted.bytes);
         surface.last = None;
         surface.owed = Some(painted.update.seq);
         self.publish(painted.update, painted.films);

@@ -129,7 +129,7 @@ impl Connection {
                 let needs = surface.fade.needs(buffer.content_bytes(), buffer.size.rect().area());
                 self.room.change(surface.content_bytes(), needs)?;
                 // All of it is multiplied, however little the program drew.
-                self.debt += if surface.fade.is_on() { needs } else { 0 };
+                self.pacing.owe(if surface.fade.is_on() { needs } else { 0 });
                 let begun = self.config.probe.begin();
                 let bytes =
                     absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
@@ -149,7 +149,7 @@ impl Connection {
         surface.fade_content(None);
         let after = surface.content_bytes();
         // It takes about as long as content of that size.
-        self.debt += after;
+        self.pacing.owe(after);
         self.room.change(before, after)?;
         Ok(Change::New)
     }
@@ -456,7 +456,7 @@ impl Connection {
     pub(super) fn drop_surface(&mut self, id: u32) -> Result<(), Fault> {
         self.drop_held(id)?;
         let Some(surface) = self.surfaces.remove(&id) else { return Ok(()) };
-        self.under_way.forget(surface.wire);
+        self.pacing.forget(surface.wire);
         self.room.change(surface.content_bytes(), 0)?;
         for child in &surface.children {
             if let Some(child) = self.surfaces.get_mut(child) {

@@ -77,15 +77,14 @@ impl Connection {
 
     /// The clock that programs draw by: the fastest output's.
     pub(super) fn beat(&self) -> Beat {
-        Beat::new(self.origin, self.period())
+        self.pacing.beat(self.period())
     }
 
     /// The compositor wanted frames at this time of the display side's clock.
     pub(super) fn on_beat(&mut self, time_ns: u64) {
         let ours = self.desk.clock.ours_from_nanos(time_ns).saturating_sub(self.config.clock_start.0);
-        // By how much the clocks are compared wrongly, half the round trip is wrong the other way.
-        let arrival = Time::from_nanos(ours) + self.period() / LEAD;
-        self.origin = self.beat().leaning_to(arrival - self.credit.rtt / 2).origin();
+        let period = self.period();
+        self.pacing.lean(period, Time::from_nanos(ours) + period / LEAD);
     }
 
     /// Time between frames.

@@ -50,7 +50,7 @@ impl Connection {
     }
 
     fn on_applied(&mut self, surface: WireId, unit: u64) -> Result<(), Fault> {
-        self.under_way.applied(surface, unit);
+        self.pacing.on_applied(surface, unit);
         let id = self.objects.by_wire(surface);
         if let Some(surface) = id.and_then(|id| self.surfaces.get_mut(&id)) {
             surface.on_applied(unit);
@@ -93,11 +93,8 @@ impl Connection {
 
     /// The display side has caught up: requests that waited for it are handled.
     fn on_consumed(&mut self, bytes: u64) -> Result<(), Fault> {
-        if bytes < self.consumed || bytes > self.sent {
-            return Err(Fault::Peer(format!("{bytes} bytes consumed of {} sent", self.sent)));
-        }
         let stalled = self.stalled();
-        self.consumed = bytes;
+        self.pacing.on_consumed(bytes).map_err(Fault::Peer)?;
         if stalled {
             self.process(self.now);
         }

@@ -19,9 +19,9 @@ use crate::message::ToDisplay;
 use crate::wire::Arg;
 
 use super::credit::{Credit, SMALL};
-use super::making::Payer;
+use super::pacing::Payer;
 use super::surface::{Ahead, Change, Stage, Surface, Unsent};
-use super::{Connection, Fault, MAX_DEBT};
+use super::{Connection, Fault};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
@@ -32,17 +32,8 @@ const STRANDED: Duration = Duration::from_secs(2);
 /// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
 /// it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
-/// A unit that is not applied for so much longer than a round trip is late: the link may be silent.
-const LATE: Duration = Duration::from_millis(100);
-/// Then commits leave only so often, until the display side is heard again.
-const LATE_PERIOD: Duration = Duration::from_millis(50);
-/// After so much silence they leave less often still. No earlier: a display that has just come is late, too, and should not wait.
-const SILENT: Duration = Duration::from_secs(1);
-const SILENT_PERIOD: Duration = Duration::from_millis(250);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
-/// Small content that may be handed over while there is no budget at all.
-const MAX_SMALL_DEBT: u64 = 256 << 10;
 /// Pixels of small content, which are encoded in any turn.
 const SMALL_PIXELS: u64 = SMALL / 4;
 
@@ -87,7 +78,7 @@ impl Connection {
             // Frame callbacks are answered by time alone.
             return;
         }
-        self.credit = *credit;
+        *self.pacing.credit_mut() = *credit;
         if self.goes_on(turn) {
             let step = self.go_on(self.room());
             self.settle(step);
@@ -98,7 +89,7 @@ impl Connection {
             Turn::Better => self.make_better(),
             Turn::First | Turn::Rest => self.send_due_units(turn, take_back),
         }
-        *credit = self.credit;
+        *credit = *self.pacing.credit();
     }
 
     /// Whether it is the turn of the commit that is under way: what the user attends to goes before the rest.
@@ -116,29 +107,26 @@ impl Connection {
 
     /// How many pixels more may be encoded in this turn.
     pub(super) fn room(&self) -> u64 {
-        self.encoder.slice().saturating_sub(self.credit.encoded)
+        self.pacing.room(self.encoder.slice())
     }
 
     fn send_due_units(&mut self, turn: Turn, take_back: &mut TakeBack<'_>) {
         let now = self.now;
-        if self.credit.content > 0 {
-            self.small_debt = 0;
-            if std::mem::take(&mut self.debt) > MAX_DEBT {
-                self.process(now);
-            }
+        if self.pacing.settle_debts() {
+            self.process(now);
         }
         let mut due: Vec<(Rank, u32)> =
             self.surfaces.keys().filter_map(|id| Some((self.rank(*id)?, *id))).collect();
         due.retain(|(rank, _)| turn == Turn::Rest || rank.is_first());
         due.sort_unstable();
         for (_, id) in due {
-            if self.making.is_some() || self.under_way.is_full() {
+            if self.making.is_some() || self.pacing.under_way().is_full() {
                 break;
             }
             if self.room() == 0 && !self.is_small(id) {
                 continue;
             }
-            self.broke = self.credit.content == 0;
+            self.pacing.look();
             let waits = self.waits_for_budget(id);
             // What is replaced has been paid for.
             let paid = self.supersede(id, take_back);
@@ -149,12 +137,12 @@ impl Connection {
                 surface.replaced = 0;
             }
             // Without budget it takes a place that it had; what it adds is no debt of small commits.
-            let debt = self.credit.content == 0;
+            let debt = self.pacing.credit().content == 0;
             let payer = if waits { Payer::Nobody } else { Payer::Credit { paid, debt } };
             let step = self.send_unit(id, payer, self.room().max(SMALL_PIXELS));
             self.settle(step);
         }
-        self.broke = self.credit.content == 0;
+        self.pacing.look();
         if turn == Turn::Rest {
             let step = self.answer_frames();
             self.settle(step);
@@ -226,10 +214,9 @@ impl Connection {
         self.settle(step);
     }
 
-    /// Whether the surface's waiting commit must wait for budget. A small one may pass large ones that are on their
-    /// way: the session sends it before them, so a typed character does not wait behind a video.
+    /// Whether the surface's waiting commit must wait for budget.
     fn waits_for_budget(&self, id: u32) -> bool {
-        self.broke && !(self.is_small(id) && self.small_debt <= MAX_SMALL_DEBT)
+        self.pacing.waits(|| self.is_small(id))
     }
 
     fn is_small(&self, id: u32) -> bool {
@@ -248,24 +235,15 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        let ahead = surface.is_far_ahead() || self.under_way.is_full();
+        let ahead = surface.is_far_ahead() || self.pacing.under_way().is_full();
         surface.unsent.as_ref().filter(|_| !surface.withholds() && !ahead)?;
         Some(surface.last_sent.map_or(Time::ZERO, |sent| self.next_turn(surface, sent)))
     }
 
     /// When a unit of the surface may leave after that of this tick.
     pub(super) fn next_turn(&self, surface: &Surface, last: Time) -> Time {
-        self.beat().after(last, self.pace(surface))
-    }
-
-    /// About how far apart a surface's units are at least, if that is more than a period: while nothing that left is applied
-    /// and nothing else is heard. When the link is back, fewer old pictures are on their way then.
-    fn pace(&self, surface: &Surface) -> Duration {
-        let heard = self.credit.heard.map_or(Duration::MAX, |heard| self.now.since(heard));
-        let silence = surface.silence(self.now).min(heard);
-        let late = silence > self.credit.rtt + LATE;
-        let longest = if silence < SILENT { LATE_PERIOD } else { SILENT_PERIOD };
-        if late { (silence / 4).min(longest) } else { Duration::ZERO }
+        let apart = self.pacing.pace(self.now, surface.silence(self.now));
+        self.beat().after(last, apart)
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
@@ -287,7 +265,7 @@ impl Connection {
             return None;
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
-        let behind = self.attached && self.broke && surface.last_bytes > SMALL && surface.visible;
+        let behind = self.attached && self.pacing.is_broke() && surface.last_bytes > SMALL && surface.visible;
         if behind && !self.watching.is_on() {
             return None;
         }

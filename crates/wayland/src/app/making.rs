@@ -13,6 +13,7 @@ use wayferry_proto::Time;
 
 use crate::message::{ToDisplay, Unit, UnitContent};
 
+use super::pacing::Payer;
 use super::painter::{Means, Painted, Screen};
 use super::surface::{Ahead, Change, Unsent};
 use super::{Connection, Fault};
@@ -36,17 +37,6 @@ pub(super) struct Making {
     made: VecDeque<Made>,
     /// Content that has left.
     bytes: u64,
-}
-
-/// What bears the cost of a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Payer {
-    /// The budget, but for so many bytes, which were paid for. There may have been none left: it is a debt of small commits.
-    Credit { paid: u64, debt: bool },
-    /// Nobody: without budget it takes a place that it had.
-    Nobody,
-    /// Order demands it, whatever the budget.
-    Debt,
 }
 
 /// The content of one surface, and how much of the unit had left with it.
@@ -84,7 +74,7 @@ impl Connection {
     /// Encodes about `room` pixels more of the unit that is under way; sends it when all are.
     pub(super) fn go_on(&mut self, room: u64) -> Result<(), Fault> {
         let Some(mut making) = self.making.take() else { return Ok(()) };
-        let until = self.credit.encoded.saturating_add(room);
+        let until = self.pacing.credit().encoded.saturating_add(room);
         while let Some((id, change)) = making.todo.front().copied() {
             let has_begun = self.surfaces.get(&id).is_some_and(|surface| surface.painter.has_begun());
             let content = match has_begun {
@@ -94,7 +84,7 @@ impl Connection {
             if let Some(content) = content {
                 making.todo.pop_front();
                 making.made.push_back(Made { content, bytes: making.bytes });
-            } else if room < u64::MAX && (self.credit.encoded >= until || self.awaits_frames(id)) {
+            } else if room < u64::MAX && (self.pacing.credit().encoded >= until || self.awaits_frames(id)) {
                 break;
             }
         }
@@ -105,7 +95,7 @@ impl Connection {
         let Making { id, unsent, began, mut made, bytes, .. } = making;
         if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
             self.publish_unit(&unit);
-            self.under_way.add(unit.surface, unit.number, bytes);
+            self.pacing.leave(unit.surface, unit.number, bytes);
             self.send(&ToDisplay::Unit(unit));
         }
         Ok(())
@@ -133,7 +123,7 @@ impl Connection {
         }
         let screen = Screen { codec: &mut self.codec, room };
         let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, &mut self.credit);
+        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
         let mut means = Means { now, encoder, credit, lossy };
         surface.painter.begin(&mut means, Some(screen).filter(|_| self.desk.video));
         self.encodings += 1;
@@ -147,7 +137,7 @@ impl Connection {
         let watch = self.config.probe.encoding(surface.wire, surface.painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, &mut self.credit);
+        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
         let mut means = Means { now, encoder, credit, lossy };
         let Painted { update, bytes, films, whole } = surface.painter.step(&mut means, whole, watch)?;
         let seq = update.seq;
@@ -170,20 +160,7 @@ impl Connection {
     /// Content of a unit has left.
     fn charge(&mut self, making: &mut Making, bytes: u64) {
         making.bytes += bytes;
-        match &mut making.payer {
-            Payer::Credit { paid, debt } => {
-                let due = bytes.saturating_sub(*paid);
-                *paid = paid.saturating_sub(bytes);
-                // How far it goes beyond the budget must not hold up the small ones after it.
-                self.small_debt += if *debt { due } else { 0 };
-                self.credit.spend(due);
-            }
-            Payer::Nobody => {}
-            Payer::Debt => {
-                self.debt += bytes;
-                self.credit.spend(bytes);
-            }
-        }
+        self.pacing.pay(&mut making.payer, bytes);
     }
 
     /// What has left ahead is applied: its frame callbacks are answered as those of what leaves now.

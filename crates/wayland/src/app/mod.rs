@@ -13,8 +13,8 @@
 //! | `desk` | outputs and seats, answered from the snapshot |
 //! | `memory`, `shm` | pools and buffers |
 //! | `surface`, `pending`, `commit`, `flush` | a surface, what its next commit has, its commits, how units leave |
-//! | `beat` | when frames are drawn |
-//! | `credit` | what the link takes now |
+//! | `pacing`, `beat` | how fast commits leave, and when frames are drawn |
+//! | `credit`, `flow` | what the link takes now, and how far the display side is |
 //! | `role`, `shape` | what a surface is used for, and how its content is shown |
 //! | `timing` | commits that are to be applied later |
 //! | `room` | what all contents take |
@@ -50,6 +50,7 @@ mod desk;
 mod event;
 mod fade;
 mod films;
+mod flow;
 mod flush;
 mod focus;
 mod keep;
@@ -60,6 +61,7 @@ mod making;
 mod memory;
 mod object;
 mod older;
+mod pacing;
 mod painter;
 mod pending;
 mod publish;
@@ -101,7 +103,7 @@ use wayferry_proto::{ClockMap, HostTime, MAX_MESSAGE, Time, UpdateHeader};
 use crate::action::{Action, End};
 use crate::blob;
 use crate::codec;
-use crate::message::{self, MAX_AHEAD, ToApp, ToDisplay, WireId};
+use crate::message::{ToApp, ToDisplay, WireId};
 use crate::snapshot::Snapshot;
 use crate::tables;
 use crate::trace::Probe;
@@ -115,8 +117,6 @@ use self::surface::Surface;
 
 /// Bytes that may wait for a program that does not read its socket; the events of about ten thousand messages.
 const MAX_WAITING_OUT: usize = 1 << 20;
-/// Content handed over beyond the budget because order demanded it; above this the program's requests wait.
-const MAX_DEBT: u64 = 4 << 20;
 /// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
 const REQUESTS_AT_ONCE: usize = 64;
 /// Events of the compositor that wait for a blob.
@@ -205,8 +205,6 @@ pub struct Connection {
     desk: Rc<Desk>,
     attached: bool,
     now: Time,
-    /// A tick of the [beat](beat::Beat).
-    origin: Time,
     input: InBuffer,
     output: OutBuffer,
     objects: Objects,
@@ -237,24 +235,12 @@ pub struct Connection {
     room: room::Room,
     /// Alpha modifiers are ours.
     fades: bool,
-    /// Content handed over beyond the budget because order demanded it.
-    debt: u64,
-    /// Content handed over without budget because it is small.
-    small_debt: u64,
+    pacing: pacing::Pacing,
     /// The last turn ended before the input did.
     more: bool,
-    /// What was sent to the display side, and what of it was handled there, by [`message::cost`].
-    sent: u64,
-    consumed: u64,
-    /// The last flush left no budget.
-    broke: bool,
-    /// What is left of the credit that the last flush came with.
-    credit: Credit,
     watching: watch::Watching,
     /// Contents that were encoded.
     encodings: u64,
-    /// Units of commits that left and are not applied.
-    under_way: under_way::UnderWay,
     end: Option<End>,
 }
 
@@ -276,7 +262,6 @@ impl Connection {
             desk: Rc::clone(desk),
             attached: true,
             now: Time::ZERO,
-            origin: Time::ZERO,
             input: InBuffer::new(),
             output: OutBuffer::new(MAX_WAITING_OUT),
             objects: Objects::new(Object::new(display, 1)),
@@ -301,16 +286,10 @@ impl Connection {
             pools: shm::Pools::default(),
             room: room::Room::default(),
             fades,
-            debt: 0,
-            small_debt: 0,
+            pacing: pacing::Pacing::default(),
             more: false,
-            sent: 0,
-            consumed: 0,
-            broke: false,
-            credit: Credit::default(),
             watching: watch::Watching::default(),
             encodings: 0,
-            under_way: under_way::UnderWay::default(),
             end: None,
         }
     }
@@ -351,7 +330,7 @@ impl Connection {
     /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much of
     /// what requests brought is on its way.
     pub fn stalled(&self) -> bool {
-        self.making.is_some() || self.debt > MAX_DEBT || self.sent - self.consumed > MAX_AHEAD
+        self.making.is_some() || self.pacing.is_overrun()
     }
 
     /// Whether pixels of a commit are still being encoded: [`Self::flush`] goes on with that.
@@ -453,7 +432,7 @@ impl Connection {
         if bytes.len() > MAX_MESSAGE {
             return self.settle(Err(Fault::TooMuch("bytes of one commit")));
         }
-        self.sent += message::cost(&bytes);
+        self.pacing.send(&bytes);
         self.actions.push_back(Action::Message(bytes));
     }
 

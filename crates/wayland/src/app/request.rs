@@ -407,7 +407,7 @@ impl Connection {
     fn image(&mut self, buffer: &super::shm::Buffer, crosses: bool) -> Option<Image> {
         let content = super::commit::read_whole(buffer).ok().filter(|_| picture::crosses(buffer.size))?;
         // It takes about as long as content of that size.
-        self.debt += content.pixels().len() as u64;
+        self.pacing.owe(content.pixels().len() as u64);
         let bytes = picture::pack(&mut self.encoder, content);
         if bytes.len() > MAX_BLOB as usize {
             return None;

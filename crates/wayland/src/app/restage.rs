@@ -85,7 +85,7 @@ impl Connection {
         // Its content need not keep its distance from that.
         surface.last_sent = None;
         let surface = surface.wire;
-        self.under_way.add(surface, number, 0);
+        self.pacing.leave(surface, number, 0);
         let (content, offset, feedback) = (UnitContent::Keep, (0, 0), false);
         let (state, children) = (early.into_requests(), Vec::new());
         self.send(&ToDisplay::Unit(Unit { surface, number, state, content, offset, feedback, children }));

@@ -292,7 +292,7 @@ fn slices_go_on_without_budget_and_small_commits_pass_them() {
         rig.flush(0);
     }
     assert_eq!((rig.updates.len(), rig.units().len()), (5, 1));
-    assert_eq!(rig.connection.small_debt, 0);
+    assert_eq!(rig.connection.pacing.small_debt(), 0);
     commit(&mut rig, small, shm, 4, 2);
     rig.flush(0);
     assert_eq!(rig.units().len(), 1);

@@ -26,7 +26,7 @@ use wayferry_proto::UpdateSeq;
 use super::registry::Offer;
 use super::*;
 use crate::action::Update;
-use crate::message::{Request, Unit, UnitContent, WireArg};
+use crate::message::{self, MAX_AHEAD, Request, Unit, UnitContent, WireArg};
 use crate::snapshot::{Global, Keymap, Output, Seat};
 use crate::wire::{RawMessage, ReadState, Socket};
 
@@ -436,12 +436,12 @@ fn a_flood_of_requests_waits_for_the_display() {
     while !rig.connection.stalled() {
         rig.request(toplevel, "set_title", title());
     }
-    let ahead = rig.connection.sent;
+    let ahead = rig.connection.pacing.sent();
     assert!(ahead < MAX_AHEAD + 8192);
     rig.request(toplevel, "set_title", title());
-    assert_eq!(rig.connection.sent, ahead, "the request waits unread");
+    assert_eq!(rig.connection.pacing.sent(), ahead, "the request waits unread");
     rig.tell(&ToApp::Consumed { bytes: ahead });
-    assert!(rig.connection.sent > ahead, "and is handled once the display has caught up");
+    assert!(rig.connection.pacing.sent() > ahead, "and is handled once the display has caught up");
     rig.tell(&ToApp::Consumed { bytes: ahead + (1 << 20) });
     assert!(matches!(rig.connection.end(), Some(End::PeerViolation(_))));
 }

@@ -21,6 +21,7 @@ use wayferry_proto::Time;
 use crate::action::{Action, End};
 use crate::message::{ToApp, WireArg, WireId};
 
+use super::flow::Flow;
 use super::painter::Means;
 use super::shape::Shape;
 use super::watch::Published;
@@ -61,9 +62,8 @@ pub struct View {
     surfaces: HashMap<WireId, Shown>,
     actions: VecDeque<Action>,
     counts: Counts,
-    /// Bytes of messages sent to the display side, and handled there.
-    sent: u64,
-    consumed: u64,
+    /// Messages to the display side.
+    flow: Flow,
     small_debt: u64,
     /// What of the program was looked at last, and when that was not all: the time to look again, or whenever the link has
     /// room.
@@ -134,8 +134,7 @@ impl View {
             surfaces: HashMap::new(),
             actions: VecDeque::new(),
             counts: Counts::default(),
-            sent: 0,
-            consumed: 0,
+            flow: Flow::default(),
             small_debt: 0,
             stirred: 0,
             again: Some(Time::ZERO),
@@ -248,7 +247,7 @@ impl View {
 
     /// Whether more was said than the display side has handled for now.
     fn is_ahead(&self) -> bool {
-        self.sent - self.consumed > MAX_AHEAD
+        self.flow.is_ahead(MAX_AHEAD)
     }
 
     /// When [`Self::look`] has something to do although nothing has happened.
@@ -297,14 +296,10 @@ impl View {
                     self.again = Some(now);
                 }
             }
-            ToApp::Consumed { bytes } if bytes < self.consumed || bytes > self.sent => {
-                let what = format!("{bytes} bytes consumed of {} sent", self.sent);
-                self.finish(End::PeerViolation(what));
-            }
-            ToApp::Consumed { bytes } => {
-                self.consumed = bytes;
-                self.again = Some(now);
-            }
+            ToApp::Consumed { bytes } => match self.flow.on_consumed(bytes) {
+                Ok(()) => self.again = Some(now),
+                Err(what) => self.finish(End::PeerViolation(what)),
+            },
             ToApp::Fatal { message, .. } => self.finish(End::CompositorError(message)),
             ToApp::Deleted(_)
             | ToApp::Presented { .. }
@@ -352,7 +347,7 @@ impl View {
     /// Bytes of messages sent so far.
     #[cfg(test)]
     pub(super) fn sent(&self) -> u64 {
-        self.sent
+        self.flow.sent()
     }
 
     /// How many surfaces its display has.

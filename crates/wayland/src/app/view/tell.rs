@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::action::Action;
-use crate::message::{self, MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use crate::tables;
 
 use super::super::painter::Means;
@@ -55,7 +55,7 @@ impl View {
         if bytes.len() > wayferry_proto::MAX_MESSAGE {
             return self.finish(End::TooMuch("bytes of one unit for a view"));
         }
-        self.sent += message::cost(&bytes);
+        self.flow.send(&bytes);
         self.actions.push_back(Action::Message(bytes));
     }
 
