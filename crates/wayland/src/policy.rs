@@ -7,7 +7,7 @@
 //!
 //! # How to read it
 //!
-//! [`table::TABLE`] has one block per interface, in the order in which one meets them: requests, then events,
+//! [`table::FAMILIES`] has one block per interface, in the order in which one meets them: requests, then events,
 //! each in the order of their opcodes. A block begins with where its objects live, on the `app` side only or on both,
 //! and what becomes of those at another display: `lasting`, `brief` or `given`, see [`Again`]. A row is a class, the message's name, and what is special about its arguments, which are
 //! counted from 0:
@@ -220,8 +220,7 @@ fn find(interface: &str, opcode: u16, side: impl Fn(&Rules) -> &Vec<&'static Rul
 fn rules() -> &'static HashMap<&'static str, Rules> {
     static RULES: OnceLock<HashMap<&'static str, Rules>> = OnceLock::new();
     RULES.get_or_init(|| {
-        table::TABLE
-            .iter()
+        table::blocks()
             .map(|block| {
                 let (requests, events) = (block.requests.iter().collect(), block.events.iter().collect());
                 let table::Block { home, again, farewell, greets, .. } = *block;

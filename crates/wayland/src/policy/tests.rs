@@ -49,7 +49,7 @@ impl Row {
 
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for block in table::TABLE {
+    for block in table::blocks() {
         let interface = tables::interface(block.interface).unwrap_or_else(|| panic!("{}", block.interface));
         for (is_request, messages, rules) in
             [(true, interface.requests, block.requests), (false, interface.events, block.events)]
@@ -68,7 +68,7 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn every_reachable_interface_has_one_block_and_no_other_has() {
-    let blocks: Vec<_> = table::TABLE.iter().map(|block| block.interface).collect();
+    let blocks: Vec<_> = table::blocks().map(|block| block.interface).collect();
     let named: HashSet<_> = blocks.iter().copied().collect();
     assert_eq!(named.len(), blocks.len(), "a block appears twice");
     let reachable: HashSet<_> = tables::interfaces().map(|interface| interface.name).collect();
@@ -78,7 +78,7 @@ fn every_reachable_interface_has_one_block_and_no_other_has() {
 
 #[test]
 fn every_message_up_to_the_cap_has_its_row_and_no_other_has() {
-    for block in table::TABLE {
+    for block in table::blocks() {
         let interface = tables::interface(block.interface).unwrap();
         let cap = tables::version_cap(block.interface);
         for (messages, rules) in [(interface.requests, block.requests), (interface.events, block.events)] {
@@ -298,7 +298,7 @@ fn what_is_kept_is_a_request_without_serial_or_pipe() {
 #[test]
 fn objects_last_unless_the_compositor_made_them() {
     let globals: HashSet<_> = GLOBALS.iter().map(|global| global.name()).collect();
-    for block in table::TABLE {
+    for block in table::blocks() {
         let made_by = |requests| {
             let rows = rows().into_iter().filter(move |row| row.is_request == requests);
             rows.filter_map(|row| row.creates()).any(|child| child.name == block.interface)
@@ -308,7 +308,7 @@ fn objects_last_unless_the_compositor_made_them() {
         assert_eq!(block.again == Again::Here, block.home == Home::App, "{}", block.interface);
         assert!(block.again != Again::Over || !globals.contains(block.interface), "{}", block.interface);
     }
-    let over: Vec<_> = table::TABLE.iter().filter(|b| b.again == Again::Over).map(|b| b.interface).collect();
+    let over: Vec<_> = table::blocks().filter(|b| b.again == Again::Over).map(|b| b.interface).collect();
     let expected = [
         "wl_callback",
         "xdg_popup",
@@ -324,7 +324,7 @@ fn objects_last_unless_the_compositor_made_them() {
 
 #[test]
 fn what_a_gone_display_says_can_be_made_up() {
-    for block in table::TABLE {
+    for block in table::blocks() {
         let interface = tables::interface(block.interface).unwrap();
         for name in block.farewell {
             let event = &interface.events[usize::from(tables::event_opcode(interface, name).unwrap())];
@@ -356,7 +356,7 @@ fn what_a_gone_display_says_can_be_made_up() {
 #[test]
 fn only_globals_greet() {
     let globals: HashSet<_> = GLOBALS.iter().map(|global| global.name()).collect();
-    for block in table::TABLE.iter().filter(|block| block.greets) {
+    for block in table::blocks().filter(|block| block.greets) {
         assert!(globals.contains(block.interface) && block.home == Home::Both, "{}", block.interface);
     }
 }
