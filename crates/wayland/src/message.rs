@@ -107,6 +107,16 @@ pub struct Request {
     pub args: Vec<WireArg>,
 }
 
+impl Request {
+    /// The objects among its arguments, but those that it makes.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = WireId> {
+        self.args.iter().filter_map(|arg| match arg {
+            WireArg::Object(id) if *id != WireId::NULL => Some(*id),
+            _ => None,
+        })
+    }
+}
+
 /// What a unit does to the surface's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitContent {

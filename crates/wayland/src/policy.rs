@@ -2,8 +2,9 @@
 //!
 //! The protocol crates tell how a message looks; this table tells what to do with it. It covers exactly the
 //! messages of the interfaces and versions that [`crate::tables`] lets programs reach: a test fails on a
-//! missing row and on a superfluous one. It decides nothing at run time and keeps no state; whatever a row
-//! cannot say is code, in one small handler per interface, named after the interface.
+//! missing row and on a superfluous one. It decides nothing at run time and keeps no state; what a
+//! row cannot say is code, in one small handler per interface and half, which the interface's block names
+//! ([`Handler`]).
 //!
 //! # How to read it
 //!
@@ -38,7 +39,11 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+mod handler;
 pub mod table;
+
+pub use handler::Handler;
+pub(crate) use handler::handlers;
 
 /// What is done with one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +73,8 @@ pub struct Rule {
     pub keeper: Subject,
     /// Of an event that begins something: the object's event that ends it. A display that is gone ends it at once.
     pub until: Option<&'static str>,
+    /// Of a request that is answered by the app side: whether it crosses nevertheless, behind what is owed an answer.
+    pub sent_on: bool,
 }
 
 /// Where a message goes; the table in the module's documentation has the wording.
@@ -177,6 +184,12 @@ pub fn event(interface: &str, opcode: u16) -> &'static Rule {
     find(interface, opcode, |rules| &rules.events)
 }
 
+/// What handles the messages of this interface beyond their rows; nothing if it is unknown.
+#[must_use]
+pub fn handler(interface: &str) -> Handler {
+    rules().get(interface).map_or(Handler::None, |rules| rules.handler)
+}
+
 /// Which sides have the objects of this interface; the app side only if it is unknown.
 #[must_use]
 pub fn home(interface: &str) -> Home {
@@ -204,6 +217,7 @@ pub fn greets(interface: &str) -> bool {
 
 /// One interface's rules, by opcode.
 struct Rules {
+    handler: Handler,
     home: Home,
     again: Again,
     farewell: &'static [&'static str],
@@ -223,8 +237,8 @@ fn rules() -> &'static HashMap<&'static str, Rules> {
         table::blocks()
             .map(|block| {
                 let (requests, events) = (block.requests.iter().collect(), block.events.iter().collect());
-                let table::Block { home, again, farewell, greets, .. } = *block;
-                (block.interface, Rules { home, again, farewell, greets, requests, events })
+                let table::Block { handler, home, again, farewell, greets, .. } = *block;
+                (block.interface, Rules { handler, home, again, farewell, greets, requests, events })
             })
             .collect()
     })

@@ -10,28 +10,28 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_proto::{Time, UpdateHeader};
-use wayland_backend::protocol::Interface;
 
 use crate::action::{Action, End};
 use crate::blob::Kept;
 use crate::message::{self, MAX_AHEAD, ToApp, ToDisplay, WireId};
+use crate::policy::Handler;
 use crate::tables::{self, Access};
 use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use super::cursor::Cursors;
-use super::events::DISPLAY_IMPLEMENTATION;
 use super::hold::{Holds, Need};
 use super::images::Images;
 use super::keyboard::Keyboards;
 use super::objects::{Object, Objects, Own, Presence};
-use super::ops;
+use super::ops::{self, known};
+use super::pings::Pings;
 use super::put_off::PutOff;
 use super::shm::Shm;
 use super::surface::{Memory, Surface};
 use super::tree::Tree;
-use super::units::Waiting;
 use super::updates::Updates;
+use super::waiting::Waiting;
 
 /// Bytes that may wait for a compositor that does not read. From half of that on what the app side says waits; one message
 /// of it makes no more than the other half.
@@ -164,7 +164,7 @@ pub struct Connection {
     pub(super) shm: Shm,
     pub(super) tree: Tree,
     pub(super) updates: Updates,
-    pub(super) put_off: Vec<PutOff>,
+    pub(super) put_off: PutOff,
     /// What may be done now of what takes long; nothing, but for within [`Self::work`].
     pub(super) room: Room,
     /// Something was held since this turn began that needs more than is left of it.
@@ -173,10 +173,7 @@ pub struct Connection {
     pub(super) keyboards: Keyboards,
     pub(super) cursors: Cursors,
     pub(super) images: Images,
-    /// The program does not answer its pings.
-    pub(super) hangs: bool,
-    /// Pings not answered because of that: `xdg_wm_base` id and serial.
-    pub(super) pings: Vec<(u32, u32)>,
+    pub(super) pings: Pings,
     pub(super) next_pipe: u64,
     /// Reading ends of pipes that the run loop has not taken yet.
     pub(super) waiting_pipes: usize,
@@ -225,15 +222,14 @@ impl Connection {
             shm: Shm::default(),
             tree: Tree::default(),
             updates: Updates::default(),
-            put_off: Vec::new(),
+            put_off: PutOff::default(),
             room: Room::NONE,
             turn_is_over: false,
             blobs: Kept::default(),
             keyboards: Keyboards::default(),
             cursors,
             images: Images::default(),
-            hangs: false,
-            pings: Vec::new(),
+            pings: Pings::default(),
             next_pipe: 1,
             waiting_pipes: 0,
         };
@@ -527,13 +523,7 @@ impl Connection {
             return Err(End::PeerViolation(format!("`{}` is no known global", printable(interface))));
         };
         let table = known.interface();
-        let mut object = Object {
-            interface: table,
-            version,
-            presence: Presence::Inert,
-            doomed: false,
-            origin: Vec::new(),
-        };
+        let mut object = Object::new(table, version, Presence::Inert, Vec::new());
         let found = self.globals.iter().find(|global| global.name == name && global.interface == interface);
         let found = found.filter(|_| self.may_bind(known));
         let Some(global) = found.cloned() else { return self.objects.declare(id, object) };
@@ -557,7 +547,7 @@ impl Connection {
 
     fn on_keymap_told(&mut self, keyboard: WireId, hash: u128) -> Result<(), End> {
         match self.objects.usable(keyboard) {
-            Some(object) if object.interface.name == "wl_keyboard" => {
+            Some(object) if object.handler == Handler::Keyboard => {
                 self.keyboards.told(keyboard, hash);
                 Ok(())
             }
@@ -566,12 +556,9 @@ impl Connection {
     }
 
     fn on_hang(&mut self, hangs: bool) -> Result<(), End> {
-        self.hangs = hangs;
-        if !hangs {
-            for (id, serial) in std::mem::take(&mut self.pings) {
-                if self.objects.local(id).is_some_and(|local| !local.gone) {
-                    self.send(id, ops::WM_BASE_PONG, vec![Arg::Uint(serial)])?;
-                }
+        for (id, serial) in self.pings.set_hangs(hangs) {
+            if self.objects.local(id).is_some_and(|local| !local.gone) {
+                self.send(id, ops::WM_BASE_PONG, vec![Arg::Uint(serial)])?;
             }
         }
         Ok(())
@@ -617,13 +604,16 @@ impl Connection {
     }
 }
 
-/// The tables of an interface that the display side itself uses.
-///
-/// # Panics
-/// Never for the names in this crate; the test of [`ops`] covers them.
-pub(super) fn known(name: &str) -> &'static Interface {
-    tables::interface(name).unwrap_or_else(|| panic!("{name} is in the tables"))
+pub(super) fn wrong(what: String) -> End {
+    End::PeerViolation(what)
 }
+
+pub(super) fn no_memory(_: std::io::Error) -> End {
+    End::TooMuch("shared memory for buffers")
+}
+
+/// `wl_display.error.implementation`.
+pub(super) const DISPLAY_IMPLEMENTATION: u32 = 3;
 
 /// Text of the peer, fit for a message to people.
 fn printable(text: &str) -> String {

@@ -1,23 +1,15 @@
 //! Cursors for compositors without cursor-shape: the named shape, drawn from the local theme.
 //!
-//! Reads theme files, and owns one surface per pointer and one buffer per shape. Only the first image of an animated
-//! cursor is shown. Invariant: a shape always has an image, if need be the built-in arrow.
+//! Reads theme files, and knows the surface on each pointer and the buffer of each shape; sends nothing itself. Only the
+//! first image of an animated cursor is shown. Invariant: a shape always has an image, if need be the built-in arrow.
 
 use std::collections::HashMap;
 
-use wayferry_pixels::{Format, Size};
-use wayland_backend::protocol::MessageDesc;
+use wayferry_pixels::Size;
 use xcursor::CursorTheme;
 use xcursor::parser::parse_xcursor;
 
-use crate::action::End;
-use crate::message::{Request, WireArg, WireId};
-use crate::wire::Arg;
-
-use super::connection::{Connection, known};
-use super::objects::Own;
-use super::ops;
-use super::requests::ints;
+use crate::message::WireId;
 
 /// Bytes of a cursor file that are read at most.
 const MAX_FILE: u64 = 4 << 20;
@@ -41,21 +33,22 @@ pub(super) struct Cursors {
     surfaces: HashMap<WireId, u32>,
 }
 
+/// A shape that the compositor has.
 #[derive(Debug, Clone, Copy)]
-struct Drawn {
-    buffer: u32,
-    size: Size,
-    hotspot: (i32, i32),
+pub(super) struct Drawn {
+    pub(super) buffer: u32,
+    pub(super) size: Size,
+    pub(super) hotspot: (i32, i32),
 }
 
 /// One cursor image, premultiplied `argb8888`.
 #[derive(Debug)]
-struct Image {
-    size: Size,
-    hotspot: (i32, i32),
+pub(super) struct Image {
+    pub(super) size: Size,
+    pub(super) hotspot: (i32, i32),
     /// The size that the theme gives it, of which its sides may differ.
     nominal: u32,
-    pixels: Vec<u8>,
+    pub(super) pixels: Vec<u8>,
 }
 
 impl Image {
@@ -88,96 +81,51 @@ impl Cursors {
         self.scales.insert(output, scale.clamp(1, MAX_SCALE).unsigned_abs());
     }
 
+    /// An output is gone.
+    pub(super) fn forget_output(&mut self, output: WireId) {
+        self.scales.remove(&output);
+    }
+
     /// The largest scale of an output.
-    fn scale(&self) -> u32 {
+    pub(super) fn scale(&self) -> u32 {
         self.scales.values().copied().max().unwrap_or(1)
+    }
+
+    /// The surface that a pointer shows.
+    pub(super) fn surface_on(&self, pointer: WireId) -> Option<u32> {
+        self.surfaces.get(&pointer).copied()
+    }
+
+    /// A pointer has a surface of its own from now on.
+    pub(super) fn put(&mut self, pointer: WireId, surface: u32) {
+        self.surfaces.insert(pointer, surface);
+    }
+
+    /// A pointer is gone; gives its surface.
+    pub(super) fn take(&mut self, pointer: WireId) -> Option<u32> {
+        self.surfaces.remove(&pointer)
+    }
+
+    /// A shape that the compositor has at this scale.
+    pub(super) fn drawn(&self, shape: u32, scale: u32) -> Option<Drawn> {
+        self.drawn.get(&(known(shape), scale)).copied()
+    }
+
+    /// The image of a shape.
+    pub(super) fn draw(&self, shape: u32, scale: u32) -> Image {
+        let image = load(&self.theme, self.size * scale, shape).unwrap_or_else(|| arrow(self.size));
+        image.fit(self.size * scale, scale)
+    }
+
+    /// The compositor has a shape from now on.
+    pub(super) fn keep(&mut self, shape: u32, scale: u32, drawn: Drawn) {
+        self.drawn.insert((known(shape), scale), drawn);
     }
 }
 
-impl Connection {
-    /// Answers a request that the compositor cannot be asked.
-    pub(super) fn emulate(&mut self, request: &Request, desc: &MessageDesc) -> Result<(), End> {
-        let Some(object) = self.objects.of(request.object) else { return Ok(()) };
-        if (object.interface.name, desc.name) != ("wp_cursor_shape_device_v1", "set_shape") {
-            return Ok(());
-        }
-        let pointer = object.origin.iter().copied().find(|id| {
-            let name = self.objects.of(*id).map(|object| object.interface.name);
-            matches!(name, Some("wl_pointer" | "zwp_tablet_tool_v2"))
-        });
-        match (pointer, &request.args[..]) {
-            (Some(pointer), [WireArg::Uint(serial), WireArg::Uint(shape)]) => {
-                self.show_shape(pointer, *serial, *shape)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn show_shape(&mut self, pointer: WireId, serial: u32, shape: u32) -> Result<(), End> {
-        let Some(pointer_id) = self.objects.live(pointer) else { return Ok(()) };
-        // wl_surface, version 3
-        let scale = if self.helpers.compositor_version >= 3 { self.cursors.scale() } else { 1 };
-        let drawn = self.draw(shape, scale)?;
-        let surface = match self.cursors.surfaces.get(&pointer) {
-            Some(surface) => *surface,
-            None => {
-                let version = self.helpers.compositor_version;
-                let surface = self.objects.own(known("wl_surface"), version, Own::Helper)?;
-                self.send(
-                    self.helpers.compositor,
-                    ops::COMPOSITOR_CREATE_SURFACE,
-                    vec![Arg::NewId(surface)],
-                )?;
-                self.cursors.surfaces.insert(pointer, surface);
-                surface
-            }
-        };
-        let (x, y) = drawn.hotspot;
-        // At most 4.
-        let factor = scale.cast_signed();
-        let mut args = vec![Arg::Uint(serial), Arg::Object(surface)];
-        args.extend(ints(&[x / factor, y / factor]));
-        self.send(pointer_id, self.set_cursor_opcode(pointer), args)?;
-        if self.helpers.compositor_version >= 3 {
-            self.send(surface, ops::SURFACE_SET_BUFFER_SCALE, ints(&[factor]))?;
-        }
-        let args = vec![Arg::Object(drawn.buffer), Arg::Int(0), Arg::Int(0)];
-        self.send(surface, ops::SURFACE_ATTACH, args)?;
-        // Sides are at most some thousands.
-        let (width, height) = (drawn.size.width() as i32, drawn.size.height() as i32);
-        self.send(surface, ops::SURFACE_DAMAGE, ints(&[0, 0, width, height]))?;
-        self.send(surface, ops::SURFACE_COMMIT, vec![])
-    }
-
-    fn set_cursor_opcode(&self, pointer: WireId) -> u16 {
-        let interface = self.objects.of(pointer).map(|object| object.interface);
-        interface.and_then(|interface| crate::tables::request_opcode(interface, "set_cursor")).unwrap_or(0)
-    }
-
-    fn draw(&mut self, shape: u32, scale: u32) -> Result<Drawn, End> {
-        // Only known shapes are kept apart, so the map stays small whatever numbers come.
-        let key = (if names(shape).is_empty() { 0 } else { shape }, scale);
-        if let Some(drawn) = self.cursors.drawn.get(&key) {
-            return Ok(*drawn);
-        }
-        let size = self.cursors.size;
-        let image = load(&self.cursors.theme, size * scale, shape).unwrap_or_else(|| arrow(size));
-        let image = image.fit(size * scale, scale);
-        let buffer = self.make_static_buffer(image.size, Format::Argb8888, &image.pixels)?;
-        let drawn = Drawn { buffer, size: image.size, hotspot: image.hotspot };
-        self.cursors.drawn.insert(key, drawn);
-        Ok(drawn)
-    }
-
-    /// A pointer is gone, and with it our surface on it; or an output.
-    pub(super) fn cursors_forget(&mut self, pointer: WireId) -> Result<(), End> {
-        self.cursors.scales.remove(&pointer);
-        if let Some(surface) = self.cursors.surfaces.remove(&pointer) {
-            self.send(surface, ops::SURFACE_DESTROY, vec![])?;
-            self.objects.own_destroyed(surface);
-        }
-        Ok(())
-    }
+/// Only known shapes are kept apart, so the map stays small whatever numbers come.
+fn known(shape: u32) -> u32 {
+    if names(shape).is_empty() { 0 } else { shape }
 }
 
 fn load(theme: &str, size: u32, shape: u32) -> Option<Image> {

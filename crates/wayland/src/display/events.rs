@@ -13,11 +13,12 @@ use crate::message::{Request, ToApp, WireArg, WireId};
 use crate::policy::{self, Fd};
 use crate::wire::{self, Arg, RawMessage};
 
-use super::connection::{Connection, Global};
+use super::connection::{Connection, DISPLAY_IMPLEMENTATION, Global};
+use super::handler::{Handles, Told};
+use super::handlers;
 use super::hold::Need;
 use super::meaning;
 use super::objects::{Local, Own, Role};
-use super::ops;
 
 /// Globals that a compositor may list.
 const MAX_GLOBALS: usize = 1024;
@@ -205,17 +206,10 @@ impl Connection {
         desc: &MessageDesc,
         args: Vec<Arg>,
     ) -> Result<(), End> {
-        if (local.interface.name, desc.name) == ("xdg_wm_base", "ping") {
-            return self.on_ping(raw.object, &args);
-        }
+        let handler = handlers::of(policy::handler(local.interface.name));
+        handler.event(self, Told { now, id: raw.object, object: wire, name: desc.name, args: &args })?;
         if meaning::is_consumed(local.interface, raw.opcode) {
-            if let ("wl_output", "scale", [Arg::Int(scale)]) = (local.interface.name, desc.name, &args[..]) {
-                self.cursors.set_scale(wire, *scale);
-            }
             return Ok(());
-        }
-        if local.interface.name == "wl_keyboard" {
-            self.watch_keyboard(now, wire, desc.name, &args);
         }
         let names_live = |(kind, arg): (&ArgumentType, &Arg)| match (kind, arg) {
             (ArgumentType::Object(AllowNull::No), Arg::Object(id)) => self.named(*id) != WireId::NULL,
@@ -263,7 +257,10 @@ impl Connection {
                 WireArg::NewId(self.objects.adopt(id, interface, version, wire)?)
             }
             Arg::Fd(fd) => match size {
-                Some(size) => return Ok(self.take_blob(wire, &fd, size)),
+                Some(size) => {
+                    let handler = handlers::of(policy::handler(local.interface.name));
+                    return Ok(self.take_blob(handler, wire, &fd, size));
+                }
                 None => {
                     let pipe = self.allocate_pipe();
                     self.actions.push_back(Action::PipeIn { pipe, fd });
@@ -279,36 +276,20 @@ impl Connection {
         wire.unwrap_or(WireId::NULL)
     }
 
-    fn take_blob(&mut self, keyboard: WireId, fd: &OwnedFd, size: u32) -> Option<WireArg> {
+    fn take_blob(
+        &mut self,
+        handler: &dyn Handles,
+        object: WireId,
+        fd: &OwnedFd,
+        size: u32,
+    ) -> Option<WireArg> {
         let bytes = crate::blob::read(fd, size).ok()?;
         let hash = crate::blob::hash(&bytes);
-        if !self.keyboards.is_news(keyboard, hash) {
+        if !handler.is_news(self, object, hash) {
             return None;
         }
         self.actions.push_back(Action::Blob { hash, bytes });
         Some(WireArg::Blob { hash, length: size })
-    }
-
-    fn watch_keyboard(&mut self, now: Time, wire: WireId, event: &str, args: &[Arg]) {
-        match (event, args) {
-            ("key", [_, _, Arg::Uint(key), Arg::Uint(state)]) => {
-                self.keyboards.key(now, wire, *key, *state != 0)
-            }
-            ("enter", [_, _, Arg::Array(keys)]) => self.keyboards.enter(now, wire, keys),
-            ("leave", _) => self.keyboards.leave(now, wire),
-            _ => {}
-        }
-    }
-
-    fn on_ping(&mut self, id: u32, args: &[Arg]) -> Result<(), End> {
-        let [Arg::Uint(serial)] = *args else { return Ok(()) };
-        if !self.hangs {
-            return self.send(id, ops::WM_BASE_PONG, vec![Arg::Uint(serial)]);
-        }
-        // The compositor asks again only once it has been answered: one ping per object.
-        self.pings.retain(|(other, _)| *other != id);
-        self.pings.push((id, serial));
-        Ok(())
     }
 
     pub(super) fn clock_ns(&self, now: Time) -> u64 {
@@ -319,9 +300,6 @@ impl Connection {
 
 /// The clock that the app side expects presentation times of.
 const CLOCK_MONOTONIC: u32 = 1;
-
-/// `wl_display.error.implementation`.
-pub(super) const DISPLAY_IMPLEMENTATION: u32 = 3;
 
 /// Characters of a compositor's complaint that are passed on.
 const MAX_ERROR_CHARS: usize = 1024;

@@ -8,11 +8,8 @@ use std::collections::HashMap;
 
 use wayferry_pixels::Format;
 
-use crate::action::End;
 use crate::message::{Request, WireArg, WireId};
 use crate::value::Image;
-
-use super::connection::Connection;
 
 /// The pictures of one program.
 #[derive(Debug, Default)]
@@ -57,40 +54,25 @@ impl Images {
         gone.into_iter().map(|given| given.buffer).collect()
     }
 
+    /// Whether a request brings a picture for which there is no room among these, or in what else may be taken.
+    pub(super) fn are_too_much(&self, request: &Request, room: u64) -> bool {
+        let images = request.args.iter().filter_map(|arg| match arg {
+            WireArg::Image(image) => Some(image),
+            _ => None,
+        });
+        let new = images.filter(|image| self.of(request.object, image).is_none());
+        let more: u64 = new.map(cost).sum();
+        more > room || (more > 0 && self.bytes() + more > MAX_ICONS)
+    }
+
     /// The compositor has been told everything.
     pub(super) fn all_told(&mut self) {
         self.leaving = 0;
     }
 }
 
-impl Connection {
-    /// Whether a request brings a picture for which there is no room.
-    pub(super) fn is_too_much(&self, request: &Request) -> bool {
-        let images = request.args.iter().filter_map(|arg| match arg {
-            WireArg::Image(image) => Some(image),
-            _ => None,
-        });
-        let new = images.filter(|image| self.images.of(request.object, image).is_none());
-        let more: u64 = new.map(cost).sum();
-        more > self.room.icons || (more > 0 && self.images.bytes() + more > MAX_ICONS)
-    }
-
-    /// The buffer of a picture for an object.
-    pub(super) fn image_buffer(&mut self, object: WireId, image: &Image) -> Result<u32, End> {
-        if let Some(buffer) = self.images.of(object, image) {
-            return Ok(buffer);
-        }
-        let buffer = self.make_image(image)?;
-        self.images.add(object, *image, buffer);
-        let cost = cost(image);
-        self.room.icons = self.room.icons.saturating_sub(cost);
-        self.room.paint = self.room.paint.saturating_sub(cost as usize);
-        Ok(buffer)
-    }
-}
-
 /// What a picture counts for. The sides are checked, so it fits.
-fn cost(image: &Image) -> u64 {
+pub(super) fn cost(image: &Image) -> u64 {
     let pixel = Format::from_wl_shm(image.format).map_or(0, Format::bytes_per_pixel).max(4);
     (u64::from(image.width) * u64::from(image.height) * pixel as u64).max(LEAST)
 }

@@ -7,14 +7,20 @@ use wayland_backend::protocol::Interface;
 
 use crate::policy::{self, Class, Home};
 
-use super::requests::Place;
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On its own in the channel.
+    Channel,
+    /// In the state of a unit.
+    Unit,
+}
 
 /// Whether the app side may send this request at this place.
 pub(super) fn crosses(interface: &Interface, opcode: u16, place: Place) -> bool {
     let rule = policy::request(interface.name, opcode);
-    if interface.name == "wl_display" {
-        // Local, but sent on behind whatever is owed an answer.
-        return place == Place::Channel && rule.name == "sync";
+    if rule.sent_on {
+        return place == Place::Channel;
     }
     if policy::home(interface.name) != Home::Both {
         return false;

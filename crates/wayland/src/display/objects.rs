@@ -10,6 +10,7 @@ use wayland_backend::protocol::Interface;
 
 use crate::action::End;
 use crate::message::WireId;
+use crate::policy::{self, Handler};
 
 /// Objects that one app connection may have at the compositor, ours included.
 pub(crate) const MAX_OBJECTS: usize = 131_072;
@@ -34,6 +35,8 @@ pub(crate) enum Presence {
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) interface: &'static Interface,
+    /// What handles it, by the interface's row.
+    pub(crate) handler: Handler,
     /// Version that it is bound at; events and requests above it do not exist.
     pub(crate) version: u32,
     pub(crate) presence: Presence,
@@ -41,6 +44,18 @@ pub(crate) struct Object {
     pub(crate) doomed: bool,
     /// The objects that its creation named: its maker and the maker's arguments.
     pub(crate) origin: Vec<WireId>,
+}
+
+impl Object {
+    pub(crate) fn new(
+        interface: &'static Interface,
+        version: u32,
+        presence: Presence,
+        origin: Vec<WireId>,
+    ) -> Self {
+        let handler = policy::handler(interface.name);
+        Self { interface, handler, version, presence, doomed: false, origin }
+    }
 }
 
 /// Why an object is ours and not the program's.
@@ -102,13 +117,7 @@ pub(crate) struct Objects {
 impl Objects {
     /// A table that holds only `display`, as object 1.
     pub(crate) fn new(display: &'static Interface) -> Self {
-        let object = Object {
-            interface: display,
-            version: 1,
-            presence: Presence::Live(1),
-            doomed: false,
-            origin: Vec::new(),
-        };
+        let object = Object::new(display, 1, Presence::Live(1), Vec::new());
         let local = Local { interface: display, version: 1, role: Role::Own(Own::Display), gone: false };
         Self {
             wires: HashMap::from([(WireId::DISPLAY, object)]),
@@ -276,8 +285,7 @@ impl Objects {
         self.check_server_id(id)?;
         let wire = self.next_wire;
         self.next_wire = wire.next();
-        let presence = Presence::Live(id);
-        let object = Object { interface, version, presence, doomed: false, origin: vec![origin] };
+        let object = Object::new(interface, version, Presence::Live(id), vec![origin]);
         self.wires.insert(wire, object);
         self.locals.insert(id, Local { interface, version, role: Role::App(wire), gone: false });
         Ok(wire)
@@ -340,13 +348,7 @@ mod tests {
     use super::*;
 
     fn callback() -> Object {
-        Object {
-            interface: WlCallback::interface(),
-            version: 1,
-            presence: Presence::Awaited,
-            doomed: false,
-            origin: vec![WireId::DISPLAY],
-        }
+        Object::new(WlCallback::interface(), 1, Presence::Awaited, vec![WireId::DISPLAY])
     }
 
     #[test]

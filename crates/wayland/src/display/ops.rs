@@ -2,6 +2,24 @@
 //!
 //! Opcodes never change once published; a test checks each against the message tables.
 
+use wayland_backend::protocol::Interface;
+
+use crate::tables;
+use crate::wire::Arg;
+
+/// The tables of an interface that the display side itself uses.
+///
+/// # Panics
+/// Never for the names in this crate; the test below covers them.
+pub(super) fn known(name: &str) -> &'static Interface {
+    tables::interface(name).unwrap_or_else(|| panic!("{name} is in the tables"))
+}
+
+/// Numbers as arguments.
+pub(super) fn ints(values: &[i32]) -> Vec<Arg> {
+    values.iter().map(|value| Arg::Int(*value)).collect()
+}
+
 pub(crate) const DISPLAY_SYNC: u16 = 0;
 pub(crate) const DISPLAY_GET_REGISTRY: u16 = 1;
 pub(crate) const REGISTRY_BIND: u16 = 0;

@@ -4,15 +4,15 @@
 //! what is missing, and the next unit of the same surface brings the rest, too. State goes to the compositor at once, where
 //! it waits for that commit. Invariant: what is put off of a surface is here once, and gone with it.
 
-use crate::action::End;
-use crate::message::{ToApp, Unit, UnitContent, WireId};
-use wayferry_proto::Time;
+use crate::message::{Unit, UnitContent, WireId};
 
-use super::connection::Connection;
+/// What is put off.
+#[derive(Debug, Default)]
+pub(super) struct PutOff(Vec<Content>);
 
 /// What is put off of one commit: its content.
 #[derive(Debug)]
-pub(super) struct PutOff {
+struct Content {
     /// The surface whose next unit brings it.
     top: WireId,
     /// Without state, feedback and children.
@@ -20,72 +20,29 @@ pub(super) struct PutOff {
 }
 
 impl PutOff {
-    /// Whether it cannot be shown without this surface.
-    pub(super) fn is_of(&self, surface: WireId) -> bool {
-        [self.top, self.unit.surface].contains(&surface)
-    }
-}
-
-impl Connection {
-    /// Applies a unit with what was put off until then, or puts it off as a whole.
-    pub(super) fn apply_whole(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
-        let merged;
-        let unit = if self.put_off.is_empty() {
-            unit
-        } else {
-            merged = self.with_put_off(unit.clone());
-            &merged
-        };
-        if self.misses(unit) {
-            return self.put_off(unit.surface, unit);
-        }
-        self.touch(unit);
-        self.apply(now, unit)
+    /// Whether nothing is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// Whether a content is not here that the unit builds on.
-    fn misses(&self, unit: &Unit) -> bool {
-        let own = match (unit.content, self.surfaces.get(&unit.surface)) {
-            (UnitContent::Update(seq), Some(surface)) => self.updates.misses(unit.surface, surface, seq.0),
-            _ => false,
-        };
-        own || unit.children.iter().any(|child| self.misses(child))
+    /// Puts the content of a unit off until the next unit of `top`.
+    pub(super) fn add(&mut self, top: WireId, unit: &Unit) {
+        let unit = Unit { state: Vec::new(), feedback: false, children: Vec::new(), ..unit.clone() };
+        self.0.retain(|other| other.unit.surface != unit.surface);
+        self.0.push(Content { top, unit });
     }
 
-    /// Its contents are dropped last when room is made for one of them.
-    fn touch(&mut self, unit: &Unit) {
-        unit.children.iter().for_each(|child| self.touch(child));
-        if let Some(surface) = self.surfaces.get_mut(&unit.surface) {
-            self.memory.touch(surface);
-        }
-    }
-
-    fn put_off(&mut self, top: WireId, unit: &Unit) -> Result<(), End> {
-        let (places, state) = self.split_state(unit);
-        places.into_iter().try_for_each(|request| self.perform(request))?;
-        unit.children.iter().try_for_each(|child| self.put_off(top, child))?;
-        state.into_iter().try_for_each(|request| self.perform(request))?;
-        if let UnitContent::Update(seq) = unit.content
-            && self.misses(&Unit { children: Vec::new(), ..unit.clone() })
-            && let Some(surface) = self.surfaces.get_mut(&unit.surface)
-        {
-            let wanted = self.updates.apply(unit.surface, surface, seq.0)?.wanted;
-            if surface.ask_again() || wanted {
-                self.tell(&ToApp::Refresh { surface: unit.surface });
-            }
-        }
-        let rest = Unit { state: Vec::new(), feedback: false, children: Vec::new(), ..unit.clone() };
-        self.put_off.retain(|other| other.unit.surface != unit.surface);
-        self.put_off.push(PutOff { top, unit: rest });
-        self.skip(unit)
+    /// A surface is gone, and with it what cannot be shown without it.
+    pub(super) fn forget(&mut self, surface: WireId) {
+        self.0.retain(|content| ![content.top, content.unit.surface].contains(&surface));
     }
 
     /// The unit with what was put off of earlier ones of its surface.
-    fn with_put_off(&mut self, mut unit: Unit) -> Unit {
+    pub(super) fn bring(&mut self, mut unit: Unit) -> Unit {
         let (older, others) =
-            std::mem::take(&mut self.put_off).into_iter().partition(|other| other.top == unit.surface);
-        self.put_off = others;
-        let mut older: Vec<Unit> = older.into_iter().map(|put_off| put_off.unit).collect();
+            std::mem::take(&mut self.0).into_iter().partition(|other| other.top == unit.surface);
+        self.0 = others;
+        let mut older: Vec<Unit> = older.into_iter().map(|content| content.unit).collect();
         take_over(&mut unit, &mut older);
         unit.children.splice(0..0, older);
         unit

@@ -8,26 +8,17 @@ use wayferry_proto::{Time, UpdateSeq};
 
 use crate::action::End;
 use crate::message::{Request, ToApp, Unit, UnitContent, WireId};
+use crate::policy::Handler;
 use crate::trace::Stage;
 use crate::wire::Arg;
 
-use super::connection::{Connection, known};
+use super::connection::{Connection, no_memory, wrong};
 use super::hold::{Claim, Key, Need};
+use super::meaning::Place;
 use super::objects::Own;
-use super::ops;
-use super::requests::{Place, ints, no_memory, objects_in, wrong};
+use super::ops::{self, ints, known};
 use super::updates::Applied;
-
-/// Something that is held.
-#[derive(Debug)]
-pub(super) enum Waiting {
-    /// A request.
-    Request(Request),
-    /// A unit with its children.
-    Unit(Unit),
-    /// A unit whose content was superseded: its state goes into the commit of the unit that brings the later content.
-    Folded(Unit),
-}
+use super::waiting::Waiting;
 
 impl Connection {
     /// Takes in one unit: checks it with its children, then applies or holds it.
@@ -142,7 +133,7 @@ impl Connection {
             self.check_unit(child)?;
         }
         let is_surface =
-            |id| self.objects.usable(id).is_some_and(|object| object.interface.name == "wl_surface");
+            |id| self.objects.usable(id).is_some_and(|object| object.handler == Handler::Surface);
         if !is_surface(unit.surface) {
             return Err(wrong(format!("a unit of object {}, which is no wl_surface", unit.surface.0)));
         }
@@ -227,13 +218,64 @@ impl Connection {
 
     /// The requests of a unit that place children, and the others: programs say where a child is before they commit it, and
     /// some compositors need that order.
-    pub(super) fn split_state<'a>(&self, unit: &'a Unit) -> (Vec<&'a Request>, Vec<&'a Request>) {
+    fn split_state<'a>(&self, unit: &'a Unit) -> (Vec<&'a Request>, Vec<&'a Request>) {
         unit.state.iter().partition(|request| {
-            self.objects.of(request.object).is_some_and(|object| object.interface.name == "wl_subsurface")
+            self.objects.of(request.object).is_some_and(|object| object.handler == Handler::Subsurface)
         })
     }
 
-    pub(super) fn apply(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
+    /// Applies a unit with what was put off until then, or puts it off as a whole.
+    fn apply_whole(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
+        let merged;
+        let unit = if self.put_off.is_empty() {
+            unit
+        } else {
+            merged = self.put_off.bring(unit.clone());
+            &merged
+        };
+        if self.misses(unit) {
+            return self.put_unit_off(unit.surface, unit);
+        }
+        self.touch(unit);
+        self.apply(now, unit)
+    }
+
+    /// Whether a content is not here that the unit builds on.
+    fn misses(&self, unit: &Unit) -> bool {
+        let own = match (unit.content, self.surfaces.get(&unit.surface)) {
+            (UnitContent::Update(seq), Some(surface)) => self.updates.misses(unit.surface, surface, seq.0),
+            _ => false,
+        };
+        own || unit.children.iter().any(|child| self.misses(child))
+    }
+
+    /// Its contents are dropped last when room is made for one of them.
+    fn touch(&mut self, unit: &Unit) {
+        unit.children.iter().for_each(|child| self.touch(child));
+        if let Some(surface) = self.surfaces.get_mut(&unit.surface) {
+            self.memory.touch(surface);
+        }
+    }
+
+    fn put_unit_off(&mut self, top: WireId, unit: &Unit) -> Result<(), End> {
+        let (places, state) = self.split_state(unit);
+        places.into_iter().try_for_each(|request| self.perform(request))?;
+        unit.children.iter().try_for_each(|child| self.put_unit_off(top, child))?;
+        state.into_iter().try_for_each(|request| self.perform(request))?;
+        if let UnitContent::Update(seq) = unit.content
+            && self.misses(&Unit { children: Vec::new(), ..unit.clone() })
+            && let Some(surface) = self.surfaces.get_mut(&unit.surface)
+        {
+            let wanted = self.updates.apply(unit.surface, surface, seq.0)?.wanted;
+            if surface.ask_again() || wanted {
+                self.tell(&ToApp::Refresh { surface: unit.surface });
+            }
+        }
+        self.put_off.add(top, unit);
+        self.skip(unit)
+    }
+
+    fn apply(&mut self, now: Time, unit: &Unit) -> Result<(), End> {
         let (places, state) = self.split_state(unit);
         places.into_iter().try_for_each(|request| self.perform(request))?;
         for child in &unit.children {
@@ -266,7 +308,7 @@ impl Connection {
     }
 
     /// The unit is not committed, but the app side goes on.
-    pub(super) fn skip(&mut self, unit: &Unit) -> Result<(), End> {
+    fn skip(&mut self, unit: &Unit) -> Result<(), End> {
         if unit.feedback {
             self.tell(&ToApp::Discarded { surface: unit.surface, unit: unit.number });
         }
@@ -416,7 +458,7 @@ fn add_claim(claim: &mut Claim, unit: &Unit) {
     claim.waits.extend([Key::Order(unit.surface), Key::Make(unit.surface)]);
     claim.keeps.extend([Key::Order(unit.surface), Key::Use(unit.surface)]);
     for request in &unit.state {
-        for id in std::iter::once(request.object).chain(objects_in(request)) {
+        for id in std::iter::once(request.object).chain(request.objects()) {
             claim.waits.push(Key::Make(id));
             claim.keeps.push(Key::Use(id));
         }

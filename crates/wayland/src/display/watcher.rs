@@ -14,9 +14,9 @@ use crate::snapshot::{self, Keymap, Mode, Output, Seat, Snapshot};
 use crate::tables::{self, Access, Missing};
 use crate::wire::{self, Arg, InBuffer, OutBuffer, RawMessage};
 
-use super::connection::{Config, Connection, MAX_OUTPUT, known};
+use super::connection::{Config, Connection, MAX_OUTPUT};
 use super::objects::Objects;
-use super::ops;
+use super::ops::{self, known};
 
 /// `wl_seat.capability.keyboard`.
 const KEYBOARD: u32 = 2;

@@ -1,7 +1,7 @@
 //! The policy table itself. How to read it: [the module above](super).
 
 use super::Subject::This;
-use super::{Again, Class, Fd, Home, Keep, Rule, Subject, Time};
+use super::{Again, Class, Fd, Handler, Home, Keep, Rule, Subject, Time};
 
 mod connection;
 mod desktop;
@@ -20,6 +20,8 @@ mod windows;
 pub struct Block {
     /// Its name.
     pub interface: &'static str,
+    /// What does the rest.
+    pub handler: Handler,
     /// Which sides have its objects.
     pub home: Home,
     /// What becomes of its objects at another display.
@@ -84,10 +86,15 @@ const fn block(
     requests: &'static [Rule],
     events: &'static [Rule],
 ) -> Block {
-    Block { interface, home: Home::Both, again, farewell: &[], greets: false, requests, events }
+    let (handler, home) = (Handler::None, Home::Both);
+    Block { interface, handler, home, again, farewell: &[], greets: false, requests, events }
 }
 
 impl Block {
+    const fn handled(self, handler: Handler) -> Self {
+        Self { handler, ..self }
+    }
+
     const fn greets(self) -> Self {
         Self { greets: true, ..self }
     }
@@ -154,6 +161,7 @@ const fn rule(class: Class, name: &'static str) -> Rule {
         keep: Keep::Nothing,
         keeper: This,
         until: None,
+        sent_on: false,
     }
 }
 
@@ -197,6 +205,10 @@ impl Rule {
 
     const fn keeper(self, subject: Subject) -> Self {
         Self { keeper: subject, ..self }
+    }
+
+    const fn sent_on(self) -> Self {
+        Self { sent_on: true, ..self }
     }
 
     const fn until(self, event: &'static str) -> Self {

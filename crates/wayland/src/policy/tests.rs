@@ -354,6 +354,26 @@ fn what_a_gone_display_says_can_be_made_up() {
 }
 
 #[test]
+fn every_handler_is_of_one_interface() {
+    let named: Vec<_> =
+        table::blocks().map(|block| block.handler).filter(|it| *it != Handler::None).collect();
+    for it in Handler::ALL {
+        assert_eq!(named.iter().filter(|other| *other == it).count(), 1, "{it:?}");
+    }
+    assert_eq!(named.len(), Handler::ALL.len());
+    assert_eq!(handler("wl_surface"), Handler::Surface);
+    assert_eq!((handler("wl_region"), handler("nonsense")), (Handler::None, Handler::None));
+}
+
+#[test]
+fn only_what_is_answered_here_may_be_sent_on() {
+    let sent_on: Vec<_> = rows().into_iter().filter(|row| row.rule.sent_on).collect();
+    let names: Vec<_> = sent_on.iter().map(Row::name).collect();
+    assert_eq!(names, ["wl_display.sync"]);
+    assert!(sent_on.iter().all(|row| row.is_request && row.rule.class == Class::Local));
+}
+
+#[test]
 fn only_globals_greet() {
     let globals: HashSet<_> = GLOBALS.iter().map(|global| global.name()).collect();
     for block in table::blocks().filter(|block| block.greets) {

@@ -1,5 +1,7 @@
 //! The connection itself.
 
+use crate::policy::Handler;
+
 use super::{Block, app, brief, destructor, lasting, local, local_destructor};
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -7,7 +9,7 @@ pub(super) const BLOCKS: &[Block] = &[
         "wl_display",
         &[
             // Answered at once, unless a reply is owed: then it is sent behind what owes it.
-            local("sync"),
+            local("sync").sent_on(),
             local("get_registry"),
         ],
         &[
@@ -16,7 +18,8 @@ pub(super) const BLOCKS: &[Block] = &[
             // The app side learns it by wire id, in order with the events.
             local("delete_id"),
         ],
-    ),
+    )
+    .handled(Handler::Display),
     app("wl_registry", &[local("bind")], &[local("global"), local("global_remove")]),
     app("wl_fixes", &[local_destructor("destroy"), local("destroy_registry")], &[]),
     // Of a forwarded `sync`. Callbacks of frames never leave the side that they were made on.

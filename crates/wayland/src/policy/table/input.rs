@@ -1,8 +1,8 @@
 //! Seats and their devices, pointers in all detail, text.
 
 use super::{Block, destructor, forward, lasting, local, one_shot, state};
-use crate::policy::Fd;
 use crate::policy::Subject::{Arg, This};
+use crate::policy::{Fd, Handler};
 
 pub(super) const BLOCKS: &[Block] = &[
     lasting(
@@ -28,7 +28,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("axis_value120"),
             forward("axis_relative_direction"),
         ],
-    ),
+    )
+    .handled(Handler::Pointer),
     lasting(
         "wl_keyboard",
         &[destructor("release")],
@@ -41,7 +42,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("modifiers").serial(0),
             forward("repeat_info"),
         ],
-    ),
+    )
+    .handled(Handler::Keyboard),
     lasting(
         "wl_touch",
         &[destructor("release")],
@@ -60,7 +62,8 @@ pub(super) const BLOCKS: &[Block] = &[
         &[destructor("destroy"), forward("get_pointer"), forward("get_tablet_tool_v2")],
         &[],
     ),
-    lasting("wp_cursor_shape_device_v1", &[destructor("destroy"), one_shot("set_shape").serial(0)], &[]),
+    lasting("wp_cursor_shape_device_v1", &[destructor("destroy"), one_shot("set_shape").serial(0)], &[])
+        .handled(Handler::CursorShape),
     lasting(
         "zwp_relative_pointer_manager_v1",
         &[destructor("destroy"), forward("get_relative_pointer")],

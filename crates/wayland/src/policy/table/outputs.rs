@@ -1,5 +1,7 @@
 //! Outputs: the display side has them too, for `wl_surface.enter`, but the snapshot speaks for them.
 
+use crate::policy::Handler;
+
 use super::{Block, app, destructor, lasting, local, local_destructor};
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -14,7 +16,8 @@ pub(super) const BLOCKS: &[Block] = &[
             local("name"),
             local("description"),
         ],
-    ),
+    )
+    .handled(Handler::Output),
     app("zxdg_output_manager_v1", &[local_destructor("destroy"), local("get_xdg_output")], &[]),
     app(
         "zxdg_output_v1",

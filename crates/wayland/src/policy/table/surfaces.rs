@@ -3,6 +3,7 @@
 use super::{
     Block, app, commit, destructor, forward, lasting, local_destructor, parent_state, pending, state, value,
 };
+use crate::policy::Handler;
 use crate::policy::Subject::{Above, Arg, This};
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -33,7 +34,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("preferred_buffer_scale"),
             forward("preferred_buffer_transform"),
         ],
-    ),
+    )
+    .handled(Handler::Surface),
     lasting(
         "wl_subcompositor",
         &[
@@ -42,7 +44,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("get_subsurface").surface(Arg(1)).after(&[Arg(1), Arg(2)]),
         ],
         &[],
-    ),
+    )
+    .handled(Handler::Subcompositor),
     lasting(
         "wl_subsurface",
         &[
@@ -55,7 +58,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("set_desync").keep("sync").after(&[This]),
         ],
         &[],
-    ),
+    )
+    .handled(Handler::Subsurface),
     lasting("wp_viewporter", &[destructor("destroy"), forward("get_viewport").surface(Arg(1))], &[]),
     lasting(
         "wp_viewport",

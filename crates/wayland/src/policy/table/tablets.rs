@@ -1,6 +1,7 @@
 //! Tablets.
 
 use super::{Block, destructor, forward, given, lasting, one_shot};
+use crate::policy::Handler;
 use crate::policy::Subject::Arg;
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -42,6 +43,7 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("frame").millis(0),
         ],
     )
+    .handled(Handler::TabletTool)
     .farewell(&["removed"]),
     given(
         "zwp_tablet_pad_v2",

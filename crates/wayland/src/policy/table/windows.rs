@@ -3,6 +3,7 @@
 use super::{
     Block, app, brief, destructor, forward, lasting, local, local_destructor, one_shot, reply, state, value,
 };
+use crate::policy::Handler;
 use crate::policy::Subject::{Arg, This};
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -17,7 +18,8 @@ pub(super) const BLOCKS: &[Block] = &[
         ],
         // The app side asks the program by itself; the display side answers while it hears no complaint.
         &[local("ping")],
-    ),
+    )
+    .handled(Handler::WmBase),
     app(
         "xdg_positioner",
         &[
@@ -74,7 +76,8 @@ pub(super) const BLOCKS: &[Block] = &[
             // Made up where the compositor is older than 5.
             forward("wm_capabilities"),
         ],
-    ),
+    )
+    .handled(Handler::Toplevel),
     brief(
         "xdg_popup",
         // A dropped grab is answered by `popup_done`.
@@ -86,6 +89,7 @@ pub(super) const BLOCKS: &[Block] = &[
         ],
         &[forward("configure"), forward("popup_done"), forward("repositioned")],
     )
+    .handled(Handler::Popup)
     .farewell(&["popup_done"]),
     lasting(
         "zxdg_decoration_manager_v1",
@@ -119,13 +123,15 @@ pub(super) const BLOCKS: &[Block] = &[
         "xdg_toplevel_icon_manager_v1",
         &[destructor("destroy"), forward("create_icon"), forward("set_icon").keep("icon").keeper(Arg(0))],
         &[forward("icon_size"), forward("done")],
-    ),
+    )
+    .handled(Handler::IconManager),
     lasting(
         "xdg_toplevel_icon_v1",
         // The program may not touch a buffer from here on, so its pixels are taken now.
         &[destructor("destroy"), forward("set_name").keep("name"), forward("add_buffer").value(0).keep_all()],
         &[],
-    ),
+    )
+    .handled(Handler::Icon),
     lasting(
         "xdg_toplevel_tag_manager_v1",
         &[

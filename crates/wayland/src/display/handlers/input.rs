@@ -1,0 +1,146 @@
+//! Input devices: keys that are held, and cursors that the compositor cannot draw.
+
+use wayferry_pixels::Format;
+
+use crate::action::End;
+use crate::message::{WireArg, WireId};
+use crate::policy::Handler;
+use crate::tables;
+use crate::wire::Arg;
+
+use super::super::connection::Connection;
+use super::super::cursor::Drawn;
+use super::super::handler::{Asked, Handles, Told};
+use super::super::hold::{Claim, Key};
+use super::super::objects::Own;
+use super::super::ops::{self, ints, known};
+
+/// `wl_keyboard`.
+pub(super) struct Keyboard;
+
+impl Handles for Keyboard {
+    fn made(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.keyboards.add(object);
+        Ok(())
+    }
+
+    fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.keyboards.remove(object);
+        Ok(())
+    }
+
+    fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
+        let (keyboards, now, keyboard) = (&mut connection.keyboards, told.now, told.object);
+        match (told.name, told.args) {
+            ("key", [_, _, Arg::Uint(key), Arg::Uint(state)]) => {
+                keyboards.key(now, keyboard, *key, *state != 0);
+            }
+            ("enter", [_, _, Arg::Array(keys)]) => keyboards.enter(now, keyboard, keys),
+            ("leave", _) => keyboards.leave(now, keyboard),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn is_news(&self, connection: &mut Connection, object: WireId, hash: u128) -> bool {
+        connection.keyboards.is_news(object, hash)
+    }
+}
+
+/// `wl_pointer`.
+pub(super) struct Pointer;
+
+impl Handles for Pointer {
+    fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.forget_cursor(object)
+    }
+}
+
+/// `wp_cursor_shape_device_v1`.
+pub(super) struct CursorShape;
+
+impl Handles for CursorShape {
+    /// A shape and a picture of a pointer take turns.
+    fn claim(&self, connection: &Connection, asked: Asked<'_>, claim: &mut Claim) {
+        let device = connection.objects.of(asked.request.object);
+        let pointers = device.into_iter().flat_map(|device| &device.origin).map(|id| Key::Order(*id));
+        claim.waits.extend(pointers.clone());
+        claim.keeps.extend(pointers);
+    }
+
+    /// The compositor has no shapes: this side draws them.
+    fn swallowed(&self, connection: &mut Connection, asked: Asked<'_>) -> Result<(), End> {
+        let ("set_shape", [WireArg::Uint(serial), WireArg::Uint(shape)]) =
+            (asked.desc.name, &asked.request.args[..])
+        else {
+            return Ok(());
+        };
+        let handler = |id: &WireId| connection.objects.of(*id).map(|object| object.handler);
+        let shows = |id: &WireId| matches!(handler(id), Some(Handler::Pointer | Handler::TabletTool));
+        let device = connection.objects.of(asked.request.object);
+        match device.and_then(|device| device.origin.iter().copied().find(shows)) {
+            Some(pointer) => connection.show_shape(pointer, *serial, *shape),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Connection {
+    fn show_shape(&mut self, pointer: WireId, serial: u32, shape: u32) -> Result<(), End> {
+        let Some(pointer_id) = self.objects.live(pointer) else { return Ok(()) };
+        // wl_surface, version 3
+        let scale = if self.helpers.compositor_version >= 3 { self.cursors.scale() } else { 1 };
+        let drawn = self.draw(shape, scale)?;
+        let surface = match self.cursors.surface_on(pointer) {
+            Some(surface) => surface,
+            None => {
+                let version = self.helpers.compositor_version;
+                let surface = self.objects.own(known("wl_surface"), version, Own::Helper)?;
+                let args = vec![Arg::NewId(surface)];
+                self.send(self.helpers.compositor, ops::COMPOSITOR_CREATE_SURFACE, args)?;
+                self.cursors.put(pointer, surface);
+                surface
+            }
+        };
+        let (x, y) = drawn.hotspot;
+        // At most 4.
+        let factor = scale.cast_signed();
+        let mut args = vec![Arg::Uint(serial), Arg::Object(surface)];
+        args.extend(ints(&[x / factor, y / factor]));
+        self.send(pointer_id, self.set_cursor_opcode(pointer), args)?;
+        if self.helpers.compositor_version >= 3 {
+            self.send(surface, ops::SURFACE_SET_BUFFER_SCALE, ints(&[factor]))?;
+        }
+        let args = vec![Arg::Object(drawn.buffer), Arg::Int(0), Arg::Int(0)];
+        self.send(surface, ops::SURFACE_ATTACH, args)?;
+        // Sides are at most some thousands.
+        let (width, height) = (drawn.size.width() as i32, drawn.size.height() as i32);
+        self.send(surface, ops::SURFACE_DAMAGE, ints(&[0, 0, width, height]))?;
+        self.send(surface, ops::SURFACE_COMMIT, vec![])
+    }
+
+    fn set_cursor_opcode(&self, pointer: WireId) -> u16 {
+        let interface = self.objects.of(pointer).map(|object| object.interface);
+        interface.and_then(|interface| tables::request_opcode(interface, "set_cursor")).unwrap_or(0)
+    }
+
+    fn draw(&mut self, shape: u32, scale: u32) -> Result<Drawn, End> {
+        if let Some(drawn) = self.cursors.drawn(shape, scale) {
+            return Ok(drawn);
+        }
+        let image = self.cursors.draw(shape, scale);
+        let buffer = self.make_static_buffer(image.size, Format::Argb8888, &image.pixels)?;
+        let drawn = Drawn { buffer, size: image.size, hotspot: image.hotspot };
+        self.cursors.keep(shape, scale, drawn);
+        Ok(drawn)
+    }
+
+    /// A pointer is gone, and with it our surface on it.
+    pub(super) fn forget_cursor(&mut self, pointer: WireId) -> Result<(), End> {
+        if let Some(surface) = self.cursors.take(pointer) {
+            self.send(surface, ops::SURFACE_DESTROY, vec![])?;
+            self.objects.own_destroyed(surface);
+        }
+        Ok(())
+    }
+}

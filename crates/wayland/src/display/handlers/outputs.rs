@@ -1,0 +1,25 @@
+//! Outputs: their scale is the one for which this side draws.
+
+use crate::action::End;
+use crate::message::WireId;
+use crate::wire::Arg;
+
+use super::super::connection::Connection;
+use super::super::handler::{Handles, Told};
+
+/// `wl_output`.
+pub(super) struct Output;
+
+impl Handles for Output {
+    fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
+        if let ("scale", [Arg::Int(scale)]) = (told.name, told.args) {
+            connection.cursors.set_scale(told.object, *scale);
+        }
+        Ok(())
+    }
+
+    fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.cursors.forget_output(object);
+        Ok(())
+    }
+}
