@@ -8,20 +8,18 @@ use std::os::fd::OwnedFd;
 use wayferry_proto::Time;
 use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
 
-use crate::action::{Action, End};
+use crate::action::End;
 use crate::message::{Request, ToApp, WireArg, WireId};
 use crate::policy::{self, Fd};
 use crate::wire::{self, Arg, RawMessage};
 
-use super::connection::{Connection, DISPLAY_IMPLEMENTATION, Global};
+use super::connection::{Connection, DISPLAY_IMPLEMENTATION};
+use super::globals::Global;
 use super::handler::{Handles, Told};
 use super::handlers;
 use super::hold::Need;
 use super::meaning;
 use super::objects::{Local, Own, Role};
-
-/// Globals that a compositor may list.
-const MAX_GLOBALS: usize = 1024;
 
 impl Connection {
     /// Handles one event.
@@ -32,7 +30,7 @@ impl Connection {
             let what = format!("{} has no event {}", local.interface.name, raw.opcode);
             return Err(End::CompositorError(what));
         };
-        let args = wire::decode(desc, local.interface, raw, self.input.fds_mut())
+        let args = wire::decode(desc, local.interface, raw, self.link.input.fds_mut())
             .map_err(|error| End::CompositorError(error.to_string()))?;
         if local.gone {
             return self.on_late_event(local, desc, &args);
@@ -80,18 +78,18 @@ impl Connection {
             (Own::Registry, "global") => self.on_global(args),
             (Own::Registry, "global_remove") => {
                 if let [Arg::Uint(name)] = args[..] {
-                    self.globals.retain(|global| global.name != name);
+                    self.globals.remove(name);
                 }
                 Ok(())
             }
             (Own::Shm, "format") => {
                 if let [Arg::Uint(format)] = args[..] {
-                    self.formats.insert(format);
+                    self.globals.add_format(format);
                 }
                 Ok(())
             }
             (Own::Presentation, "clock_id") => {
-                self.helpers.foreign_clock = !matches!(args[..], [Arg::Uint(CLOCK_MONOTONIC)]);
+                self.globals.helpers.foreign_clock = !matches!(args[..], [Arg::Uint(CLOCK_MONOTONIC)]);
                 Ok(())
             }
             (Own::Start, "done") => self.on_start(now),
@@ -137,18 +135,14 @@ impl Connection {
         else {
             return Ok(());
         };
-        if self.globals.len() >= MAX_GLOBALS {
-            // Nothing that programs are offered comes so late.
-            return Ok(());
-        }
         let interface = String::from_utf8_lossy(&interface).into_owned();
-        self.globals.push(Global { name, interface, version });
+        self.globals.add(Global { name, interface, version });
         Ok(())
     }
 
     fn on_frame(&mut self, now: Time, wire: WireId) {
         let Some(surface) = self.surfaces.get_mut(&wire) else { return };
-        self.beat = Some(now);
+        self.peer.beat = Some(now);
         let appeared = surface.on_frame();
         let wanted = appeared && surface.ask_again();
         let shown = std::mem::take(&mut surface.awaiting);
@@ -187,7 +181,7 @@ impl Connection {
             ) => {
                 let seconds = wide(*seconds_high, *seconds_low);
                 let told = seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(*nanos));
-                let time_ns = if self.helpers.foreign_clock { self.clock_ns(now) } else { told };
+                let time_ns = if self.globals.helpers.foreign_clock { self.clock_ns(now) } else { told };
                 let sequence = wide(*sequence_high, *sequence_low);
                 let (refresh_ns, flags) = (*refresh_ns, *flags);
                 self.tell(&ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags });
@@ -261,11 +255,7 @@ impl Connection {
                     let handler = handlers::of(policy::handler(local.interface.name));
                     return Ok(self.take_blob(handler, wire, &fd, size));
                 }
-                None => {
-                    let pipe = self.allocate_pipe();
-                    self.actions.push_back(Action::PipeIn { pipe, fd });
-                    WireArg::Pipe(pipe)
-                }
+                None => WireArg::Pipe(self.peer.pipe_in(fd)),
             },
         }))
     }
@@ -288,7 +278,7 @@ impl Connection {
         if !handler.is_news(self, object, hash) {
             return None;
         }
-        self.actions.push_back(Action::Blob { hash, bytes });
+        self.peer.blob(hash, bytes);
         Some(WireArg::Blob { hash, length: size })
     }
 

@@ -66,12 +66,12 @@ impl Connection {
     pub(super) fn open_pipe(&mut self, pipe: u64) -> Result<OwnedFd, End> {
         let (read, write) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|_| End::TooMuch("open file descriptors"))?;
-        self.pipe_out(pipe, read);
+        self.peer.pipe_out(pipe, read);
         Ok(write)
     }
 
     pub(super) fn blob_fd(&self, hash: u128, length: u32) -> Result<OwnedFd, End> {
-        let bytes = self.blobs.of(hash).ok_or_else(|| wrong("a blob that never came".to_owned()))?;
+        let bytes = self.intake.blobs.of(hash).ok_or_else(|| wrong("a blob that never came".to_owned()))?;
         if bytes.len() != length as usize {
             return Err(wrong(format!("a blob of {} bytes, expected {length}", bytes.len())));
         }
@@ -83,9 +83,9 @@ impl Connection {
     }
 
     pub(super) fn make_region(&mut self, region: &[RegionOp]) -> Result<u32, End> {
-        let version = self.helpers.compositor_version.min(1);
+        let version = self.globals.helpers.compositor_version.min(1);
         let id = self.objects.own(known("wl_region"), version, Own::Helper)?;
-        self.send(self.helpers.compositor, ops::COMPOSITOR_CREATE_REGION, vec![Arg::NewId(id)])?;
+        self.send(self.globals.helpers.compositor, ops::COMPOSITOR_CREATE_REGION, vec![Arg::NewId(id)])?;
         for op in region {
             let (opcode, x, y, width, height) = match *op {
                 RegionOp::Add(x, y, width, height) => (ops::REGION_ADD, x, y, width, height),
@@ -149,14 +149,14 @@ impl Connection {
 
     /// The buffer of a picture for an object.
     pub(super) fn image_buffer(&mut self, object: WireId, image: &Image) -> Result<u32, End> {
-        if let Some(buffer) = self.images.of(object, image) {
+        if let Some(buffer) = self.state.images.of(object, image) {
             return Ok(buffer);
         }
         let buffer = self.make_image(image)?;
-        self.images.add(object, *image, buffer);
+        self.state.images.add(object, *image, buffer);
         let cost = images::cost(image);
-        self.room.icons = self.room.icons.saturating_sub(cost);
-        self.room.paint = self.room.paint.saturating_sub(cost as usize);
+        self.turn.room.icons = self.turn.room.icons.saturating_sub(cost);
+        self.turn.room.paint = self.turn.room.paint.saturating_sub(cost as usize);
         Ok(buffer)
     }
 
@@ -166,10 +166,11 @@ impl Connection {
         let Some(format) = Format::from_wl_shm(image.format) else {
             return Err(wrong(format!("pixel format {:#x} is unknown", image.format)));
         };
-        let blob = self.blobs.of(image.hash).ok_or_else(|| wrong("an image without its blob".to_owned()))?;
+        let blob =
+            self.intake.blobs.of(image.hash).ok_or_else(|| wrong("an image without its blob".to_owned()))?;
         let content =
             picture::unpack(blob, size, format).map_err(|error| wrong(format!("an image: {error}")))?;
-        let (pixels, shown) = (content.pixels(), self.shown_format(format));
+        let (pixels, shown) = (content.pixels(), self.globals.shown(format));
         if shown == format {
             return self.make_static_buffer(size, shown, pixels);
         }
@@ -202,7 +203,7 @@ impl Connection {
                 let pool = self.objects.own(known("wl_shm_pool"), 1, Own::Helper)?;
                 self.shm.begin(&part, pool);
                 let args = vec![Arg::NewId(pool), Arg::Fd(fd), Arg::Int(size as i32)];
-                self.send(self.helpers.shm, ops::SHM_CREATE_POOL, args)?;
+                self.send(self.globals.helpers.shm, ops::SHM_CREATE_POOL, args)?;
             }
             Told::Grows(size) => {
                 self.send(self.shm.pool(&part), ops::SHM_POOL_RESIZE, ints(&[size as i32]))?;
@@ -216,10 +217,5 @@ impl Connection {
         args.push(Arg::Uint(spec.format.to_wl_shm()));
         self.send(pool, ops::SHM_POOL_CREATE_BUFFER, args)?;
         Ok((id, part))
-    }
-
-    /// The format in which the compositor is given such content.
-    pub(super) fn shown_format(&self, format: Format) -> Format {
-        if self.formats.contains(&format.to_wl_shm()) { format } else { format.fallback() }
     }
 }

@@ -10,34 +10,42 @@
 //! Invariant: whatever the app side sends, the compositor sees requests that a well-behaved client could have
 //! sent, or the connection ends with an [`End`](crate::End) that says what was wrong; other connections never notice.
 
+mod bind;
 mod buffers;
 mod connection;
 mod cursor;
 mod events;
 mod films;
+mod globals;
 mod handler;
 mod handlers;
 mod hold;
 mod images;
+mod intake;
 mod keyboard;
+mod link;
 mod make;
 mod meaning;
 mod objects;
 mod ops;
+mod peer;
 mod pings;
 mod put_off;
 mod requests;
 mod share;
 mod shm;
+mod state;
 mod surface;
 mod tree;
+mod turn;
 mod units;
 mod updates;
 mod waiting;
 mod watcher;
 
-pub use connection::{Config, Connection, Room};
+pub use connection::{Config, Connection};
 pub use share::Taken;
+pub use turn::Room;
 pub use watcher::Watcher;
 
 #[cfg(all(test, feature = "video"))]

@@ -13,7 +13,7 @@ use crate::picture;
 use crate::policy::{self, Class, Handler, Subject};
 use crate::wire::Arg;
 
-use super::connection::{Connection, MAX_WAITING_PIPES, wrong};
+use super::connection::{Connection, wrong};
 use super::handler::{Asked, Handles};
 use super::handlers;
 use super::hold::{Claim, Key, Need};
@@ -49,9 +49,9 @@ impl Connection {
         let opens = request.args.iter().any(|arg| matches!(arg, WireArg::Pipe(_)));
         let copies = request.args.iter().any(|arg| matches!(arg, WireArg::Image(_)));
         let lacks = self.is_clogged()
-            || (opens && self.waiting_pipes >= MAX_WAITING_PIPES)
-            || (copies && self.room.paint == 0);
-        self.turn_is_over |= lacks;
+            || (opens && self.peer.has_enough_pipes())
+            || (copies && self.turn.room.paint == 0);
+        self.turn.is_over |= lacks;
         lacks
     }
 
@@ -233,7 +233,7 @@ impl Connection {
             WireArg::Image(image) => image.hash,
             _ => return None,
         };
-        self.blobs.of(hash).is_none().then_some(Need::Blob(hash))
+        self.intake.blobs.of(hash).is_none().then_some(Need::Blob(hash))
     }
 
     /// The `wl_surface` that an object is, or belongs to by the request that made it.
@@ -268,7 +268,7 @@ impl Connection {
             // It was here, and has gone because others came.
             return self.swallow(asked);
         }
-        if self.images.are_too_much(request, self.room.icons) {
+        if self.state.images.are_too_much(request, self.turn.room.icons) {
             return self.swallow(asked);
         }
         let mut temporary = Vec::new();

@@ -60,7 +60,7 @@ impl Connection {
         let surfaces = self.surfaces.values();
         let (waiting, waiting_surfaces) = self.updates.waiting();
         let (buffers, descriptors) = (self.shm.used() as u64, 1 + self.shm.descriptors());
-        let (waiting, icons) = (waiting as u64, self.images.bytes());
+        let (waiting, icons) = (waiting as u64, self.state.images.bytes());
         let taken = Taken { waiting, waiting_surfaces, buffers, icons, descriptors, ..Taken::default() };
         surfaces.fold(taken, |taken, surface| {
             let bytes = surface.content_bytes() as u64;

@@ -71,7 +71,7 @@ impl Connection {
 
     /// Holds what the message at hand said.
     pub(super) fn hold(&mut self, claim: Claim, waiting: Waiting) {
-        self.holds.push(claim, waiting, std::mem::take(&mut self.cost));
+        self.holds.push(claim, waiting, self.intake.take_cost());
     }
 
     /// Drops the held commits of a surface that is being destroyed.
@@ -184,11 +184,11 @@ impl Connection {
             return Some(Need::Buffer(surface));
         }
         let cost = self.cost(unit);
-        if self.is_clogged() || (cost > LARGE && self.room.paint == 0) {
-            self.turn_is_over = true;
+        if self.is_clogged() || (cost > LARGE && self.turn.room.paint == 0) {
+            self.turn.is_over = true;
             return Some(Need::Turn);
         }
-        self.room.paint = self.room.paint.saturating_sub(cost);
+        self.turn.room.paint = self.turn.room.paint.saturating_sub(cost);
         None
     }
 
@@ -300,7 +300,7 @@ impl Connection {
             self.ask_feedback(id, unit)?;
         }
         self.send(id, ops::SURFACE_COMMIT, vec![])?;
-        if let Some(beat) = self.beat.take() {
+        if let Some(beat) = self.peer.beat.take() {
             self.tell(&ToApp::Beat { time_ns: self.clock_ns(beat) });
         }
         self.tell(&ToApp::Applied { surface: unit.surface, unit: unit.number });
@@ -368,7 +368,7 @@ impl Connection {
         };
         let begun = self.config.probe.begin();
         let Some(content) = &surface.content else { return Ok(true) };
-        let format = self.shown_format(content.format());
+        let format = self.globals.shown(content.format());
         let (buffer, useless) = surface.pool.take(content, format, |spec| {
             self.make_buffer(Own::Buffer(unit.surface), &spec).map_err(Fault::End)
         })?;
@@ -400,7 +400,7 @@ impl Connection {
     }
 
     fn ask_feedback(&mut self, id: u32, unit: &Unit) -> Result<(), End> {
-        let Some(presentation) = self.helpers.presentation else {
+        let Some(presentation) = self.globals.helpers.presentation else {
             if let Some(surface) = self.surfaces.get_mut(&unit.surface) {
                 surface.awaiting.push(unit.number);
             }

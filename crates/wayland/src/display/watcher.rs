@@ -14,7 +14,8 @@ use crate::snapshot::{self, Keymap, Mode, Output, Seat, Snapshot};
 use crate::tables::{self, Access, Missing};
 use crate::wire::{self, Arg, InBuffer, OutBuffer, RawMessage};
 
-use super::connection::{Config, Connection, MAX_OUTPUT};
+use super::connection::{Config, Connection};
+use super::link::{Link, MAX_OUTPUT};
 use super::objects::Objects;
 use super::ops::{self, known};
 
@@ -167,7 +168,8 @@ impl Watcher {
             objects.inherit(*id, thing.interface, thing.version, thing.role == Role::Gone);
         }
         objects.inherit_ids(self.free, self.next);
-        Connection::over(config, objects, self.input, self.output, self.end)
+        let link = Link { input: self.input, output: self.output };
+        Connection::over(config, objects, link, self.end)
     }
 
     fn on_event(&mut self, raw: &RawMessage) -> Option<Snapshot> {

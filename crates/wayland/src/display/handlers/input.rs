@@ -20,17 +20,17 @@ pub(super) struct Keyboard;
 
 impl Handles for Keyboard {
     fn made(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
-        connection.keyboards.add(object);
+        connection.state.keyboards.add(object);
         Ok(())
     }
 
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
-        connection.keyboards.remove(object);
+        connection.state.keyboards.remove(object);
         Ok(())
     }
 
     fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
-        let (keyboards, now, keyboard) = (&mut connection.keyboards, told.now, told.object);
+        let (keyboards, now, keyboard) = (&mut connection.state.keyboards, told.now, told.object);
         match (told.name, told.args) {
             ("key", [_, _, Arg::Uint(key), Arg::Uint(state)]) => {
                 keyboards.key(now, keyboard, *key, *state != 0);
@@ -43,7 +43,7 @@ impl Handles for Keyboard {
     }
 
     fn is_news(&self, connection: &mut Connection, object: WireId, hash: u128) -> bool {
-        connection.keyboards.is_news(object, hash)
+        connection.state.keyboards.is_news(object, hash)
     }
 }
 
@@ -89,16 +89,16 @@ impl Connection {
     fn show_shape(&mut self, pointer: WireId, serial: u32, shape: u32) -> Result<(), End> {
         let Some(pointer_id) = self.objects.live(pointer) else { return Ok(()) };
         // wl_surface, version 3
-        let scale = if self.helpers.compositor_version >= 3 { self.cursors.scale() } else { 1 };
+        let scale = if self.globals.helpers.compositor_version >= 3 { self.state.cursors.scale() } else { 1 };
         let drawn = self.draw(shape, scale)?;
-        let surface = match self.cursors.surface_on(pointer) {
+        let surface = match self.state.cursors.surface_on(pointer) {
             Some(surface) => surface,
             None => {
-                let version = self.helpers.compositor_version;
+                let version = self.globals.helpers.compositor_version;
                 let surface = self.objects.own(known("wl_surface"), version, Own::Helper)?;
                 let args = vec![Arg::NewId(surface)];
-                self.send(self.helpers.compositor, ops::COMPOSITOR_CREATE_SURFACE, args)?;
-                self.cursors.put(pointer, surface);
+                self.send(self.globals.helpers.compositor, ops::COMPOSITOR_CREATE_SURFACE, args)?;
+                self.state.cursors.put(pointer, surface);
                 surface
             }
         };
@@ -108,7 +108,7 @@ impl Connection {
         let mut args = vec![Arg::Uint(serial), Arg::Object(surface)];
         args.extend(ints(&[x / factor, y / factor]));
         self.send(pointer_id, self.set_cursor_opcode(pointer), args)?;
-        if self.helpers.compositor_version >= 3 {
+        if self.globals.helpers.compositor_version >= 3 {
             self.send(surface, ops::SURFACE_SET_BUFFER_SCALE, ints(&[factor]))?;
         }
         let args = vec![Arg::Object(drawn.buffer), Arg::Int(0), Arg::Int(0)];
@@ -125,19 +125,19 @@ impl Connection {
     }
 
     fn draw(&mut self, shape: u32, scale: u32) -> Result<Drawn, End> {
-        if let Some(drawn) = self.cursors.drawn(shape, scale) {
+        if let Some(drawn) = self.state.cursors.drawn(shape, scale) {
             return Ok(drawn);
         }
-        let image = self.cursors.draw(shape, scale);
+        let image = self.state.cursors.draw(shape, scale);
         let buffer = self.make_static_buffer(image.size, Format::Argb8888, &image.pixels)?;
         let drawn = Drawn { buffer, size: image.size, hotspot: image.hotspot };
-        self.cursors.keep(shape, scale, drawn);
+        self.state.cursors.keep(shape, scale, drawn);
         Ok(drawn)
     }
 
     /// A pointer is gone, and with it our surface on it.
     pub(super) fn forget_cursor(&mut self, pointer: WireId) -> Result<(), End> {
-        if let Some(surface) = self.cursors.take(pointer) {
+        if let Some(surface) = self.state.cursors.take(pointer) {
             self.send(surface, ops::SURFACE_DESTROY, vec![])?;
             self.objects.own_destroyed(surface);
         }

@@ -13,13 +13,13 @@ pub(super) struct Output;
 impl Handles for Output {
     fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
         if let ("scale", [Arg::Int(scale)]) = (told.name, told.args) {
-            connection.cursors.set_scale(told.object, *scale);
+            connection.state.cursors.set_scale(told.object, *scale);
         }
         Ok(())
     }
 
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
-        connection.cursors.forget_output(object);
+        connection.state.cursors.forget_output(object);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct WmBase;
 impl Handles for WmBase {
     fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
         let ("ping", [Arg::Uint(serial)]) = (told.name, told.args) else { return Ok(()) };
-        if !connection.pings.hold(told.id, *serial) {
+        if !connection.state.pings.hold(told.id, *serial) {
             connection.send(told.id, ops::WM_BASE_PONG, vec![Arg::Uint(*serial)])?;
         }
         Ok(())
@@ -66,7 +66,7 @@ impl Handles for Icon {
     }
 
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
-        let buffers = connection.images.remove(object);
+        let buffers = connection.state.images.remove(object);
         buffers.into_iter().try_for_each(|buffer| connection.abandon_buffer(buffer))
     }
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use wayferry_pixels::{Compression, Content, Encoder, Format};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
-use super::super::connection::{MAX_OUTPUT, MAX_WAITING};
+use super::super::intake::MAX_WAITING;
+use super::super::link::MAX_OUTPUT;
 use super::super::{Config, Room};
 use super::rig::{GLOBALS, Rig, size};
 use crate::action::End;
@@ -200,7 +201,7 @@ fn regression_a_compositor_that_does_not_read_ends_no_program() {
         rig.connection.on_message(Time::ZERO, &ToDisplay::Request(request).encode());
     }
     rig.assert_alive();
-    assert!(rig.connection.output.len() < MAX_OUTPUT);
+    assert!(rig.connection.output().len() < MAX_OUTPUT);
     assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO), "there is nothing to do before it reads");
     for _ in 0..3 {
         rig.turn();

@@ -6,6 +6,7 @@ mod hostile;
 mod input;
 mod memory;
 mod opening;
+mod order;
 mod rig;
 mod startup;
 mod units;

@@ -88,7 +88,8 @@ pub(super) struct Shown {
     pub(super) damage: Vec<[i32; 4]>,
 }
 
-/// Both ends.
+/// Both ends. More fields than elsewhere, for a compositor in so few words has no parts: what it was told, what it shows, and
+/// what the app side would hear, side by side.
 pub(super) struct Rig {
     pub(super) connection: Connection,
     here: Socket,

@@ -283,5 +283,5 @@ fn the_only_connection_can_be_handed_on() {
         }
     }
     assert_eq!(connection.end(), None);
-    assert_eq!(connection.stage, super::super::connection::Stage::Running);
+    assert_eq!(connection.globals.stage, super::super::globals::Stage::Running);
 }

@@ -1,0 +1,24 @@
+//! What the display side remembers of single protocols, beside objects and surfaces.
+//!
+//! Each part has its own file and sends nothing itself; the handlers do.
+
+use super::cursor::Cursors;
+use super::images::Images;
+use super::keyboard::Keyboards;
+use super::pings::Pings;
+
+/// All of it, of one program.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) keyboards: Keyboards,
+    pub(super) cursors: Cursors,
+    pub(super) images: Images,
+    pub(super) pings: Pings,
+}
+
+impl State {
+    pub(super) fn new(cursors: Cursors) -> Self {
+        let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
+        Self { keyboards, cursors, images, pings }
+    }
+}
