@@ -12,11 +12,13 @@ use crate::policy;
 use crate::tables;
 use crate::wire::Arg;
 
+use super::connection::Connection;
+use super::fault::Fault;
 use super::making::Making;
 use super::object::{Configures, Data, Wanted};
-use super::surface::{MAX_FRAMES, Unsent};
+use super::surface::MAX_FRAMES;
 use super::told::Open;
-use super::{Connection, Fault};
+use super::unsent::Unsent;
 
 impl Connection {
     /// The display is gone for good: nothing of it will come any more, and nothing that was meant for it has to leave. The

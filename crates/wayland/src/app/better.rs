@@ -10,10 +10,10 @@ use wayferry_proto::Time;
 
 use crate::message::{ToDisplay, Unit, UnitContent};
 
-use super::Connection;
+use super::connection::Connection;
 use super::flush::PATIENCE;
 use super::painter::{Better, Fidelity, LEAST_PIECE, MOST_PIECE, Means};
-use super::surface::Ahead;
+use super::unsent::Ahead;
 
 /// Bytes up to which a picture would be mostly the head of its image.
 const LEAST_IMAGE: u64 = 4096;

@@ -6,19 +6,20 @@
 use std::rc::Rc;
 
 use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
-use wayferry_pixels::{Content, Rect, Region};
+use wayferry_pixels::{Rect, Region};
 
 use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
 use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
-use super::memory::INVALID_FD;
+use super::call::Call;
+use super::connection::Connection;
+use super::fault::{Fault, error_code};
 use super::pending::{Attach, DamageRect, Pending};
-use super::request::Call;
 use super::shape::Shape;
-use super::shm::{Buffer, ReadError};
-use super::surface::{Ahead, Change, MAX_CONTENTS_AHEAD, MAX_FRAMES, Role, Stage, Surface, Unsent};
-use super::{Connection, Fault, error_code};
+use super::shm::{Buffer, INVALID_FD, ReadError};
+use super::surface::{MAX_CONTENTS_AHEAD, MAX_FRAMES, Role, Stage, Surface};
+use super::unsent::{Ahead, Change, Unsent};
 
 impl Connection {
     /// Handles a commit of surface `id`.
@@ -570,7 +571,7 @@ struct Damage {
 /// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
 fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<u64, ReadError> {
     if surface.fade.is_on() {
-        let content = read_whole(buffer)?;
+        let content = buffer.content()?;
         buffer.last_surface.set(Some(id));
         surface.fade_content(Some(content));
         return Ok(surface.painter.changed_bytes());
@@ -600,11 +601,4 @@ fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) 
     let area = changed.area();
     surface.news.note(changed);
     Ok(area * buffer.format.bytes_per_pixel() as u64)
-}
-
-/// All pixels of a buffer.
-pub(super) fn read_whole(buffer: &Buffer) -> Result<Content, ReadError> {
-    let mut content = Content::new(buffer.size, buffer.format);
-    content.absorb(&buffer.layout(), &Region::full(buffer.size), |offset, into| buffer.read(offset, into))?;
-    Ok(content)
 }

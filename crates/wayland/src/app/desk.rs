@@ -14,9 +14,10 @@ use crate::snapshot::{Mode, Output, Seat};
 use crate::wire::Arg;
 
 use super::beat::Beat;
+use super::connection::Connection;
+use super::fault::Fault;
 use super::keyboard::Keyboard;
 use super::object::Data;
-use super::{Connection, Fault};
 
 /// Time between frames when no output says: 60 Hz.
 const DEFAULT_PERIOD: Duration = Duration::from_nanos(16_666_667);

@@ -14,10 +14,11 @@ use crate::policy::{self, Class, Rule, Time};
 use crate::tables;
 use crate::wire::Arg;
 
+use super::call::nullable;
+use super::connection::{Connection, MAX_WAITING_EVENTS};
+use super::fault::{Fault, error_code};
 use super::keyboard::{self, sealed_memfd};
 use super::object::{AddError, Object};
-use super::request::nullable;
-use super::{Connection, Fault, MAX_WAITING_EVENTS, error_code};
 
 impl Connection {
     pub(super) fn on_to_app(&mut self, message: ToApp) -> Result<(), Fault> {

@@ -1,6 +1,6 @@
-//! `wp_alpha_modifier` for programs that began at a display without it: the pixels are multiplied here.
+//! Pixels that are multiplied here, for programs that began at a display without `wp_alpha_modifier`.
 //!
-//! The factor is state of a commit. While it is below one, the surface has no opaque region, what leaves is ARGB, and the
+//! Requests are in `alpha`. The factor is state of a commit. While it is below one, the surface has no opaque region, what leaves is ARGB, and the
 //! pixels are kept a second time, as the program drew them: a commit may change the factor alone, and then all of them are
 //! made anew. It stays so at every display, whether that has the protocol or not: it is never multiplied twice.
 //! Invariant: the painter has the plain content times the factor; where the factor is one, nothing else is kept.
@@ -8,12 +8,9 @@
 use wayferry_pixels::{Content, Format, convert};
 
 use crate::message::{Request, WireArg, WireId};
-use crate::snapshot::Snapshot;
 use crate::tables;
 
-use super::request::{Call, Plain};
-use super::surface::{Kind, State, Surface};
-use super::{Connection, Fault};
+use super::unsent::{Kind, State};
 
 /// What is kept of a surface whose pixels may be multiplied.
 #[derive(Debug)]
@@ -35,6 +32,24 @@ impl Default for Fade {
 }
 
 impl Fade {
+    /// Its `wp_alpha_modifier_surface_v1`.
+    pub(crate) fn object(&self) -> Option<u32> {
+        self.object
+    }
+
+    /// There is another one, or none; returns the one before.
+    pub(crate) fn set_object(&mut self, object: Option<u32>) -> Option<u32> {
+        std::mem::replace(&mut self.object, object)
+    }
+
+    /// The content to show, of one that is new, of the one that was kept plain, or of what is shown.
+    pub(crate) fn apply(&mut self, new: Option<Content>, shown: Option<&Content>) -> Option<Content> {
+        let plain = new.or(self.plain.take()).or_else(|| shown.cloned())?;
+        let content = if self.is_on() { multiplied(&plain, self.factor) } else { plain.clone() };
+        self.plain = self.is_on().then_some(plain);
+        Some(content)
+    }
+
     /// Whether pixels are multiplied with less than one.
     pub(crate) fn is_on(&self) -> bool {
         self.factor < ONE
@@ -88,78 +103,6 @@ impl Fade {
     }
 }
 
-impl Surface {
-    /// Brings its content up to a new one, or to another factor.
-    pub(super) fn fade_content(&mut self, new: Option<Content>) {
-        let shown = self.painter.content();
-        let Some(plain) = new.or(self.fade.plain.take()).or_else(|| shown.cloned()) else { return };
-        let content = if self.fade.is_on() { multiplied(&plain, self.fade.factor) } else { plain.clone() };
-        self.fade.plain = self.fade.is_on().then_some(plain);
-        self.painter.replace(content);
-        self.news.note_all();
-    }
-}
-
-impl Connection {
-    /// Whether a program that begins at the display of this snapshot has its pixels multiplied here.
-    pub(super) fn fades_at(there: &Snapshot) -> bool {
-        there.version("wp_alpha_modifier_v1").is_none()
-    }
-
-    /// A request to an alpha modifier, or to what makes them, but for state.
-    pub(super) fn fade(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
-        match (call.name(), args) {
-            (("wp_alpha_modifier_v1", "get_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
-                self.add_fade(call, *id, *surface)
-            }
-            (("wp_alpha_modifier_surface_v1", "destroy"), []) => {
-                self.end_fade(call.id);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn add_fade(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
-        let before = self.surfaces.get_mut(&surface).and_then(|surface| surface.fade.object.replace(id));
-        match before.filter(|_| self.fades) {
-            Some(_) => {
-                Err(Fault::app(call.id, ALREADY_CONSTRUCTED, format!("surface {surface} has one already")))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The surface of a `wp_alpha_modifier_surface_v1`, if its pixels are multiplied here.
-    fn faded(&mut self, modifier: u32) -> Option<&mut Surface> {
-        let id = self.association(modifier).filter(|_| self.fades)?;
-        // Another surface may have its id by now.
-        self.surfaces.get_mut(&id).filter(|surface| surface.fade.object == Some(modifier))
-    }
-
-    /// `wp_alpha_modifier_surface_v1.set_multiplier`.
-    pub(super) fn set_fade(&mut self, call: Call, factor: u32) -> Result<(), Fault> {
-        if !self.fades {
-            return Ok(());
-        }
-        let surface = self.faded(call.id);
-        let surface = surface.ok_or_else(|| Fault::app(call.id, NO_SURFACE, "the surface is destroyed"))?;
-        surface.pending.factor = Some(factor);
-        Ok(())
-    }
-
-    /// `wp_alpha_modifier_surface_v1.destroy`: from the next commit on the factor is one.
-    fn end_fade(&mut self, modifier: u32) {
-        if let Some(surface) = self.faded(modifier) {
-            surface.pending.factor = Some(ONE);
-        }
-        let surface = self.association(modifier).and_then(|id| self.surfaces.get_mut(&id));
-        if let Some(surface) = surface.filter(|surface| surface.fade.object == Some(modifier)) {
-            surface.fade.object = None;
-        }
-    }
-}
-
 /// Pixels times a factor. They are premultiplied, so that is what becomes of each channel.
 fn multiplied(plain: &Content, factor: u32) -> Content {
     let size = plain.size();
@@ -178,10 +121,6 @@ fn multiplied(plain: &Content, factor: u32) -> Content {
 }
 
 /// `set_multiplier` with this changes nothing.
-const ONE: u32 = u32::MAX;
+pub(super) const ONE: u32 = u32::MAX;
 /// Bytes of a pixel of [`Format::Argb8888`].
 const BYTES: u64 = 4;
-
-/// Errors of `wp_alpha_modifier_v1`, and of `wp_alpha_modifier_surface_v1`.
-const ALREADY_CONSTRUCTED: u32 = 0;
-const NO_SURFACE: u32 = 0;

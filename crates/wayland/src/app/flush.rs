@@ -18,10 +18,12 @@ use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 use crate::message::ToDisplay;
 use crate::wire::Arg;
 
+use super::connection::Connection;
 use super::credit::{Credit, SMALL};
+use super::fault::Fault;
 use super::pacing::Payer;
-use super::surface::{Ahead, Change, Stage, Surface, Unsent};
-use super::{Connection, Fault};
+use super::surface::{Stage, Surface};
+use super::unsent::{Ahead, Change, Unsent};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
@@ -269,8 +271,10 @@ impl Connection {
         if behind && !self.watching.is_on() {
             return None;
         }
-        let seen =
-            self.attached && surface.visible && surface.stage != Stage::Over && !self.is_crowded_out(surface);
+        let seen = self.attached
+            && surface.visible
+            && surface.stage != Stage::Over
+            && !self.room.crowds_out(surface);
         // In the interval in which its commit left, the program's answer to it would have to wait.
         let left = Some(surface.frames_tick).filter(|_| !surface.frames.is_empty());
         let last = surface.last_frame.max(left);

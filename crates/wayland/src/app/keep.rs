@@ -10,10 +10,12 @@ use crate::tables;
 use crate::wire::Arg;
 
 use super::birth::{Grave, Lasting, MAX_KEPT, Message, Past, names};
+use super::call::{Call, nullable};
+use super::connection::Connection;
+use super::fault::Fault;
 use super::object::{Data, Object, Wanted};
-use super::request::{Call, nullable};
-use super::surface::{Kind, Stage, Unsent};
-use super::{Connection, Fault};
+use super::surface::Stage;
+use super::unsent::{Kind, Unsent};
 
 /// `xdg_toplevel.state`.
 const MAXIMIZED: u32 = 1;

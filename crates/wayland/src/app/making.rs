@@ -1,28 +1,15 @@
-//! A commit on its way out while its pixels are being encoded, a slice at a time.
+//! A commit on its way out while its pixels are being encoded: how far it is.
 //!
-//! What a slice has made leaves at once, as an update of its own; the unit names the last of them, and leaves when all are
-//! made. Until then the connection reads no further requests, so nothing changes under it; whatever cannot wait for that
-//! has the rest made first. Who may begin is decided in `flush`. Invariants: a connection makes one unit at a time; and when
-//! it has none under way, no draft has an update under way either.
+//! What is done to it is in `units`.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
-use wayferry_pixels::Watch;
 use wayferry_proto::Time;
 
-use crate::message::{ToDisplay, Unit, UnitContent};
+use crate::message::UnitContent;
 
 use super::pacing::Payer;
-use super::painter::{Means, Painted, Screen};
-use super::surface::{Ahead, Change, Unsent};
-use super::{Connection, Fault};
-
-/// Films of one program: each has a codec's memory, some megabytes.
-const MAX_FILMS: usize = 16;
-
-/// How often is looked whether a frame is made.
-const FRAME_LOOK: Duration = Duration::from_millis(1);
+use super::unsent::{Change, Unsent};
 
 /// A commit whose unit has not left yet.
 #[derive(Debug)]
@@ -30,201 +17,21 @@ pub(super) struct Making {
     pub(super) id: u32,
     pub(super) unsent: Unsent,
     pub(super) began: Time,
-    payer: Payer,
+    pub(super) payer: Payer,
     /// Surfaces whose contents are still to be made, in the order in which the unit names them.
-    todo: VecDeque<(u32, Change)>,
+    pub(super) todo: VecDeque<(u32, Change)>,
     /// What the others have become.
-    made: VecDeque<Made>,
+    pub(super) made: VecDeque<Made>,
     /// Content that has left.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 /// The content of one surface, and how much of the unit had left with it.
 #[derive(Debug, Clone, Copy)]
-struct Made {
-    content: UnitContent,
-    bytes: u64,
-}
-
-impl Connection {
-    /// Begins to send a commit: about `room` pixels are encoded now.
-    pub(super) fn begin_unit(
-        &mut self,
-        id: u32,
-        unsent: Unsent,
-        payer: Payer,
-        room: u64,
-    ) -> Result<(), Fault> {
-        let mut todo = VecDeque::new();
-        self.list_contents(id, &unsent, &mut todo);
-        let (made, bytes, began) = (VecDeque::new(), 0, self.now);
-        self.making = Some(Making { id, unsent, began, payer, todo, made, bytes });
-        self.go_on(room)
-    }
-
-    /// Makes the rest of the unit that is under way, if there is one: what comes next must find it sent.
-    pub(super) fn finish_making(&mut self) -> Result<(), Fault> {
-        if self.making.is_some() {
-            // Requests have waited for it.
-            self.more |= !self.input.is_empty();
-        }
-        self.go_on(u64::MAX)
-    }
-
-    /// Encodes about `room` pixels more of the unit that is under way; sends it when all are.
-    pub(super) fn go_on(&mut self, room: u64) -> Result<(), Fault> {
-        let Some(mut making) = self.making.take() else { return Ok(()) };
-        let until = self.pacing.credit().encoded.saturating_add(room);
-        while let Some((id, change)) = making.todo.front().copied() {
-            let has_begun = self.surfaces.get(&id).is_some_and(|surface| surface.painter.has_begun());
-            let content = match has_begun {
-                false => self.begin_content(id, change),
-                true => self.step_content(&mut making, id, room == u64::MAX),
-            };
-            if let Some(content) = content {
-                making.todo.pop_front();
-                making.made.push_back(Made { content, bytes: making.bytes });
-            } else if room < u64::MAX && (self.pacing.credit().encoded >= until || self.awaits_frames(id)) {
-                break;
-            }
-        }
-        if !making.todo.is_empty() {
-            self.making = Some(making);
-            return Ok(());
-        }
-        let Making { id, unsent, began, mut made, bytes, .. } = making;
-        if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
-            self.publish_unit(&unit);
-            self.pacing.leave(unit.surface, unit.number, bytes);
-            self.send(&ToDisplay::Unit(unit));
-        }
-        Ok(())
-    }
-
-    /// The surfaces of a commit, in the order in which [`Self::unit`] names their contents.
-    fn list_contents(&self, id: u32, unsent: &Unsent, todo: &mut VecDeque<(u32, Change)>) {
-        if self.surfaces.contains_key(&id) && unsent.ahead != Ahead::All {
-            unsent.children.iter().for_each(|(child, unsent)| self.list_contents(*child, unsent, todo));
-            todo.push_back((id, unsent.change));
-        }
-    }
-
-    /// Finds out which pixels the display side lacks of a surface. Gives the content if there is nothing to make.
-    fn begin_content(&mut self, id: u32, change: Change) -> Option<UnitContent> {
-        let room = MAX_FILMS.saturating_sub(self.films());
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
-        match change {
-            Change::Unmap => {
-                surface.painter.end_films();
-                return Some(UnitContent::None);
-            }
-            Change::New if surface.painter.has_news() => {}
-            Change::New | Change::Keep => return Some(UnitContent::Keep),
-        }
-        let screen = Screen { codec: &mut self.codec, room };
-        let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
-        let mut means = Means { now, encoder, credit, lossy };
-        surface.painter.begin(&mut means, Some(screen).filter(|_| self.desk.video));
-        self.encodings += 1;
-        None
-    }
-
-    /// Encodes a slice of a surface's content; if `whole`, it waits for frames. What is there leaves. Gives the content if
-    /// that was all.
-    fn step_content(&mut self, making: &mut Making, id: u32, whole: bool) -> Option<UnitContent> {
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
-        let watch = self.config.probe.encoding(surface.wire, surface.painter.next_update().0);
-        let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
-        let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
-        let mut means = Means { now, encoder, credit, lossy };
-        let Painted { update, bytes, films, whole } = surface.painter.step(&mut means, whole, watch)?;
-        let seq = update.seq;
-        self.publish(update, films);
-        self.charge(making, bytes);
-        whole.then_some(UnitContent::Update(seq))
-    }
-
-    /// Whether all that is left of a surface's content are frames that are being made by the films' thread.
-    fn awaits_frames(&self, id: u32) -> bool {
-        self.surfaces.get(&id).is_some_and(|surface| surface.painter.awaits_frames())
-    }
-
-    /// When to look whether the unit that is under way can go on.
-    pub(super) fn making_due(&self) -> Option<Time> {
-        let (id, _) = self.making.as_ref()?.todo.front()?;
-        Some(if self.awaits_frames(*id) { self.now + FRAME_LOOK } else { self.now })
-    }
-
-    /// Content of a unit has left.
-    fn charge(&mut self, making: &mut Making, bytes: u64) {
-        making.bytes += bytes;
-        self.pacing.pay(&mut making.payer, bytes);
-    }
-
-    /// What has left ahead is applied: its frame callbacks are answered as those of what leaves now.
-    fn owe_ahead(&mut self, id: u32, unsent: Unsent, began: Time) -> Result<(), Fault> {
-        let tick = self.beat().tick(began);
-        for (child, unsent) in unsent.children {
-            self.owe_ahead(child, unsent, began)?;
-        }
-        match self.surfaces.get_mut(&id) {
-            Some(surface) => surface.owe_frames(unsent.frames, tick),
-            None => unsent.frames.into_iter().try_for_each(|id| self.forget(id))?,
-        }
-        Ok(())
-    }
-
-    /// The unit for a commit whose contents are made. `None` when the surface is gone, or when it has left before.
-    fn unit(
-        &mut self,
-        id: u32,
-        unsent: Unsent,
-        began: Time,
-        made: &mut VecDeque<Made>,
-    ) -> Result<Option<Unit>, Fault> {
-        if !self.surfaces.contains_key(&id) {
-            return self.give_up(unsent).map(|()| None);
-        }
-        if unsent.ahead == Ahead::All {
-            return self.owe_ahead(id, unsent, began).map(|()| None);
-        }
-        let mut children = Vec::new();
-        for (child, unsent) in unsent.children {
-            children.extend(self.unit(child, unsent, began, made)?);
-            if let Some(child) = self.surfaces.get_mut(&child) {
-                // It is the parent's commit that brings it.
-                child.forget_last();
-            }
-        }
-        // What follows keeps its distance from when this one's turn was.
-        let (now, tick) = (self.now, self.beat().tick(began));
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(None) };
-        let Made { content, bytes } = made.pop_front().unwrap_or(NOTHING);
-        match content {
-            UnitContent::Update(seq)
-                if children.is_empty() && unsent.offset == (0, 0) && surface.painter.can_take_back() =>
-            {
-                surface.last = Some(seq)
-            }
-            _ => surface.forget_last(),
-        }
-        if content != UnitContent::Keep {
-            surface.owed = None;
-        }
-        surface.last_bytes = bytes;
-        let number = surface.next_unit(now, tick);
-        surface.owe_frames(unsent.frames, tick);
-        let feedback = !unsent.feedback.is_empty();
-        surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
-        let (surface, mut state) = (surface.wire, unsent.state.into_requests());
-        let moves = unsent.stack.map(|stack| stack.moves(id)).unwrap_or_default();
-        state.extend(moves.into_iter().filter_map(|to| self.stacking(to)));
-        let state = state.into_iter().filter_map(|request| self.addressed(request)).collect();
-        Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
-    }
+pub(super) struct Made {
+    pub(super) content: UnitContent,
+    pub(super) bytes: u64,
 }
 
 /// What a surface brings that brings nothing.
-const NOTHING: Made = Made { content: UnitContent::Keep, bytes: 0 };
+pub(super) const NOTHING: Made = Made { content: UnitContent::Keep, bytes: 0 };

@@ -10,14 +10,14 @@ use rustix::fs::FileType;
 use crate::served;
 use crate::wire::Arg;
 
+use super::call::Call;
+use super::connection::Connection;
+use super::fault::Fault;
 use super::object::Data;
-use super::request::Call;
-use super::shm::{Buffer, Pool};
-use super::{Connection, Fault};
+use super::shm::{Buffer, INVALID_FD, Pool};
 
-/// `wl_shm.error`: the numbers of a buffer, the file.
+/// `wl_shm.error`: the numbers of a buffer.
 const INVALID_STRIDE: u32 = 1;
-pub(super) const INVALID_FD: u32 = 2;
 
 impl Connection {
     pub(super) fn memory(&mut self, call: Call, args: Vec<Arg>) -> Result<(), Fault> {

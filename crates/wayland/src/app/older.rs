@@ -8,14 +8,15 @@
 
 use wayland_backend::protocol::Interface;
 
-use crate::snapshot::Snapshot;
 use crate::tables;
 use crate::wire::Arg;
 
+use super::call::{Call, Plain};
+use super::connection::Connection;
+use super::fault::Fault;
 use super::object::{Configures, Data, Popup};
-use super::request::{Call, Plain};
+use super::offer::{WITH_INPUT_IDLE, WITH_REPOSITION};
 use super::surface::Surface;
-use super::{Connection, Fault};
 
 /// 1.0 of `wp_fractional_scale_v1`.
 const SCALE_ONE: u32 = 120;
@@ -33,25 +34,12 @@ const ALL_CAPABILITIES: [u32; 4] = [1, 2, 3, 4];
 /// The first version of `xdg_wm_base` with bounds, with capabilities, and with popups that move.
 const WITH_BOUNDS: u32 = 4;
 const WITH_CAPABILITIES: u32 = 5;
-const WITH_REPOSITION: u32 = 3;
 /// The first version of the decoration manager that takes windows with content.
 const WITH_LATE_DECORATION: u32 = 2;
 /// The first version of `wl_compositor` whose surfaces are told their scale.
 const WITH_SCALE: u32 = 6;
-/// The first version of `ext_idle_notifier_v1` with notifications that inhibitors do not hold off.
-const WITH_INPUT_IDLE: u32 = 2;
 /// The first version of `wl_seat` whose pointers tell 120ths.
 const WITH_VALUE120: u32 = 8;
-
-/// The version of a global that a program is offered which begins at the display of this snapshot.
-pub(super) fn offered(interface: &str, version: u32, there: &Snapshot) -> u32 {
-    let there = there.version(interface).unwrap_or(version);
-    match interface {
-        "xdg_wm_base" if there < WITH_REPOSITION => WITH_REPOSITION - 1,
-        "ext_idle_notifier_v1" if there < WITH_INPUT_IDLE => WITH_INPUT_IDLE - 1,
-        _ => version,
-    }
-}
 
 impl Connection {
     /// The version at which the attached display has a global; 0 if it has none.

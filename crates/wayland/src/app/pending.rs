@@ -9,7 +9,7 @@ use wayferry_proto::Time;
 
 use super::shm::Buffer;
 use super::stack::Stack;
-use super::surface::State;
+use super::unsent::State;
 
 /// What has been requested since the last commit.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use wayferry_proto::SurfaceId;
 use crate::action::{Action, Update};
 use crate::message::{Unit, UnitContent};
 
-use super::Connection;
+use super::connection::Connection;
 use super::watch::{Published, Whole};
 
 impl Connection {

@@ -12,9 +12,11 @@ use wayferry_proto::Time;
 use crate::message::{Request, ToDisplay, WireArg, WireId};
 use crate::tables;
 
+use super::config::Desk;
+use super::connection::Connection;
 use super::desk::Known;
+use super::fault::Fault;
 use super::object::Data;
-use super::{Connection, Desk, Fault};
 
 /// What surfaces are used for, by objects of the program that live.
 #[derive(Debug, Default)]

@@ -7,43 +7,28 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use wayferry_proto::MAX_BLOB;
-use wayland_backend::protocol::{ArgumentType, Interface, MessageDesc};
+use wayland_backend::protocol::{ArgumentType, Interface};
 
 use crate::action::Action;
 use crate::message::{MAX_ARG_BYTES, MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
 use crate::picture;
-use crate::policy::{self, Class, Fd, Keep, Rule, Subject};
+use crate::policy::{self, Class, Fd, Keep, Subject};
 use crate::served;
 use crate::value::{Image, Positioner, RegionOp};
 use crate::wire::{self, Arg, RawMessage};
 
-use super::memory::INVALID_FD;
+use super::call::{Call, Plain, nullable, plain};
+use super::connection::Connection;
+use super::fault::{Fault, error_code};
 use super::object::{AddError, Configures, Data, Object, Popup};
 use super::pending::{Attach, add_damage};
+use super::shm::{Buffer, INVALID_FD};
 use super::stack::{Move, Stack};
-use super::surface::{Kind, Role, Stage, Surface};
-use super::{Connection, Fault, error_code};
+use super::surface::{Role, Stage, Surface};
+use super::unsent::Kind;
 
 /// `wl_subsurface.error.bad_surface`.
 const BAD_SURFACE: u32 = 0;
-
-/// A request whose object, opcode and arguments have been checked.
-#[derive(Clone, Copy)]
-pub(super) struct Call {
-    pub(super) id: u32,
-    pub(super) interface: &'static Interface,
-    pub(super) desc: &'static MessageDesc,
-    pub(super) opcode: u16,
-    pub(super) version: u32,
-    pub(super) rule: &'static Rule,
-}
-
-impl Call {
-    /// Interface and message, for matching.
-    pub(super) fn name(&self) -> (&'static str, &'static str) {
-        (self.interface.name, self.desc.name)
-    }
-}
 
 impl Connection {
     pub(super) fn on_request(&mut self, raw: &RawMessage) -> Result<(), Fault> {
@@ -404,8 +389,8 @@ impl Connection {
     }
 
     /// The pixels of a buffer that is used outside a surface, as a blob; `None` if they do not cross.
-    fn image(&mut self, buffer: &super::shm::Buffer, crosses: bool) -> Option<Image> {
-        let content = super::commit::read_whole(buffer).ok().filter(|_| picture::crosses(buffer.size))?;
+    fn image(&mut self, buffer: &Buffer, crosses: bool) -> Option<Image> {
+        let content = buffer.content().ok().filter(|_| picture::crosses(buffer.size))?;
         // It takes about as long as content of that size.
         self.pacing.owe(content.pixels().len() as u64);
         let bytes = picture::pack(&mut self.encoder, content);
@@ -650,24 +635,6 @@ impl Connection {
 /// `wl_surface.error.invalid_offset`.
 const SURFACE_INVALID_OFFSET: u32 = 3;
 
-/// An argument that can be looked at after the request has left.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Plain {
-    NewId(u32),
-    Object(u32),
-    Uint(u32),
-    Other,
-}
-
-fn plain(arg: &Arg) -> Plain {
-    match arg {
-        Arg::NewId(id) => Plain::NewId(*id),
-        Arg::Object(id) => Plain::Object(*id),
-        Arg::Uint(value) => Plain::Uint(*value),
-        _ => Plain::Other,
-    }
-}
-
 /// A copy of an argument; double-buffered requests carry no descriptors and make no objects.
 fn clone_plain(arg: &Arg) -> Option<Arg> {
     Some(match arg {
@@ -679,12 +646,6 @@ fn clone_plain(arg: &Arg) -> Option<Arg> {
         Arg::Array(value) => Arg::Array(value.clone()),
         Arg::NewId(_) | Arg::Fd(_) => return None,
     })
-}
-
-/// Whether null may stand for an object.
-pub(super) fn nullable(kind: ArgumentType) -> bool {
-    use wayland_backend::protocol::AllowNull;
-    matches!(kind, ArgumentType::Object(AllowNull::Yes))
 }
 
 fn untyped(interface: &Interface) -> bool {

@@ -8,11 +8,13 @@ use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, Wire
 use crate::tables;
 use crate::wire::Arg;
 
+use super::connection::Connection;
+use super::fault::Fault;
 use super::object::{Data, Wanted};
 use super::replay::Roles;
 use super::stack::{Move, Stack};
-use super::surface::{Change, Kind, Stage, State, Unsent};
-use super::{Connection, Fault};
+use super::surface::Stage;
+use super::unsent::{Change, Kind, State, Unsent};
 
 /// Windows above a window that are counted; more are a joke.
 const MAX_FAMILY: usize = 64;

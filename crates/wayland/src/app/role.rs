@@ -3,9 +3,10 @@
 //! Whether a surface may have a role at all is the compositor's to say. Invariant: a surface that another object of the
 //! program builds on is not destroyed before it, where Wayland forbids that.
 
-use super::request::Call;
+use super::call::Call;
+use super::connection::Connection;
+use super::fault::Fault;
 use super::surface::Role;
-use super::{Connection, Fault};
 
 impl Connection {
     pub(super) fn set_role_object(&mut self, surface: u32, id: u32) {

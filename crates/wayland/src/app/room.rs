@@ -3,7 +3,7 @@
 //! One content is kept of each surface that has any, shown or not: the next commit is compared with it, and another display
 //! is told it. It cannot be asked for again, since the program has its buffer back; so none is dropped, but one more
 //! may have to wait. A commit that would make the contents larger than the bound waits as the program made it, with its
-//! buffer, unread (see `timing`), until there is room: when surfaces are destroyed, unmapped, or get smaller. Meanwhile the
+//! buffer, unread (see `later`), until there is room: when surfaces are destroyed, unmapped, or get smaller. Meanwhile the
 //! program is read, since only its own requests make room; newer commits of the surface fold into the one that waits and
 //! give its buffer back; frame callbacks are answered, slowly; and all other surfaces go on. So no program waits for what
 //! waits for it.
@@ -11,9 +11,9 @@
 //! Order beats room as it beats time: what a later request builds on, and what a synchronised child commits, is taken at
 //! once. Only a program that gets beyond twice the bound by that is ended. Invariant: no program has more than that.
 
+use super::fault::Fault;
 use super::pending::{Attach, Pending};
 use super::surface::Surface;
-use super::{Connection, Fault};
 
 /// Bytes that the contents of one program's surfaces take: 64 windows of 3840 × 2160. While they change, each takes up to
 /// three times as much.
@@ -45,23 +45,21 @@ impl Room {
         Ok(())
     }
 
-    #[cfg(test)]
-    pub(super) fn limit(&mut self, most: u64) {
-        self.most = most;
-    }
-}
-
-impl Connection {
-    /// Whether there is room for what a commit brings.
-    pub(super) fn has_room(&self, surface: &Surface, pending: &Pending) -> bool {
+    /// Whether there is room for what a commit of a surface brings.
+    pub(super) fn has(&self, surface: &Surface, pending: &Pending) -> bool {
         let Attach::Buffer { buffer, .. } = &pending.attach else { return true };
         let new = surface.fade.will_need(pending.factor, buffer.content_bytes(), buffer.size.rect().area());
         let old = surface.content_bytes();
-        new <= old || self.room.taken - old + new <= self.room.most
+        new <= old || self.taken - old + new <= self.most
     }
 
     /// Whether what a surface has committed waits for room.
-    pub(super) fn is_crowded_out(&self, surface: &Surface) -> bool {
-        surface.timing.first().is_some_and(|first| !self.has_room(surface, first))
+    pub(super) fn crowds_out(&self, surface: &Surface) -> bool {
+        surface.timing.first().is_some_and(|first| !self.has(surface, first))
+    }
+
+    #[cfg(test)]
+    pub(super) fn limit(&mut self, most: u64) {
+        self.most = most;
     }
 }

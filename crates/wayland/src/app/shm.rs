@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use rustix::io::{Errno, pread};
-use wayferry_pixels::{Format, Layout, Size};
+use wayferry_pixels::{Content, Format, Layout, Region, Size};
 
 /// Pools that one program may have open, with those of which only buffers are left: a descriptor each.
 pub(crate) const MAX_POOLS: usize = 8192;
@@ -157,6 +157,13 @@ impl Buffer {
         }
     }
 
+    /// All its pixels.
+    pub(crate) fn content(&self) -> Result<Content, ReadError> {
+        let mut content = Content::new(self.size, self.format);
+        content.absorb(&self.layout(), &Region::full(self.size), |offset, into| self.read(offset, into))?;
+        Ok(content)
+    }
+
     /// What a surface's content takes that is like it.
     pub(crate) fn content_bytes(&self) -> u64 {
         self.size.rect().area() * self.format.bytes_per_pixel() as u64
@@ -168,3 +175,6 @@ impl Buffer {
         }
     }
 }
+
+/// `wl_shm.error.invalid_fd`.
+pub(super) const INVALID_FD: u32 = 2;

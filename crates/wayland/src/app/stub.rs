@@ -6,8 +6,9 @@
 
 use crate::wire::Arg;
 
-use super::request::{Call, Plain};
-use super::{Connection, Fault};
+use super::call::{Call, Plain};
+use super::connection::Connection;
+use super::fault::Fault;
 
 /// `zxdg_toplevel_decoration_v1.mode.client_side`, `org_kde_kwin_server_decoration_manager.mode.client`.
 const CLIENT_SIDE: u32 = 1;

@@ -261,7 +261,7 @@ fn regression_a_faded_commit_takes_twice_the_room_that_it_was_given() {
     faded.rig.commit(faded.surface);
     let surface = &faded.rig.connection.surfaces[&faded.surface];
     assert_eq!(surface.content_bytes(), 128, "it waits");
-    assert!(faded.rig.connection.is_crowded_out(surface));
+    assert!(faded.rig.connection.room.crowds_out(surface));
 }
 
 #[test]

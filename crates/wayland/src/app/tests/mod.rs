@@ -16,19 +16,24 @@ mod view;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use wayferry_proto::UpdateSeq;
+use wayferry_pixels::Compression;
+use wayferry_proto::{HostTime, Time, UpdateSeq};
 
-use super::registry::Offer;
+use super::connection::REQUESTS_AT_ONCE;
+use super::fault::error_code;
+use super::offer::Offer;
 use super::*;
-use crate::action::Update;
-use crate::message::{self, MAX_AHEAD, Request, Unit, UnitContent, WireArg};
-use crate::snapshot::{Global, Keymap, Output, Seat};
-use crate::wire::{RawMessage, ReadState, Socket};
+use crate::action::{Action, End, Update};
+use crate::message::{self, MAX_AHEAD, Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use crate::snapshot::{Global, Keymap, Output, Seat, Snapshot};
+use crate::wire::{Arg, InBuffer, OutBuffer, RawMessage, ReadState, Socket};
+use crate::{blob, tables};
 
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 

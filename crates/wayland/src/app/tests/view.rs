@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wayferry_pixels::{Content, Decoder};
+use wayferry_pixels::{Content, Decoder, Encoder};
 
 use super::better::{IDLE, commit_photo};
 use super::*;

@@ -14,12 +14,12 @@ use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 use crate::action::{Action, Update};
 use crate::message::WireId;
 
+use super::super::connection::Connection;
+use super::super::flush;
 use super::super::painter::{Better, LEAST_PIECE, MOST_PIECE, Means, Painter};
 use super::super::shape::Shape;
 use super::super::surface::Surface;
 use super::super::watch::Whole;
-use super::super::{Connection, flush};
-use super::Counts;
 
 /// How long a view that left the active display's updates encodes alone before it may follow again: who cannot keep up now
 /// will not in a moment.
@@ -28,6 +28,15 @@ const ALONE: Duration = Duration::from_secs(2);
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 /// Bytes that may have been handed on and not shown yet, beside one update.
 const MAX_UNNAMED: u64 = 4 << 20;
+
+/// How often content was encoded for a view alone, and how often it was shared with the active display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Contents encoded for this view alone.
+    pub own: u64,
+    /// Updates handed on as they were encoded for the active display.
+    pub shared: u64,
+}
 
 /// What a view looks at, and what it has to say.
 pub(super) struct Look<'a> {

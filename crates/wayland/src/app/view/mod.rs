@@ -21,12 +21,15 @@ use wayferry_proto::Time;
 use crate::action::{Action, End};
 use crate::message::{ToApp, WireArg, WireId};
 
+use super::config::Desk;
+use super::connection::Connection;
+use super::credit::Credit;
 use super::flow::Flow;
 use super::painter::Means;
 use super::shape::Shape;
 use super::watch::Published;
-use super::{Connection, Credit, Desk};
 
+pub use self::content::Counts;
 pub use self::scene::Scene;
 
 use self::content::{Look, Pixels};
@@ -39,15 +42,6 @@ const MAX_UNAPPLIED: usize = 4;
 const MAX_SMALL_DEBT: u64 = 64 << 10;
 /// How often is looked again at what had to wait.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
-
-/// How often content was encoded for a view alone, and how often it was shared with the active display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Contents encoded for this view alone.
-    pub own: u64,
-    /// Updates handed on as they were encoded for the active display.
-    pub shared: u64,
-}
 
 /// See the module.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::message::{Request, WireArg, WireId};
 
-use super::super::Connection;
+use super::super::connection::Connection;
 use super::super::object::{self, Data};
 use super::super::replay::Roles;
 use super::super::surface::{Stage, Surface};

@@ -9,10 +9,12 @@ use crate::action::Action;
 use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use crate::tables;
 
+use super::super::connection::Connection;
+use super::super::credit::Credit;
+use super::super::flush;
 use super::super::painter::Means;
 use super::super::request::prefixed;
 use super::super::shape::Shape;
-use super::super::{Connection, Credit, flush};
 use super::content::{Look, Pixels, Readiness};
 use super::scene::{self, Decoration, Node};
 use super::{Encoder, End, MAX_UNAPPLIED, Shown, Time, View, Window};

@@ -1,0 +1,66 @@
+//! `wp_alpha_modifier` for programs that began at a display without it: see `fade`.
+
+use super::call::{Call, Plain};
+use super::connection::Connection;
+use super::fade::ONE;
+use super::fault::Fault;
+use super::surface::Surface;
+
+impl Connection {
+    /// A request to an alpha modifier, or to what makes them, but for state.
+    pub(super) fn fade(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
+        match (call.name(), args) {
+            (("wp_alpha_modifier_v1", "get_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
+                self.add_fade(call, *id, *surface)
+            }
+            (("wp_alpha_modifier_surface_v1", "destroy"), []) => {
+                self.end_fade(call.id);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_fade(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
+        let before = self.surfaces.get_mut(&surface).and_then(|surface| surface.fade.set_object(Some(id)));
+        match before.filter(|_| self.fades) {
+            Some(_) => {
+                Err(Fault::app(call.id, ALREADY_CONSTRUCTED, format!("surface {surface} has one already")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The surface of a `wp_alpha_modifier_surface_v1`, if its pixels are multiplied here.
+    fn faded(&mut self, modifier: u32) -> Option<&mut Surface> {
+        let id = self.association(modifier).filter(|_| self.fades)?;
+        // Another surface may have its id by now.
+        self.surfaces.get_mut(&id).filter(|surface| surface.fade.object() == Some(modifier))
+    }
+
+    /// `wp_alpha_modifier_surface_v1.set_multiplier`.
+    pub(super) fn set_fade(&mut self, call: Call, factor: u32) -> Result<(), Fault> {
+        if !self.fades {
+            return Ok(());
+        }
+        let surface = self.faded(call.id);
+        let surface = surface.ok_or_else(|| Fault::app(call.id, NO_SURFACE, "the surface is destroyed"))?;
+        surface.pending.factor = Some(factor);
+        Ok(())
+    }
+
+    /// `wp_alpha_modifier_surface_v1.destroy`: from the next commit on the factor is one.
+    fn end_fade(&mut self, modifier: u32) {
+        if let Some(surface) = self.faded(modifier) {
+            surface.pending.factor = Some(ONE);
+        }
+        let surface = self.association(modifier).and_then(|id| self.surfaces.get_mut(&id));
+        if let Some(surface) = surface.filter(|surface| surface.fade.object() == Some(modifier)) {
+            surface.fade.set_object(None);
+        }
+    }
+}
+
+/// Errors of `wp_alpha_modifier_v1`, and of `wp_alpha_modifier_surface_v1`.
+const ALREADY_CONSTRUCTED: u32 = 0;
+const NO_SURFACE: u32 = 0;

@@ -1,0 +1,318 @@
+//! One program's connection: what it is made of, and its ways in and out.
+//!
+//! Each part is in a file of its own, and knows the others as little as it can. What concerns several of them is here, or in
+//! the files that handle messages, which all begin with `impl Connection`: those call each other's methods, and no part knows
+//! them.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use wayferry_pixels::Encoder;
+use wayferry_proto::{MAX_MESSAGE, Time, UpdateHeader};
+
+use crate::action::{Action, End};
+use crate::message::{ToApp, ToDisplay, WireId};
+use crate::tables;
+use crate::wire::{Arg, InBuffer, OutBuffer};
+use crate::{blob, codec};
+
+use super::config::{Config, Desk};
+use super::fault::{Fault, error_code};
+use super::keyboard::Keyboard;
+use super::making::Making;
+use super::object::{Object, Objects};
+use super::offer::Offer;
+use super::surface::Surface;
+use super::{
+    clipboard, focus, keeping, late, object, offer, pacing, ping, room, serial, shm, slots, sync, told, watch,
+};
+
+/// One program's connection, seen from the app side.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) config: Config,
+    /// Of the display that is attached, or was last.
+    pub(super) desk: Rc<Desk>,
+    pub(super) attached: bool,
+    pub(super) now: Time,
+    pub(super) input: InBuffer,
+    pub(super) output: OutBuffer,
+    pub(super) objects: Objects,
+    pub(super) surfaces: HashMap<u32, Surface>,
+    pub(super) offers: Vec<Offer>,
+    pub(super) keyboards: HashMap<u32, Keyboard>,
+    pub(super) late: late::Late,
+    /// How long ago the display side had read the events that come now, when it last said so.
+    pub(super) read_age: Duration,
+    pub(super) focus: focus::Focus,
+    pub(super) encoder: Encoder,
+    /// Who makes the frames of films.
+    pub(super) codec: codec::Maker,
+    /// The commit whose pixels are being encoded.
+    pub(super) making: Option<Making>,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) blobs: blob::Kept,
+    pub(super) waiting_events: VecDeque<ToApp>,
+    pub(super) sync: sync::Sync,
+    pub(super) ping: ping::Ping,
+    pub(super) serials: serial::Serials,
+    pub(super) slots: slots::Slots,
+    pub(super) told: told::Told,
+    pub(super) clipboard: clipboard::Clipboard,
+    pub(super) keeping: keeping::Keeping,
+    pub(super) next_pipe: u64,
+    pub(super) pools: shm::Pools,
+    pub(super) room: room::Room,
+    /// Alpha modifiers are ours.
+    pub(super) fades: bool,
+    pub(super) pacing: pacing::Pacing,
+    /// The last turn ended before the input did.
+    pub(super) more: bool,
+    pub(super) watching: watch::Watching,
+    /// Contents that were encoded.
+    pub(super) encodings: u64,
+    pub(super) end: Option<End>,
+}
+
+impl Connection {
+    /// A fresh connection of a program to the display described by `desk`. Without a display, [`Self::detach`] it at once;
+    /// `desk` then is the last one, or the default.
+    ///
+    /// # Panics
+    /// Never: `wl_display` is in the tables of the Wayland crates.
+    pub fn new(config: Config, desk: &Rc<Desk>) -> Self {
+        let display = tables::interface("wl_display").expect("wl_display is in the core protocol");
+        let slots = slots::Slots::new(&desk.snapshot);
+        let fades = offer::fades_at(&desk.snapshot);
+        let offers = offer::offers(&config, &desk.snapshot, &slots, fades);
+        Self {
+            encoder: config.encoder(),
+            codec: codec::Maker::new(config.threads > 1),
+            config,
+            desk: Rc::clone(desk),
+            attached: true,
+            now: Time::ZERO,
+            input: InBuffer::new(),
+            output: OutBuffer::new(MAX_WAITING_OUT),
+            objects: Objects::new(Object::new(display, 1)),
+            surfaces: HashMap::new(),
+            making: None,
+            offers,
+            keyboards: HashMap::new(),
+            late: late::Late::default(),
+            read_age: Duration::ZERO,
+            focus: focus::Focus::default(),
+            actions: VecDeque::new(),
+            blobs: blob::Kept::default(),
+            waiting_events: VecDeque::new(),
+            sync: sync::Sync::default(),
+            ping: ping::Ping::default(),
+            serials: serial::Serials::default(),
+            slots,
+            told: told::Told::default(),
+            clipboard: clipboard::Clipboard::default(),
+            keeping: keeping::Keeping::default(),
+            next_pipe: 2,
+            pools: shm::Pools::default(),
+            room: room::Room::default(),
+            fades,
+            pacing: pacing::Pacing::default(),
+            more: false,
+            watching: watch::Watching::default(),
+            encodings: 0,
+            end: None,
+        }
+    }
+
+    /// Where the run loop puts what it reads from the program.
+    pub fn input(&mut self) -> &mut InBuffer {
+        &mut self.input
+    }
+
+    /// What the run loop writes to the program.
+    pub fn output(&mut self) -> &mut OutBuffer {
+        &mut self.output
+    }
+
+    /// Handles requests that have arrived, a bounded number at a time so that no program holds up the others or its
+    /// own frames; [`Self::next_timeout`] says at once that there are more. Requests wait while the connection is
+    /// [stalled](Self::stalled).
+    pub fn process(&mut self, now: Time) {
+        self.now = now;
+        self.more = false;
+        for _ in 0..REQUESTS_AT_ONCE {
+            if self.end.is_some() || self.stalled() {
+                return;
+            }
+            let step = match self.input.next_message() {
+                Ok(Some(raw)) => {
+                    self.watching.stir();
+                    self.on_request(&raw)
+                }
+                Ok(None) => return,
+                Err(error) => Err(Fault::app(1, error_code::INVALID_METHOD, error.to_string())),
+            };
+            self.settle(step);
+        }
+        self.more = true;
+    }
+
+    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much of
+    /// what requests brought is on its way.
+    pub fn stalled(&self) -> bool {
+        self.making.is_some() || self.pacing.is_overrun()
+    }
+
+    /// Whether pixels of a commit are still being encoded: [`Self::flush`] goes on with that.
+    pub fn is_making(&self) -> bool {
+        self.making.is_some()
+    }
+
+    /// Handles one message of the display side; without one there are none.
+    pub fn on_message(&mut self, now: Time, bytes: &[u8]) {
+        self.now = now;
+        if self.end.is_some() || !self.attached {
+            return;
+        }
+        self.watching.stir();
+        let step = match ToApp::decode(bytes) {
+            Ok(message) => self.on_to_app(message),
+            Err(error) => Err(Fault::Peer(error.to_string())),
+        };
+        self.settle(step);
+    }
+
+    /// Takes a blob that events of the display side name.
+    pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &Rc<[u8]>) {
+        self.now = now;
+        self.blobs.add(hash, Rc::clone(bytes));
+        let step = self.release_waiting_events().and_then(|()| self.tell_keymaps());
+        self.settle(step);
+    }
+
+    /// Takes a new state of the display that is attached: tells the program what differs.
+    pub fn on_desk(&mut self, now: Time, desk: &Rc<Desk>) {
+        self.now = now;
+        if !self.attached {
+            return;
+        }
+        let known = self.known();
+        let old = std::mem::replace(&mut self.desk, Rc::clone(desk));
+        if self.end.is_none() && old.snapshot != desk.snapshot {
+            self.slots.follow(&self.desk.snapshot);
+            let step = self.update_offers().and_then(|()| self.update_desk(&known));
+            self.settle(step);
+        }
+    }
+
+    /// Takes new pixels or other content for a surface: the app side never gets any.
+    pub fn on_update(&mut self, _header: &UpdateHeader) {
+        self.settle(Err(Fault::Peer("an update, which only the app side sends".to_owned())));
+    }
+
+    /// The next thing for the run loop to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Why the connection is over, once it is.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The name between the halves of an object of the program, by its id there; `None` if displays never have it.
+    pub fn wire_id(&self, id: u32) -> Option<WireId> {
+        self.name(id)
+    }
+
+    /// The program closed its socket.
+    pub fn on_hang_up(&mut self) {
+        self.end.get_or_insert(End::Closed);
+    }
+
+    pub(super) fn settle(&mut self, step: Result<(), Fault>) {
+        let Err(fault) = step else { return };
+        let end = match fault {
+            Fault::App { object, code, message } => {
+                let _ = self.output.encode(
+                    1,
+                    0,
+                    vec![Arg::Object(object), Arg::Uint(code), Arg::Str(Some(message.clone().into_bytes()))],
+                );
+                End::AppViolation(message)
+            }
+            Fault::Peer(message) => End::PeerViolation(message),
+            Fault::TooMuch(limit) => {
+                let text = format!("limit exceeded: {limit}");
+                let code = error_code::NO_MEMORY;
+                let args = vec![Arg::Object(1), Arg::Uint(code), Arg::Str(Some(text.into_bytes()))];
+                let _ = self.output.encode(1, 0, args);
+                End::TooMuch(limit)
+            }
+        };
+        self.end.get_or_insert(end);
+    }
+
+    /// Queues a message for the display side.
+    pub(super) fn send(&mut self, message: &ToDisplay) {
+        if !self.attached {
+            return;
+        }
+        let bytes = message.encode();
+        if bytes.len() > MAX_MESSAGE {
+            return self.settle(Err(Fault::TooMuch("bytes of one commit")));
+        }
+        self.pacing.send(&bytes);
+        self.actions.push_back(Action::Message(bytes));
+    }
+
+    /// Queues an event for the program, unless its version of the object does not have it.
+    pub(super) fn emit(&mut self, id: u32, name: &str, args: Vec<Arg>) -> Result<(), Fault> {
+        let Some(object) = self.objects.of(id) else { return Ok(()) };
+        let opcode = tables::event_opcode(object.interface, name).ok_or(Fault::TooMuch("unknown event"))?;
+        if object.interface.events[usize::from(opcode)].since > object.version {
+            return Ok(());
+        }
+        self.emit_raw(id, opcode, args)
+    }
+
+    pub(super) fn emit_raw(&mut self, id: u32, opcode: u16, args: Vec<Arg>) -> Result<(), Fault> {
+        self.output.encode(id, opcode, args).map_err(|_| Fault::TooMuch("events waiting for the program"))
+    }
+
+    /// Frees an object that the display side does not have (any more); its id may be used again.
+    pub(super) fn forget(&mut self, id: u32) -> Result<(), Fault> {
+        self.objects.remove(id);
+        if object::is_server_id(id) {
+            return Ok(());
+        }
+        self.emit_raw(1, DISPLAY_DELETE_ID, vec![Arg::Uint(id)])
+    }
+
+    /// The name between the halves of a living object that both have.
+    pub(super) fn wire(&self, id: u32) -> Option<WireId> {
+        self.objects.alive(id).and_then(|object| object.wire)
+    }
+
+    /// Milliseconds of this side's `CLOCK_MONOTONIC`, as programs expect of Wayland times.
+    pub(super) fn clock_ms(&self) -> u32 {
+        self.clock_ms_at(self.now)
+    }
+
+    pub(super) fn clock_ms_at(&self, at: Time) -> u32 {
+        let time = self.config.clock_start + at.since_start();
+        // Wayland's 32-bit times wrap.
+        (time.0 / 1_000_000) as u32
+    }
+}
+
+/// `wl_display.delete_id`.
+const DISPLAY_DELETE_ID: u16 = 1;
+
+/// Bytes that may wait for a program that does not read its socket; the events of about ten thousand messages.
+const MAX_WAITING_OUT: usize = 1 << 20;
+/// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
+pub(super) const REQUESTS_AT_ONCE: usize = 64;
+/// Events of the compositor that wait for a blob.
+pub(super) const MAX_WAITING_EVENTS: usize = 65_536;

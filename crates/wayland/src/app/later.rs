@@ -1,0 +1,308 @@
+//! `wp_fifo` and `wp_commit_timing`: commits that are to be applied later than they are made.
+//!
+//! Such a commit waits as the program made it: its pixels are unread and its buffer is not given back, which is what keeps
+//! a program in step. Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
+//! in which they were made, each as if it were made then. Order beats time, as everywhere: what a later request builds on
+//! is applied at once. Invariant: however many commits wait and whatever time they name, the next one is applied within
+//! [`MAX_WAIT`], if there is [room](super::room) for its content.
+
+use std::time::Duration;
+
+use wayferry_proto::Time;
+
+use crate::wire::Arg;
+
+use super::call::Call;
+use super::connection::Connection;
+use super::fault::Fault;
+use super::pending::{Attach, Pending};
+use super::surface::{Stage, Surface};
+use super::timing::{First, Timing, Unread};
+
+impl Connection {
+    /// Requests of `wp_fifo` and `wp_commit_timing`.
+    pub(super) fn timing(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
+        match (call.name(), args) {
+            (("wp_fifo_manager_v1", "get_fifo"), [Arg::NewId(id), Arg::Object(surface)]) => {
+                self.add_timing(call, *id, *surface, Timing::fifo)
+            }
+            (("wp_commit_timing_manager_v1", "get_timer"), [Arg::NewId(id), Arg::Object(surface)]) => {
+                self.add_timing(call, *id, *surface, Timing::timer)
+            }
+            (("wp_fifo_v1", "set_barrier"), []) => {
+                self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.sets_barrier = true;
+                Ok(())
+            }
+            (("wp_fifo_v1", "wait_barrier"), []) => {
+                self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.waits = true;
+                Ok(())
+            }
+            (
+                ("wp_commit_timer_v1", "set_timestamp"),
+                [Arg::Uint(high), Arg::Uint(low), Arg::Uint(nanos)],
+            ) => self.set_timestamp(call, u64::from(*high) << 32 | u64::from(*low), *nanos),
+            (("wp_fifo_v1" | "wp_commit_timer_v1", "destroy"), []) => {
+                let surface = self.association(call.id).and_then(|id| self.surfaces.get_mut(&id));
+                surface.into_iter().for_each(|surface| surface.timing.forget(call.id));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_timing(
+        &mut self,
+        call: Call,
+        id: u32,
+        surface: u32,
+        slot: impl Fn(&mut Timing) -> &mut Option<u32>,
+    ) -> Result<(), Fault> {
+        self.set_association(id, Some(surface));
+        let Some(state) = self.surfaces.get_mut(&surface) else { return Ok(()) };
+        match slot(&mut state.timing).replace(id) {
+            Some(_) => Err(Fault::app(call.id, ALREADY_EXISTS, format!("surface {surface} has one already"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The surface that a `wp_fifo_v1` or a `wp_commit_timer_v1` is about.
+    fn timed(&mut self, call: Call, destroyed: u32) -> Result<&mut Surface, Fault> {
+        let id = self.association(call.id);
+        let surface = id.and_then(|id| self.surfaces.get_mut(&id));
+        // Another surface may have its id by now.
+        let surface = surface.filter(|surface| surface.timing.is_by(call.id));
+        surface.ok_or_else(|| Fault::app(call.id, destroyed, "the surface is destroyed"))
+    }
+
+    fn set_timestamp(&mut self, call: Call, seconds: u64, nanos: u32) -> Result<(), Fault> {
+        let start = self.config.clock_start.0;
+        let pending = &mut self.timed(call, TIMER_SURFACE_DESTROYED)?.pending;
+        if nanos >= NANOS {
+            return Err(Fault::app(call.id, INVALID_TIMESTAMP, format!("{nanos} ns are a second or more")));
+        }
+        let time = seconds.saturating_mul(u64::from(NANOS)).saturating_add(u64::from(nanos));
+        match pending.target.replace(Time::from_nanos(time.saturating_sub(start))) {
+            Some(_) => Err(Fault::app(call.id, TIMESTAMP_EXISTS, "the commit has a timestamp already")),
+            None => Ok(()),
+        }
+    }
+
+    /// `wl_surface.commit`: at once, or when it is due.
+    pub(super) fn commit_in_time(&mut self, id: u32) -> Result<(), Fault> {
+        let synchronised = self.effectively_synchronised(id);
+        let root = match synchronised {
+            true => self.ancestors(id).find(|above| !self.effectively_synchronised(*above)).unwrap_or(id),
+            false => id,
+        };
+        let Some(surface) = self.surfaces.get(&root) else { return Ok(()) };
+        let waits = !surface.timing.is_idle();
+        if synchronised {
+            // Constraints are those of the surface that its commit waits for.
+            if !waits {
+                return self.commit(id);
+            }
+            return self.queue_below(root, id);
+        }
+        if self.room.crowds_out(surface) {
+            return self.fold_held(id);
+        }
+        let pending = &surface.pending;
+        if !waits && self.ready_at(surface, pending, self.now).is_some_and(|due| due <= self.now) {
+            return self.commit_own(id, self.now);
+        }
+        let now = self.now;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let own = std::mem::take(&mut surface.pending);
+        if surface.timing.push(own, now) {
+            return self.apply_first(id, now);
+        }
+        self.let_draw(id);
+        Ok(())
+    }
+
+    /// A commit of a surface for which there is no room joins those that wait, as one: the last of them may need none.
+    fn fold_held(&mut self, id: u32) -> Result<(), Fault> {
+        let now = self.now;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let own = std::mem::take(&mut surface.pending);
+        let unread = surface.timing.fold(own, now).map_err(Fault::TooMuch)?;
+        self.let_draw(id);
+        unread.into_iter().try_for_each(|unread| self.give_back(unread))
+    }
+
+    fn queue_below(&mut self, root: u32, id: u32) -> Result<(), Fault> {
+        let pending = self.surfaces.get_mut(&id).map(|surface| std::mem::take(&mut surface.pending));
+        let Some((surface, pending)) = self.surfaces.get(&root).zip(pending) else { return Ok(()) };
+        let crowded_out = self.room.crowds_out(surface);
+        let Some(surface) = self.surfaces.get_mut(&root) else { return Ok(()) };
+        if crowded_out {
+            let unread = surface.timing.fold_below(id, pending).map_err(Fault::TooMuch)?;
+            self.let_draw(root);
+            return unread.map_or(Ok(()), |unread| self.give_back(unread));
+        }
+        if surface.timing.push_below(id, pending) { self.apply_held(root) } else { Ok(()) }
+    }
+
+    /// What waits for room is drawn for nobody: its frame callbacks are answered as those of a hidden surface.
+    fn let_draw(&mut self, id: u32) {
+        let tick = self.beat().tick(self.now);
+        if !self.surfaces.get(&id).is_some_and(|surface| self.room.crowds_out(surface)) {
+            return;
+        }
+        let Some(surface) = self.surfaces.get_mut(&id) else { return };
+        for (id, frames) in
+            surface.timing.take_frames(id).into_iter().filter(|(_, frames)| !frames.is_empty())
+        {
+            if let Some(surface) = self.surfaces.get_mut(&id) {
+                surface.owe_frames(frames, tick);
+            }
+        }
+    }
+
+    /// What a commit brought that is never applied: its buffer unread, and feedback for it.
+    fn give_back(&mut self, (buffer, feedback): Unread) -> Result<(), Fault> {
+        buffer.map_or(Ok(()), |buffer| self.release_buffer(buffer))?;
+        self.discard_feedback(feedback)
+    }
+
+    /// When a commit may be applied that was made at `since`; `None` as long as that depends on what is not there yet.
+    fn ready_at(&self, surface: &Surface, pending: &Pending, since: Time) -> Option<Time> {
+        if !self.room.has(surface, pending) {
+            return None;
+        }
+        let fifo = match surface.timing.barrier().filter(|_| pending.waits) {
+            None => Time::ZERO,
+            Some(set) => self.barrier_clears(surface, set),
+        };
+        let target = pending.target.unwrap_or(Time::ZERO);
+        Some(fifo.max(target).min(since + MAX_WAIT))
+    }
+
+    /// When a barrier is no more: with the tick after what set it has left, or later where that is not seen.
+    fn barrier_clears(&self, surface: &Surface, set: Time) -> Time {
+        let unseen = !self.attached || !surface.visible || surface.stage != Stage::Shown;
+        if unseen {
+            return set + UNSEEN_PERIOD;
+        }
+        match surface.unsent {
+            // It has not left: the link does not keep up.
+            Some(_) => set + STUCK,
+            None => self.beat().after(self.beat().tick(set), Duration::ZERO),
+        }
+    }
+
+    /// When the first commit that waits at a surface is due.
+    fn first_due(&self, surface: &Surface) -> Option<Time> {
+        let (first, since) = surface.timing.first_since()?;
+        self.ready_at(surface, first, since)
+    }
+
+    /// When [`Self::apply_due`] has something to do.
+    pub(super) fn timing_due(&self) -> Option<Time> {
+        self.surfaces.values().filter_map(|surface| self.first_due(surface)).min()
+    }
+
+    /// Applies the commits that are due.
+    pub(super) fn apply_due(&mut self) -> Result<(), Fault> {
+        let now = self.now;
+        let due = |connection: &Self, id: u32| {
+            let surface = connection.surfaces.get(&id)?;
+            // Pixels are encoded from the content as it is.
+            connection.first_due(surface).filter(|due| *due <= now && connection.making.is_none())
+        };
+        let waiting = self.surfaces.iter().filter(|(_, surface)| !surface.timing.is_idle());
+        for id in waiting.map(|(id, _)| *id).collect::<Vec<_>>() {
+            while let Some(due) = due(self, id) {
+                // Frames keep their distance from each other, however late a turn comes.
+                let late = now.since(due) >= self.period();
+                self.apply_first(id, if late { now } else { due })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies all that waits at a surface and at those above it: something builds on it.
+    pub(super) fn apply_held(&mut self, id: u32) -> Result<(), Fault> {
+        let chain: Vec<u32> = self.ancestors(id).collect();
+        for id in chain.into_iter().rev() {
+            while self.surfaces.get(&id).is_some_and(|surface| !surface.timing.is_idle()) {
+                self.apply_first(id, self.now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_first(&mut self, id: u32, at: Time) -> Result<(), Fault> {
+        let first = self.surfaces.get_mut(&id).and_then(|surface| surface.timing.take_first());
+        let Some(First { below, own, behind }) = first else { return Ok(()) };
+        below.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))?;
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let newer = std::mem::replace(&mut surface.pending, own);
+        self.commit_own(id, at)?;
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.pending = newer;
+        }
+        behind.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))
+    }
+
+    /// Commits what is pending at a surface that is not synchronised.
+    fn commit_own(&mut self, id: u32, at: Time) -> Result<(), Fault> {
+        if let Some(surface) = self.surfaces.get_mut(&id)
+            && surface.pending.sets_barrier
+        {
+            surface.timing.set_barrier(at);
+        }
+        self.commit(id)
+    }
+
+    /// Commits a surface as it was when it was committed.
+    fn commit_as(&mut self, id: u32, pending: Pending) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let newer = std::mem::replace(&mut surface.pending, pending);
+        self.commit(id)?;
+        if let Some(surface) = self.surfaces.get_mut(&id) {
+            surface.pending = newer;
+        }
+        Ok(())
+    }
+
+    /// A surface is destroyed: its commits that wait never come, those of surfaces below it do.
+    pub(super) fn drop_held(&mut self, id: u32) -> Result<(), Fault> {
+        let mut gone: Vec<Pending> = Vec::new();
+        for surface in self.surfaces.values_mut() {
+            gone.extend(surface.timing.drain_below(id));
+        }
+        let all = self.surfaces.get_mut(&id).map(|surface| surface.timing.drain()).unwrap_or_default();
+        for (child, pending) in all {
+            match child {
+                Some(child) => self.commit_as(child, pending)?,
+                None => gone.push(pending),
+            }
+        }
+        for Pending { attach, frames, feedback, .. } in gone {
+            if let Attach::Buffer { id, .. } = attach {
+                self.release_buffer(id)?;
+            }
+            frames.into_iter().try_for_each(|id| self.forget(id))?;
+            self.discard_feedback(feedback)?;
+        }
+        Ok(())
+    }
+}
+
+/// However late a commit is to be applied, it waits no longer.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Time between frames of a surface that the user does not see: slow enough not to matter, fast enough to end loops soon.
+const UNSEEN_PERIOD: Duration = Duration::from_millis(100);
+/// A frame that has not left for so long does not hold up those behind it any longer; they replace it.
+const STUCK: Duration = Duration::from_secs(2);
+
+/// Nanoseconds in a second.
+const NANOS: u32 = 1_000_000_000;
+
+/// Errors of both managers, of `wp_fifo_v1`, and of `wp_commit_timer_v1`.
+const ALREADY_EXISTS: u32 = 0;
+const FIFO_SURFACE_DESTROYED: u32 = 0;
+const INVALID_TIMESTAMP: u32 = 0;
+const TIMESTAMP_EXISTS: u32 = 1;
+const TIMER_SURFACE_DESTROYED: u32 = 2;
