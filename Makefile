@@ -26,7 +26,7 @@ help: ## List these commands
 # The same build as the tests': a newcomer waits once for both.
 demo: ## See it work on this machine: two sides, a bad network between them
 	scripts/setup --demo
-	cargo run --locked --package wayferry -- demo $(ARGS)
+	cargo run --locked --package wayferry-lab -- demo $(ARGS)
 
 .PHONY: test
 test: ## Run all tests but the heavy ones
@@ -101,7 +101,8 @@ fuzz: ## Run every fuzz target on its seeds, or look for more (SECONDS=… for e
 .PHONY: bench
 bench: ## Measure window mode over emulated links
 	scripts/setup --demo
-	cargo run --release --locked --package wayferry -- bench windows $(ARGS)
+	cargo build --release --locked --package wayferry --package wayferry-lab
+	target/release/wayferry-lab bench windows $(ARGS)
 
 .PHONY: bench-python
 # aiopquic, which ours is compared with, has no builds for Pythons before 3.12.

@@ -7,7 +7,7 @@ fn the_demo_needs_no_compositor() {
     let home = Home::new();
     let picture = home.file("demo.png");
     let words = ["demo", "--duration", "2", "--rtt", "20", "--png", &picture.display().to_string()];
-    let summary = String::from_utf8(home.wayferry().args(words).run()).expect("text");
+    let summary = String::from_utf8(home.wayferry_and_lab().args(words).run()).expect("text");
     for figure in ["fps", "p50", "p95", "bytes"] {
         assert!(summary.contains(figure), "`{figure}` is missing: {summary}");
     }
@@ -22,7 +22,7 @@ fn the_demo_shows_a_program_on_the_compositor_that_is_there() {
     let script = "head -n 1 > heard";
     let mut demo = sway
         .home()
-        .wayferry()
+        .wayferry_and_lab()
         .env("WAYLAND_DISPLAY", sway.display())
         .args(["demo", "--rtt", "60", "--loss", "2", "--png", &picture, "--", "foot", "sh", "-c", script])
         .start();

@@ -68,17 +68,27 @@ impl Home {
 
     /// Prepares the `wayferry` program that this build made.
     pub(crate) fn wayferry(&self) -> Launch {
-        let binary = self.file("wayferry");
+        let binary = self.bring(Path::new(env!("CARGO_BIN_EXE_wayferry")));
+        self.launch(binary.to_str().expect("a plain path")).with_events()
+    }
+
+    /// The same with the laboratory beside it.
+    pub(crate) fn wayferry_and_lab(&self) -> Launch {
+        self.bring(&Path::new(env!("CARGO_BIN_EXE_wayferry")).with_file_name("wayferry-lab"));
+        self.wayferry()
+    }
+
+    /// Brings a program here, because the unprivileged user may not be able to reach the checkout.
+    fn bring(&self, built: &Path) -> PathBuf {
+        let binary = self.file(&built.file_name().expect("a name").to_string_lossy());
         if !binary.exists() {
-            // Brought here, because the unprivileged user may not be able to reach the checkout.
-            let built = env!("CARGO_BIN_EXE_wayferry");
             // By a program of its own: were it open for writing here, a child that another test starts meanwhile would
             // hold it open for a moment too, and it could not be run.
             let copied = fs::hard_link(built, &binary).is_ok()
                 || Command::new("cp").arg(built).arg(&binary).status().is_ok_and(|status| status.success());
-            assert!(copied, "`{built}` could not be copied");
+            assert!(copied, "`{}` could not be copied", built.display());
         }
-        self.launch(binary.to_str().expect("a plain path")).with_events()
+        binary
     }
 
     /// Processes that were started here and still live, whoever their parent is now.

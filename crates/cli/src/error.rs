@@ -30,8 +30,8 @@ pub(crate) enum Error {
     Ssh { status: u8 },
     /// `wayferry` cannot be copied to the other machine.
     Install(Failure),
-    /// A benchmark's own check of its results failed.
-    Inexact(String),
+    /// `wayferry-lab` cannot be started.
+    NoLaboratory { source: io::Error },
 }
 
 impl From<SessionError> for Error {
@@ -90,7 +90,8 @@ impl Error {
             Self::Ticket(_) => 65,
             Self::RemoteMissing { .. } => 72,
             Self::OwnCertificate(_) => 74,
-            Self::Inexact(_) => 81,
+            Self::NoLaboratory { source } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::NoLaboratory { .. } => 126,
             Self::Install(_) => 84,
             Self::Ssh { .. } => 255,
         }
@@ -107,7 +108,9 @@ impl Error {
             }
             Self::OwnCertificate(_) => "give the files in PEM, the host's own certificate first",
             Self::Install(failure) => failure.hint(),
-            Self::Inexact(_) => "this is a bug of wayferry; the same command and seed show it again",
+            Self::NoLaboratory { .. } => {
+                "the demo and the benches are in `wayferry-lab`: build it with `cargo build --package wayferry-lab`"
+            }
             Self::RemoteMissing { again, .. } => return remote_missing(&sanitize(again)),
             Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",
         }
@@ -188,7 +191,7 @@ impl fmt::Display for Error {
             Self::Install(failure) => {
                 write!(f, "cannot install wayferry there: {}", sanitize(&failure.to_string()))
             }
-            Self::Inexact(what) => write!(f, "a codec is not exact: {}", sanitize(what)),
+            Self::NoLaboratory { source } => write!(f, "cannot run `wayferry-lab`: {source}"),
             Self::RemoteMissing { binary, destination, .. } => {
                 write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
             }
@@ -229,7 +232,7 @@ mod tests {
         let own = vec![
             Error::Usage("unexpected argument".into()),
             Error::Ticket(text()),
-            Error::Inexact(text()),
+            Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),
             Error::RemoteMissing { binary: text(), destination: text(), again: text() },
         ];

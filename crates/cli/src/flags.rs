@@ -11,12 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use wayferry_sim::grid::Grid;
-
-use wayferry_net::quic::Congestion;
-use wayferry_scenes::Sequence;
-
-use wayferry_host::settings::{Compress, Delivery};
+use wayferry_host::settings::Compress;
 
 use crate::error::Error;
 
@@ -89,13 +84,6 @@ pub(crate) struct OwnFlags {
     /// Write a qlog file for the connection to DIR.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) qlog: Option<PathBuf>,
-    /// How what arrives is ordered: total (all in one stream), partial (a picture waits only for itself) or repair (the same,
-    /// and lost packets are rebuilt); for comparison [default: repair].
-    #[arg(long, value_name = "MODE", global = true)]
-    pub(crate) delivery: Option<Delivery>,
-    /// How much is sent when: copa (keeps queues short), bbr3 or cubic; for comparison [default: copa].
-    #[arg(long, value_name = "CONTROLLER", global = true, value_parser = parse_congestion)]
-    pub(crate) congestion: Option<Congestion>,
     /// Show every picture as it is, however long it takes. Otherwise, where the link is too slow for what changes, pictures
     /// are lossy until they rest; text never is for longer than a moment.
     #[arg(long, global = true)]
@@ -173,8 +161,9 @@ pub(crate) enum Command {
         #[arg(long)]
         view: bool,
     },
-    /// Both sides on this machine with an emulated link between them.
-    Demo(DemoFlags),
+    /// Both sides on this machine with an emulated link between them: `wayferry-lab demo`.
+    #[command(disable_help_flag = true)]
+    Demo(LabFlags),
     /// Show how this user's sessions on this machine fare: loss, repair, round trips, rates.
     ///
     /// One paragraph for each side that runs here, or a document for a script. Each side counts what it sends itself; the
@@ -186,9 +175,9 @@ pub(crate) enum Command {
     /// file's machine. The stages of a picture: capture (read from the program), encode (compressed, by thread), queue
     /// (waited for the link), wire (first byte out to last byte in), decode, commit (given to the compositor).
     Trace(TraceFlags),
-    /// Measure.
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    /// Measure on emulated links: `wayferry-lab bench`.
+    #[command(disable_help_flag = true)]
+    Bench(LabFlags),
     /// One side with inherited sockets.
     #[command(hide = true)]
     Conn {
@@ -343,32 +332,12 @@ pub(crate) enum Which {
     Stdin,
 }
 
-#[derive(Debug, Clone, Args)]
-pub(crate) struct DemoFlags {
-    /// Round-trip time of the link, milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 100)]
-    pub(crate) rtt: u32,
-    /// Packets that the link loses, per cent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    pub(crate) loss: f64,
-    /// Rate of the link, Mbit/s.
-    #[arg(long, value_name = "MBITS", default_value_t = 20.0)]
-    pub(crate) rate: f64,
-    /// Seed of the link's randomness.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// End after this many seconds [default: with the program; 10 with the scripted one].
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
-    pub(crate) duration: Option<Duration>,
-    /// Where to write the picture of what the display shows.
-    #[arg(long, value_name = "FILE", default_value = "wayferry-demo.png")]
-    pub(crate) png: PathBuf,
-    /// Use the built-in stage even if there is a compositor.
-    #[arg(long)]
-    pub(crate) stage: bool,
-    /// The program to show [default: a scripted one].
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub(crate) program: Vec<OsString>,
+/// The laboratory reads its own words; see [`crate::lab`].
+#[derive(Debug, Args)]
+pub(crate) struct LabFlags {
+    /// As `wayferry-lab` takes them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) words: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -392,149 +361,6 @@ pub(crate) struct TraceFlags {
     /// Leave out what begins after this time.
     #[arg(long, value_name = "SECONDS", value_parser = parse_instant)]
     pub(crate) to: Option<f64>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchCommand {
-    /// Window mode on the stage: frame rates, bytes, latencies.
-    Windows(BenchFlags),
-    /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
-    Resume(BenchFlags),
-    /// Updates over lossy links in virtual time: blocking, response, overhead, for each delivery and controller.
-    Updates(UpdatesFlags),
-    /// Congestion controllers in virtual time: queues, start-up, changes of the link, company.
-    Cc(CcFlags),
-    /// The pixel codec beside plain ones, over generated screens: bytes, processor time, time to paint.
-    ///
-    /// Whoever encodes and decodes is one thread, and its processor time is what counts. Targets are those of the design;
-    /// paint times are those of the bytes on a link that does nothing else.
-    Pixels(PixelsFlags),
-    /// Find the compression that shows a picture soonest over a link: time to encode, to send and to decode.
-    Compression(CompressionFlags),
-    /// Put together what `bench updates --shard` wrote.
-    Merge(MergeFlags),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PixelsFlags {
-    /// Play only these: type, type-whole, gtk, term, page, video, switch, photo, same, same-4k [default: all].
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = parse_sequence)]
-    pub(crate) sequences: Vec<Sequence>,
-    /// Updates of each sequence, after its first picture, which is not counted.
-    #[arg(long, value_name = "NUMBER", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) frames: u32,
-    /// Seed of fonts, words and pictures.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    pub(crate) seed: u64,
-    #[command(flatten)]
-    pub(crate) out: OutFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompressionFlags {
-    /// Rate of the link, Mbit/s.
-    #[arg(long, value_name = "MBITS", default_value_t = 20.0, value_parser = parse_rate)]
-    pub(crate) rate: f64,
-    /// Use this picture instead of generated text and a generated photograph.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) png: Option<PathBuf>,
-    /// Write the results to FILE as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UpdatesFlags {
-    /// Which combinations to run.
-    #[arg(long, value_name = "GRID", default_value = "smoke")]
-    pub(crate) grid: GridName,
-    /// How many seeds of each [default: 2 for smoke, 20 for the others].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub(crate) seeds: Option<u64>,
-    /// Run only part I of N; the file then holds all samples, for `bench merge`.
-    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
-    pub(crate) shard: Option<Shard>,
-    /// Run only combinations whose name contains TEXT, such as `non-streaming` or `partial cubic`.
-    #[arg(long, value_name = "TEXT", conflicts_with = "shard")]
-    pub(crate) only: Option<String>,
-    #[command(flatten)]
-    pub(crate) out: OutFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MergeFlags {
-    /// Files of all shards.
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) out: OutFlags,
-}
-
-/// Where results go, beside the table.
-#[derive(Debug, Args)]
-pub(crate) struct OutFlags {
-    /// Write the results to FILE as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Draw the distributions into FILE as SVG.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plot: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CcFlags {
-    /// How many seeds of each scenario.
-    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub(crate) seeds: u64,
-    /// Run only scenarios whose name contains TEXT.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) only: Option<String>,
-    /// Write the results to FILE as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
-/// A set of combinations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GridName {
-    /// A few, to see that everything works.
-    Smoke,
-    /// The paper's: one factor at a time.
-    Paper,
-    /// More loss, bursts, typing, mixed sizes, recordings.
-    Beyond,
-}
-
-impl From<GridName> for Grid {
-    fn from(name: GridName) -> Self {
-        match name {
-            GridName::Smoke => Self::Smoke,
-            GridName::Paper => Self::Paper,
-            GridName::Beyond => Self::Beyond,
-        }
-    }
-}
-
-/// One of several equal parts of the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shard {
-    /// From 1.
-    pub(crate) number: u64,
-    /// How many there are.
-    pub(crate) of: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchFlags {
-    /// Write the results to FILE as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Run only cases whose name contains TEXT.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) only: Option<String>,
-    /// Shorter measurements, for a smoke test.
-    #[arg(long)]
-    pub(crate) quick: bool,
 }
 
 impl std::str::FromStr for Which {
@@ -627,21 +453,6 @@ fn first_line(error: &clap::Error) -> String {
     }
 }
 
-fn parse_congestion(text: &str) -> Result<Congestion, String> {
-    let all = [Congestion::Copa, Congestion::Bbr3, Congestion::Cubic];
-    let found = all.into_iter().find(|congestion| congestion_name(*congestion) == text);
-    found.ok_or_else(|| "expected copa, bbr3 or cubic".into())
-}
-
-/// As on the command line.
-pub(crate) fn congestion_name(congestion: Congestion) -> &'static str {
-    match congestion {
-        Congestion::Copa => "copa",
-        Congestion::Bbr3 => "bbr3",
-        Congestion::Cubic => "cubic",
-    }
-}
-
 fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
     match (low.parse::<u16>(), high.parse::<u16>()) {
@@ -650,38 +461,14 @@ fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
-fn parse_sequence(text: &str) -> Result<Sequence, String> {
-    let names = || Sequence::ALL.map(Sequence::name).join(", ");
-    Sequence::named(text).ok_or_else(|| format!("expected some of {}", names()))
-}
-
 fn parse_name(text: &str) -> Result<String, String> {
     wayferry_host::sessions::check(text).map(|()| text.to_owned())
-}
-
-fn parse_rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if (0.001..=1e6).contains(&rate) => Ok(rate),
-        _ => Err("expected Mbit/s, from 0.001 to 1000000".into()),
-    }
 }
 
 fn parse_instant(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
         _ => Err("expected a number of seconds".into()),
-    }
-}
-
-/// `I/N`, with I from 1 to N.
-fn parse_shard(text: &str) -> Result<Shard, String> {
-    let parse = || {
-        let (number, of) = text.split_once('/')?;
-        Some(Shard { number: number.parse().ok()?, of: of.parse().ok()? })
-    };
-    match parse() {
-        Some(shard) if (1..=shard.of).contains(&shard.number) => Ok(shard),
-        _ => Err(format!("expected I/N with I from 1 to N, got `{text}`")),
     }
 }
 
@@ -813,21 +600,6 @@ mod tests {
         assert_eq!(texts.map(|text| seconds(text).expect(text)), [90.0, 90.0, 7_200.0, 86_400.0, 30.0]);
         for text in ["", "h", "0", "0.5", "-1", "1w", "1e99", "nan", "infd", "1hh"] {
             assert!(seconds(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sequences_are_named_with_commas_between() {
-        let flags = parse("wayferry bench pixels --sequences term,same-4k --frames 3").expect("parses");
-        let Command::Bench(BenchCommand::Pixels(pixels)) = flags.command else { panic!("not pixels") };
-        assert_eq!((pixels.sequences, pixels.frames), (vec![Sequence::Term, Sequence::Same4k], 3));
-        for line in [
-            "pixels --sequences terminal",
-            "pixels --frames 0",
-            "compression --rate 0",
-            "compression --rate nan",
-        ] {
-            assert!(parse(&format!("wayferry bench {line}")).is_err(), "{line}");
         }
     }
 

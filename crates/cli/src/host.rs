@@ -23,7 +23,7 @@ use crate::session::{options, settings, trace_file};
 use crate::tell;
 use crate::ticket_file::TicketFile;
 use crate::trust;
-use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start};
+use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start, environment};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::control::Told;
@@ -233,20 +233,6 @@ fn start(
         environment.set.push(("DISPLAY".into(), satellite.display()));
     }
     Ok(Start { launch, environment, place, stdio: None, satellite })
-}
-
-/// What programs of the session find in their environment.
-pub(crate) fn environment(programs: &Listener, dir: &RuntimeDir) -> Environment {
-    let mut set: Vec<(OsString, OsString)> = vec![
-        ("WAYLAND_DISPLAY".into(), programs.name().clone()),
-        // Under ssh it says `tty`, and toolkits then look for an X server.
-        ("XDG_SESSION_TYPE".into(), "wayland".into()),
-    ];
-    if dir.is_private() {
-        set.push(("XDG_RUNTIME_DIR".into(), dir.path().into()));
-    }
-    // An X server of this machine is not the one that the user looks at.
-    Environment { set, unset: vec!["WAYLAND_SOCKET".into(), "DISPLAY".into()] }
 }
 
 fn finish(outcome: &Outcome) -> Result<u8, Error> {

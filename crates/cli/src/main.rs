@@ -4,13 +4,9 @@
 //! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
 mod attach;
-mod bench;
 
 mod conn;
 
-mod demo;
-
-mod emulated;
 mod error;
 
 mod flags;
@@ -19,6 +15,7 @@ mod generate;
 mod host;
 mod info;
 mod inherit;
+mod lab;
 mod leaving;
 
 mod manage;
@@ -28,7 +25,6 @@ mod remote;
 mod session;
 
 mod ssh;
-mod tap;
 mod tell;
 mod through;
 mod ticket_file;
@@ -39,7 +35,7 @@ mod viewer;
 use std::process::ExitCode;
 
 use crate::error::Error;
-use crate::flags::{BenchCommand, Command, Events, Flags};
+use crate::flags::{Command, Events, Flags};
 use crate::tell::Sink;
 
 fn main() -> ExitCode {
@@ -78,16 +74,9 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
         Command::Meet { session, view } => front::meet(session.as_deref(), view),
-        Command::Demo(demo) => demo::run(&own, &demo),
+        Command::Demo(_) | Command::Bench(_) => lab::run(),
         Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),
-        Command::Bench(BenchCommand::Windows(bench)) => bench::windows::run(&own, &bench),
-        Command::Bench(BenchCommand::Resume(bench)) => bench::resume::run(&own, &bench),
-        Command::Bench(BenchCommand::Updates(flags)) => bench::updates::run(&flags),
-        Command::Bench(BenchCommand::Cc(flags)) => bench::cc::run(&flags),
-        Command::Bench(BenchCommand::Pixels(flags)) => bench::pixels::run(&own, &flags),
-        Command::Bench(BenchCommand::Compression(flags)) => bench::compression::run(&flags),
-        Command::Bench(BenchCommand::Merge(flags)) => bench::updates::merge(&flags),
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),
     }

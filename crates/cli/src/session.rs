@@ -18,16 +18,15 @@ pub(crate) fn settings(own: &OwnFlags) -> Settings {
         deny: own.deny.clone(),
         title_prefix: own.title_prefix.clone().unwrap_or_default(),
         compress: own.compress.unwrap_or_default(),
-        delivery: own.delivery.unwrap_or_default(),
         lossy: (!own.lossless).then_some(own.quality.unwrap_or(DEFAULT_QUALITY)),
         threads: own.threads.map_or(default.threads, usize::from),
+        ..default
     }
 }
 
 /// What the flags say of QUIC.
 pub(crate) fn options(own: &OwnFlags) -> Options {
-    let congestion = own.congestion.unwrap_or_default();
-    let mut options = Options { qlog: own.qlog.clone(), congestion, ..Options::default() };
+    let mut options = Options { qlog: own.qlog.clone(), ..Options::default() };
     if let Some(silence) = own.silence {
         options.idle_timeout = silence;
         // Often enough that one lost packet is not silence.

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::error::{Error, SessionError};
-use crate::flags::{OwnFlags, congestion_name};
+use crate::flags::OwnFlags;
 use crate::leaving::Leaving;
 use crate::remote::{self, MISSING};
 use crate::tell::{OwnEvent, tell};
@@ -193,12 +193,6 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
         Some(Compress::Lz4) => words.push("--compress=lz4".into()),
         Some(Compress::Zstd(level)) => words.push(format!("--compress=zstd={level}")),
         None => {}
-    }
-    if let Some(delivery) = own.delivery {
-        words.push(format!("--delivery={}", delivery.name()));
-    }
-    if let Some(congestion) = own.congestion {
-        words.push(format!("--congestion={}", congestion_name(congestion)));
     }
     if own.lossless {
         words.push("--lossless".into());

@@ -13,6 +13,7 @@ mod own_program;
 mod views;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ use crate::edge::pipes::Pipes;
 use crate::edge::programs::{Environment, Launch, Place};
 use crate::edge::recorder::Recorder;
 use crate::edge::signals::Signals;
-use crate::edge::socket::Listener;
+use crate::edge::socket::{Listener, RuntimeDir};
 use crate::edge::wait::Ready;
 use crate::edge::xwayland::Satellite;
 use crate::error::Error;
@@ -85,6 +86,20 @@ pub struct Start {
     pub stdio: Option<Stdio>,
     /// To be ready before the program starts.
     pub satellite: Option<Satellite>,
+}
+
+/// What programs of the session find in their environment.
+pub fn environment(programs: &Listener, dir: &RuntimeDir) -> Environment {
+    let mut set: Vec<(OsString, OsString)> = vec![
+        ("WAYLAND_DISPLAY".into(), programs.name().clone()),
+        // Under ssh it says `tty`, and toolkits then look for an X server.
+        ("XDG_SESSION_TYPE".into(), "wayland".into()),
+    ];
+    if dir.is_private() {
+        set.push(("XDG_RUNTIME_DIR".into(), dir.path().into()));
+    }
+    // An X server of this machine is not the one that the user looks at.
+    Environment { set, unset: vec!["WAYLAND_SOCKET".into(), "DISPLAY".into()] }
 }
 
 /// The app side of a running session.

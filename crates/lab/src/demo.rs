@@ -20,7 +20,6 @@ use crate::emulated::{Emulated, Plan};
 use crate::error::{Error, SessionError};
 use crate::flags::{DemoFlags, OwnFlags};
 use crate::tap::Tap;
-use crate::tell::notice;
 use wayferry_host::display_side::Compositor;
 use wayferry_host::edge::programs::Launch;
 use wayferry_host::edge::signals::Signals;
@@ -181,7 +180,7 @@ impl Scene {
         if let Some(program) = self.scripted
             && let Err(error) = program.stop()
         {
-            notice(&format!("the scripted program ended: {error}"));
+            eprintln!("note: the scripted program ended: {error}");
         }
         self.session.end()
     }

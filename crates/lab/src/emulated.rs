@@ -14,11 +14,9 @@ use wayferry_proto::{Session, Side};
 use wayferry_stage::{Link as Relay, LinkConfig, LinkStats};
 
 use crate::error::{Error, SessionError};
-use crate::flags::OwnFlags;
-use crate::host::environment;
-use crate::session::{options, settings, trace_file};
+use crate::flags::{OwnFlags, reporter};
 use crate::tap::Tap;
-use crate::tell::reporter;
+use wayferry_host::app_side::environment;
 use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome, Start};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
@@ -67,12 +65,12 @@ impl Emulated {
         let Plan { own, compositor, up, down, program, tap } = plan;
         let system = |doing| move |source| SessionError::System { doing, source };
         let dir = RuntimeDir::private()?;
-        let listener = Listener::new(&dir, own.display.as_deref())?;
+        let listener = Listener::new(&dir, None)?;
         let socket = listener.path().to_owned();
         let (app_identity, display_identity) = (carriers::identity()?, carriers::identity()?);
         let peers = Peers::Pinned(display_identity.fingerprint());
         let mut door = carriers::listen(
-            &options(own),
+            &own.options(),
             ([127, 0, 0, 1], 0).into(),
             None,
             &app_identity,
@@ -82,7 +80,7 @@ impl Emulated {
         let relay = Relay::start_with(up, down, door.local_addr()).map_err(system("starting the link"))?;
         let pinned = app_identity.fingerprint();
         let (far, _) = carriers::connect(
-            &options(own),
+            &own.options(),
             &[relay.local_addr()],
             &display_identity,
             pinned,
@@ -104,7 +102,7 @@ impl Emulated {
             place: Place::OwnGroup,
             satellite: None,
         });
-        let trace = trace_file(own, None)?;
+        let trace = own.trace_file()?;
         let app = spawn_app(own, near, listener, start, trace.clone())?;
         let display = spawn_display(own, far, compositor, tap, trace)?;
         Ok(Self { app, display, relay, socket, _dir: dir })
@@ -191,12 +189,12 @@ fn spawn_app(
     let run = move || {
         let clock = Clock::start();
         let config = AppSideConfig {
-            core: settings(&own).programs(&clock),
+            core: own.settings().programs(&clock),
             compress: own.compress.unwrap_or_default(),
-            oneshot: own.oneshot,
+            oneshot: false,
             stats: false,
         };
-        let link = Link::new(Session::new(settings(&own).session(Side::App, &clock)), carrier);
+        let link = Link::new(Session::new(own.settings().session(Side::App, &clock)), carrier);
         let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter());
         let side = side.with_listener(listener).with_handle(theirs);
         let side = side.with_trace(trace);
@@ -220,9 +218,8 @@ fn spawn_display(
     let run = move || {
         let clock = Clock::start();
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
-        let link = Link::new(Session::new(settings(&own).session(Side::Display, &clock)), carrier);
+        let link = Link::new(Session::new(own.settings().session(Side::Display, &clock)), carrier);
         DisplaySide::new(watched, clock, link, false, reporter())
-            .with_allowed(own.allow.clone())
             .with_handle(theirs)
             .with_look(tap.map(look))
             .with_trace(trace)

@@ -15,12 +15,12 @@ use wayferry_stage::{BigCommit, Config, Endpoint, Link, LinkConfig, Program, Sta
 
 use super::{Figures, Row, Setting, Target, write_json};
 use crate::error::{Error, SessionError};
-use crate::flags::{BenchFlags, OwnFlags};
+use crate::flags::BenchFlags;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
 
 /// Runs the cases; gives the exit code.
-pub(crate) fn run(_own: &OwnFlags, flags: &BenchFlags) -> Result<u8, Error> {
+pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let mut rows = Vec::new();
     for (name, case) in CASES {
@@ -280,8 +280,8 @@ impl Drop for Session {
 }
 
 fn wayferry(dir: &RuntimeDir, words: &[&str]) -> Command {
-    let itself = std::env::current_exe().unwrap_or_else(|_| "wayferry".into());
-    let mut command = Command::new(itself);
+    let beside = std::env::current_exe().map(|itself| itself.with_file_name("wayferry"));
+    let mut command = Command::new(beside.unwrap_or_else(|_| "wayferry".into()));
     command.args(words).env("TMPDIR", dir.path()).env("XDG_RUNTIME_DIR", dir.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
