@@ -23,7 +23,7 @@ impl Connection {
 
     fn add_fade(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
         let before = self.surfaces.get_mut(&surface).and_then(|surface| surface.fade.set_object(Some(id)));
-        match before.filter(|_| self.fades) {
+        match before.filter(|_| self.offering.fades()) {
             Some(_) => {
                 Err(Fault::app(call.id, ALREADY_CONSTRUCTED, format!("surface {surface} has one already")))
             }
@@ -33,14 +33,14 @@ impl Connection {
 
     /// The surface of a `wp_alpha_modifier_surface_v1`, if its pixels are multiplied here.
     fn faded(&mut self, modifier: u32) -> Option<&mut Surface> {
-        let id = self.association(modifier).filter(|_| self.fades)?;
+        let id = self.association(modifier).filter(|_| self.offering.fades())?;
         // Another surface may have its id by now.
         self.surfaces.get_mut(&id).filter(|surface| surface.fade.object() == Some(modifier))
     }
 
     /// `wp_alpha_modifier_surface_v1.set_multiplier`.
     pub(super) fn set_fade(&mut self, call: Call, factor: u32) -> Result<(), Fault> {
-        if !self.fades {
+        if !self.offering.fades() {
             return Ok(());
         }
         let surface = self.faded(call.id);

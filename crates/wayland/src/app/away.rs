@@ -24,21 +24,21 @@ impl Connection {
     /// The display is gone for good: nothing of it will come any more, and nothing that was meant for it has to leave. The
     /// program lives on until [`Self::attach`]. Without a display this does nothing.
     pub fn detach(&mut self, now: Time) {
-        if !self.attached {
+        if !self.line.is_attached() {
             return;
         }
         self.now = now;
-        self.attached = false;
+        self.line.set_attached(false);
         if self.end.is_none() {
             let step = self.part();
             self.settle(step);
         }
-        self.actions.clear();
+        self.line.clear();
     }
 
     /// Whether there is a display.
     pub fn is_attached(&self) -> bool {
-        self.attached
+        self.line.is_attached()
     }
 
     fn part(&mut self) -> Result<(), Fault> {
@@ -46,16 +46,15 @@ impl Connection {
         if let Some(Making { id, unsent, .. }) = self.making.take() {
             self.settle_unsent(id, unsent)?;
         }
-        self.waiting_events.clear();
         // Requests may have waited for the display.
-        self.more |= !self.input.is_empty();
-        for callback in self.sync.part() {
+        self.program.wake();
+        for callback in self.line.part() {
             self.emit(callback, "done", vec![Arg::Uint(0)])?;
             self.forget(callback)?;
         }
         self.take_input_back()?;
         self.say_farewell()?;
-        self.serials.begin_epoch();
+        self.line.serials_mut().begin_epoch();
         self.watching.part();
         let surfaces: Vec<u32> = self.surfaces.keys().copied().collect();
         for id in surfaces {
@@ -70,27 +69,24 @@ impl Connection {
             self.surfaces.iter().filter(|(_, surface)| surface.parent.is_none()).map(|(id, _)| *id).collect();
         roots.into_iter().try_for_each(|id| self.release_cached(id))?;
         self.part_objects()?;
-        self.focus.clear();
-        (self.late, self.read_age) = Default::default();
+        self.devices.part();
         self.pacing.part();
-        self.next_pipe = 2;
         Ok(())
     }
 
     /// Ends what the display began: keys and buttons that are down, focus, touches, locks, drags.
     fn take_input_back(&mut self) -> Result<(), Fault> {
         let time = self.clock_ms();
-        let keys: Vec<_> = self.keyboards.iter_mut().map(|(id, keyboard)| (*id, keyboard.part())).collect();
-        for (id, (serial, keys)) in keys {
+        for (id, (serial, keys)) in self.devices.take_keys() {
             for key in keys {
                 self.emit(id, "key", [serial, time, key, 0].map(Arg::Uint).into())?;
             }
         }
-        for (id, button) in self.told.take_buttons() {
-            let serial = self.serials.newest();
+        for (id, button) in self.devices.take_buttons() {
+            let serial = self.line.serials().newest();
             self.emit(id, "button", [serial, time, button, 0].map(Arg::Uint).into())?;
         }
-        let open: Vec<Open> = self.told.take().collect();
+        let open = self.devices.take_open();
         let mut last = None;
         for open in open {
             if last.is_some_and(|last| last != open.object) {
@@ -110,7 +106,7 @@ impl Connection {
         for (kind, index) in desc.signature.iter().zip(0u8..) {
             use wayland_backend::protocol::ArgumentType::{Int, Object, Uint};
             args.push(match kind {
-                Uint if rule.serial == Some(index) => Arg::Uint(self.serials.newest()),
+                Uint if rule.serial == Some(index) => Arg::Uint(self.line.serials().newest()),
                 Uint => Arg::Uint(self.clock_ms()),
                 // Gestures are cancelled.
                 Int => Arg::Int(1),
@@ -138,7 +134,7 @@ impl Connection {
     /// Tells of each object that stood for something of the display that it is over, the newest first: so popups close from
     /// the top.
     fn say_farewell(&mut self) -> Result<(), Fault> {
-        if let Some(source) = self.clipboard.part().and_then(|name| self.objects.by_name(name)) {
+        if let Some(source) = self.devices.clipboard().part().and_then(|name| self.objects.by_name(name)) {
             self.emit(source, "cancelled", Vec::new())?;
         }
         let there = self.objects.iter().filter(|(_, object)| object.alive && object.wire.is_some());

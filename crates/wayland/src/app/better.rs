@@ -12,7 +12,7 @@ use crate::message::{ToDisplay, Unit, UnitContent};
 
 use super::connection::Connection;
 use super::flush::PATIENCE;
-use super::painter::{Better, Fidelity, LEAST_PIECE, MOST_PIECE, Means};
+use super::painter::{Better, Fidelity, LEAST_PIECE, MOST_PIECE};
 use super::unsent::Ahead;
 
 /// Bytes up to which a picture would be mostly the head of its image.
@@ -102,7 +102,7 @@ impl Connection {
     /// Where a pointer or a finger is in the surface, in pixels of its buffer.
     pub(super) fn near(&self, id: u32) -> Option<(u32, u32)> {
         let surface = self.surfaces.get(&id)?;
-        let (x, y) = self.focus.point_in(surface.wire)?;
+        let (x, y) = self.devices.focus().point_in(surface.wire)?;
         let mapping = surface.mapping(surface.painter.content()?.size());
         let spot = mapping.rect(SurfaceRect { x, y, width: 1, height: 1 })?;
         Some((spot.x, spot.y))
@@ -116,9 +116,7 @@ impl Connection {
             Better::Improve => bytes.max(LEAST_IMAGE),
             Better::Refine => bytes,
         };
-        let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
-        let mut means = Means { now, encoder, credit, lossy };
+        let mut means = self.studio.means(self.now, self.pacing.credit_mut());
         let Some(painted) = surface.painter.improve(step, bytes, near, &mut means) else { return };
         self.pacing.credit_mut().spend(painted.bytes);
         surface.last = None;

@@ -58,7 +58,7 @@ impl Connection {
             return self.join(id, unsent);
         }
         if initial {
-            self.sync.owe();
+            self.line.sync().owe();
         }
         // The pixels of a commit that waits are gone when its surface is unmapped: it must not leave without them.
         if barrier && unsent.change != Change::Unmap {
@@ -79,14 +79,14 @@ impl Connection {
 
     /// Whether commits of a surface go nowhere: what they bring is kept for another display.
     pub(super) fn is_away(&self, id: u32) -> bool {
-        !self.attached || self.surfaces.get(&id).is_some_and(|surface| surface.stage == Stage::Over)
+        !self.line.is_attached() || self.surfaces.get(&id).is_some_and(|surface| surface.stage == Stage::Over)
     }
 
     /// Takes over the pending state: geometry, pixels, buffers.
     fn absorb_pending(&mut self, id: u32, pending: Pending) -> Result<Unsent, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Unsent::default()) };
         let mut own = pending.state;
-        let fades = self.fades
+        let fades = self.offering.fades()
             && surface.fade.commit(surface.wire, pending.factor, &mut own).map_err(Fault::TooMuch)?;
         let mut state = std::mem::take(&mut surface.again);
         state.merge(own).map_err(Fault::TooMuch)?;

@@ -4,74 +4,51 @@
 //! the files that handle messages, which all begin with `impl Connection`: those call each other's methods, and no part knows
 //! them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Duration;
 
-use wayferry_pixels::Encoder;
 use wayferry_proto::{MAX_MESSAGE, Time, UpdateHeader};
 
 use crate::action::{Action, End};
 use crate::message::{ToApp, ToDisplay, WireId};
 use crate::tables;
 use crate::wire::{Arg, InBuffer, OutBuffer};
-use crate::{blob, codec};
 
 use super::config::{Config, Desk};
+use super::devices::Devices;
 use super::fault::{Fault, error_code};
-use super::keyboard::Keyboard;
+use super::keeping::Keeping;
+use super::line::Line;
 use super::making::Making;
-use super::object::{Object, Objects};
-use super::offer::Offer;
+use super::object::{self, Object, Objects};
+use super::offering::Offering;
+use super::pacing::Pacing;
+use super::program::Program;
+use super::room::Room;
+use super::shm::Pools;
+use super::studio::Studio;
 use super::surface::Surface;
-use super::{
-    clipboard, focus, keeping, late, object, offer, pacing, ping, room, serial, shm, slots, sync, told, watch,
-};
+use super::watch::Watching;
 
 /// One program's connection, seen from the app side.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) config: Config,
-    /// Of the display that is attached, or was last.
-    pub(super) desk: Rc<Desk>,
-    pub(super) attached: bool,
     pub(super) now: Time,
-    pub(super) input: InBuffer,
-    pub(super) output: OutBuffer,
     pub(super) objects: Objects,
     pub(super) surfaces: HashMap<u32, Surface>,
-    pub(super) offers: Vec<Offer>,
-    pub(super) keyboards: HashMap<u32, Keyboard>,
-    pub(super) late: late::Late,
-    /// How long ago the display side had read the events that come now, when it last said so.
-    pub(super) read_age: Duration,
-    pub(super) focus: focus::Focus,
-    pub(super) encoder: Encoder,
-    /// Who makes the frames of films.
-    pub(super) codec: codec::Maker,
+    pub(super) pools: Pools,
+    pub(super) room: Room,
+    pub(super) program: Program,
+    pub(super) line: Line,
+    pub(super) offering: Offering,
+    pub(super) devices: Devices,
+    pub(super) studio: Studio,
     /// The commit whose pixels are being encoded.
     pub(super) making: Option<Making>,
-    pub(super) actions: VecDeque<Action>,
-    pub(super) blobs: blob::Kept,
-    pub(super) waiting_events: VecDeque<ToApp>,
-    pub(super) sync: sync::Sync,
-    pub(super) ping: ping::Ping,
-    pub(super) serials: serial::Serials,
-    pub(super) slots: slots::Slots,
-    pub(super) told: told::Told,
-    pub(super) clipboard: clipboard::Clipboard,
-    pub(super) keeping: keeping::Keeping,
-    pub(super) next_pipe: u64,
-    pub(super) pools: shm::Pools,
-    pub(super) room: room::Room,
-    /// Alpha modifiers are ours.
-    pub(super) fades: bool,
-    pub(super) pacing: pacing::Pacing,
-    /// The last turn ended before the input did.
-    pub(super) more: bool,
-    pub(super) watching: watch::Watching,
-    /// Contents that were encoded.
-    pub(super) encodings: u64,
+    pub(super) pacing: Pacing,
+    pub(super) keeping: Keeping,
+    pub(super) watching: Watching,
     pub(super) end: Option<End>,
 }
 
@@ -83,56 +60,34 @@ impl Connection {
     /// Never: `wl_display` is in the tables of the Wayland crates.
     pub fn new(config: Config, desk: &Rc<Desk>) -> Self {
         let display = tables::interface("wl_display").expect("wl_display is in the core protocol");
-        let slots = slots::Slots::new(&desk.snapshot);
-        let fades = offer::fades_at(&desk.snapshot);
-        let offers = offer::offers(&config, &desk.snapshot, &slots, fades);
         Self {
-            encoder: config.encoder(),
-            codec: codec::Maker::new(config.threads > 1),
-            config,
-            desk: Rc::clone(desk),
-            attached: true,
             now: Time::ZERO,
-            input: InBuffer::new(),
-            output: OutBuffer::new(MAX_WAITING_OUT),
             objects: Objects::new(Object::new(display, 1)),
             surfaces: HashMap::new(),
+            pools: Pools::default(),
+            room: Room::default(),
+            program: Program::default(),
+            line: Line::default(),
+            offering: Offering::new(&config, desk),
+            devices: Devices::default(),
+            studio: Studio::new(&config),
             making: None,
-            offers,
-            keyboards: HashMap::new(),
-            late: late::Late::default(),
-            read_age: Duration::ZERO,
-            focus: focus::Focus::default(),
-            actions: VecDeque::new(),
-            blobs: blob::Kept::default(),
-            waiting_events: VecDeque::new(),
-            sync: sync::Sync::default(),
-            ping: ping::Ping::default(),
-            serials: serial::Serials::default(),
-            slots,
-            told: told::Told::default(),
-            clipboard: clipboard::Clipboard::default(),
-            keeping: keeping::Keeping::default(),
-            next_pipe: 2,
-            pools: shm::Pools::default(),
-            room: room::Room::default(),
-            fades,
-            pacing: pacing::Pacing::default(),
-            more: false,
-            watching: watch::Watching::default(),
-            encodings: 0,
+            pacing: Pacing::default(),
+            keeping: Keeping::default(),
+            watching: Watching::default(),
             end: None,
+            config,
         }
     }
 
     /// Where the run loop puts what it reads from the program.
     pub fn input(&mut self) -> &mut InBuffer {
-        &mut self.input
+        self.program.input()
     }
 
     /// What the run loop writes to the program.
     pub fn output(&mut self) -> &mut OutBuffer {
-        &mut self.output
+        self.program.output()
     }
 
     /// Handles requests that have arrived, a bounded number at a time so that no program holds up the others or its
@@ -140,22 +95,22 @@ impl Connection {
     /// [stalled](Self::stalled).
     pub fn process(&mut self, now: Time) {
         self.now = now;
-        self.more = false;
+        self.program.set_more(false);
         for _ in 0..REQUESTS_AT_ONCE {
             if self.end.is_some() || self.stalled() {
                 return;
             }
-            let step = match self.input.next_message() {
+            let step = match self.program.next() {
                 Ok(Some(raw)) => {
                     self.watching.stir();
                     self.on_request(&raw)
                 }
                 Ok(None) => return,
-                Err(error) => Err(Fault::app(1, error_code::INVALID_METHOD, error.to_string())),
+                Err(fault) => Err(fault),
             };
             self.settle(step);
         }
-        self.more = true;
+        self.program.set_more(true);
     }
 
     /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much of
@@ -172,7 +127,7 @@ impl Connection {
     /// Handles one message of the display side; without one there are none.
     pub fn on_message(&mut self, now: Time, bytes: &[u8]) {
         self.now = now;
-        if self.end.is_some() || !self.attached {
+        if self.end.is_some() || !self.line.is_attached() {
             return;
         }
         self.watching.stir();
@@ -186,7 +141,7 @@ impl Connection {
     /// Takes a blob that events of the display side name.
     pub fn on_blob(&mut self, now: Time, hash: u128, bytes: &Rc<[u8]>) {
         self.now = now;
-        self.blobs.add(hash, Rc::clone(bytes));
+        self.line.add_blob(hash, bytes);
         let step = self.release_waiting_events().and_then(|()| self.tell_keymaps());
         self.settle(step);
     }
@@ -194,13 +149,11 @@ impl Connection {
     /// Takes a new state of the display that is attached: tells the program what differs.
     pub fn on_desk(&mut self, now: Time, desk: &Rc<Desk>) {
         self.now = now;
-        if !self.attached {
+        if !self.line.is_attached() {
             return;
         }
-        let known = self.known();
-        let old = std::mem::replace(&mut self.desk, Rc::clone(desk));
-        if self.end.is_none() && old.snapshot != desk.snapshot {
-            self.slots.follow(&self.desk.snapshot);
+        let known = self.offering.known();
+        if self.offering.follow(desk) && self.end.is_none() {
             let step = self.update_offers().and_then(|()| self.update_desk(&known));
             self.settle(step);
         }
@@ -213,7 +166,7 @@ impl Connection {
 
     /// The next thing for the run loop to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.line.poll()
     }
 
     /// Why the connection is over, once it is.
@@ -235,19 +188,13 @@ impl Connection {
         let Err(fault) = step else { return };
         let end = match fault {
             Fault::App { object, code, message } => {
-                let _ = self.output.encode(
-                    1,
-                    0,
-                    vec![Arg::Object(object), Arg::Uint(code), Arg::Str(Some(message.clone().into_bytes()))],
-                );
+                self.program.blame(object, code, message.clone().into_bytes());
                 End::AppViolation(message)
             }
             Fault::Peer(message) => End::PeerViolation(message),
             Fault::TooMuch(limit) => {
                 let text = format!("limit exceeded: {limit}");
-                let code = error_code::NO_MEMORY;
-                let args = vec![Arg::Object(1), Arg::Uint(code), Arg::Str(Some(text.into_bytes()))];
-                let _ = self.output.encode(1, 0, args);
+                self.program.blame(1, error_code::NO_MEMORY, text.into_bytes());
                 End::TooMuch(limit)
             }
         };
@@ -256,7 +203,7 @@ impl Connection {
 
     /// Queues a message for the display side.
     pub(super) fn send(&mut self, message: &ToDisplay) {
-        if !self.attached {
+        if !self.line.is_attached() {
             return;
         }
         let bytes = message.encode();
@@ -264,7 +211,7 @@ impl Connection {
             return self.settle(Err(Fault::TooMuch("bytes of one commit")));
         }
         self.pacing.send(&bytes);
-        self.actions.push_back(Action::Message(bytes));
+        self.line.act(Action::Message(bytes));
     }
 
     /// Queues an event for the program, unless its version of the object does not have it.
@@ -278,7 +225,7 @@ impl Connection {
     }
 
     pub(super) fn emit_raw(&mut self, id: u32, opcode: u16, args: Vec<Arg>) -> Result<(), Fault> {
-        self.output.encode(id, opcode, args).map_err(|_| Fault::TooMuch("events waiting for the program"))
+        self.program.tell(id, opcode, args)
     }
 
     /// Frees an object that the display side does not have (any more); its id may be used again.
@@ -310,9 +257,5 @@ impl Connection {
 /// `wl_display.delete_id`.
 const DISPLAY_DELETE_ID: u16 = 1;
 
-/// Bytes that may wait for a program that does not read its socket; the events of about ten thousand messages.
-const MAX_WAITING_OUT: usize = 1 << 20;
 /// Requests handled in one turn: a few frames' worth, a fraction of a millisecond unless they bring pixels.
 pub(super) const REQUESTS_AT_ONCE: usize = 64;
-/// Events of the compositor that wait for a blob.
-pub(super) const MAX_WAITING_EVENTS: usize = 65_536;

@@ -15,39 +15,23 @@ use crate::tables;
 use crate::wire::Arg;
 
 use super::call::nullable;
-use super::connection::{Connection, MAX_WAITING_EVENTS};
+use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::keyboard::{self, sealed_memfd};
 use super::object::{AddError, Object};
 
 impl Connection {
     pub(super) fn on_to_app(&mut self, message: ToApp) -> Result<(), Fault> {
-        if self.waiting_events.is_empty() && self.blobs_are_here(&message) {
-            return self.handle(message);
-        }
-        if self.waiting_events.len() >= MAX_WAITING_EVENTS {
-            return Err(Fault::Peer("a blob that never came".to_owned()));
-        }
-        self.waiting_events.push_back(message);
-        Ok(())
+        let ready = self.line.receive(message)?;
+        ready.map_or(Ok(()), |message| self.handle(message))
     }
 
     /// Handles the events that waited for a blob which is here now.
     pub(super) fn release_waiting_events(&mut self) -> Result<(), Fault> {
-        while self.waiting_events.front().is_some_and(|message| self.blobs_are_here(message)) {
-            if let Some(message) = self.waiting_events.pop_front() {
-                self.handle(message)?;
-            }
+        while let Some(message) = self.line.next() {
+            self.handle(message)?;
         }
         Ok(())
-    }
-
-    fn blobs_are_here(&self, message: &ToApp) -> bool {
-        let ToApp::Event(event) = message else { return true };
-        event.args.iter().all(|arg| match arg {
-            WireArg::Blob { hash, .. } => self.blobs.of(*hash).is_some(),
-            _ => true,
-        })
     }
 
     fn on_applied(&mut self, surface: WireId, unit: u64) -> Result<(), Fault> {
@@ -65,7 +49,7 @@ impl Connection {
             ToApp::Deleted(wire) => self.on_deleted(wire),
             ToApp::Applied { surface, unit } => self.on_applied(surface, unit),
             ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags } => {
-                let time = self.desk.clock.ours_from_nanos(time_ns);
+                let time = self.offering.desk().clock.ours_from_nanos(time_ns);
                 let args = || presented(time, refresh_ns, sequence, flags);
                 self.answer_feedback(surface, unit, "presented", args)
             }
@@ -79,7 +63,7 @@ impl Connection {
             }
             ToApp::KeysHeld { keyboard } => self.on_keys_held(keyboard),
             ToApp::Read { time_ns } => {
-                self.read_age = self.age_of(time_ns);
+                self.devices.set_read_age(self.age_of(time_ns));
                 Ok(())
             }
             ToApp::Beat { time_ns } => {
@@ -133,11 +117,10 @@ impl Connection {
             return self.dispose(desc, event);
         }
         let name = (interface.name, desc.name);
-        let age = self.read_age;
-        if !self.late.passes(id, name, &event.args, age) || !self.before_event(id, interface, desc, &event) {
+        if !self.devices.passes(id, name, &event.args) || !self.before_event(id, interface, desc, &event) {
             return Ok(());
         }
-        self.focus.on_event(id, name, &event.args);
+        self.devices.attend(id, name, &event.args);
         let serial = rule.serial.and_then(|index| event.args.get(usize::from(index)).cloned());
         let opcode = event.opcode;
         let mut args = self.localise(interface, version, desc, rule, event)?;
@@ -147,7 +130,7 @@ impl Connection {
         {
             surface.transform_told = *transform;
         }
-        self.told.on_event(id, interface, opcode, &args);
+        self.devices.tell(id, interface, opcode, &args);
         if name == ("xdg_popup", "configure") {
             self.tell_repositioned(id)?;
         }
@@ -155,14 +138,14 @@ impl Connection {
             self.emit_raw(id, opcode, args)?;
         }
         match (name, serial) {
-            (("wl_callback", "done"), _) => self.sync.on_done(id),
+            (("wl_callback", "done"), _) => self.line.sync().on_done(id),
             (("wl_surface", "enter" | "leave"), _) => {
                 self.tell_scale(id)?;
                 let fraction = self.surfaces.get(&id).and_then(|surface| surface.fraction_told);
                 fraction.map_or(Ok(()), |(fraction, _)| self.tell_scale(fraction))?;
             }
             (("xdg_surface" | "zwlr_layer_surface_v1", "configure"), Some(WireArg::Uint(serial))) => {
-                let known = self.serials.for_app(serial);
+                let known = self.line.serials_mut().for_app(serial);
                 self.note_configure(id, known);
                 self.on_configure(id, serial)?;
             }
@@ -178,7 +161,7 @@ impl Connection {
     /// How long ago a time of the display side's clock was.
     fn age_of(&self, time_ns: u64) -> Duration {
         let now = (self.config.clock_start + self.now.since_start()).0;
-        Duration::from_nanos(now.saturating_sub(self.desk.clock.ours_from_nanos(time_ns)))
+        Duration::from_nanos(now.saturating_sub(self.offering.desk().clock.ours_from_nanos(time_ns)))
     }
 
     /// Whether an event names an object that is not here, where no null may stand: libraries end a program over it.
@@ -195,10 +178,10 @@ impl Connection {
         if interface.name != "wl_keyboard" {
             return true;
         }
-        let Some(keyboard) = self.keyboards.get_mut(&id) else { return true };
+        let Some(keyboard) = self.devices.keyboard_mut(id) else { return true };
         match (desc.name, event.args.as_slice()) {
             ("key", [WireArg::Uint(serial), _, WireArg::Uint(key), WireArg::Uint(state)]) => {
-                let serial = self.serials.for_app(*serial);
+                let serial = self.line.serials_mut().for_app(*serial);
                 keyboard.key(now, serial, *key, *state != 0)
             }
             ("enter" | "leave", _) => {
@@ -217,14 +200,14 @@ impl Connection {
 
     /// How long the display side may be silent about a held key.
     pub(super) fn key_patience(&self) -> Duration {
-        keyboard::patience(self.desk.clock.rtt().unwrap_or_default())
+        keyboard::patience(self.offering.desk().clock.rtt().unwrap_or_default())
     }
 
     /// Keys of a keyboard are held; if that is no old news, those that were released here are pressed again.
     fn on_keys_held(&mut self, keyboard: WireId) -> Result<(), Fault> {
-        let (now, time, fresh) = (self.now, self.clock_ms(), self.read_age < self.key_patience());
+        let (now, time, fresh) = (self.now, self.clock_ms(), self.devices.read_age() < self.key_patience());
         let Some(id) = self.objects.by_wire(keyboard) else { return Ok(()) };
-        let Some(keyboard) = self.keyboards.get_mut(&id) else { return Ok(()) };
+        let Some(keyboard) = self.devices.keyboard_mut(id) else { return Ok(()) };
         if !fresh {
             keyboard.heard(now);
             return Ok(());
@@ -239,11 +222,7 @@ impl Connection {
     /// Releases keys of keyboards that the display side has gone silent about.
     pub(super) fn release_keys(&mut self) -> Result<(), Fault> {
         let (now, time, patience) = (self.now, self.clock_ms(), self.key_patience());
-        let silent: Vec<_> = self
-            .keyboards
-            .iter_mut()
-            .map(|(id, keyboard)| (*id, keyboard.on_timeout(now, patience)))
-            .collect();
+        let silent = self.devices.on_timeout(now, patience);
         for (id, (serial, keys)) in silent {
             for key in keys {
                 let args = vec![Arg::Uint(serial), Arg::Uint(time), Arg::Uint(key), Arg::Uint(0)];
@@ -266,9 +245,9 @@ impl Connection {
         for (index, arg) in event.args.into_iter().enumerate() {
             let is = |marked: Option<u8>| marked.map(usize::from) == Some(index);
             args.push(match arg {
-                WireArg::Uint(value) if is(rule.serial) => Arg::Uint(self.serials.for_app(value)),
+                WireArg::Uint(value) if is(rule.serial) => Arg::Uint(self.line.serials_mut().for_app(value)),
                 WireArg::Uint(value) if rule.time == u8::try_from(index).ok().map(Time::Millis) => {
-                    Arg::Uint(self.desk.clock.ours_from_millis(value))
+                    Arg::Uint(self.offering.desk().clock.ours_from_millis(value))
                 }
                 WireArg::Int(value) => Arg::Int(value),
                 WireArg::Uint(value) => Arg::Uint(value),
@@ -301,7 +280,7 @@ impl Connection {
             return;
         };
         let theirs = u64::from(*high) << 32 | u64::from(*low);
-        let ours = self.desk.clock.ours_from_nanos(theirs.saturating_mul(1000)) / 1000;
+        let ours = self.offering.desk().clock.ours_from_nanos(theirs.saturating_mul(1000)) / 1000;
         (*high, *low) = ((ours >> 32) as u32, ours as u32);
     }
 
@@ -320,12 +299,12 @@ impl Connection {
     /// A pipe whose writing end the program gets; what it writes goes to the display side.
     fn outgoing_pipe(&mut self, pipe: u64) -> Result<OwnedFd, Fault> {
         let (read, write) = new_pipe()?;
-        self.act(Action::PipeOut { pipe, fd: read });
+        self.line.act(Action::PipeOut { pipe, fd: read });
         Ok(write)
     }
 
     fn blob_fd(&self, hash: u128) -> Result<OwnedFd, Fault> {
-        let blob = self.blobs.of(hash).ok_or_else(|| Fault::Peer("a blob that is not here".to_owned()))?;
+        let blob = self.line.blob(hash).ok_or_else(|| Fault::Peer("a blob that is not here".to_owned()))?;
         sealed_memfd(blob).map_err(|_| Fault::TooMuch("memory files"))
     }
 

@@ -76,7 +76,7 @@ impl Connection {
     /// the next.
     pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, take_back: &mut TakeBack<'_>) {
         self.now = now;
-        if !self.attached {
+        if !self.line.is_attached() {
             // Frame callbacks are answered by time alone.
             return;
         }
@@ -101,7 +101,7 @@ impl Connection {
         };
         match turn {
             // Whatever the user attends to of this program waits for it.
-            Turn::First => self.focus.is_anywhere() || self.now.since(making.began) >= PATIENCE,
+            Turn::First => self.devices.focus().is_anywhere() || self.now.since(making.began) >= PATIENCE,
             Turn::Rest => true,
             Turn::Better => false,
         }
@@ -109,7 +109,7 @@ impl Connection {
 
     /// How many pixels more may be encoded in this turn.
     pub(super) fn room(&self) -> u64 {
-        self.pacing.room(self.encoder.slice())
+        self.pacing.room(self.studio.slice())
     }
 
     fn send_due_units(&mut self, turn: Turn, take_back: &mut TakeBack<'_>) {
@@ -170,7 +170,7 @@ impl Connection {
     /// Whether the keyboard or the pointer is in the surface, or above it.
     pub(super) fn is_attended(&self, id: u32) -> bool {
         let wire = |id| self.surfaces.get(&id).map(|surface| surface.wire);
-        self.ancestors(id).filter_map(wire).any(|wire| self.focus.is_in(wire))
+        self.ancestors(id).filter_map(wire).any(|wire| self.devices.focus().is_in(wire))
     }
 
     /// When [`Self::on_timeout`] or [`Self::flush`] has something to do next.
@@ -178,7 +178,7 @@ impl Connection {
         if self.end.is_some() {
             return None;
         }
-        if self.making.is_none() && self.more && !self.stalled() {
+        if self.making.is_none() && self.program.has_more() && !self.stalled() {
             return Some(self.now);
         }
         let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.may_supersede(*id);
@@ -192,10 +192,16 @@ impl Connection {
         };
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
-        let keys = self.keyboards.values().filter_map(|keyboard| keyboard.next_timeout(patience));
+        let keys = self.devices.next_timeout(patience);
         let films = self.surfaces.values().filter_map(|surface| surface.painter.films_end());
         let held = self.timing_due().filter(|_| self.making.is_none());
-        films.chain(content).chain(frames).chain(keys).chain(held).chain(self.ping.next_timeout()).min()
+        films
+            .chain(content)
+            .chain(frames)
+            .chain(keys)
+            .chain(held)
+            .chain(self.program.ping().next_timeout())
+            .min()
     }
 
     /// Handles what time alone brings: held keys, pings, frame callbacks.
@@ -204,7 +210,7 @@ impl Connection {
         if self.end.is_some() {
             return;
         }
-        if self.more {
+        if self.program.has_more() {
             self.process(now);
         }
         self.surfaces.values_mut().for_each(|surface| surface.painter.end_paused_films(now));
@@ -267,11 +273,14 @@ impl Connection {
             return None;
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
-        let behind = self.attached && self.pacing.is_broke() && surface.last_bytes > SMALL && surface.visible;
+        let behind = self.line.is_attached()
+            && self.pacing.is_broke()
+            && surface.last_bytes > SMALL
+            && surface.visible;
         if behind && !self.watching.is_on() {
             return None;
         }
-        let seen = self.attached
+        let seen = self.line.is_attached()
             && surface.visible
             && surface.stage != Stage::Over
             && !self.room.crowds_out(surface);
@@ -343,7 +352,7 @@ impl Connection {
     /// As [`Self::flush_surface`], for what comes last: its pixels may be encoded in the turns that follow.
     pub(super) fn leave(&mut self, id: u32) -> Result<(), Fault> {
         self.finish_making()?;
-        self.send_unit(id, Payer::Debt, self.encoder.slice())?;
+        self.send_unit(id, Payer::Debt, self.studio.slice())?;
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.forget_last();
         }

@@ -3,7 +3,6 @@
 //! Says nothing to any display itself. Invariant: whatever is kept names only objects that the app side named, since the
 //! names that a display gives away end with it.
 
-use crate::action::Action;
 use crate::message::{Request, ToDisplay, WireArg, WireId};
 use crate::policy::{self, Again, Keep, Subject};
 use crate::tables;
@@ -50,13 +49,6 @@ impl Connection {
     /// The name between the halves of a living object, whether the attached display has it or not.
     pub(super) fn name(&self, id: u32) -> Option<WireId> {
         self.objects.alive(id).and_then(|object| object.name)
-    }
-
-    /// Queues something for the run loop; without a display there is nothing to do.
-    pub(super) fn act(&mut self, action: Action) {
-        if self.attached {
-            self.actions.push_back(action);
-        }
     }
 
     /// So many bytes more are kept.
@@ -238,7 +230,7 @@ impl Connection {
                 if source.contains("_source_") || source == DATA_SOURCE =>
             {
                 if let Some(name) = self.name(id) {
-                    self.clipboard.forget(name);
+                    self.devices.clipboard().forget(name);
                     self.unkeep(name);
                 }
             }

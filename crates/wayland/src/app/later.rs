@@ -180,7 +180,7 @@ impl Connection {
 
     /// When a barrier is no more: with the tick after what set it has left, or later where that is not seen.
     fn barrier_clears(&self, surface: &Surface, set: Time) -> Time {
-        let unseen = !self.attached || !surface.visible || surface.stage != Stage::Shown;
+        let unseen = !self.line.is_attached() || !surface.visible || surface.stage != Stage::Shown;
         if unseen {
             return set + UNSEEN_PERIOD;
         }
@@ -214,7 +214,7 @@ impl Connection {
         for id in waiting.map(|(id, _)| *id).collect::<Vec<_>>() {
             while let Some(due) = due(self, id) {
                 // Frames keep their distance from each other, however late a turn comes.
-                let late = now.since(due) >= self.period();
+                let late = now.since(due) >= self.offering.period();
                 self.apply_first(id, if late { now } else { due })?;
             }
         }

@@ -11,19 +11,22 @@
 //! |---|---|
 //! | `config`, `fault` | what a connection is told, and why it ends |
 //! | `object`, `call` | ids and objects; a request as its handlers get it |
-//! | `offer`, `slots` | globals, outputs and seats as the program knows them |
-//! | `sync`, `ping` | answers that the compositor owes, and that the program does |
+//! | `program`, `ping` | the program at the other end of the socket, and whether it answers |
+//! | `line`, `sync`, `serial` | the line to the display side, answers that the compositor owes, serials |
+//! | `offering`, `offer`, `slots` | globals, outputs and seats as the program knows them |
 //! | `shm` | pools and buffers |
 //! | `surface` | a surface |
 //! | `pending`, `unsent`, `stack` | what its next commit has, a commit that has not left, the order of its children |
 //! | `shape`, `fade` | how its content is shown; pixels that are multiplied where the compositor cannot |
 //! | `timing`, `room` | commits that are to be applied later, and what all contents take |
+//! | `studio` | what pixels are encoded with |
 //! | `painter`, `films` | its pixels, and what one display is told of them; pictures that change all the time |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `pacing`, `beat` | how fast commits leave, and when frames are drawn |
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
+//! | `devices` | what the display's input has begun |
 //! | `keyboard`, `late`, `focus` | keys that must not stay down, input that comes too late, what the user attends to |
-//! | `told`, `clipboard`, `serial` | what ends with a display, what is offered again, serials |
+//! | `told`, `clipboard` | what ends with a display, what is offered again |
 //! | `birth`, `keeping`, `committed` | what is kept for another display |
 //! | `watch` | what displays that only look on are told |
 //!
@@ -58,6 +61,7 @@ mod config;
 mod connection;
 mod credit;
 mod desk;
+mod devices;
 mod event;
 mod fade;
 mod fault;
@@ -70,15 +74,18 @@ mod keeping;
 mod keyboard;
 mod late;
 mod later;
+mod line;
 mod making;
 mod memory;
 mod object;
 mod offer;
+mod offering;
 mod older;
 mod pacing;
 mod painter;
 mod pending;
 mod ping;
+mod program;
 mod publish;
 mod registry;
 mod replay;
@@ -92,6 +99,7 @@ mod shm;
 mod slots;
 mod stack;
 mod stub;
+mod studio;
 mod surface;
 mod sync;
 #[cfg(test)]

@@ -42,20 +42,15 @@ const WITH_SCALE: u32 = 6;
 const WITH_VALUE120: u32 = 8;
 
 impl Connection {
-    /// The version at which the attached display has a global; 0 if it has none.
-    pub(super) fn version_there(&self, global: &str) -> u32 {
-        self.desk.snapshot.version(global).unwrap_or(0)
-    }
-
     /// Whether the attached display knows the request at all, and takes it now.
     pub(super) fn is_known_there(&self, call: Call, args: &[Arg]) -> bool {
         match (call.name(), args) {
-            (("xdg_popup", "reposition"), _) => self.version_there("xdg_wm_base") >= WITH_REPOSITION,
+            (("xdg_popup", "reposition"), _) => self.offering.version("xdg_wm_base") >= WITH_REPOSITION,
             (("zxdg_decoration_manager_v1", "get_toplevel_decoration"), [_, Arg::Object(toplevel)])
                 if call.version >= WITH_LATE_DECORATION =>
             {
                 let window = self.association(*toplevel).and_then(|id| self.surfaces.get(&id));
-                self.version_there(call.interface.name) >= WITH_LATE_DECORATION
+                self.offering.version(call.interface.name) >= WITH_LATE_DECORATION
                     || !window.is_some_and(Surface::mapped)
             }
             _ => true,
@@ -68,7 +63,7 @@ impl Connection {
         match (interface.name, name) {
             // It comes later then, never too early.
             ("ext_idle_notifier_v1", Some("get_input_idle_notification"))
-                if self.version_there(interface.name) < WITH_INPUT_IDLE =>
+                if self.offering.version(interface.name) < WITH_INPUT_IDLE =>
             {
                 tables::request_opcode(interface, "get_idle_notification").unwrap_or(opcode)
             }
@@ -95,7 +90,7 @@ impl Connection {
 
     /// Another display takes over from one whose `xdg_wm_base` was of version `before`: what only that one said is void.
     pub(super) fn tell_older(&mut self, before: u32) -> Result<(), Fault> {
-        let now = self.version_there("xdg_wm_base");
+        let now = self.offering.version("xdg_wm_base");
         for id in self.objects.living("xdg_toplevel") {
             if before >= WITH_BOUNDS && now < WITH_BOUNDS {
                 self.emit(id, "configure_bounds", vec![Arg::Int(0), Arg::Int(0)])?;
@@ -109,7 +104,7 @@ impl Connection {
 
     /// A window may ask for everything of a display that does not say.
     pub(super) fn tell_window_capabilities(&mut self, toplevel: u32) -> Result<(), Fault> {
-        if self.version_there("xdg_wm_base") >= WITH_CAPABILITIES {
+        if self.offering.version("xdg_wm_base") >= WITH_CAPABILITIES {
             return Ok(());
         }
         let all = ALL_CAPABILITIES.iter().flat_map(|capability| capability.to_ne_bytes());
@@ -133,7 +128,7 @@ impl Connection {
 
     /// Tells surfaces their scale, where the display does not and it is another one than they were told.
     pub(super) fn tell_scales(&mut self) -> Result<(), Fault> {
-        if self.attached {
+        if self.line.is_attached() {
             self.objects.living("wl_surface").into_iter().try_for_each(|id| self.tell_scale(id))?;
             let scales = self.objects.living("wp_fractional_scale_v1");
             scales.into_iter().try_for_each(|id| self.tell_scale(id))?;
@@ -145,7 +140,7 @@ impl Connection {
     pub(super) fn tell_scale(&mut self, id: u32) -> Result<(), Fault> {
         let Some(object) = self.objects.alive(id) else { return Ok(()) };
         let (fractional, there) = (object.interface.name == "wp_fractional_scale_v1", object.wire.is_some());
-        let told = if fractional { there } else { self.version_there("wl_compositor") >= WITH_SCALE };
+        let told = if fractional { there } else { self.offering.version("wl_compositor") >= WITH_SCALE };
         let Some(surface) = self.association(id) else { return Ok(()) };
         let scale = Some(self.scale_of(surface)).filter(|_| !told);
         let Some(state) = self.surfaces.get_mut(&surface) else { return Ok(()) };
@@ -163,9 +158,8 @@ impl Connection {
 
     /// The highest scale among the outputs that a surface is on; among all while it is on none that the program knows.
     fn scale_of(&self, surface: u32) -> u32 {
-        let on: Vec<i32> = self.told.about(surface).filter_map(|id| self.output_scale(id)).collect();
-        let all = || self.desk.snapshot.outputs.iter().map(|output| output.scale).max();
-        let scale = on.into_iter().max().or_else(all).unwrap_or(1);
+        let on: Vec<i32> = self.devices.about(surface).filter_map(|id| self.output_scale(id)).collect();
+        let scale = on.into_iter().max().or_else(|| self.offering.highest_scale()).unwrap_or(1);
         scale.clamp(1, MAX_SCALE).unsigned_abs()
     }
 

@@ -27,13 +27,13 @@ impl Connection {
 
     /// How many contents have been encoded for active displays so far.
     pub fn encodings(&self) -> u64 {
-        self.encodings
+        self.studio.encodings()
     }
 
     /// An update leaves.
     pub(super) fn publish(&mut self, update: Update, films: bool) {
         self.watching.publish(|| Published::Update { update: Rc::new(update.clone()), films });
-        self.actions.push_back(Action::Update(update));
+        self.line.act(Action::Update(update));
     }
 
     /// A unit of a commit leaves.

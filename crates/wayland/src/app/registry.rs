@@ -14,7 +14,8 @@ use super::birth::Message;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::object::{Data, Object};
-use super::offer::{Offer, offers};
+use super::offer::Offer;
+use super::offering::News;
 use super::ping::Due;
 
 /// Whether a program may have been offered a global that is not there any more.
@@ -26,7 +27,7 @@ fn may_vanish(global: &tables::Global) -> bool {
 impl Connection {
     /// `wl_display.get_registry`.
     pub(super) fn get_registry(&mut self, id: u32) -> Result<(), Fault> {
-        for offer in self.offers.clone() {
+        for offer in self.offering.offers().to_vec() {
             self.announce(id, &offer)?;
         }
         Ok(())
@@ -47,7 +48,7 @@ impl Connection {
             ));
         };
         let bad = |what: String| Fault::app(registry, error_code::INVALID_OBJECT, what);
-        let Some(offer) = self.offers.iter().find(|offer| offer.name == *name).cloned() else {
+        let Some(offer) = self.offering.offer(*name).cloned() else {
             return self.bind_vanished(registry, interface, *version, *id);
         };
         if offer.interface.as_bytes() != interface.as_slice() {
@@ -68,7 +69,7 @@ impl Connection {
             "wl_seat" => object.data = Data::Seat(*name),
             _ => {}
         }
-        let global = offer.global.filter(|_| self.attached);
+        let global = offer.global.filter(|_| self.line.is_attached());
         let (interface, version) = (offer.interface.to_owned(), *version);
         if policy::home(offer.interface) == Home::Both {
             let wire = self.objects.allocate_wire();
@@ -82,7 +83,7 @@ impl Connection {
         if let (Some(wire), Some(global)) = (wire, global) {
             self.send(&ToDisplay::Bind { global, interface, version, id: wire });
             if policy::greets(offer.interface) {
-                self.sync.owe();
+                self.line.sync().owe();
             }
         }
         self.greet(*id, offer.interface)
@@ -113,21 +114,12 @@ impl Connection {
 
     /// Brings the registry up to date; what is new comes first, so that a program never sees none of a kind.
     pub(super) fn update_offers(&mut self) -> Result<(), Fault> {
-        let mut new = offers(&self.config, &self.desk.snapshot, &self.slots, self.fades);
-        let old = std::mem::take(&mut self.offers);
-        for offer in &mut new {
-            // What was announced stays as it was.
-            let before = old.iter().find(|before| before.name == offer.name);
-            offer.version = before.map_or(offer.version, |before| before.version);
-        }
-        self.offers.clone_from(&new);
-        let names = |offers: &[Offer]| offers.iter().map(|offer| offer.name).collect::<Vec<_>>();
-        let (old_names, new_names) = (names(&old), names(&new));
+        let News { new, gone } = self.offering.renew(&self.config);
         for registry in self.objects.living("wl_registry") {
-            for offer in new.iter().filter(|offer| !old_names.contains(&offer.name)) {
+            for offer in &new {
                 self.announce(registry, offer)?;
             }
-            for name in old_names.iter().filter(|name| !new_names.contains(name)) {
+            for name in &gone {
                 self.emit(registry, "global_remove", vec![Arg::Uint(*name)])?;
             }
         }
@@ -136,13 +128,13 @@ impl Connection {
 
     /// `wl_display.sync`: answered here unless the compositor owes an answer.
     pub(super) fn sync(&mut self, callback: u32) -> Result<(), Fault> {
-        if !self.attached || self.sync.may_answer_here() {
+        if !self.line.is_attached() || self.line.sync().may_answer_here() {
             self.emit(callback, "done", vec![Arg::Uint(0)])?;
             return self.forget(callback);
         }
         let wire = self.objects.allocate_wire();
         self.objects.set_wire(callback, wire);
-        self.sync.forward(callback);
+        self.line.sync().forward(callback);
         self.send(&ToDisplay::Request(Request {
             object: WireId::DISPLAY,
             opcode: 0,
@@ -153,12 +145,12 @@ impl Connection {
 
     /// Tells whether the program's requests are read now. While they are not, its silence means nothing.
     pub fn set_read(&mut self, now: Time, read: bool) {
-        self.ping.set_read(now, read);
+        self.program.ping_mut().set_read(now, read);
     }
 
     /// `xdg_wm_base.pong`.
     pub(super) fn pong(&mut self, serial: u32) {
-        if self.ping.answer(self.now, serial) {
+        if self.program.ping_mut().answer(self.now, serial) {
             self.send(&ToDisplay::Hang(false));
         }
     }
@@ -167,7 +159,8 @@ impl Connection {
     pub(super) fn ping_timeout(&mut self) -> Result<(), Fault> {
         let base = self.objects.living("xdg_wm_base").first().copied();
         let Some(base) = base else { return Ok(()) };
-        match self.ping.on_timeout(self.now, self.stalled()) {
+        let stalled = self.stalled();
+        match self.program.ping_mut().on_timeout(self.now, stalled) {
             Some(Due::Ask(serial)) => self.emit(base, "ping", vec![Arg::Uint(serial)]),
             Some(Due::Hang) => {
                 self.send(&ToDisplay::Hang(true));

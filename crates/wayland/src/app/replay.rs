@@ -14,9 +14,9 @@ use crate::tables;
 
 use super::config::Desk;
 use super::connection::Connection;
-use super::desk::Known;
 use super::fault::Fault;
 use super::object::Data;
+use super::offering::Known;
 
 /// What surfaces are used for, by objects of the program that live.
 #[derive(Debug, Default)]
@@ -34,11 +34,11 @@ impl Connection {
     pub fn attach(&mut self, now: Time, desk: &Rc<Desk>, compression: Compression) {
         self.detach(now);
         self.now = now;
-        let known = self.known();
-        self.desk = Rc::clone(desk);
+        let known = self.offering.known();
+        self.offering.change(desk);
         self.config.compression = compression;
-        self.encoder = self.config.encoder();
-        self.attached = true;
+        self.studio.renew(&self.config);
+        self.line.set_attached(true);
         if self.end.is_none() {
             let step = self.replay(&known);
             self.settle(step);
@@ -46,21 +46,20 @@ impl Connection {
     }
 
     fn replay(&mut self, known: &Known) -> Result<(), Fault> {
-        self.slots.change(&self.desk.snapshot);
         self.update_offers()?;
         let living = self.objects.iter().filter(|(_, object)| object.alive);
         let ghosts = self.keeping.needed(living.flat_map(|(_, object)| object.past.needs()));
         let roles = self.roles();
         self.bear(&roles, &ghosts)?;
         self.repeat(&ghosts);
-        self.clipboard.meet();
+        self.devices.clipboard().meet();
         self.restage(&roles)?;
         self.end_ghosts();
         self.compare_keymaps();
         self.tell_older(known.shell)?;
         self.void_transforms()?;
         self.update_desk(known)?;
-        if self.ping.hangs() {
+        if self.program.ping().hangs() {
             self.send(&ToDisplay::Hang(true));
         }
         Ok(())
@@ -123,7 +122,7 @@ impl Connection {
     fn birth(&self, roles: &Roles, birth: ToDisplay) -> Option<ToDisplay> {
         match birth {
             ToDisplay::Bind { global: name, interface, version, id } => {
-                let offer = self.offers.iter().find(|offer| offer.name == name)?;
+                let offer = self.offering.offer(name)?;
                 Some(ToDisplay::Bind { global: offer.global?, interface, version, id })
             }
             ToDisplay::Request(request) if self.may_be_born(roles, &request) => {
@@ -168,7 +167,7 @@ impl Connection {
                 _ => None,
             },
         };
-        slot.and_then(|slot| self.seat_in(slot)).map_or(0, |seat| seat.capabilities)
+        slot.and_then(|slot| self.offering.seat(slot)).map_or(0, |seat| seat.capabilities)
     }
 
     /// Says again what lasts, in the order in which the program said it.
@@ -183,7 +182,7 @@ impl Connection {
                 continue;
             };
             if let Some((hash, bytes)) = blob {
-                self.act(crate::Action::Blob { hash, bytes: bytes.to_vec() });
+                self.line.act(crate::Action::Blob { hash, bytes: bytes.to_vec() });
             }
             self.send(&ToDisplay::Request(request));
         }
@@ -206,7 +205,7 @@ impl Connection {
 
     /// The selections that the program owns are made again, now that there is a serial of this display.
     pub(super) fn select_again(&mut self, serial: u32) {
-        for (device, source) in self.clipboard.take_untold() {
+        for (device, source) in self.devices.clipboard().take_untold() {
             let interface = self.interface_there(device);
             let opcode = interface.and_then(|interface| tables::request_opcode(interface, "set_selection"));
             let Some(opcode) = opcode else { continue };

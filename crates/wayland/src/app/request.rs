@@ -34,7 +34,7 @@ impl Connection {
     pub(super) fn on_request(&mut self, raw: &RawMessage) -> Result<(), Fault> {
         let call = self.check_call(raw)?;
         self.refuse_served(call)?;
-        let args = wire::decode(call.desc, call.interface, raw, self.input.fds_mut())
+        let args = wire::decode(call.desc, call.interface, raw, self.program.fds())
             .map_err(|error| Fault::display(error_code::INVALID_METHOD, error.to_string()))?;
         self.check_objects(call, &args)?;
         match call.rule.class {
@@ -54,7 +54,7 @@ impl Connection {
     /// in the queue it is closed with care. What is written to one in place of a pipe is lost.
     fn refuse_served(&mut self, call: Call) -> Result<(), Fault> {
         let count = call.desc.signature.iter().filter(|kind| matches!(kind, ArgumentType::Fd)).count();
-        for fd in self.input.fds_mut().iter_mut().take(count).filter(served::is_file) {
+        for fd in self.program.fds().iter_mut().take(count).filter(served::is_file) {
             let nothing = match call.rule.fd {
                 Some(Fd::Pipe) => std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").ok(),
                 _ => None,
@@ -254,7 +254,7 @@ impl Connection {
         let crossed = request.is_some();
         if let Some(request) = request {
             if call.rule.class == Class::Reply {
-                self.sync.owe();
+                self.line.sync().owe();
             }
             self.send(&ToDisplay::Request(request));
         }
@@ -279,7 +279,7 @@ impl Connection {
     /// Whether everything that the request needs exists at the display side.
     fn may_cross(&self, call: Call, args: &[Arg]) -> bool {
         let fresh = |index: u8| match args.get(usize::from(index)) {
-            Some(Arg::Uint(serial)) => self.serials.for_display(*serial).is_some(),
+            Some(Arg::Uint(serial)) => self.line.serials().for_display(*serial).is_some(),
             _ => true,
         };
         call.rule.serial.is_none_or(fresh)
@@ -340,7 +340,7 @@ impl Connection {
         for (index, arg) in args.into_iter().enumerate() {
             let serial = call.rule.serial.map(usize::from) == Some(index);
             out.push(match arg {
-                Arg::Uint(value) if serial => match self.serials.for_display(value) {
+                Arg::Uint(value) if serial => match self.line.serials().for_display(value) {
                     Some(value) => WireArg::Uint(value),
                     None => return Ok(None),
                 },
@@ -368,7 +368,8 @@ impl Connection {
         Some(match &object.data {
             Data::Region(ops) => WireArg::Region(ops.clone()),
             Data::Positioner(positioner) => {
-                let parent = positioner.parent_configure.and_then(|serial| self.serials.for_display(serial));
+                let parent =
+                    positioner.parent_configure.and_then(|serial| self.line.serials().for_display(serial));
                 WireArg::Positioner(Positioner { parent_configure: parent, ..*positioner })
             }
             Data::Buffer(buffer) => {
@@ -383,7 +384,7 @@ impl Connection {
     fn stock(&mut self, bytes: Vec<u8>, crosses: bool) -> u128 {
         let hash = self.keeping.stock(&bytes);
         if crosses {
-            self.act(Action::Blob { hash, bytes });
+            self.line.act(Action::Blob { hash, bytes });
         }
         hash
     }
@@ -393,7 +394,7 @@ impl Connection {
         let content = buffer.content().ok().filter(|_| picture::crosses(buffer.size))?;
         // It takes about as long as content of that size.
         self.pacing.owe(content.pixels().len() as u64);
-        let bytes = picture::pack(&mut self.encoder, content);
+        let bytes = self.studio.pack(content);
         if bytes.len() > MAX_BLOB as usize {
             return None;
         }
@@ -415,9 +416,8 @@ impl Connection {
         };
         match (call.rule.fd, size) {
             (Some(Fd::Pipe), _) => {
-                let pipe = self.next_pipe;
-                self.next_pipe += 2;
-                self.act(Action::PipeIn { pipe, fd });
+                let pipe = self.line.name_pipe();
+                self.line.act(Action::PipeIn { pipe, fd });
                 Ok(WireArg::Pipe(pipe))
             }
             (Some(Fd::Blob), Some(length)) => {
@@ -488,8 +488,7 @@ impl Connection {
                 self.set_role_object(*surface, *id);
             }
             (("wl_keyboard" | "wl_pointer" | "wl_touch", "release"), []) => {
-                self.keyboards.remove(&call.id);
-                self.focus.forget(call.id);
+                self.devices.release(call.id);
             }
             (
                 ("xdg_surface", "get_toplevel" | "get_popup") | ("zwlr_layer_shell_v1", "get_layer_surface"),
@@ -524,7 +523,8 @@ impl Connection {
             (("wl_data_device", "start_drag"), [Plain::Object(source), _, Plain::Object(icon), _]) => {
                 self.set_role(Some(*icon), Role::Cursor);
                 if crossed {
-                    self.clipboard.drag(self.name(*source));
+                    let source = self.name(*source);
+                    self.devices.clipboard().drag(source);
                 }
             }
             (
@@ -532,7 +532,9 @@ impl Connection {
                 [Plain::Object(source), _],
             ) if crossed => {
                 let source = self.name(*source);
-                self.name(call.id).into_iter().for_each(|device| self.clipboard.select(device, source));
+                self.name(call.id)
+                    .into_iter()
+                    .for_each(|device| self.devices.clipboard().select(device, source));
             }
             _ => self.note_request(call, crossed)?,
         }
@@ -545,9 +547,9 @@ impl Connection {
             for surface in self.surfaces.values_mut() {
                 surface.forget(name);
             }
-            self.clipboard.forget(name);
+            self.devices.clipboard().forget(name);
         }
-        self.told.forget(id);
+        self.devices.forget(id);
         self.bury(id)?;
         if !crossed {
             return self.forget(id);

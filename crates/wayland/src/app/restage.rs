@@ -113,7 +113,7 @@ impl Connection {
         // What waited for a window that was never shown at this display.
         let waits = if surface.stage == Stage::Over { None } else { surface.unsent.take() };
         self.set_stage(id, Stage::Shown);
-        if self.attached {
+        if self.line.is_attached() {
             self.idle(id)?;
         }
         waits.map_or(Ok(()), |unsent| self.line_up(id, unsent))
@@ -231,7 +231,7 @@ impl Connection {
             return Ok(());
         };
         if let Some(state) = self.surfaces.get_mut(&surface) {
-            state.acknowledged = Some(self.serials.for_app(serial));
+            state.acknowledged = Some(self.line.serials_mut().for_app(serial));
         }
         self.show_window(surface, Some(Request { object, opcode, args: vec![WireArg::Uint(serial)] }))
     }

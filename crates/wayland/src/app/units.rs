@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::fault::Fault;
 use super::making::{Made, Making, NOTHING};
 use super::pacing::Payer;
-use super::painter::{Means, Painted, Screen};
+use super::painter::Painted;
 use super::unsent::{Ahead, Change, Unsent};
 
 /// Films of one program: each has a codec's memory, some megabytes.
@@ -46,7 +46,7 @@ impl Connection {
     pub(super) fn finish_making(&mut self) -> Result<(), Fault> {
         if self.making.is_some() {
             // Requests have waited for it.
-            self.more |= !self.input.is_empty();
+            self.program.wake();
         }
         self.go_on(u64::MAX)
     }
@@ -101,12 +101,8 @@ impl Connection {
             Change::New if surface.painter.has_news() => {}
             Change::New | Change::Keep => return Some(UnitContent::Keep),
         }
-        let screen = Screen { codec: &mut self.codec, room };
-        let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
-        let mut means = Means { now, encoder, credit, lossy };
-        surface.painter.begin(&mut means, Some(screen).filter(|_| self.desk.video));
-        self.encodings += 1;
+        let (mut means, screen) = self.studio.begin(self.now, self.pacing.credit_mut(), room);
+        surface.painter.begin(&mut means, Some(screen).filter(|_| self.offering.desk().video));
         None
     }
 
@@ -116,9 +112,7 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
         let watch = self.config.probe.encoding(surface.wire, surface.painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
-        let (now, lossy) = (self.now, self.config.lossy);
-        let (encoder, credit) = (&mut self.encoder, self.pacing.credit_mut());
-        let mut means = Means { now, encoder, credit, lossy };
+        let mut means = self.studio.means(self.now, self.pacing.credit_mut());
         let Painted { update, bytes, films, whole } = surface.painter.step(&mut means, whole, watch)?;
         let seq = update.seq;
         self.publish(update, films);

@@ -173,7 +173,7 @@ impl Rig {
     }
 
     fn bind(&mut self, interface: &'static str) -> u32 {
-        let mut offers = self.connection.offers.iter();
+        let mut offers = self.connection.offering.offers().iter();
         let Offer { name, version, .. } = *offers.find(|offer| offer.interface == interface).unwrap();
         let registry = self.id("wl_registry");
         self.request(1, "get_registry", vec![Arg::NewId(registry)]);
@@ -678,9 +678,9 @@ fn popup(rig: &mut Rig) -> u32 {
 
 /// Another display is attached; its serials begin far away, and the program has seen one.
 fn attach_another(rig: &mut Rig) -> u32 {
-    rig.connection.serials.for_app(7);
-    rig.connection.serials.begin_epoch();
-    let serial = rig.connection.serials.for_app(100);
+    rig.connection.line.serials_mut().for_app(7);
+    rig.connection.line.serials_mut().begin_epoch();
+    let serial = rig.connection.line.serials_mut().for_app(100);
     while !rig.events().is_empty() {}
     rig.sent.clear();
     serial

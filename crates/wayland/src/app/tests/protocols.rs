@@ -240,7 +240,7 @@ fn at_an_older_display() -> Rig {
 #[test]
 fn a_program_that_begins_where_popups_do_not_move_is_told_so_and_others_stay_as_they_are() {
     let version = |rig: &Rig| {
-        let mut offers = rig.connection.offers.iter();
+        let mut offers = rig.connection.offering.offers().iter();
         offers.find(|offer| offer.interface == "xdg_wm_base").map(|offer| offer.version)
     };
     let newer = desk_with(&[("xdg_wm_base", 3)]);
@@ -363,8 +363,14 @@ fn decorations_of_a_window_with_content_are_asked_of_newer_compositors_only() {
 fn a_global_that_has_just_gone_can_still_be_bound() {
     let mut rig = Rig::with_desk(&desk_with(&[("xdg_system_bell_v1", 1)]));
     let bell = rig.bind("xdg_system_bell_v1");
-    let name =
-        rig.connection.offers.iter().find(|offer| offer.interface == "xdg_system_bell_v1").unwrap().name;
+    let name = rig
+        .connection
+        .offering
+        .offers()
+        .iter()
+        .find(|offer| offer.interface == "xdg_system_bell_v1")
+        .unwrap()
+        .name;
     rig.connection.attach(rig.now, &desk(), Compression::default());
     assert!(names(&rig.events()).iter().any(|(_, name)| *name == "global_remove"));
     let registry = rig.id("wl_registry");
@@ -431,7 +437,14 @@ fn a_role_object_of_another_surface_is_none_of_its_own() {
 #[test]
 fn a_surface_of_an_older_version_goes_to_the_compositor_before_its_role_object() {
     let mut rig = Rig::new();
-    let name = rig.connection.offers.iter().find(|offer| offer.interface == "wl_compositor").unwrap().name;
+    let name = rig
+        .connection
+        .offering
+        .offers()
+        .iter()
+        .find(|offer| offer.interface == "wl_compositor")
+        .unwrap()
+        .name;
     let (registry, compositor) = (rig.id("wl_registry"), rig.id("wl_compositor"));
     rig.request(1, "get_registry", vec![Arg::NewId(registry)]);
     let text = Arg::Str(Some(b"wl_compositor".to_vec()));
@@ -479,7 +492,8 @@ fn regression_a_window_stays_rotated_as_the_last_display_wanted_it() {
 
 fn notifier(rig: &mut Rig, version: u32) -> (u32, u32) {
     let (seat, notifier) = (rig.bind("wl_seat"), rig.bind("ext_idle_notifier_v1"));
-    let offer = rig.connection.offers.iter().find(|offer| offer.interface == "ext_idle_notifier_v1");
+    let offer =
+        rig.connection.offering.offers().iter().find(|offer| offer.interface == "ext_idle_notifier_v1");
     assert_eq!(offer.map(|offer| offer.version), Some(version));
     (seat, notifier)
 }
@@ -510,7 +524,8 @@ fn idle_notifications_that_only_input_ends_are_offered_where_the_compositor_has_
 #[test]
 fn a_session_of_the_compositors_is_passed_on_and_over_with_its_display() {
     let able = desk_with(&[("xdg_session_manager_v1", 1)]);
-    let offers = |rig: &Rig| rig.connection.offers.iter().any(|o| o.interface == "xdg_session_manager_v1");
+    let offers =
+        |rig: &Rig| rig.connection.offering.offers().iter().any(|o| o.interface == "xdg_session_manager_v1");
     assert!(!offers(&Rig::new()), "it would only pretend");
     let mut rig = Rig::with_desk(&able);
     assert!(offers(&rig));

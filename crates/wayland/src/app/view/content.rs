@@ -200,7 +200,7 @@ impl Pixels {
         let now = look.means.now;
         if let Way::Follows { epoch, update, .. } = self.way {
             let same =
-                epoch == look.core.watching.epoch() && look.core.attached && theirs.updates() == update;
+                epoch == look.core.watching.epoch() && look.core.is_attached() && theirs.updates() == update;
             if same && theirs.is_settled() {
                 self.behind = None;
                 return Readiness::Settled;
@@ -280,7 +280,7 @@ impl Pixels {
         // The shape may be new with the same pixels.
         self.shape = Some(surface.shape);
         let (theirs, now) = (&surface.painter, look.means.now);
-        let same = look.core.attached
+        let same = look.core.is_attached()
             && look.understands
             && now >= self.alone_until
             && theirs.films_shown() == 0
