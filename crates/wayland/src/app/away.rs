@@ -16,7 +16,6 @@ use super::connection::Connection;
 use super::fault::Fault;
 use super::making::Making;
 use super::object::{Configures, Data, Wanted};
-use super::surface::MAX_FRAMES;
 use super::told::Open;
 use super::unsent::Unsent;
 
@@ -65,8 +64,12 @@ impl Connection {
             unsent.map_or(Ok(()), |unsent| self.settle_unsent(id, unsent))?;
         }
         // Of children whose parents' windows waited.
-        let roots: Vec<u32> =
-            self.surfaces.iter().filter(|(_, surface)| surface.parent.is_none()).map(|(id, _)| *id).collect();
+        let roots: Vec<u32> = self
+            .surfaces
+            .iter()
+            .filter(|(_, surface)| surface.family.parent().is_none())
+            .map(|(id, _)| *id)
+            .collect();
         roots.into_iter().try_for_each(|id| self.release_cached(id))?;
         self.part_objects()?;
         self.devices.part();
@@ -182,9 +185,7 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else {
             return unsent.frames.into_iter().try_for_each(|id| self.forget(id));
         };
-        surface.frames.extend(unsent.frames);
-        let excess = surface.frames.len().saturating_sub(MAX_FRAMES);
-        let answered: Vec<u32> = surface.frames.drain(..excess).collect();
+        let answered = surface.frames.keep(unsent.frames);
         let time = self.clock_ms();
         for callback in answered {
             self.emit(callback, "done", vec![Arg::Uint(time)])?;

@@ -87,8 +87,14 @@ impl Connection {
     /// Whether something that has left waits at the compositor for a commit of a surface.
     fn is_awaited(&self, id: u32) -> bool {
         let Some(surface) = self.surfaces.get(&id) else { return false };
-        let unsent = surface.unsent.iter().flat_map(|unsent| &unsent.children).map(|(_, unsent)| unsent);
-        let children = surface.children.iter().filter_map(|child| self.surfaces.get(child)?.cached.as_ref());
+        let unsent = surface
+            .waiting
+            .unsent()
+            .into_iter()
+            .flat_map(|unsent| &unsent.children)
+            .map(|(_, unsent)| unsent);
+        let children =
+            surface.family.children().iter().filter_map(|child| self.surfaces.get(child)?.waiting.cached());
         unsent.chain(children).any(|unsent| unsent.ahead != Ahead::Nothing)
     }
 
@@ -119,15 +125,14 @@ impl Connection {
         let mut means = self.studio.means(self.now, self.pacing.credit_mut());
         let Some(painted) = surface.painter.improve(step, bytes, near, &mut means) else { return };
         self.pacing.credit_mut().spend(painted.bytes);
-        surface.last = None;
-        surface.owed = Some(painted.update.seq);
+        surface.sent.owe(painted.update.seq);
         self.publish(painted.update, painted.films);
     }
 
     /// When what was made better is to be brought to the screen.
     fn show_due(&self, id: u32) -> Option<Time> {
-        let surface = self.surfaces.get(&id).filter(|surface| surface.owed.is_some())?;
-        let last = surface.last_sent.max(surface.last_better);
+        let surface = self.surfaces.get(&id).filter(|surface| surface.sent.owes())?;
+        let last = surface.sent.last_unit();
         let due = last.map_or(Time::ZERO, |last| self.next_turn(surface, last));
         Some(due).filter(|_| self.can_show(id))
     }
@@ -138,13 +143,13 @@ impl Connection {
         let tick = self.beat().tick(self.now);
         for above in chain {
             let Some(surface) = self.surfaces.get_mut(&above) else { return };
-            let content = match surface.owed.take() {
+            let content = match surface.sent.take_owed() {
                 Some(seq) => UnitContent::Update(seq),
                 None => UnitContent::Keep,
             };
             // It may build on the last commit's unit, which must not be replaced then.
             surface.forget_last();
-            let number = surface.next_bare_unit(tick);
+            let number = surface.sent.next_bare_unit(tick);
             shown = Some(Unit {
                 surface: surface.wire,
                 number,

@@ -15,10 +15,12 @@ use crate::wire::Arg;
 use super::call::Call;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
+use super::frames::MAX_FRAMES;
 use super::pending::{Attach, DamageRect, Pending};
 use super::shape::Shape;
 use super::shm::{Buffer, INVALID_FD, ReadError};
-use super::surface::{MAX_CONTENTS_AHEAD, MAX_FRAMES, Role, Stage, Surface};
+use super::standing::{Role, Stage};
+use super::surface::{MAX_CONTENTS_AHEAD, Surface};
 use super::unsent::{Ahead, Change, Unsent};
 
 impl Connection {
@@ -33,7 +35,7 @@ impl Connection {
         if self.is_below_waiting(id) {
             // Its parent's commits cannot leave, so it waits as if it were synchronised; but for its frames.
             if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| !synchronised) {
-                surface.frames.append(&mut unsent.frames);
+                surface.frames.put_behind(&mut unsent.frames);
             }
             return self.cache(id, unsent);
         }
@@ -44,14 +46,13 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         // Never coalesced across: map, unmap, and commits before there is content.
         let barrier = !was_mapped || !surface.mapped();
-        let window = surface.role == Role::Configured;
-        let initial = !was_mapped && !surface.mapped() && window;
-        surface.initial = window && (initial || surface.mapped());
-        match surface.stage {
+        let is_mapped = surface.mapped();
+        let initial = surface.standing.on_commit(was_mapped, is_mapped);
+        match surface.standing.stage() {
             // The program has seen what this display wants.
             Stage::Decided if unsent.state.acknowledges() => self.show_window(id, None)?,
             Stage::Awaited | Stage::Decided => return self.join(id, unsent),
-            Stage::Idle => surface.stage = Stage::Shown,
+            Stage::Idle => surface.standing.set_stage(Stage::Shown),
             Stage::Shown | Stage::Over => {}
         }
         if self.is_away(id) {
@@ -70,16 +71,14 @@ impl Connection {
 
     /// Whether a window above a surface waits for another display.
     fn is_below_waiting(&self, id: u32) -> bool {
-        let waits = |id: u32| {
-            let stage = self.surfaces.get(&id).map(|surface| surface.stage);
-            matches!(stage, Some(Stage::Awaited | Stage::Decided))
-        };
+        let waits = |id: u32| self.surfaces.get(&id).is_some_and(|surface| surface.standing.waits());
         self.ancestors(id).skip(1).any(waits)
     }
 
     /// Whether commits of a surface go nowhere: what they bring is kept for another display.
     pub(super) fn is_away(&self, id: u32) -> bool {
-        !self.line.is_attached() || self.surfaces.get(&id).is_some_and(|surface| surface.stage == Stage::Over)
+        !self.line.is_attached()
+            || self.surfaces.get(&id).is_some_and(|surface| surface.standing.stage() == Stage::Over)
     }
 
     /// Takes over the pending state: geometry, pixels, buffers.
@@ -165,18 +164,18 @@ impl Connection {
     /// Keeps a synchronised child's commit until its parent commits.
     fn cache(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
         let unsent = self.with_children(id, unsent);
-        let is_cached = self.surfaces.get(&id).is_some_and(|surface| surface.cached.is_some());
+        let is_cached = self.surfaces.get(&id).is_some_and(|surface| surface.waiting.cached().is_some());
         // Where an earlier one could not leave, this is part of it: its state must not be shown with these pixels alone.
         let above = if is_cached { None } else { self.ancestors(id).find(|above| self.caches(*above, id)) };
         let Some(surface) = self.surfaces.get_mut(&above.unwrap_or(id)) else { return Ok(()) };
         let older = match above {
-            Some(_) => surface.cached.as_mut().and_then(|cached| cached.find(id)),
-            None => surface.cached.as_mut(),
+            Some(_) => surface.waiting.cached_mut().and_then(|cached| cached.find(id)),
+            None => surface.waiting.cached_mut(),
         };
         let discarded = match older {
             Some(older) => older.merge(unsent).map_err(Fault::TooMuch)?,
             None => {
-                surface.cached = Some(unsent);
+                surface.waiting.cache(unsent);
                 Vec::new()
             }
         };
@@ -185,13 +184,13 @@ impl Connection {
 
     /// Whether a commit of `child` that has not left is part of what is cached of a surface above it.
     pub(super) fn caches(&self, above: u32, child: u32) -> bool {
-        let cached = self.surfaces.get(&above).and_then(|surface| surface.cached.as_ref());
+        let cached = self.surfaces.get(&above).and_then(|surface| surface.waiting.cached());
         cached.is_some_and(|cached| cached.mentions(child))
     }
 
     /// Whether a commit of a surface is cached, by itself or in that of a surface above, and has not left.
     fn is_cached(&self, id: u32) -> bool {
-        let own = self.surfaces.get(&id).and_then(|surface| surface.cached.as_ref());
+        let own = self.surfaces.get(&id).and_then(|surface| surface.waiting.cached());
         own.is_some_and(|cached| cached.ahead != Ahead::All)
             || self.ancestors(id).any(|above| self.caches(above, id))
     }
@@ -205,13 +204,13 @@ impl Connection {
         let chain: Vec<u32> = self.ancestors(id).collect();
         for id in chain.into_iter().rev() {
             self.flush_surface(id)?;
-            let cached = self.surfaces.get(&id).and_then(|surface| surface.cached.as_ref());
+            let cached = self.surfaces.get(&id).and_then(|surface| surface.waiting.cached());
             let Some(cached) = cached.filter(|cached| cached.ahead != Ahead::All) else { continue };
             let waits = !self.effectively_synchronised(id) || self.is_below_waiting(id) || self.is_away(id);
             if waits || !self.may_leave_ahead(id, cached) {
                 return Ok(());
             }
-            let ahead = self.surfaces.get_mut(&id).and_then(|surface| surface.cached.as_mut());
+            let ahead = self.surfaces.get_mut(&id).and_then(|surface| surface.waiting.cached_mut());
             if let Some(ahead) = ahead.map(Unsent::take_ahead) {
                 self.join(id, ahead)?;
                 self.flush_surface(id)?;
@@ -223,8 +222,9 @@ impl Connection {
     /// Sends what is cached of a surface and of those below it that wait for nothing else.
     pub(super) fn send_ahead_below(&mut self, id: u32) -> Result<(), Fault> {
         self.send_ahead(id)?;
-        let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
-        let is_free = |child: &u32| self.surfaces.get(child).is_some_and(|surface| !surface.sync);
+        let children =
+            self.surfaces.get(&id).map(|surface| surface.family.children().to_vec()).unwrap_or_default();
+        let is_free = |child: &u32| self.surfaces.get(child).is_some_and(|surface| !surface.family.is_sync());
         let free: Vec<u32> = children.into_iter().filter(is_free).collect();
         free.into_iter().try_for_each(|child| self.send_ahead_below(child))
     }
@@ -232,7 +232,7 @@ impl Connection {
     /// Whether the compositor can be given the contents of a cached commit of surface `id`.
     fn may_leave_ahead(&self, id: u32, cached: &Unsent) -> bool {
         let above = self.ancestors(id).filter_map(|above| Some((above, self.surfaces.get(&above)?)));
-        let caches = above.filter_map(|(above, surface)| Some((above, surface.cached.as_ref()?)));
+        let caches = above.filter_map(|(above, surface)| Some((above, surface.waiting.cached()?)));
         let contents: usize = caches.map(|(above, cached)| cached.contents_ahead_of(id, above)).sum();
         (contents < MAX_CONTENTS_AHEAD || !cached.attaches())
             && cached.children.iter().all(|(child, unsent)| self.may_leave_ahead(*child, unsent))
@@ -240,13 +240,16 @@ impl Connection {
 
     /// Puts the cached commits of synchronised children in front of their parent's commit.
     pub(super) fn with_children(&mut self, id: u32, mut unsent: Unsent) -> Unsent {
-        let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
+        let children =
+            self.surfaces.get(&id).map(|surface| surface.family.children().to_vec()).unwrap_or_default();
         for child in children {
             // Others wait for nothing but another display, and then by themselves.
             if !self.effectively_synchronised(child) {
                 continue;
             }
-            if let Some(cached) = self.surfaces.get_mut(&child).and_then(|surface| surface.cached.take()) {
+            if let Some(cached) =
+                self.surfaces.get_mut(&child).and_then(|surface| surface.waiting.take_cached())
+            {
                 unsent.children.push((child, cached));
             }
         }
@@ -265,16 +268,15 @@ impl Connection {
             return self.settle_unsent(id, unsent);
         }
         let now = self.now;
-        let waits = self.surfaces.get(&id).and_then(|surface| surface.unsent.as_ref());
+        let waits = self.surfaces.get(&id).and_then(|surface| surface.waiting.unsent());
         if waits.is_some_and(|old| old.state.overflows_with(&unsent.state)) {
             self.flush_surface(id)?;
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        let discarded = match &mut surface.unsent {
+        let discarded = match surface.waiting.unsent_mut() {
             Some(old) => old.merge(unsent).map_err(Fault::TooMuch)?,
             None => {
-                surface.unsent = Some(unsent);
-                surface.waiting_since = now;
+                surface.waiting.line_up(unsent, now);
                 Vec::new()
             }
         };
@@ -321,9 +323,10 @@ impl Connection {
         };
         let above = self.ancestors(id).find(|above| {
             let surface = self.surfaces.get(above);
-            surface.is_some_and(|surface| surface.waiting().any(|unsent| includes(unsent, *above)))
+            surface.is_some_and(|surface| surface.waiting.iter().any(|unsent| includes(unsent, *above)))
         })?;
-        let waiting = self.surfaces.get_mut(&above)?.waiting_mut().find(|unsent| includes(unsent, above))?;
+        let waiting =
+            self.surfaces.get_mut(&above)?.waiting.iter_mut().find(|unsent| includes(unsent, above))?;
         if above == id { Some(waiting) } else { waiting.find(id) }
     }
 
@@ -339,11 +342,11 @@ impl Connection {
     pub(super) fn effectively_synchronised(&self, id: u32) -> bool {
         let mut surface = self.surfaces.get(&id);
         for _ in 0..MAX_UNIT_DEPTH {
-            match surface {
-                Some(Surface { parent: Some(_), sync: true, .. }) => return true,
-                Some(Surface { parent: Some(parent), .. }) => surface = self.surfaces.get(parent),
-                _ => return false,
+            let Some(family) = surface.map(|surface| &surface.family) else { return false };
+            if family.is_synchronised() {
+                return true;
             }
+            surface = family.parent().and_then(|parent| self.surfaces.get(&parent));
         }
         false
     }
@@ -359,21 +362,19 @@ impl Connection {
             return Err(Fault::TooMuch("subsurfaces nested"));
         }
         let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
-        if surface.parent.is_some() || surface.role == Role::Configured {
+        if surface.family.parent().is_some() || surface.standing.role() == Role::Configured {
             return Err(bad("the surface has another role"));
         }
-        surface.role = Role::Subsurface;
-        (surface.parent, surface.subsurface) = (Some(parent), id);
-        surface.sync = true;
+        surface.standing.set_role(Role::Subsurface);
+        surface.family.enter(parent, id);
         if let Some(object) = self.objects.of_mut(id) {
             object.surface = Some(child);
         }
         let Some(above) = self.surfaces.get_mut(&parent) else { return Ok(()) };
-        if above.children.len() >= MAX_UNIT_CHILDREN {
+        if above.family.children().len() >= MAX_UNIT_CHILDREN {
             return Err(Fault::TooMuch("subsurfaces of one surface"));
         }
-        above.children.push(child);
-        above.stack.adopt(parent, child);
+        above.family.adopt(parent, child);
         above.committed.stack.adopt(parent, child);
         Ok(())
     }
@@ -381,24 +382,24 @@ impl Connection {
     /// Levels of subsurfaces below a surface, counted up to a bound.
     fn height(&self, id: u32, bound: usize) -> usize {
         let (Some(surface), Some(bound)) = (self.surfaces.get(&id), bound.checked_sub(1)) else { return 0 };
-        surface.children.iter().map(|child| 1 + self.height(*child, bound)).max().unwrap_or(0)
+        surface.family.children().iter().map(|child| 1 + self.height(*child, bound)).max().unwrap_or(0)
     }
 
     /// The surface and those above it.
     pub(super) fn ancestors(&self, id: u32) -> impl Iterator<Item = u32> {
-        std::iter::successors(Some(id), |id| self.surfaces.get(id)?.parent).take(MAX_UNIT_DEPTH + 1)
+        std::iter::successors(Some(id), |id| self.surfaces.get(id)?.family.parent()).take(MAX_UNIT_DEPTH + 1)
     }
 
     /// The surface that a `wl_subsurface` is about, as long as it lives: its id may be another's after that.
     pub(super) fn child_of(&self, subsurface: u32) -> Option<u32> {
         let child = self.association(subsurface)?;
-        self.surfaces.get(&child).filter(|surface| surface.subsurface == subsurface).map(|_| child)
+        self.surfaces.get(&child).filter(|surface| surface.family.subsurface() == subsurface).map(|_| child)
     }
 
     pub(super) fn set_sync(&mut self, subsurface: u32, sync: bool) -> Result<(), Fault> {
         let Some(id) = self.child_of(subsurface) else { return Ok(()) };
         if let Some(surface) = self.surfaces.get_mut(&id) {
-            surface.sync = sync;
+            surface.family.set_sync(sync);
         }
         self.release_cached(id)
     }
@@ -410,7 +411,7 @@ impl Connection {
             return Ok(());
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        let (cached, children) = (surface.cached.take(), surface.children.clone());
+        let (cached, children) = (surface.waiting.take_cached(), surface.family.children().to_vec());
         if let Some(cached) = cached {
             self.flush_older(id)?;
             self.join(id, cached)?;
@@ -423,8 +424,7 @@ impl Connection {
     pub(super) fn orphan(&mut self, subsurface: u32) -> Result<(), Fault> {
         let Some(child) = self.child_of(subsurface) else { return Ok(()) };
         let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
-        let (cached, parent) = (surface.cached.take(), surface.parent.take());
-        surface.sync = false;
+        let (cached, parent) = (surface.waiting.take_cached(), surface.family.leave());
         self.unstack(parent, child);
         cached.map_or(Ok(()), |cached| self.give_up(cached))?;
         self.release_cached(child)
@@ -434,14 +434,13 @@ impl Connection {
     fn unstack(&mut self, parent: Option<u32>, child: u32) {
         let Some(parent) = parent else { return };
         if let Some(parent) = self.surfaces.get_mut(&parent) {
-            parent.children.retain(|id| *id != child);
-            parent.stack.orphan(child);
+            parent.family.orphan(child);
             parent.committed.stack.orphan(child);
         }
         for surface in self.surfaces.values_mut() {
             let pending = surface.timing.pending_mut().chain([&mut surface.pending]);
             pending.filter_map(|pending| pending.stack.as_mut()).for_each(|stack| stack.orphan(child));
-            surface.unsent.iter_mut().chain(&mut surface.cached).for_each(|unsent| unsent.unstack(child));
+            surface.waiting.iter_mut().for_each(|unsent| unsent.unstack(child));
         }
     }
 
@@ -456,23 +455,21 @@ impl Connection {
     /// `wl_surface.destroy`: what has not been sent never will be.
     pub(super) fn drop_surface(&mut self, id: u32) -> Result<(), Fault> {
         self.drop_held(id)?;
-        let Some(surface) = self.surfaces.remove(&id) else { return Ok(()) };
+        let Some(mut surface) = self.surfaces.remove(&id) else { return Ok(()) };
         self.pacing.forget(surface.wire);
         self.room.change(surface.content_bytes(), 0)?;
-        for child in &surface.children {
+        for child in surface.family.children() {
             if let Some(child) = self.surfaces.get_mut(child) {
-                child.parent = None;
+                child.family.lose_parent();
             }
         }
-        self.unstack(surface.parent, id);
-        let mut frames = surface.frames;
-        let mut feedback: Vec<u32> = surface.feedback.into_iter().map(|(_, id)| id).collect();
+        self.unstack(surface.family.parent(), id);
+        let (mut frames, mut feedback) = (surface.frames.take(), surface.sent.part());
         frames.extend(surface.pending.frames);
         feedback.extend(surface.pending.feedback);
-        let mut pruned: Vec<Unsent> = surface.unsent.into_iter().chain(surface.cached).collect();
+        let mut pruned: Vec<Unsent> = surface.waiting.into_oldest_first().collect();
         for other in self.surfaces.values_mut() {
-            let waiting = other.unsent.iter_mut().chain(&mut other.cached);
-            waiting.for_each(|unsent| unsent.prune(id, &mut pruned));
+            other.waiting.iter_mut().rev().for_each(|unsent| unsent.prune(id, &mut pruned));
         }
         for unsent in pruned {
             unsent.into_callbacks(&mut frames, &mut feedback);
@@ -480,7 +477,7 @@ impl Connection {
         // Their ids must become free; the program knows that the surface is gone.
         frames.into_iter().try_for_each(|id| self.forget(id))?;
         self.discard_feedback(feedback)?;
-        surface.children.into_iter().try_for_each(|child| self.release_cached(child))
+        surface.family.children().iter().try_for_each(|child| self.release_cached(*child))
     }
 
     /// Keeps what the app side itself must know of a double-buffered request.
@@ -536,9 +533,7 @@ impl Connection {
         if surface.pending.feedback.len() > MAX_FRAMES {
             oldest.push(surface.pending.feedback.remove(0));
         }
-        if surface.feedback.len() > MAX_FRAMES {
-            oldest.push(surface.feedback.remove(0).1);
-        }
+        oldest.extend(surface.sent.excess_feedback());
         self.discard_feedback(oldest)
     }
 

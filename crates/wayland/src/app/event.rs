@@ -38,7 +38,7 @@ impl Connection {
         self.pacing.on_applied(surface, unit);
         let id = self.objects.by_wire(surface);
         if let Some(surface) = id.and_then(|id| self.surfaces.get_mut(&id)) {
-            surface.on_applied(unit);
+            surface.sent.on_applied(unit);
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Connection {
         if let (("wl_surface", "preferred_buffer_transform"), [Arg::Uint(transform)], Some(surface)) =
             (name, &args[..], self.surfaces.get_mut(&id))
         {
-            surface.transform_told = *transform;
+            surface.preferred.set_transform(*transform);
         }
         self.devices.tell(id, interface, opcode, &args);
         if name == ("xdg_popup", "configure") {
@@ -141,8 +141,8 @@ impl Connection {
             (("wl_callback", "done"), _) => self.line.sync().on_done(id),
             (("wl_surface", "enter" | "leave"), _) => {
                 self.tell_scale(id)?;
-                let fraction = self.surfaces.get(&id).and_then(|surface| surface.fraction_told);
-                fraction.map_or(Ok(()), |(fraction, _)| self.tell_scale(fraction))?;
+                let fraction = self.surfaces.get(&id).and_then(|surface| surface.preferred.fraction());
+                fraction.map_or(Ok(()), |fraction| self.tell_scale(fraction))?;
             }
             (("xdg_surface" | "zwlr_layer_surface_v1", "configure"), Some(WireArg::Uint(serial))) => {
                 let known = self.line.serials_mut().for_app(serial);
@@ -346,10 +346,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         let surface = self.objects.by_wire(surface).and_then(|id| self.surfaces.get_mut(&id));
         let Some(surface) = surface else { return Ok(()) };
-        let (answered, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut surface.feedback).into_iter().partition(|(number, _)| *number <= unit);
-        surface.feedback = waiting;
-        for (number, id) in answered {
+        for (number, id) in surface.sent.take_feedback(unit) {
             if number == unit {
                 self.emit(id, event, args())?;
             } else {

@@ -22,7 +22,8 @@ use super::connection::Connection;
 use super::credit::{Credit, SMALL};
 use super::fault::Fault;
 use super::pacing::Payer;
-use super::surface::{Stage, Surface};
+use super::standing::Stage;
+use super::surface::Surface;
 use super::unsent::{Ahead, Change, Unsent};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
@@ -31,9 +32,6 @@ const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
 const BEHIND_PERIOD: Duration = Duration::from_millis(100);
 /// A commit that has not come through for so long is stranded: what is drawn after it is drawn for nobody.
 const STRANDED: Duration = Duration::from_secs(2);
-/// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
-/// it holds is bounded. Later commits fold into one that waits here.
-const MAX_REPLACED: u32 = 32;
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Pixels of small content, which are encoded in any turn.
@@ -136,7 +134,7 @@ impl Connection {
                 continue;
             }
             if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| paid == 0) {
-                surface.replaced = 0;
+                surface.sent.note_replaced(false);
             }
             // Without budget it takes a place that it had; what it adds is no debt of small commits.
             let debt = self.pacing.credit().content == 0;
@@ -155,7 +153,7 @@ impl Connection {
     fn rank(&self, id: u32) -> Option<Rank> {
         let due = self.send_due(id)?;
         let surface = self.surfaces.get(&id).filter(|_| due <= self.now)?;
-        let since = surface.waiting_since;
+        let since = surface.waiting.since();
         Some(if self.now.since(since) >= PATIENCE {
             Rank::Overdue(since)
         } else if self.is_attended(id) {
@@ -228,7 +226,7 @@ impl Connection {
     }
 
     fn is_small(&self, id: u32) -> bool {
-        self.surfaces.get(&id).is_some_and(|surface| self.news(id, surface.unsent.as_ref()) <= SMALL)
+        self.surfaces.get(&id).is_some_and(|surface| self.news(id, surface.waiting.unsent()) <= SMALL)
     }
 
     /// At most how many bytes a commit of a surface brings, with those of its children.
@@ -243,21 +241,21 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        let ahead = surface.is_far_ahead() || self.pacing.under_way().is_full();
-        surface.unsent.as_ref().filter(|_| !surface.withholds() && !ahead)?;
-        Some(surface.last_sent.map_or(Time::ZERO, |sent| self.next_turn(surface, sent)))
+        let ahead = surface.sent.is_far_ahead() || self.pacing.under_way().is_full();
+        surface.waiting.unsent().filter(|_| !surface.withholds() && !ahead)?;
+        Some(surface.sent.last_commit().map_or(Time::ZERO, |sent| self.next_turn(surface, sent)))
     }
 
     /// When a unit of the surface may leave after that of this tick.
     pub(super) fn next_turn(&self, surface: &Surface, last: Time) -> Time {
-        let apart = self.pacing.pace(self.now, surface.silence(self.now));
+        let apart = self.pacing.pace(self.now, surface.sent.silence(self.now));
         self.beat().after(last, apart)
     }
 
     fn frame_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
         let period = if self.watching.is_on() { BEHIND_PERIOD } else { HIDDEN_PERIOD };
-        let hidden = surface.last_frame.map_or(Time::ZERO, |last| last + period);
+        let hidden = surface.frames.last().map_or(Time::ZERO, |last| last + period);
         // Nobody sees what it draws while the link is silent, either; or only those who look on.
         let stranded = surface.stranded(self.frame_patience()).map(|since| hidden.max(since));
         self.tick_due(surface, hidden).into_iter().chain(stranded).min()
@@ -275,19 +273,16 @@ impl Connection {
         // What is drawn while the last frame is still leaving would be old when its turn comes.
         let behind = self.line.is_attached()
             && self.pacing.is_broke()
-            && surface.last_bytes > SMALL
+            && surface.sent.bytes() > SMALL
             && surface.visible;
         if behind && !self.watching.is_on() {
             return None;
         }
         let seen = self.line.is_attached()
             && surface.visible
-            && surface.stage != Stage::Over
+            && surface.standing.stage() != Stage::Over
             && !self.room.crowds_out(surface);
-        // In the interval in which its commit left, the program's answer to it would have to wait.
-        let left = Some(surface.frames_tick).filter(|_| !surface.frames.is_empty());
-        let last = surface.last_frame.max(left);
-        let next = last.map_or(Time::ZERO, |last| self.beat().after(last, Duration::ZERO));
+        let next = surface.frames.before().map_or(Time::ZERO, |last| self.beat().after(last, Duration::ZERO));
         // Others look on, whose links may be better.
         Some(if (seen || self.watching.is_on()) && !behind { next } else { hidden })
     }
@@ -303,7 +298,7 @@ impl Connection {
             .collect();
         for id in due {
             let Some(surface) = self.surfaces.get_mut(&id) else { continue };
-            surface.last_frame = Some(tick);
+            surface.frames.answer(tick);
             let frames = surface.take_frames(now, patience);
             let time = self.clock_ms_at(tick);
             for callback in frames {
@@ -317,8 +312,8 @@ impl Connection {
     /// Whether the surface has a commit that would replace its last update, if that has not left.
     fn may_supersede(&self, id: u32) -> bool {
         let Some(surface) = self.surfaces.get(&id) else { return false };
-        let new = surface.unsent.as_ref().is_some_and(|unsent| unsent.change == Change::New);
-        surface.last.is_some() && surface.replaced < MAX_REPLACED && new && surface.painter.has_news()
+        let new = surface.waiting.unsent().is_some_and(|unsent| unsent.change == Change::New);
+        surface.sent.may_be_replaced() && new && surface.painter.has_news()
     }
 
     /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
@@ -328,13 +323,13 @@ impl Connection {
             return 0;
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return 0 };
-        let Some(last) = surface.last.take() else { return 0 };
+        let Some(last) = surface.sent.take_last() else { return 0 };
         let wire = surface.wire;
         let Some(bytes) = take_back(SurfaceId(wire.0), last) else {
             surface.forget_last();
             return 0;
         };
-        surface.replaced += 1;
+        surface.sent.note_replaced(true);
         surface.painter.take_back();
         let by = surface.painter.next_update();
         self.retract(SurfaceId(wire.0));
@@ -372,7 +367,7 @@ impl Connection {
         above.map_or(Ok(()), |above| self.send_ahead(above))?;
         let synchronised = self.effectively_synchronised(child);
         let mentions = |id: &u32| {
-            let unsent = self.surfaces.get(id).and_then(|surface| surface.unsent.as_ref());
+            let unsent = self.surfaces.get(id).and_then(|surface| surface.waiting.unsent());
             unsent.is_some_and(|unsent| unsent.mentions(child) || *id == child && synchronised)
         };
         if self.ancestors(child).any(|id| mentions(&id)) { self.flush_tree(child) } else { Ok(()) }
@@ -381,13 +376,13 @@ impl Connection {
     /// Begins to send the waiting commit of `id`, if there is one; about `room` pixels are encoded now.
     fn send_unit(&mut self, id: u32, payer: Payer, room: u64) -> Result<(), Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        match surface.stage {
+        match surface.standing.stage() {
             Stage::Awaited | Stage::Decided => return Ok(()),
             // Order demands it: the surface gets a role.
-            Stage::Idle => surface.stage = Stage::Shown,
+            Stage::Idle => surface.standing.set_stage(Stage::Shown),
             Stage::Shown | Stage::Over => {}
         }
-        match surface.unsent.take() {
+        match surface.waiting.take_unsent() {
             Some(unsent) => self.begin_unit(id, unsent, payer, room),
             None => Ok(()),
         }

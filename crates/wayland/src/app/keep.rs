@@ -13,7 +13,6 @@ use super::call::{Call, nullable};
 use super::connection::Connection;
 use super::fault::Fault;
 use super::object::{Data, Object, Wanted};
-use super::surface::Stage;
 use super::unsent::{Kind, Unsent};
 
 /// `xdg_toplevel.state`.
@@ -279,10 +278,7 @@ impl Connection {
     /// Another one of a role's objects is made for a surface; `over` if no display will ever show it.
     pub(super) fn begin_window(&mut self, surface: Option<u32>, over: bool) {
         let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) else { return };
-        surface.initial = false;
-        if over {
-            surface.stage = Stage::Over;
-        }
+        surface.standing.begin(over);
     }
 
     pub(super) fn set_data(&mut self, id: u32, data: Data) {

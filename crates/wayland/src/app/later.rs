@@ -16,7 +16,8 @@ use super::call::Call;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::pending::{Attach, Pending};
-use super::surface::{Stage, Surface};
+use super::standing::Stage;
+use super::surface::Surface;
 use super::timing::{First, Timing, Unread};
 
 impl Connection {
@@ -154,7 +155,7 @@ impl Connection {
             surface.timing.take_frames(id).into_iter().filter(|(_, frames)| !frames.is_empty())
         {
             if let Some(surface) = self.surfaces.get_mut(&id) {
-                surface.owe_frames(frames, tick);
+                surface.frames.owe(frames, tick);
             }
         }
     }
@@ -180,11 +181,11 @@ impl Connection {
 
     /// When a barrier is no more: with the tick after what set it has left, or later where that is not seen.
     fn barrier_clears(&self, surface: &Surface, set: Time) -> Time {
-        let unseen = !self.line.is_attached() || !surface.visible || surface.stage != Stage::Shown;
+        let unseen = !self.line.is_attached() || !surface.visible || surface.standing.stage() != Stage::Shown;
         if unseen {
             return set + UNSEEN_PERIOD;
         }
-        match surface.unsent {
+        match surface.waiting.unsent() {
             // It has not left: the link does not keep up.
             Some(_) => set + STUCK,
             None => self.beat().after(self.beat().tick(set), Duration::ZERO),

@@ -16,7 +16,9 @@
 //! | `offering`, `offer`, `slots` | globals, outputs and seats as the program knows them |
 //! | `shm` | pools and buffers |
 //! | `surface` | a surface |
-//! | `pending`, `unsent`, `stack` | what its next commit has, a commit that has not left, the order of its children |
+//! | `standing`, `family`, `stack` | what it is used for, where it stands among others, the order of its children |
+//! | `pending`, `unsent`, `waiting` | what its next commit has, a commit that has not left, those of one surface |
+//! | `sent`, `frames`, `preferred` | what has left, frame callbacks, scale and transform that a display prefers |
 //! | `shape`, `fade` | how its content is shown; pixels that are multiplied where the compositor cannot |
 //! | `timing`, `room` | commits that are to be applied later, and what all contents take |
 //! | `studio` | what pixels are encoded with |
@@ -64,11 +66,13 @@ mod desk;
 mod devices;
 mod event;
 mod fade;
+mod family;
 mod fault;
 mod films;
 mod flow;
 mod flush;
 mod focus;
+mod frames;
 mod keep;
 mod keeping;
 mod keyboard;
@@ -85,6 +89,7 @@ mod pacing;
 mod painter;
 mod pending;
 mod ping;
+mod preferred;
 mod program;
 mod publish;
 mod registry;
@@ -93,11 +98,13 @@ mod request;
 mod restage;
 mod role;
 mod room;
+mod sent;
 mod serial;
 mod shape;
 mod shm;
 mod slots;
 mod stack;
+mod standing;
 mod stub;
 mod studio;
 mod surface;
@@ -110,6 +117,7 @@ mod under_way;
 mod units;
 mod unsent;
 mod view;
+mod waiting;
 mod watch;
 
 pub use config::{Config, Desk};

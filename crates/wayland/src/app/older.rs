@@ -114,13 +114,9 @@ impl Connection {
     /// Another display takes over: how the one before wanted buffers to be rotated is void. One that wants that too says so,
     /// if it is new enough to say anything.
     pub(super) fn void_transforms(&mut self) -> Result<(), Fault> {
-        let rotated = self.surfaces.iter_mut().filter(|(_, surface)| surface.transform_told != NORMAL);
-        let rotated: Vec<u32> = rotated
-            .map(|(id, surface)| {
-                surface.transform_told = NORMAL;
-                *id
-            })
-            .collect();
+        let is_rotated = |surface: &mut Surface| surface.preferred.set_transform(NORMAL) != NORMAL;
+        let rotated = self.surfaces.iter_mut().filter_map(|(id, surface)| is_rotated(surface).then_some(*id));
+        let rotated: Vec<u32> = rotated.collect();
         rotated
             .into_iter()
             .try_for_each(|id| self.emit(id, "preferred_buffer_transform", vec![Arg::Uint(NORMAL)]))
@@ -145,9 +141,8 @@ impl Connection {
         let scale = Some(self.scale_of(surface)).filter(|_| !told);
         let Some(state) = self.surfaces.get_mut(&surface) else { return Ok(()) };
         let before = match fractional {
-            true => std::mem::replace(&mut state.fraction_told, scale.map(|scale| (id, scale)))
-                .map(|(_, scale)| scale),
-            false => std::mem::replace(&mut state.scale_told, scale),
+            true => state.preferred.set_fraction(id, scale),
+            false => state.preferred.set_scale(scale),
         };
         let Some(scale) = scale.filter(|scale| before != Some(*scale)) else { return Ok(()) };
         match fractional {

@@ -23,8 +23,9 @@ use super::fault::{Fault, error_code};
 use super::object::{AddError, Configures, Data, Object, Popup};
 use super::pending::{Attach, add_damage};
 use super::shm::{Buffer, INVALID_FD};
-use super::stack::{Move, Stack};
-use super::surface::{Role, Stage, Surface};
+use super::stack::Move;
+use super::standing::{Role, Stage};
+use super::surface::Surface;
 use super::unsent::Kind;
 
 /// `wl_subsurface.error.bad_surface`.
@@ -191,7 +192,7 @@ impl Connection {
 
     /// Records a double-buffered request for the surface's next commit.
     fn state(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
-        let parent = || self.surfaces.get(&self.child_of(call.id)?)?.parent;
+        let parent = || self.surfaces.get(&self.child_of(call.id)?)?.family.parent();
         let owner = match (call.rule.class, call.rule.surface) {
             (Class::ParentState, _) => parent(),
             (_, Some(subject)) => self.subject(call.id, subject, args),
@@ -229,8 +230,8 @@ impl Connection {
         // Its surface, or the parent, may be gone.
         let (Some(child), Some(parent)) = (self.child_of(call.id), parent) else { return Ok(()) };
         let Some(above) = self.surfaces.get_mut(&parent) else { return Ok(()) };
-        if above.stack.place(Move { child, sibling, above: call.desc.name == "place_above" }) {
-            Stack::pend(&mut above.stack, &mut above.pending.stack);
+        let to = Move { child, sibling, above: call.desc.name == "place_above" };
+        if above.family.place(to, &mut above.pending.stack) {
             return Ok(());
         }
         let message = format!("wl_surface {sibling} is no sibling of {child}, and not its parent");
@@ -297,7 +298,7 @@ impl Connection {
         match (call.name(), args) {
             (("xdg_surface", "get_popup"), [_, Arg::Object(parent), _]) if *parent != 0 => {
                 let surface = self.association(*parent).and_then(|id| self.surfaces.get(&id));
-                surface.is_none_or(|surface| surface.stage == Stage::Shown)
+                surface.is_none_or(|surface| surface.standing.stage() == Stage::Shown)
             }
             _ => true,
         }
@@ -568,7 +569,7 @@ impl Connection {
                 Some(Arg::Object(id)) => self.owner(*id),
                 _ => None,
             },
-            Subject::Above => self.surfaces.get(&self.owner(id)?)?.parent,
+            Subject::Above => self.surfaces.get(&self.owner(id)?)?.family.parent(),
         }
     }
 

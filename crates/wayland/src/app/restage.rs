@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::object::{Data, Wanted};
 use super::replay::Roles;
 use super::stack::{Move, Stack};
-use super::surface::Stage;
+use super::standing::Stage;
 use super::unsent::{Change, Kind, State, Unsent};
 
 /// Windows above a window that are counted; more are a joke.
@@ -22,13 +22,13 @@ const MAX_FAMILY: usize = 64;
 impl Connection {
     /// Brings every surface to where this display can have it.
     pub(super) fn restage(&mut self, roles: &Roles) -> Result<(), Fault> {
-        let roots = self.surfaces.iter().filter(|(_, surface)| surface.parent.is_none());
+        let roots = self.surfaces.iter().filter(|(_, surface)| surface.family.parent().is_none());
         let mut roots: Vec<_> =
             roots.map(|(id, surface)| (self.generation(roles, *id), surface.wire, *id)).collect();
         // Parents before their dialogs.
         roots.sort_unstable();
         for surface in self.surfaces.values_mut() {
-            Stack::pend_again(&mut surface.stack, &surface.committed.stack, &mut surface.pending.stack);
+            surface.family.place_again(&surface.committed.stack, &mut surface.pending.stack);
         }
         for (.., id) in roots {
             let window = roles.windows.get(&id).copied();
@@ -65,7 +65,7 @@ impl Connection {
 
     fn set_stage(&mut self, id: u32, stage: Stage) {
         if let Some(surface) = self.surfaces.get_mut(&id) {
-            surface.stage = stage;
+            surface.standing.set_stage(stage);
         }
     }
 
@@ -73,7 +73,7 @@ impl Connection {
     fn begin_again(&mut self, id: u32) -> Result<(), Fault> {
         self.stow_children(id)?;
         let Some(surface) = self.surfaces.get(&id) else { return Ok(()) };
-        let (mapped, begun) = (surface.mapped(), surface.initial || surface.mapped());
+        let (mapped, begun) = (surface.mapped(), surface.standing.has_begun() || surface.mapped());
         let (early, _) = self.state_of(id, mapped);
         let (now, tick) = (self.now, self.beat().tick(self.now));
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
@@ -82,10 +82,10 @@ impl Connection {
             surface.again = early;
             return Ok(());
         }
-        surface.stage = Stage::Awaited;
-        let number = surface.next_unit(now, tick);
+        surface.standing.set_stage(Stage::Awaited);
+        let number = surface.sent.next_unit(now, tick);
         // Its content need not keep its distance from that.
-        surface.last_sent = None;
+        surface.sent.forget_pace();
         let surface = surface.wire;
         self.pacing.leave(surface, number, 0);
         let (content, offset, feedback) = (UnitContent::Keep, (0, 0), false);
@@ -98,8 +98,9 @@ impl Connection {
     fn idle(&mut self, id: u32) -> Result<(), Fault> {
         let whole = self.whole(id)?;
         let now = self.now;
-        if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| whole.is_some()) {
-            (surface.stage, surface.unsent, surface.waiting_since) = (Stage::Idle, whole, now);
+        if let (Some(surface), Some(whole)) = (self.surfaces.get_mut(&id), whole) {
+            surface.standing.set_stage(Stage::Idle);
+            surface.waiting.line_up(whole, now);
         }
         Ok(())
     }
@@ -107,11 +108,12 @@ impl Connection {
     /// A popup's surface is a surface like others once the popup is destroyed.
     pub(super) fn revive(&mut self, id: u32) -> Result<(), Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        if !matches!(surface.stage, Stage::Over | Stage::Awaited | Stage::Decided) {
+        let is_over = surface.standing.stage() == Stage::Over;
+        if !is_over && !surface.standing.waits() {
             return Ok(());
         }
         // What waited for a window that was never shown at this display.
-        let waits = if surface.stage == Stage::Over { None } else { surface.unsent.take() };
+        let waits = if is_over { None } else { surface.waiting.take_unsent() };
         self.set_stage(id, Stage::Shown);
         if self.line.is_attached() {
             self.idle(id)?;
@@ -121,15 +123,15 @@ impl Connection {
 
     /// Children bring their content with the parent's next commit if they are synchronised, else by themselves.
     fn stow_children(&mut self, id: u32) -> Result<(), Fault> {
-        let children = self.surfaces.get(&id).map(|surface| surface.children.clone()).unwrap_or_default();
+        let children =
+            self.surfaces.get(&id).map(|surface| surface.family.children().to_vec()).unwrap_or_default();
         let now = self.now;
         for child in children {
             let Some(whole) = self.whole(child)? else { continue };
             let Some(whole) = self.lay_below(child, whole)? else { continue };
             let synchronised = self.effectively_synchronised(child);
             let Some(surface) = self.surfaces.get_mut(&child) else { continue };
-            *(if synchronised { &mut surface.cached } else { &mut surface.unsent }) = Some(whole);
-            surface.waiting_since = now;
+            surface.waiting.stow(whole, synchronised, now);
         }
         Ok(())
     }
@@ -140,9 +142,8 @@ impl Connection {
         let above: Vec<u32> = self.ancestors(id).collect();
         for above in above.into_iter().rev() {
             let Some(surface) = self.surfaces.get_mut(&above) else { continue };
-            let mut waiting = surface.unsent.iter_mut().chain(&mut surface.cached);
             let of_it = |waiting| if above == id { Some(waiting) } else { Unsent::find(waiting, id) };
-            let Some(found) = waiting.find_map(of_it) else { continue };
+            let Some(found) = surface.waiting.iter_mut().rev().find_map(of_it) else { continue };
             let discarded = first.merge(std::mem::take(found)).map_err(Fault::TooMuch)?;
             *found = first;
             return self.discard_feedback(discarded).map(|()| None);
@@ -162,14 +163,14 @@ impl Connection {
             }
             return self.stow_children(id).map(|()| None);
         }
-        let children = surface.children.clone();
+        let children = surface.family.children().to_vec();
         let mut whole = Unsent { state, stack: self.stack_of(id), change: Change::New, ..Unsent::default() };
         for child in children {
             let Some(content) = self.whole(child)? else { continue };
             if self.effectively_synchronised(child) {
                 whole.children.push((child, content));
             } else if let Some(surface) = self.surfaces.get_mut(&child) {
-                (surface.unsent, surface.waiting_since) = (Some(content), self.now);
+                surface.waiting.line_up(content, self.now);
             }
         }
         Ok(Some(whole))
@@ -197,7 +198,7 @@ impl Connection {
 
     /// The request that places a child.
     pub(super) fn stacking(&self, to: Move) -> Option<Request> {
-        let subsurface = self.surfaces.get(&to.child)?.subsurface;
+        let subsurface = self.surfaces.get(&to.child)?.family.subsurface();
         let interface = self.objects.of(subsurface)?.interface;
         let request = if to.above { "place_above" } else { "place_below" };
         let opcode = tables::request_opcode(interface, request)?;
@@ -208,12 +209,13 @@ impl Connection {
     /// The display has configured a window or layer: if it waits for that, it is shown.
     pub(super) fn on_configure(&mut self, id: u32, serial: u32) -> Result<(), Fault> {
         let Some(surface) = self.association(id) else { return Ok(()) };
-        let Some(state) = self.surfaces.get_mut(&surface).filter(|state| state.stage == Stage::Awaited)
+        let Some(state) =
+            self.surfaces.get_mut(&surface).filter(|state| state.standing.stage() == Stage::Awaited)
         else {
             return Ok(());
         };
         if !state.mapped() {
-            state.stage = Stage::Shown;
+            state.standing.set_stage(Stage::Shown);
             // What children have committed meanwhile.
             return self.release_cached(surface);
         }
@@ -231,7 +233,7 @@ impl Connection {
             return Ok(());
         };
         if let Some(state) = self.surfaces.get_mut(&surface) {
-            state.acknowledged = Some(self.line.serials_mut().for_app(serial));
+            state.standing.acknowledge(self.line.serials_mut().for_app(serial));
         }
         self.show_window(surface, Some(Request { object, opcode, args: vec![WireArg::Uint(serial)] }))
     }
@@ -271,7 +273,7 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let change = if surface.mapped() { Change::New } else { Change::Keep };
         let mut whole = Unsent { state, stack, change, ..Unsent::default() };
-        let newer = surface.unsent.take().unwrap_or_default();
+        let newer = surface.waiting.take_unsent().unwrap_or_default();
         let mut discarded = whole.merge(newer).map_err(Fault::TooMuch)?;
         let newest = self.with_children(id, Unsent::default());
         self.remember(id, &newest)?;
@@ -302,7 +304,7 @@ impl Connection {
 
     /// Whether the program acknowledges a configure that was not acknowledged here for it.
     pub(super) fn acknowledge(&self, surface: u32, args: &[Arg]) -> bool {
-        let done = self.surfaces.get(&surface).and_then(|surface| surface.acknowledged);
+        let done = self.surfaces.get(&surface).and_then(|surface| surface.standing.acknowledged());
         match (done, args) {
             (Some(done), [Arg::Uint(serial)]) => super::serial::before(done, *serial),
             _ => true,

@@ -6,19 +6,19 @@
 use super::call::Call;
 use super::connection::Connection;
 use super::fault::Fault;
-use super::surface::Role;
+use super::standing::Role;
 
 impl Connection {
     pub(super) fn set_role_object(&mut self, surface: u32, id: u32) {
         if let Some(surface) = self.surfaces.get_mut(&surface) {
-            surface.role_object = Some(id);
+            surface.standing.set_role_object(id);
         }
     }
 
     /// wl_surface, version 6: a window's surface goes after the object of its role. Compositors tell it of any version or of
     /// none, so of an older one the attached display's is asked. A `wl_subsurface` is left to it always.
     pub(super) fn check_role_object(&self, call: Call) -> Result<(), Fault> {
-        let role = self.surfaces.get(&call.id).and_then(|surface| surface.role_object);
+        let role = self.surfaces.get(&call.id).and_then(|surface| surface.standing.role_object());
         let lives = |id: &u32| {
             let interface = self.objects.alive(*id).map(|object| object.interface.name);
             matches!(interface, Some("xdg_surface" | "zwlr_layer_surface_v1"))
@@ -35,7 +35,7 @@ impl Connection {
 
     pub(super) fn set_role(&mut self, surface: Option<u32>, role: Role) {
         if let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) {
-            surface.role = role;
+            surface.standing.set_role(role);
         }
     }
 }

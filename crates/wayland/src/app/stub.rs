@@ -85,7 +85,7 @@ impl Connection {
             Some("wp_fractional_scale_v1") => {
                 // It may be another one with the same id.
                 let surface = self.association(id).and_then(|surface| self.surfaces.get_mut(&surface));
-                surface.into_iter().for_each(|surface| surface.fraction_told = None);
+                surface.into_iter().for_each(|surface| surface.preferred.forget_fraction());
                 self.tell_scale(id)
             }
             _ => Ok(()),

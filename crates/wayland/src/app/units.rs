@@ -144,7 +144,7 @@ impl Connection {
             self.owe_ahead(child, unsent, began)?;
         }
         match self.surfaces.get_mut(&id) {
-            Some(surface) => surface.owe_frames(unsent.frames, tick),
+            Some(surface) => surface.frames.owe(unsent.frames, tick),
             None => unsent.frames.into_iter().try_for_each(|id| self.forget(id))?,
         }
         Ok(())
@@ -180,18 +180,18 @@ impl Connection {
             UnitContent::Update(seq)
                 if children.is_empty() && unsent.offset == (0, 0) && surface.painter.can_take_back() =>
             {
-                surface.last = Some(seq)
+                surface.sent.set_last(Some(seq))
             }
             _ => surface.forget_last(),
         }
         if content != UnitContent::Keep {
-            surface.owed = None;
+            surface.sent.take_owed();
         }
-        surface.last_bytes = bytes;
-        let number = surface.next_unit(now, tick);
-        surface.owe_frames(unsent.frames, tick);
+        surface.sent.set_bytes(bytes);
+        let number = surface.sent.next_unit(now, tick);
+        surface.frames.owe(unsent.frames, tick);
         let feedback = !unsent.feedback.is_empty();
-        surface.feedback.extend(unsent.feedback.into_iter().map(|feedback| (number, feedback)));
+        surface.sent.add_feedback(number, unsent.feedback);
         let (surface, mut state) = (surface.wire, unsent.state.into_requests());
         let moves = unsent.stack.map(|stack| stack.moves(id)).unwrap_or_default();
         state.extend(moves.into_iter().filter_map(|to| self.stacking(to)));

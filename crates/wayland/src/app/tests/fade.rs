@@ -168,7 +168,7 @@ fn what_is_seen_through_is_not_opaque() {
     faded.rig.attach_to(&desk());
     faded.set(u32::MAX);
     faded.rig.commit(faded.surface);
-    let pending = &faded.rig.connection.surfaces[&faded.surface].unsent;
+    let pending = &faded.rig.connection.surfaces[&faded.surface].waiting.unsent();
     let state = pending.as_ref().unwrap().state.iter().find(|(request, _)| request.opcode == 4);
     assert_eq!(ops(state.map(|(request, _)| request.args.clone())), 2, "the last one that it said");
 }

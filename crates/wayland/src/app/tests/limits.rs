@@ -195,7 +195,7 @@ fn regression_more_frame_callbacks_than_may_wait_are_answered() {
     let mut rig = Rig::new();
     let (surface, _) = rig.window();
     let first = rig.frame(surface);
-    for _ in 0..surface::MAX_FRAMES {
+    for _ in 0..frames::MAX_FRAMES {
         rig.frame(surface);
     }
     assert_eq!(names(&rig.events()), [(first, "done"), (1, "delete_id")]);

@@ -488,7 +488,7 @@ fn a_program_that_comes_before_any_display_finds_an_output_and_a_seat() {
     assert!(story.last().unwrap().starts_with("unit"), "{story:?}");
     let told = names(&rig.events());
     assert!(told.contains(&(output, "scale")) && told.contains(&(seat, "capabilities")));
-    assert_eq!(rig.connection.surfaces[&surface].stage, surface::Stage::Awaited);
+    assert_eq!(rig.connection.surfaces[&surface].standing.stage(), standing::Stage::Awaited);
 }
 
 #[test]
@@ -716,7 +716,7 @@ fn any_number_of_commits_without_a_display_is_like_the_last() {
             assert_eq!(kept.get_or_insert(rig.connection.kept()), &rig.connection.kept());
         }
     }
-    assert!(rig.connection.surfaces[&surface].frames.len() <= surface::MAX_FRAMES);
+    assert!(rig.connection.surfaces[&surface].frames.len() <= frames::MAX_FRAMES);
 }
 
 #[test]

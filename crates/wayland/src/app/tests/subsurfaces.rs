@@ -423,5 +423,5 @@ fn an_inert_subsurface_says_nothing_about_a_surface_with_the_same_id() {
     rig.request(subsurface, "set_desync", vec![]);
     rig.request(subsurface, "destroy", vec![]);
     let surface = &rig.connection.surfaces[&child];
-    assert_eq!((surface.parent, surface.sync), (Some(parent), true));
+    assert_eq!((surface.family.parent(), surface.family.is_sync()), (Some(parent), true));
 }

@@ -268,10 +268,10 @@ fn noise_is_no_film_for_long() {
 fn an_update_with_a_frame_stays() {
     let (mut rig, window) = rig();
     play(&mut rig, window, 1..9, SLOW);
-    assert!(rig.connection.surfaces[&window.0].last.is_some());
+    assert!(rig.connection.surfaces[&window.0].sent.last().is_some());
     play(&mut rig, window, 9..12, SLOW);
     assert_eq!(frames(rig.updates.last().unwrap()).len(), 1);
-    assert!(rig.connection.surfaces[&window.0].last.is_none());
+    assert!(rig.connection.surfaces[&window.0].sent.last().is_none());
     rig.now += FRAME * 2;
     commit_scene(&mut rig, window, 50);
     let mut credit = SLOW;

@@ -10,7 +10,8 @@ use crate::message::{Request, WireArg, WireId};
 use super::super::connection::Connection;
 use super::super::object::{self, Data};
 use super::super::replay::Roles;
-use super::super::surface::{Stage, Surface};
+use super::super::standing::Stage;
+use super::super::surface::Surface;
 
 /// How deep surfaces are shown inside each other; a unit may be nested a little deeper.
 const MAX_DEPTH: usize = 15;
@@ -122,7 +123,7 @@ fn popups(core: &Connection) -> Vec<Popup> {
                 return None;
             };
             let surface = core.surfaces.get(&id)?;
-            let shown = surface.mapped() && surface.stage == Stage::Shown;
+            let shown = surface.mapped() && surface.standing.stage() == Stage::Shown;
             shown.then_some(Popup { name: surface.wire, id, parent: *parent, at: *at })
         })
         .collect();

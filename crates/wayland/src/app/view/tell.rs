@@ -232,7 +232,7 @@ impl View {
         window.root.each(&mut |node| {
             let Some(surface) = core.surfaces.get(&node.id) else { return };
             // What is cached is on its way into the parent's commit.
-            torn |= surface.cached.is_some();
+            torn |= surface.waiting.cached().is_some();
             let Some(shown) = self.surfaces.get_mut(&node.name) else { return };
             let means = Means { now, encoder, credit, lossy: self.lossy };
             let (actions, counts) = (&mut self.actions, &mut self.counts);
