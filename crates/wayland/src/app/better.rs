@@ -13,7 +13,6 @@ use crate::message::{ToDisplay, Unit, UnitContent};
 use super::connection::Connection;
 use super::flush::PATIENCE;
 use super::painter::{Better, Fidelity, LEAST_PIECE, MOST_PIECE};
-use super::unsent::Ahead;
 
 /// Bytes up to which a picture would be mostly the head of its image.
 const LEAST_IMAGE: u64 = 4096;
@@ -72,37 +71,7 @@ impl Connection {
     fn step_due(&self, step: Better, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id).filter(|surface| surface.visible)?;
         let wants = surface.painter.wants(step).filter(|_| surface.painter.updates() > 0);
-        wants.filter(|_| self.can_show(id))
-    }
-
-    /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is above
-    /// them, and those must be no initial ones, nor apply what waits at the compositor for a commit of the program.
-    pub(super) fn can_show(&self, id: u32) -> bool {
-        let can = |above: u32| {
-            self.surfaces.get(&above).is_some_and(|surface| surface.mapped()) && !self.is_awaited(above)
-        };
-        self.shown_with(id).all(can)
-    }
-
-    /// Whether something that has left waits at the compositor for a commit of a surface.
-    fn is_awaited(&self, id: u32) -> bool {
-        let Some(surface) = self.surfaces.get(&id) else { return false };
-        let unsent = surface
-            .waiting
-            .unsent()
-            .into_iter()
-            .flat_map(|unsent| &unsent.children)
-            .map(|(_, unsent)| unsent);
-        let children =
-            surface.family.children().iter().filter_map(|child| self.surfaces.get(child)?.waiting.cached());
-        unsent.chain(children).any(|unsent| unsent.ahead != Ahead::Nothing)
-    }
-
-    /// The surface, and those above it that must commit for its commit to be applied.
-    pub(super) fn shown_with(&self, id: u32) -> impl Iterator<Item = u32> {
-        let chain: Vec<u32> = self.ancestors(id).collect();
-        let needed = chain.iter().position(|above| !self.effectively_synchronised(*above));
-        chain.into_iter().take(needed.map_or(usize::MAX, |last| last + 1))
+        wants.filter(|_| self.surfaces.can_show(id))
     }
 
     /// Where a pointer or a finger is in the surface, in pixels of its buffer.
@@ -134,11 +103,11 @@ impl Connection {
         let surface = self.surfaces.get(&id).filter(|surface| surface.sent.owes())?;
         let last = surface.sent.last_unit();
         let due = last.map_or(Time::ZERO, |last| self.next_turn(surface, last));
-        Some(due).filter(|_| self.can_show(id))
+        Some(due).filter(|_| self.surfaces.can_show(id))
     }
 
     fn show(&mut self, id: u32) {
-        let chain: Vec<u32> = self.shown_with(id).collect();
+        let chain: Vec<u32> = self.surfaces.shown_with(id).collect();
         let mut shown: Option<Unit> = None;
         let tick = self.beat().tick(self.now);
         for above in chain {

@@ -20,19 +20,19 @@ use super::pending::{Attach, DamageRect, Pending};
 use super::shape::Shape;
 use super::shm::{Buffer, INVALID_FD, ReadError};
 use super::standing::{Role, Stage};
-use super::surface::{MAX_CONTENTS_AHEAD, Surface};
+use super::surface::Surface;
 use super::unsent::{Ahead, Change, Unsent};
 
 impl Connection {
     /// Handles a commit of surface `id`.
     pub(super) fn commit(&mut self, id: u32) -> Result<(), Fault> {
-        let synchronised = self.effectively_synchronised(id);
+        let synchronised = self.surfaces.is_synchronised(id);
         self.flush_older(id)?;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         let was_mapped = surface.mapped();
         let pending = std::mem::take(&mut surface.pending);
         let mut unsent = self.absorb_pending(id, pending)?;
-        if self.is_below_waiting(id) {
+        if self.surfaces.is_below_waiting(id) {
             // Its parent's commits cannot leave, so it waits as if it were synchronised; but for its frames.
             if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| !synchronised) {
                 surface.frames.put_behind(&mut unsent.frames);
@@ -42,7 +42,7 @@ impl Connection {
         if synchronised {
             return self.cache(id, unsent);
         }
-        let unsent = self.with_children(id, unsent);
+        let unsent = self.surfaces.with_children(id, unsent);
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         // Never coalesced across: map, unmap, and commits before there is content.
         let barrier = !was_mapped || !surface.mapped();
@@ -67,12 +67,6 @@ impl Connection {
         }
         self.join(id, unsent)?;
         if barrier { self.leave(id) } else { Ok(()) }
-    }
-
-    /// Whether a window above a surface waits for another display.
-    fn is_below_waiting(&self, id: u32) -> bool {
-        let waits = |id: u32| self.surfaces.get(&id).is_some_and(|surface| surface.standing.waits());
-        self.ancestors(id).skip(1).any(waits)
     }
 
     /// Whether commits of a surface go nowhere: what they bring is kept for another display.
@@ -163,10 +157,14 @@ impl Connection {
 
     /// Keeps a synchronised child's commit until its parent commits.
     fn cache(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
-        let unsent = self.with_children(id, unsent);
+        let unsent = self.surfaces.with_children(id, unsent);
         let is_cached = self.surfaces.get(&id).is_some_and(|surface| surface.waiting.cached().is_some());
         // Where an earlier one could not leave, this is part of it: its state must not be shown with these pixels alone.
-        let above = if is_cached { None } else { self.ancestors(id).find(|above| self.caches(*above, id)) };
+        let above = if is_cached {
+            None
+        } else {
+            self.surfaces.ancestors(id).find(|above| self.surfaces.caches(*above, id))
+        };
         let Some(surface) = self.surfaces.get_mut(&above.unwrap_or(id)) else { return Ok(()) };
         let older = match above {
             Some(_) => surface.waiting.cached_mut().and_then(|cached| cached.find(id)),
@@ -182,32 +180,20 @@ impl Connection {
         self.discard_feedback(discarded)
     }
 
-    /// Whether a commit of `child` that has not left is part of what is cached of a surface above it.
-    pub(super) fn caches(&self, above: u32, child: u32) -> bool {
-        let cached = self.surfaces.get(&above).and_then(|surface| surface.waiting.cached());
-        cached.is_some_and(|cached| cached.mentions(child))
-    }
-
-    /// Whether a commit of a surface is cached, by itself or in that of a surface above, and has not left.
-    fn is_cached(&self, id: u32) -> bool {
-        let own = self.surfaces.get(&id).and_then(|surface| surface.waiting.cached());
-        own.is_some_and(|cached| cached.ahead != Ahead::All)
-            || self.ancestors(id).any(|above| self.caches(above, id))
-    }
-
     /// Sends what is cached of a synchronised surface, and of those above it first, because order demands it. The compositor
     /// caches it as it would have from the program, and applies it with the commit that it is for.
     pub(super) fn send_ahead(&mut self, id: u32) -> Result<(), Fault> {
-        if !self.is_cached(id) {
+        if !self.surfaces.is_cached(id) {
             return Ok(());
         }
-        let chain: Vec<u32> = self.ancestors(id).collect();
+        let chain: Vec<u32> = self.surfaces.ancestors(id).collect();
         for id in chain.into_iter().rev() {
             self.flush_surface(id)?;
             let cached = self.surfaces.get(&id).and_then(|surface| surface.waiting.cached());
             let Some(cached) = cached.filter(|cached| cached.ahead != Ahead::All) else { continue };
-            let waits = !self.effectively_synchronised(id) || self.is_below_waiting(id) || self.is_away(id);
-            if waits || !self.may_leave_ahead(id, cached) {
+            let waits =
+                !self.surfaces.is_synchronised(id) || self.surfaces.is_below_waiting(id) || self.is_away(id);
+            if waits || !self.surfaces.may_leave_ahead(id, cached) {
                 return Ok(());
             }
             let ahead = self.surfaces.get_mut(&id).and_then(|surface| surface.waiting.cached_mut());
@@ -222,38 +208,10 @@ impl Connection {
     /// Sends what is cached of a surface and of those below it that wait for nothing else.
     pub(super) fn send_ahead_below(&mut self, id: u32) -> Result<(), Fault> {
         self.send_ahead(id)?;
-        let children =
-            self.surfaces.get(&id).map(|surface| surface.family.children().to_vec()).unwrap_or_default();
+        let children = self.surfaces.children_of(id);
         let is_free = |child: &u32| self.surfaces.get(child).is_some_and(|surface| !surface.family.is_sync());
         let free: Vec<u32> = children.into_iter().filter(is_free).collect();
         free.into_iter().try_for_each(|child| self.send_ahead_below(child))
-    }
-
-    /// Whether the compositor can be given the contents of a cached commit of surface `id`.
-    fn may_leave_ahead(&self, id: u32, cached: &Unsent) -> bool {
-        let above = self.ancestors(id).filter_map(|above| Some((above, self.surfaces.get(&above)?)));
-        let caches = above.filter_map(|(above, surface)| Some((above, surface.waiting.cached()?)));
-        let contents: usize = caches.map(|(above, cached)| cached.contents_ahead_of(id, above)).sum();
-        (contents < MAX_CONTENTS_AHEAD || !cached.attaches())
-            && cached.children.iter().all(|(child, unsent)| self.may_leave_ahead(*child, unsent))
-    }
-
-    /// Puts the cached commits of synchronised children in front of their parent's commit.
-    pub(super) fn with_children(&mut self, id: u32, mut unsent: Unsent) -> Unsent {
-        let children =
-            self.surfaces.get(&id).map(|surface| surface.family.children().to_vec()).unwrap_or_default();
-        for child in children {
-            // Others wait for nothing but another display, and then by themselves.
-            if !self.effectively_synchronised(child) {
-                continue;
-            }
-            if let Some(cached) =
-                self.surfaces.get_mut(&child).and_then(|surface| surface.waiting.take_cached())
-            {
-                unsent.children.push((child, cached));
-            }
-        }
-        unsent
     }
 
     /// A commit of the program is applied: it is kept, and leaves.
@@ -298,36 +256,22 @@ impl Connection {
     /// Has the content of a surface's newest commit leave, with that commit if it waits.
     fn bring_again(&mut self, id: u32) -> Result<(), Fault> {
         let mut unsent = Unsent { change: Change::New, ..Unsent::default() };
-        if !self.effectively_synchronised(id) {
+        if !self.surfaces.is_synchronised(id) {
             return self.join(id, unsent);
         }
-        if let Some(newest) = self.newest_waiting(id) {
+        if let Some(newest) = self.surfaces.newest_waiting(id) {
             newest.change = Change::New;
             return Ok(());
         }
         // It is shown by commits of those above it, where these do nothing else.
-        let shown_with: Vec<u32> = self.shown_with(id).collect();
-        let Some((top, between)) = shown_with.split_last().filter(|_| self.can_show(id)) else {
+        let shown_with: Vec<u32> = self.surfaces.shown_with(id).collect();
+        let Some((top, between)) = shown_with.split_last().filter(|_| self.surfaces.can_show(id)) else {
             return self.join(id, unsent);
         };
         for below in between {
             unsent = Unsent { children: vec![(*below, unsent)], ..Unsent::default() };
         }
         self.join(*top, unsent)
-    }
-
-    /// The newest commit of a surface that has not left, cached or on its way out.
-    fn newest_waiting(&mut self, id: u32) -> Option<&mut Unsent> {
-        let includes = |unsent: &Unsent, above: u32| {
-            if above == id { unsent.ahead != Ahead::All } else { unsent.mentions(id) }
-        };
-        let above = self.ancestors(id).find(|above| {
-            let surface = self.surfaces.get(above);
-            surface.is_some_and(|surface| surface.waiting.iter().any(|unsent| includes(unsent, *above)))
-        })?;
-        let waiting =
-            self.surfaces.get_mut(&above)?.waiting.iter_mut().find(|unsent| includes(unsent, above))?;
-        if above == id { Some(waiting) } else { waiting.find(id) }
     }
 
     pub(super) fn discard_feedback(&mut self, feedback: Vec<u32>) -> Result<(), Fault> {
@@ -338,27 +282,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the surface or one above it is a synchronised subsurface.
-    pub(super) fn effectively_synchronised(&self, id: u32) -> bool {
-        let mut surface = self.surfaces.get(&id);
-        for _ in 0..MAX_UNIT_DEPTH {
-            let Some(family) = surface.map(|surface| &surface.family) else { return false };
-            if family.is_synchronised() {
-                return true;
-            }
-            surface = family.parent().and_then(|parent| self.surfaces.get(&parent));
-        }
-        false
-    }
-
     /// `wl_subcompositor.get_subsurface`.
     pub(super) fn adopt(&mut self, factory: u32, id: u32, child: u32, parent: u32) -> Result<(), Fault> {
         let bad = |what: &str| Fault::app(factory, 0, what.to_owned());
-        let depth = self.ancestors(parent).count();
-        if child == parent || self.ancestors(parent).any(|above| above == child) {
+        let depth = self.surfaces.ancestors(parent).count();
+        if child == parent || self.surfaces.ancestors(parent).any(|above| above == child) {
             return Err(bad("a surface cannot be its own ancestor"));
         }
-        if depth + 1 + self.height(child, MAX_UNIT_DEPTH) >= MAX_UNIT_DEPTH {
+        if depth + 1 + self.surfaces.height(child, MAX_UNIT_DEPTH) >= MAX_UNIT_DEPTH {
             return Err(Fault::TooMuch("subsurfaces nested"));
         }
         let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
@@ -379,17 +310,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Levels of subsurfaces below a surface, counted up to a bound.
-    fn height(&self, id: u32, bound: usize) -> usize {
-        let (Some(surface), Some(bound)) = (self.surfaces.get(&id), bound.checked_sub(1)) else { return 0 };
-        surface.family.children().iter().map(|child| 1 + self.height(*child, bound)).max().unwrap_or(0)
-    }
-
-    /// The surface and those above it.
-    pub(super) fn ancestors(&self, id: u32) -> impl Iterator<Item = u32> {
-        std::iter::successors(Some(id), |id| self.surfaces.get(id)?.family.parent()).take(MAX_UNIT_DEPTH + 1)
-    }
-
     /// The surface that a `wl_subsurface` is about, as long as it lives: its id may be another's after that.
     pub(super) fn child_of(&self, subsurface: u32) -> Option<u32> {
         let child = self.association(subsurface)?;
@@ -407,7 +327,7 @@ impl Connection {
     /// Sends what was cached at a surface and at those below it, as far as they are not synchronised any more: their next
     /// commits will not wait for a parent, and must not overtake what did.
     pub(super) fn release_cached(&mut self, id: u32) -> Result<(), Fault> {
-        if self.effectively_synchronised(id) || self.is_below_waiting(id) {
+        if self.surfaces.is_synchronised(id) || self.surfaces.is_below_waiting(id) {
             return Ok(());
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
@@ -425,23 +345,9 @@ impl Connection {
         let Some(child) = self.child_of(subsurface) else { return Ok(()) };
         let Some(surface) = self.surfaces.get_mut(&child) else { return Ok(()) };
         let (cached, parent) = (surface.waiting.take_cached(), surface.family.leave());
-        self.unstack(parent, child);
+        self.surfaces.unstack(parent, child);
         cached.map_or(Ok(()), |cached| self.give_up(cached))?;
         self.release_cached(child)
-    }
-
-    /// A child is gone: no commit of its parent, sent or not, places anything next to it any more.
-    fn unstack(&mut self, parent: Option<u32>, child: u32) {
-        let Some(parent) = parent else { return };
-        if let Some(parent) = self.surfaces.get_mut(&parent) {
-            parent.family.orphan(child);
-            parent.committed.stack.orphan(child);
-        }
-        for surface in self.surfaces.values_mut() {
-            let pending = surface.timing.pending_mut().chain([&mut surface.pending]);
-            pending.filter_map(|pending| pending.stack.as_mut()).for_each(|stack| stack.orphan(child));
-            surface.waiting.iter_mut().for_each(|unsent| unsent.unstack(child));
-        }
     }
 
     /// Frees the callbacks of a commit that will never be sent.
@@ -463,7 +369,7 @@ impl Connection {
                 child.family.lose_parent();
             }
         }
-        self.unstack(surface.family.parent(), id);
+        self.surfaces.unstack(surface.family.parent(), id);
         let (mut frames, mut feedback) = (surface.frames.take(), surface.sent.part());
         frames.extend(surface.pending.frames);
         feedback.extend(surface.pending.feedback);
@@ -535,15 +441,6 @@ impl Connection {
         }
         oldest.extend(surface.sent.excess_feedback());
         self.discard_feedback(oldest)
-    }
-
-    /// A buffer is destroyed whose content a commit may still need: its memory stays, its id may be another's. Its pixels are
-    /// read with that commit; what they are by then is undefined (`wl_surface.attach`).
-    pub(super) fn forget_buffer(&mut self, buffer: u32) {
-        for surface in self.surfaces.values_mut() {
-            surface.timing.forget_buffer(buffer);
-            surface.pending.attach.forget_buffer(buffer);
-        }
     }
 }
 

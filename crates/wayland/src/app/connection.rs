@@ -4,7 +4,6 @@
 //! the files that handle messages, which all begin with `impl Connection`: those call each other's methods, and no part knows
 //! them.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use wayferry_proto::{MAX_MESSAGE, Time, UpdateHeader};
@@ -27,7 +26,7 @@ use super::program::Program;
 use super::room::Room;
 use super::shm::Pools;
 use super::studio::Studio;
-use super::surface::Surface;
+use super::surfaces::Surfaces;
 use super::watch::Watching;
 
 /// One program's connection, seen from the app side.
@@ -36,7 +35,7 @@ pub struct Connection {
     pub(super) config: Config,
     pub(super) now: Time,
     pub(super) objects: Objects,
-    pub(super) surfaces: HashMap<u32, Surface>,
+    pub(super) surfaces: Surfaces,
     pub(super) pools: Pools,
     pub(super) room: Room,
     pub(super) program: Program,
@@ -63,7 +62,7 @@ impl Connection {
         Self {
             now: Time::ZERO,
             objects: Objects::new(Object::new(display, 1)),
-            surfaces: HashMap::new(),
+            surfaces: Surfaces::default(),
             pools: Pools::default(),
             room: Room::default(),
             program: Program::default(),

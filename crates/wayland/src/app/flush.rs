@@ -24,7 +24,6 @@ use super::fault::Fault;
 use super::pacing::Payer;
 use super::standing::Stage;
 use super::surface::Surface;
-use super::unsent::{Ahead, Change, Unsent};
 
 /// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
@@ -123,7 +122,7 @@ impl Connection {
             if self.making.is_some() || self.pacing.under_way().is_full() {
                 break;
             }
-            if self.room() == 0 && !self.is_small(id) {
+            if self.room() == 0 && !self.surfaces.is_small(id) {
                 continue;
             }
             self.pacing.look();
@@ -158,7 +157,7 @@ impl Connection {
             Rank::Overdue(since)
         } else if self.is_attended(id) {
             Rank::Attended(since)
-        } else if self.is_small(id) {
+        } else if self.surfaces.is_small(id) {
             Rank::Small(since)
         } else {
             Rank::Other(since)
@@ -168,7 +167,7 @@ impl Connection {
     /// Whether the keyboard or the pointer is in the surface, or above it.
     pub(super) fn is_attended(&self, id: u32) -> bool {
         let wire = |id| self.surfaces.get(&id).map(|surface| surface.wire);
-        self.ancestors(id).filter_map(wire).any(|wire| self.devices.focus().is_in(wire))
+        self.surfaces.ancestors(id).filter_map(wire).any(|wire| self.devices.focus().is_in(wire))
     }
 
     /// When [`Self::on_timeout`] or [`Self::flush`] has something to do next.
@@ -179,7 +178,7 @@ impl Connection {
         if self.making.is_none() && self.program.has_more() && !self.stalled() {
             return Some(self.now);
         }
-        let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.may_supersede(*id);
+        let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.surfaces.may_supersede(*id);
         let sendable = self.surfaces.keys().filter(|id| may_leave(id));
         let sends = sendable.filter_map(|id| self.send_due(*id));
         let better = self.surfaces.keys().filter_map(|id| self.better_due(*id));
@@ -222,21 +221,7 @@ impl Connection {
 
     /// Whether the surface's waiting commit must wait for budget.
     fn waits_for_budget(&self, id: u32) -> bool {
-        self.pacing.waits(|| self.is_small(id))
-    }
-
-    fn is_small(&self, id: u32) -> bool {
-        self.surfaces.get(&id).is_some_and(|surface| self.news(id, surface.waiting.unsent()) <= SMALL)
-    }
-
-    /// At most how many bytes a commit of a surface brings, with those of its children.
-    fn news(&self, id: u32, unsent: Option<&Unsent>) -> u64 {
-        let own = self.surfaces.get(&id).map_or(0, |surface| surface.painter.changed_bytes());
-        let children = unsent
-            .into_iter()
-            .flat_map(|unsent| &unsent.children)
-            .filter(|(_, child)| child.ahead != Ahead::All);
-        children.fold(own, |sum, (child, unsent)| sum.saturating_add(self.news(*child, Some(unsent))))
+        self.pacing.waits(|| self.surfaces.is_small(id))
     }
 
     fn send_due(&self, id: u32) -> Option<Time> {
@@ -309,17 +294,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the surface has a commit that would replace its last update, if that has not left.
-    fn may_supersede(&self, id: u32) -> bool {
-        let Some(surface) = self.surfaces.get(&id) else { return false };
-        let new = surface.waiting.unsent().is_some_and(|unsent| unsent.change == Change::New);
-        surface.sent.may_be_replaced() && new && surface.painter.has_news()
-    }
-
     /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
     /// long it was.
     fn supersede(&mut self, id: u32, take_back: &mut TakeBack<'_>) -> u64 {
-        if !self.may_supersede(id) {
+        if !self.surfaces.may_supersede(id) {
             return 0;
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return 0 };
@@ -356,21 +334,21 @@ impl Connection {
 
     /// Sends what waits at the surface and at those above it, oldest ancestor first.
     pub(super) fn flush_tree(&mut self, id: u32) -> Result<(), Fault> {
-        let chain: Vec<u32> = self.ancestors(id).collect();
+        let chain: Vec<u32> = self.surfaces.ancestors(id).collect();
         chain.into_iter().rev().try_for_each(|id| self.flush_surface(id))
     }
 
     /// Sends the waiting and cached commits that include a synchronised child: its pixels of then must leave before newer
     /// ones replace them.
     pub(super) fn flush_older(&mut self, child: u32) -> Result<(), Fault> {
-        let above = self.ancestors(child).find(|above| self.caches(*above, child));
+        let above = self.surfaces.ancestors(child).find(|above| self.surfaces.caches(*above, child));
         above.map_or(Ok(()), |above| self.send_ahead(above))?;
-        let synchronised = self.effectively_synchronised(child);
+        let synchronised = self.surfaces.is_synchronised(child);
         let mentions = |id: &u32| {
             let unsent = self.surfaces.get(id).and_then(|surface| surface.waiting.unsent());
             unsent.is_some_and(|unsent| unsent.mentions(child) || *id == child && synchronised)
         };
-        if self.ancestors(child).any(|id| mentions(&id)) { self.flush_tree(child) } else { Ok(()) }
+        if self.surfaces.ancestors(child).any(|id| mentions(&id)) { self.flush_tree(child) } else { Ok(()) }
     }
 
     /// Begins to send the waiting commit of `id`, if there is one; about `room` pixels are encoded now.

@@ -90,9 +90,11 @@ impl Connection {
 
     /// `wl_surface.commit`: at once, or when it is due.
     pub(super) fn commit_in_time(&mut self, id: u32) -> Result<(), Fault> {
-        let synchronised = self.effectively_synchronised(id);
+        let synchronised = self.surfaces.is_synchronised(id);
         let root = match synchronised {
-            true => self.ancestors(id).find(|above| !self.effectively_synchronised(*above)).unwrap_or(id),
+            true => {
+                self.surfaces.ancestors(id).find(|above| !self.surfaces.is_synchronised(*above)).unwrap_or(id)
+            }
             false => id,
         };
         let Some(surface) = self.surfaces.get(&root) else { return Ok(()) };
@@ -224,7 +226,7 @@ impl Connection {
 
     /// Applies all that waits at a surface and at those above it: something builds on it.
     pub(super) fn apply_held(&mut self, id: u32) -> Result<(), Fault> {
-        let chain: Vec<u32> = self.ancestors(id).collect();
+        let chain: Vec<u32> = self.surfaces.ancestors(id).collect();
         for id in chain.into_iter().rev() {
             while self.surfaces.get(&id).is_some_and(|surface| !surface.timing.is_idle()) {
                 self.apply_first(id, self.now)?;

@@ -74,7 +74,7 @@ impl Connection {
                     self.set_data(id, Data::Buffer(Rc::new(buffer)));
                 }
             }
-            (("wl_buffer", "destroy"), _) => self.forget_buffer(call.id),
+            (("wl_buffer", "destroy"), _) => self.surfaces.forget_buffer(call.id),
             _ => {}
         }
         Ok(())

@@ -15,7 +15,7 @@
 //! | `line`, `sync`, `serial` | the line to the display side, answers that the compositor owes, serials |
 //! | `offering`, `offer`, `slots` | globals, outputs and seats as the program knows them |
 //! | `shm` | pools and buffers |
-//! | `surface` | a surface |
+//! | `surface`, `surfaces` | a surface, and how those of a program are nested |
 //! | `standing`, `family`, `stack` | what it is used for, where it stands among others, the order of its children |
 //! | `pending`, `unsent`, `waiting` | what its next commit has, a commit that has not left, those of one surface |
 //! | `sent`, `frames`, `preferred` | what has left, frame callbacks, scale and transform that a display prefers |
@@ -108,6 +108,7 @@ mod standing;
 mod stub;
 mod studio;
 mod surface;
+mod surfaces;
 mod sync;
 #[cfg(test)]
 mod tests;

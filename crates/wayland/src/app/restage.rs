@@ -123,13 +123,12 @@ impl Connection {
 
     /// Children bring their content with the parent's next commit if they are synchronised, else by themselves.
     fn stow_children(&mut self, id: u32) -> Result<(), Fault> {
-        let children =
-            self.surfaces.get(&id).map(|surface| surface.family.children().to_vec()).unwrap_or_default();
+        let children = self.surfaces.children_of(id);
         let now = self.now;
         for child in children {
             let Some(whole) = self.whole(child)? else { continue };
             let Some(whole) = self.lay_below(child, whole)? else { continue };
-            let synchronised = self.effectively_synchronised(child);
+            let synchronised = self.surfaces.is_synchronised(child);
             let Some(surface) = self.surfaces.get_mut(&child) else { continue };
             surface.waiting.stow(whole, synchronised, now);
         }
@@ -139,7 +138,7 @@ impl Connection {
     /// Puts what a display must hear first of a surface below the oldest commit of it that waits, by itself or in that of a
     /// surface above. Gives it back if none does.
     fn lay_below(&mut self, id: u32, mut first: Unsent) -> Result<Option<Unsent>, Fault> {
-        let above: Vec<u32> = self.ancestors(id).collect();
+        let above: Vec<u32> = self.surfaces.ancestors(id).collect();
         for above in above.into_iter().rev() {
             let Some(surface) = self.surfaces.get_mut(&above) else { continue };
             let of_it = |waiting| if above == id { Some(waiting) } else { Unsent::find(waiting, id) };
@@ -167,7 +166,7 @@ impl Connection {
         let mut whole = Unsent { state, stack: self.stack_of(id), change: Change::New, ..Unsent::default() };
         for child in children {
             let Some(content) = self.whole(child)? else { continue };
-            if self.effectively_synchronised(child) {
+            if self.surfaces.is_synchronised(child) {
                 whole.children.push((child, content));
             } else if let Some(surface) = self.surfaces.get_mut(&child) {
                 surface.waiting.line_up(content, self.now);
@@ -275,7 +274,7 @@ impl Connection {
         let mut whole = Unsent { state, stack, change, ..Unsent::default() };
         let newer = surface.waiting.take_unsent().unwrap_or_default();
         let mut discarded = whole.merge(newer).map_err(Fault::TooMuch)?;
-        let newest = self.with_children(id, Unsent::default());
+        let newest = self.surfaces.with_children(id, Unsent::default());
         self.remember(id, &newest)?;
         discarded.extend(whole.merge(newest).map_err(Fault::TooMuch)?);
         self.discard_feedback(discarded)?;
