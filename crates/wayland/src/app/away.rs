@@ -152,7 +152,7 @@ impl Connection {
                 self.emit(id, event, (0..args).map(|_| Arg::Object(0)).collect())?;
             }
             if matches!(self.objects.of(id).map(|object| &object.data), Some(Data::Token)) {
-                self.set_data(id, Data::Plain);
+                self.objects.set_data(id, Data::Plain);
                 self.tell_token(id)?;
             }
         }

@@ -175,7 +175,7 @@ impl Connection {
 
     /// The name between the halves of an object of the program, by its id there; `None` if displays never have it.
     pub fn wire_id(&self, id: u32) -> Option<WireId> {
-        self.name(id)
+        self.objects.name(id)
     }
 
     /// The program closed its socket.
@@ -234,11 +234,6 @@ impl Connection {
             return Ok(());
         }
         self.emit_raw(1, DISPLAY_DELETE_ID, vec![Arg::Uint(id)])
-    }
-
-    /// The name between the halves of a living object that both have.
-    pub(super) fn wire(&self, id: u32) -> Option<WireId> {
-        self.objects.alive(id).and_then(|object| object.wire)
     }
 
     /// Milliseconds of this side's `CLOCK_MONOTONIC`, as programs expect of Wayland times.

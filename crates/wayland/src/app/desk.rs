@@ -26,7 +26,7 @@ impl Connection {
         // The `done` of the former ends what the latter tells.
         for interface in ["zxdg_output_v1", "wl_output"] {
             for id in self.objects.living(interface) {
-                let Some(name) = self.output_name(id) else { continue };
+                let Some(name) = self.objects.output_name(id) else { continue };
                 if known.outputs.get(&name).is_some_and(|old| *old == self.offering.output(name)) {
                     continue;
                 }
@@ -37,7 +37,7 @@ impl Connection {
             }
         }
         for id in self.objects.living("wl_seat") {
-            let old = self.seat_name(id).and_then(|name| known.seats.get(&name));
+            let old = self.objects.seat_name(id).and_then(|name| known.seats.get(&name));
             let capabilities = self.seat_of(id).map(|seat| seat.capabilities);
             if capabilities != old.map(|seat| seat.capabilities) {
                 self.tell_capabilities(id)?;
@@ -64,25 +64,11 @@ impl Connection {
 
     /// The scale of an output of the program.
     pub(super) fn output_scale(&self, id: u32) -> Option<i32> {
-        self.output_name(id).map(|name| self.offering.output(name).scale)
-    }
-
-    fn output_name(&self, id: u32) -> Option<u32> {
-        match self.objects.of(id)?.data {
-            Data::Output(name) | Data::XdgOutput(name) => Some(name),
-            _ => None,
-        }
-    }
-
-    fn seat_name(&self, id: u32) -> Option<u32> {
-        match self.objects.of(id)?.data {
-            Data::Seat(name) => Some(name),
-            _ => None,
-        }
+        self.objects.output_name(id).map(|name| self.offering.output(name).scale)
     }
 
     fn seat_of(&self, id: u32) -> Option<&Seat> {
-        self.offering.seat(self.seat_name(id)?)
+        self.offering.seat(self.objects.seat_name(id)?)
     }
 
     pub(super) fn tell_formats(&mut self, id: u32) -> Result<(), Fault> {
@@ -93,7 +79,9 @@ impl Connection {
     }
 
     pub(super) fn tell_output(&mut self, id: u32) -> Result<(), Fault> {
-        let Some(output) = self.output_name(id).map(|name| self.offering.output(name)) else { return Ok(()) };
+        let Some(output) = self.objects.output_name(id).map(|name| self.offering.output(name)) else {
+            return Ok(());
+        };
         let geometry = vec![
             Arg::Int(output.position.0),
             Arg::Int(output.position.1),
@@ -117,7 +105,7 @@ impl Connection {
 
     /// `zxdg_output_manager_v1.get_xdg_output`.
     pub(super) fn get_xdg_output(&mut self, id: u32, output: u32) -> Result<(), Fault> {
-        if let (Some(name), Some(object)) = (self.output_name(output), self.objects.of_mut(id)) {
+        if let (Some(name), Some(object)) = (self.objects.output_name(output), self.objects.of_mut(id)) {
             object.data = Data::XdgOutput(name);
         }
         self.tell_xdg_output(id)?;
@@ -129,7 +117,9 @@ impl Connection {
     }
 
     fn tell_xdg_output(&mut self, id: u32) -> Result<(), Fault> {
-        let Some(output) = self.output_name(id).map(|name| self.offering.output(name)) else { return Ok(()) };
+        let Some(output) = self.objects.output_name(id).map(|name| self.offering.output(name)) else {
+            return Ok(());
+        };
         let (x, y, width, height) = output.logical;
         self.emit(id, "logical_position", vec![Arg::Int(x), Arg::Int(y)])?;
         self.emit(id, "logical_size", vec![Arg::Int(width), Arg::Int(height)])?;
@@ -154,7 +144,7 @@ impl Connection {
 
     /// `wl_seat.get_keyboard`, after it was forwarded: the program gets its keymap without waiting for the display.
     pub(super) fn get_keyboard(&mut self, id: u32, seat: u32) -> Result<(), Fault> {
-        let Some(seat) = self.seat_name(seat) else { return Ok(()) };
+        let Some(seat) = self.objects.seat_name(seat) else { return Ok(()) };
         self.devices.add_keyboard(id, Keyboard::new(seat));
         self.tell_repeat(id)?;
         self.tell_keymaps()
@@ -194,7 +184,7 @@ impl Connection {
 
     /// Tells the display side that the program has a keymap.
     fn confirm_keymap(&mut self, id: u32, hash: u128) {
-        if let Some(keyboard) = self.wire(id) {
+        if let Some(keyboard) = self.objects.wire(id) {
             self.send(&ToDisplay::KeymapTold { keyboard, hash });
         }
     }

@@ -45,11 +45,6 @@ impl Connection {
         self.kept().state
     }
 
-    /// The name between the halves of a living object, whether the attached display has it or not.
-    pub(super) fn name(&self, id: u32) -> Option<WireId> {
-        self.objects.alive(id).and_then(|object| object.name)
-    }
-
     /// So many bytes more are kept.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
         if self.keeping.grow(bytes) {
@@ -215,7 +210,7 @@ impl Connection {
                     *count = count.wrapping_add(*before);
                 }
             }
-            (("xdg_activation_token_v1", "done"), _) => self.set_data(id, Data::Plain),
+            (("xdg_activation_token_v1", "done"), _) => self.objects.set_data(id, Data::Plain),
             (("zwp_locked_pointer_v1", "locked") | ("zwp_confined_pointer_v1", "confined"), _) => {
                 // One that ends once it has ended is not asked for again.
                 if let Some(object) = self.objects.of_mut(id) {
@@ -228,7 +223,7 @@ impl Connection {
             ((source, "cancelled" | "dnd_finished"), _)
                 if source.contains("_source_") || source == DATA_SOURCE =>
             {
-                if let Some(name) = self.name(id) {
+                if let Some(name) = self.objects.name(id) {
                     self.devices.clipboard().forget(name);
                     self.unkeep(name);
                 }
@@ -279,12 +274,6 @@ impl Connection {
     pub(super) fn begin_window(&mut self, surface: Option<u32>, over: bool) {
         let Some(surface) = surface.and_then(|id| self.surfaces.get_mut(&id)) else { return };
         surface.standing.begin(over);
-    }
-
-    pub(super) fn set_data(&mut self, id: u32, data: Data) {
-        if let Some(object) = self.objects.of_mut(id) {
-            object.data = data;
-        }
     }
 }
 

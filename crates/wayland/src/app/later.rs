@@ -58,7 +58,7 @@ impl Connection {
         surface: u32,
         slot: impl Fn(&mut Timing) -> &mut Option<u32>,
     ) -> Result<(), Fault> {
-        self.set_association(id, Some(surface));
+        self.objects.set_association(id, Some(surface));
         let Some(state) = self.surfaces.get_mut(&surface) else { return Ok(()) };
         match slot(&mut state.timing).replace(id) {
             Some(_) => Err(Fault::app(call.id, ALREADY_EXISTS, format!("surface {surface} has one already"))),

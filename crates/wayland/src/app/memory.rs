@@ -36,7 +36,7 @@ impl Connection {
                 }
                 let size = pool_size(call.id, size)?;
                 let pool = self.pools.open(fd, size).ok_or(Fault::TooMuch("open pools of shared memory"))?;
-                self.set_data(id, Data::Pool(pool));
+                self.objects.set_data(id, Data::Pool(pool));
             }
             (("wl_shm_pool", "resize"), (Some(Arg::Int(size)), ..)) => {
                 let Some(pool) = self.pool(call.id) else { return Ok(()) };
@@ -57,7 +57,7 @@ impl Connection {
                 let Some(pool) = self.pool(call.id) else { return Ok(()) };
                 let buffer = Buffer::in_pool(&pool, [offset, width, height, stride], format)
                     .map_err(|what| Fault::app(call.id, INVALID_STRIDE, what))?;
-                self.set_data(id, Data::Buffer(Rc::new(buffer)));
+                self.objects.set_data(id, Data::Buffer(Rc::new(buffer)));
             }
             (
                 ("wp_single_pixel_buffer_manager_v1", "create_u32_rgba_buffer"),
@@ -71,7 +71,7 @@ impl Connection {
                 ),
             ) => {
                 if let Some(buffer) = Buffer::solid([red, green, blue, alpha]) {
-                    self.set_data(id, Data::Buffer(Rc::new(buffer)));
+                    self.objects.set_data(id, Data::Buffer(Rc::new(buffer)));
                 }
             }
             (("wl_buffer", "destroy"), _) => self.surfaces.forget_buffer(call.id),

@@ -10,7 +10,7 @@
 //! | module | noun |
 //! |---|---|
 //! | `config`, `fault` | what a connection is told, and why it ends |
-//! | `object`, `call` | ids and objects; a request as its handlers get it |
+//! | `object`, `roles`, `call` | ids and objects; what surfaces are used for; a request as its handlers get it |
 //! | `program`, `ping` | the program at the other end of the socket, and whether it answers |
 //! | `line`, `sync`, `serial` | the line to the display side, answers that the compositor owes, serials |
 //! | `offering`, `offer`, `slots` | globals, outputs and seats as the program knows them |
@@ -97,6 +97,7 @@ mod replay;
 mod request;
 mod restage;
 mod role;
+mod roles;
 mod room;
 mod sent;
 mod serial;

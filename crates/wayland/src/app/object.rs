@@ -258,6 +258,46 @@ impl Objects {
             .filter_map(|(slot, id)| slot.as_mut().map(|object| (id, object)))
     }
 
+    /// The name between the halves of a living object, whether the attached display has it or not.
+    pub(super) fn name(&self, id: u32) -> Option<WireId> {
+        self.alive(id).and_then(|object| object.name)
+    }
+
+    /// The name between the halves of a living object that both have.
+    pub(super) fn wire(&self, id: u32) -> Option<WireId> {
+        self.alive(id).and_then(|object| object.wire)
+    }
+
+    /// What is to be remembered of an object.
+    pub(super) fn set_data(&mut self, id: u32, data: Data) {
+        if let Some(object) = self.of_mut(id) {
+            object.data = data;
+        }
+    }
+
+    /// The surface that it belongs to.
+    pub(super) fn set_association(&mut self, id: u32, surface: Option<u32>) {
+        if let Some(object) = self.of_mut(id) {
+            object.surface = surface;
+        }
+    }
+
+    /// The registry name towards the program of an output, or of the output that an object describes.
+    pub(super) fn output_name(&self, id: u32) -> Option<u32> {
+        match self.of(id)?.data {
+            Data::Output(name) | Data::XdgOutput(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The same of a seat.
+    pub(super) fn seat_name(&self, id: u32) -> Option<u32> {
+        match self.of(id)?.data {
+            Data::Seat(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Ids of the living objects of an interface.
     pub(crate) fn living(&self, interface: &str) -> Vec<u32> {
         let of_interface = |object: &Object| object.alive && object.interface.name == interface;

@@ -107,7 +107,7 @@ impl Connection {
             "wl_seat" => self.tell_seat(id),
             // CLOCK_MONOTONIC: the times are mapped to this side's.
             "wp_presentation" => self.emit(id, "clock_id", vec![Arg::Uint(1)]),
-            _ if self.wire(id).is_none() => self.greet_stub(id, interface),
+            _ if self.objects.wire(id).is_none() => self.greet_stub(id, interface),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 //! Objects in the order of their births, then the requests that last, then surfaces: see `restage`. The display side sees
 //! an ordinary new connection. Invariant: nothing is sent that names an object which this display does not have.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use wayferry_pixels::Compression;
@@ -17,16 +17,7 @@ use super::connection::Connection;
 use super::fault::Fault;
 use super::object::Data;
 use super::offering::Known;
-
-/// What surfaces are used for, by objects of the program that live.
-#[derive(Debug, Default)]
-pub(super) struct Roles {
-    /// Surfaces with their `xdg_toplevel` or layer.
-    pub(super) windows: HashMap<u32, u32>,
-    pub(super) popups: HashSet<u32>,
-    /// Surfaces with their `wl_subsurface`.
-    pub(super) children: HashMap<u32, u32>,
-}
+use super::roles::Roles;
 
 impl Connection {
     /// A new display takes over, of which nothing is known to have anything of this program. What it must be told comes out
@@ -49,7 +40,7 @@ impl Connection {
         self.update_offers()?;
         let living = self.objects.iter().filter(|(_, object)| object.alive);
         let ghosts = self.keeping.needed(living.flat_map(|(_, object)| object.past.needs()));
-        let roles = self.roles();
+        let roles = Roles::of(&self.objects);
         self.bear(&roles, &ghosts)?;
         self.repeat(&ghosts);
         self.devices.clipboard().meet();
@@ -77,20 +68,6 @@ impl Connection {
                 object.past.kept.retain(|kept| !matches!(kept.slot, Some("maximized" | "fullscreen")));
             }
         }
-    }
-
-    pub(super) fn roles(&self) -> Roles {
-        let mut roles = Roles::default();
-        for (id, object) in self.objects.iter().filter(|(_, object)| object.alive) {
-            let Some(surface) = object.surface else { continue };
-            match object.interface.name {
-                "xdg_toplevel" | "zwlr_layer_surface_v1" => drop(roles.windows.insert(surface, id)),
-                "xdg_popup" => drop(roles.popups.insert(surface)),
-                "wl_subsurface" => drop(roles.children.insert(surface, id)),
-                _ => {}
-            }
-        }
-        roles
     }
 
     /// Makes all objects again, and those that these came from.

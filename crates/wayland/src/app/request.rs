@@ -214,7 +214,7 @@ impl Connection {
         {
             return Ok(());
         }
-        let Some(object) = self.name(call.id) else { return Ok(()) };
+        let Some(object) = self.objects.name(call.id) else { return Ok(()) };
         let Some(args) = self.translate(call, args.iter().map(clone_plain).collect::<Option<_>>(), true)?
         else {
             return Ok(());
@@ -245,7 +245,7 @@ impl Connection {
         let new_ids: Vec<u32> =
             args.iter().filter_map(|arg| if let Arg::NewId(id) = arg { Some(*id) } else { None }).collect();
         let plain: Vec<Plain> = args.iter().map(plain).collect();
-        let crosses = self.wire(call.id).is_some() && self.may_cross(call, &args);
+        let crosses = self.objects.wire(call.id).is_some() && self.may_cross(call, &args);
         self.create(call, &new_ids, owner, crosses)?;
         let request = self.named(call, args, crosses)?;
         if let Some(request) = &request {
@@ -272,7 +272,7 @@ impl Connection {
     /// The request in names between the halves, if it crosses or another display will be told of it.
     fn named(&mut self, call: Call, args: Vec<Arg>, crosses: bool) -> Result<Option<Request>, Fault> {
         let lasts = call.desc.child_interface.is_some() || call.rule.keep != Keep::Nothing;
-        let Some(object) = self.name(call.id).filter(|_| crosses || lasts) else { return Ok(None) };
+        let Some(object) = self.objects.name(call.id).filter(|_| crosses || lasts) else { return Ok(None) };
         let args = self.translate(call, Some(args), crosses)?;
         Ok(args.map(|args| Request { object, opcode: call.opcode, args }))
     }
@@ -354,7 +354,7 @@ impl Connection {
                     Some(arg) => arg,
                     None => return Ok(None),
                 },
-                Arg::NewId(id) => WireArg::NewId(self.name(id).unwrap_or(WireId::NULL)),
+                Arg::NewId(id) => WireArg::NewId(self.objects.name(id).unwrap_or(WireId::NULL)),
                 // Nobody is there to read or write it: the program sees the end at once.
                 Arg::Fd(_) if !crosses && call.rule.fd == Some(Fd::Pipe) => return Ok(None),
                 Arg::Fd(fd) => self.translate_fd(call, fd, size, crosses)?,
@@ -462,8 +462,8 @@ impl Connection {
     fn after_forward(&mut self, call: Call, args: &[Plain], crossed: bool) -> Result<(), Fault> {
         match (call.name(), args) {
             (("wl_compositor", "create_surface"), [Plain::NewId(id)]) => {
-                let wire = self.name(*id).unwrap_or(WireId::NULL);
-                self.set_association(*id, Some(*id));
+                let wire = self.objects.name(*id).unwrap_or(WireId::NULL);
+                self.objects.set_association(*id, Some(*id));
                 self.surfaces.insert(*id, Surface::new(wire));
                 self.tell_scale(*id)?;
             }
@@ -485,7 +485,7 @@ impl Connection {
             (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
             (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
             (("xdg_wm_base", "get_xdg_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
-                self.set_data(*id, Data::Shell(Configures::default()));
+                self.objects.set_data(*id, Data::Shell(Configures::default()));
                 self.set_role_object(*surface, *id);
             }
             (("wl_keyboard" | "wl_pointer" | "wl_touch", "release"), []) => {
@@ -494,29 +494,7 @@ impl Connection {
             (
                 ("xdg_surface", "get_toplevel" | "get_popup") | ("zwlr_layer_shell_v1", "get_layer_surface"),
                 _,
-            ) => {
-                let surface = match (call.interface.name, args) {
-                    ("zwlr_layer_shell_v1", [Plain::NewId(layer), Plain::Object(surface), ..]) => {
-                        self.set_role_object(*surface, *layer);
-                        Some(*surface)
-                    }
-                    _ => self.association(call.id),
-                };
-                self.set_role(surface, Role::Configured);
-                match (call.name(), args) {
-                    (("xdg_surface", "get_popup"), [Plain::NewId(popup), Plain::Object(parent), _]) => {
-                        if let Some(parent) = self.association(*parent) {
-                            let (shell, at, token) = (call.id, None, None);
-                            self.set_data(*popup, Data::Popup(Popup { parent, shell, at, token }));
-                        }
-                    }
-                    (("xdg_surface", "get_toplevel"), [Plain::NewId(toplevel)]) => {
-                        self.tell_window_capabilities(*toplevel)?;
-                    }
-                    _ => {}
-                }
-                self.begin_window(surface, call.desc.name == "get_popup" && !crossed);
-            }
+            ) => self.give_role(call, args, crossed)?,
             (
                 ("wl_pointer", "set_cursor") | ("zwp_tablet_tool_v2", "set_cursor"),
                 [_, Plain::Object(surface), ..],
@@ -524,7 +502,7 @@ impl Connection {
             (("wl_data_device", "start_drag"), [Plain::Object(source), _, Plain::Object(icon), _]) => {
                 self.set_role(Some(*icon), Role::Cursor);
                 if crossed {
-                    let source = self.name(*source);
+                    let source = self.objects.name(*source);
                     self.devices.clipboard().drag(source);
                 }
             }
@@ -532,8 +510,9 @@ impl Connection {
                 ("wl_data_device" | "zwp_primary_selection_device_v1", "set_selection"),
                 [Plain::Object(source), _],
             ) if crossed => {
-                let source = self.name(*source);
-                self.name(call.id)
+                let source = self.objects.name(*source);
+                self.objects
+                    .name(call.id)
                     .into_iter()
                     .for_each(|device| self.devices.clipboard().select(device, source));
             }
@@ -542,9 +521,35 @@ impl Connection {
         Ok(())
     }
 
+    /// A surface becomes a window, a popup or a layer.
+    fn give_role(&mut self, call: Call, args: &[Plain], crossed: bool) -> Result<(), Fault> {
+        let surface = match (call.interface.name, args) {
+            ("zwlr_layer_shell_v1", [Plain::NewId(layer), Plain::Object(surface), ..]) => {
+                self.set_role_object(*surface, *layer);
+                Some(*surface)
+            }
+            _ => self.association(call.id),
+        };
+        self.set_role(surface, Role::Configured);
+        match (call.name(), args) {
+            (("xdg_surface", "get_popup"), [Plain::NewId(popup), Plain::Object(parent), _]) => {
+                if let Some(parent) = self.association(*parent) {
+                    let (shell, at, token) = (call.id, None, None);
+                    self.objects.set_data(*popup, Data::Popup(Popup { parent, shell, at, token }));
+                }
+            }
+            (("xdg_surface", "get_toplevel"), [Plain::NewId(toplevel)]) => {
+                self.tell_window_capabilities(*toplevel)?;
+            }
+            _ => {}
+        }
+        self.begin_window(surface, call.desc.name == "get_popup" && !crossed);
+        Ok(())
+    }
+
     /// The program destroyed an object: it lives on until the display side has said that its id is free.
     fn destroy(&mut self, id: u32, crossed: bool) -> Result<(), Fault> {
-        if let Some(name) = self.name(id) {
+        if let Some(name) = self.objects.name(id) {
             for surface in self.surfaces.values_mut() {
                 surface.forget(name);
             }
@@ -591,12 +596,6 @@ impl Connection {
             surface.zip(object.name).is_some_and(|(surface, name)| surface > name)
         };
         object.surface.filter(|surface| !is_later(surface))
-    }
-
-    pub(super) fn set_association(&mut self, id: u32, surface: Option<u32>) {
-        if let Some(object) = self.objects.of_mut(id) {
-            object.surface = surface;
-        }
     }
 
     /// `attach`, damage and the like: what the surface's own pending state holds.

@@ -11,7 +11,7 @@ use crate::wire::Arg;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::object::{Data, Wanted};
-use super::replay::Roles;
+use super::roles::Roles;
 use super::stack::{Move, Stack};
 use super::standing::Stage;
 use super::unsent::{Change, Kind, State, Unsent};
@@ -32,7 +32,7 @@ impl Connection {
         }
         for (.., id) in roots {
             let window = roles.windows.get(&id).copied();
-            let there = window.is_some_and(|window| self.wire(window).is_some());
+            let there = window.is_some_and(|window| self.objects.wire(window).is_some());
             match window {
                 _ if there => self.begin_again(id)?,
                 None if !roles.popups.contains(&id) => self.idle(id)?,
@@ -201,8 +201,8 @@ impl Connection {
         let interface = self.objects.of(subsurface)?.interface;
         let request = if to.above { "place_above" } else { "place_below" };
         let opcode = tables::request_opcode(interface, request)?;
-        let args = vec![WireArg::Object(self.name(to.sibling)?)];
-        Some(Request { object: self.name(subsurface)?, opcode, args })
+        let args = vec![WireArg::Object(self.objects.name(to.sibling)?)];
+        Some(Request { object: self.objects.name(subsurface)?, opcode, args })
     }
 
     /// The display has configured a window or layer: if it waits for that, it is shown.
@@ -218,7 +218,7 @@ impl Connection {
             // What children have committed meanwhile.
             return self.release_cached(surface);
         }
-        let window = self.roles().windows.get(&surface).copied();
+        let window = Roles::of(&self.objects).windows.get(&surface).copied();
         if window.is_some_and(|window| self.decides(window, surface)) {
             self.set_stage(surface, Stage::Decided);
             return Ok(());
@@ -263,7 +263,7 @@ impl Connection {
     /// A window is shown: all of it, then what the program has committed since.
     pub(super) fn show_window(&mut self, id: u32, acknowledge: Option<Request>) -> Result<(), Fault> {
         self.set_stage(id, Stage::Shown);
-        let roles = self.roles();
+        let roles = Roles::of(&self.objects);
         let (_, mut state) = self.state_of(id, true);
         if let Some(request) = acknowledge {
             state.add(request, Kind::Once).map_err(Fault::TooMuch)?;
@@ -285,7 +285,7 @@ impl Connection {
 
     /// A parent that was not shown counted as none.
     fn adopt_dialogs(&mut self, roles: &Roles, id: u32) -> Result<(), Fault> {
-        let Some(parent) = roles.windows.get(&id).and_then(|window| self.name(*window)) else {
+        let Some(parent) = roles.windows.get(&id).and_then(|window| self.objects.name(*window)) else {
             return Ok(());
         };
         let dialogs = roles.windows.values().filter_map(|window| {

@@ -46,11 +46,11 @@ impl Connection {
             }
             (("zxdg_importer_v2", "import_toplevel"), Some(id)) => self.emit(id, "destroyed", Vec::new()),
             (("xdg_surface", "get_popup"), Some(id)) => self.emit(id, "popup_done", Vec::new()),
-            (("xdg_popup", "reposition"), _) if self.wire(call.id).is_some() => {
+            (("xdg_popup", "reposition"), _) if self.objects.wire(call.id).is_some() => {
                 self.reposition_here(call.id, args)
             }
             // Of a popup that is over the program knows.
-            (("xdg_popup", "grab"), _) if self.wire(call.id).is_some() => {
+            (("xdg_popup", "grab"), _) if self.objects.wire(call.id).is_some() => {
                 self.emit(call.id, "popup_done", Vec::new())
             }
             (("zwlr_foreign_toplevel_manager_v1", "stop"), _) => {

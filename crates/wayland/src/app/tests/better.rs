@@ -76,7 +76,7 @@ fn lossy_photo() -> Shown {
 
 /// What the display side shows of a surface after all updates so far.
 fn shown(rig: &Rig, surface: u32) -> Content {
-    let wire = rig.connection.wire(surface).unwrap();
+    let wire = rig.connection.objects.wire(surface).unwrap();
     let mut content = None;
     for update in rig.updates.iter().filter(|update| update.surface.0 == wire.0) {
         if update.fresh {
@@ -162,7 +162,7 @@ fn without_credit_nothing_becomes_better_and_nobody_is_woken_for_it() {
 #[test]
 fn hidden_surfaces_do_not_become_better() {
     let Shown { mut rig, surface, pixels, .. } = lossy_photo();
-    let wire = rig.connection.wire(surface).unwrap();
+    let wire = rig.connection.objects.wire(surface).unwrap();
     rig.tell(&ToApp::Visible { surface: wire, visible: false });
     let before = rig.updates.len();
     rig.now += Duration::from_secs(1);
@@ -220,7 +220,8 @@ fn a_synchronised_child_becomes_better_in_a_unit_of_its_parent() {
     rig.units();
     let (units, _) = rest(&mut rig);
     assert!(!units.is_empty());
-    let (parent, child_wire) = (rig.connection.wire(parent).unwrap(), rig.connection.wire(child).unwrap());
+    let (parent, child_wire) =
+        (rig.connection.objects.wire(parent).unwrap(), rig.connection.objects.wire(child).unwrap());
     for unit in &units {
         assert_eq!((unit.surface, unit.content), (parent, UnitContent::Keep));
         assert_eq!(unit.children.iter().map(|unit| unit.surface).collect::<Vec<_>>(), [child_wire]);

@@ -224,7 +224,7 @@ fn no_display_multiplies_what_was_multiplied_here_and_here_nothing_that_it_multi
     faded.set(HALF);
     let (unit, pixel) = faded.commit();
     assert_eq!(pixel, [100, 50, 200, 200]);
-    let modifier = faded.rig.connection.wire(faded.modifier).unwrap();
+    let modifier = faded.rig.connection.objects.wire(faded.modifier).unwrap();
     assert!(unit.state.iter().any(|request| request.object == modifier), "{:?}", unit.state);
 }
 

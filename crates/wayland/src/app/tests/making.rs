@@ -21,7 +21,7 @@ fn busy() -> Busy {
     let seat = rig.bind("wl_seat");
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    let keyboard = rig.connection.wire(keyboard).unwrap();
+    let keyboard = rig.connection.objects.wire(keyboard).unwrap();
     forget(&mut rig);
     Busy { rig, surface, shm, keyboard }
 }
@@ -166,7 +166,7 @@ fn a_window_appears_in_slices_and_what_follows_it_stays_behind() {
     forget(&mut rig);
     commit(&mut rig, surface, shm, SIDE, 1);
     assert!(rig.updates.len() == 1 && rig.connection.making.is_some(), "no turn is waited for");
-    let wire = rig.connection.wire(surface).unwrap();
+    let wire = rig.connection.objects.wire(surface).unwrap();
     rig.request(surface, "destroy", vec![]);
     go_on(&mut rig);
     let destroyed = |message: &ToDisplay| matches!(message, ToDisplay::Request(it) if it.object == wire);
@@ -230,7 +230,7 @@ fn content_that_is_wanted_again_under_way_comes_after_it() {
     under_way(&mut rig, surface, shm, 2);
     let callback = rig.id("wl_callback");
     rig.request(1, "sync", vec![Arg::NewId(callback)]);
-    let wire = rig.connection.wire(surface).unwrap();
+    let wire = rig.connection.objects.wire(surface).unwrap();
     rig.tell(&ToApp::Refresh { surface: wire });
     assert_eq!(rig.units().len(), 1, "what is under way leaves at once");
     assert_eq!(rig.connection.next_timeout(), Some(rig.now), "requests have waited");
@@ -326,7 +326,7 @@ fn a_child_is_made_in_slices_too_and_its_unit_is_one() {
     forget(&mut rig);
     commit(&mut rig, child, shm, SIDE, 1);
     commit(&mut rig, parent, shm, SIDE, 2);
-    let wire = |rig: &Rig, id| rig.connection.wire(id).unwrap().0;
+    let wire = |rig: &Rig, id| rig.connection.objects.wire(id).unwrap().0;
     let (above, below) = (wire(&rig, parent), wire(&rig, child));
     rig.now += FRAME;
     rig.flush(u64::MAX);

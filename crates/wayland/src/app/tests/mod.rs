@@ -477,7 +477,7 @@ fn a_keymap_and_a_repeat_rate_are_told_once() {
     rig.connection.on_blob(rig.now, hash, &Rc::from(b"keys\0".as_slice()));
     rig.collect();
     rig.events();
-    let object = rig.connection.wire(keyboard).unwrap();
+    let object = rig.connection.objects.wire(keyboard).unwrap();
     let keymap = || vec![WireArg::Uint(1), WireArg::Blob { hash, length: 5 }, WireArg::Uint(5)];
     let repeat = |rate| vec![WireArg::Int(rate), WireArg::Int(600)];
     for (opcode, args) in [(0, keymap()), (5, repeat(25)), (5, repeat(30)), (5, repeat(30)), (0, keymap())] {
@@ -492,7 +492,7 @@ fn an_event_that_needs_a_blob_holds_up_the_ones_behind() {
     let seat = rig.bind("wl_seat");
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    let wire = rig.connection.wire(keyboard).unwrap();
+    let wire = rig.connection.objects.wire(keyboard).unwrap();
     rig.events();
     let hash = blob::hash(b"other\0");
     let keymap = vec![WireArg::Uint(1), WireArg::Blob { hash, length: 6 }, WireArg::Uint(6)];
@@ -541,7 +541,8 @@ fn an_enter_of_a_surface_that_was_just_destroyed_names_it_and_is_never_null() {
     let surface = rig.surface(compositor);
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    let (object, focus) = (rig.connection.wire(keyboard).unwrap(), rig.connection.wire(surface).unwrap());
+    let (object, focus) =
+        (rig.connection.objects.wire(keyboard).unwrap(), rig.connection.objects.wire(surface).unwrap());
     rig.request(surface, "destroy", vec![]);
     rig.events();
     let args = || vec![WireArg::Uint(7), WireArg::Object(focus), WireArg::Array(vec![])];
@@ -560,7 +561,7 @@ fn held_keys_are_released_after_silence() {
     let seat = rig.bind("wl_seat");
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    let wire = rig.connection.wire(keyboard).unwrap();
+    let wire = rig.connection.objects.wire(keyboard).unwrap();
     rig.tell(&ToApp::Event(Request {
         object: wire,
         opcode: 3,
@@ -586,7 +587,7 @@ fn regression_presses_long_after_a_silence_reach_the_program() {
     let seat = rig.bind("wl_seat");
     let pointer = rig.id("wl_pointer");
     rig.request(seat, "get_pointer", vec![Arg::NewId(pointer)]);
-    let wire = rig.connection.wire(pointer).unwrap();
+    let wire = rig.connection.objects.wire(pointer).unwrap();
     rig.events();
     let button = |rig: &mut Rig, code: u32, state: u32| {
         let args = [7, 0, code, state].map(WireArg::Uint).to_vec();
@@ -610,7 +611,7 @@ fn a_pipe_for_a_dead_object_sees_the_end_at_once() {
     let manager = rig.bind("wl_data_device_manager");
     let source = rig.id("wl_data_source");
     rig.request(manager, "create_data_source", vec![Arg::NewId(source)]);
-    let wire = rig.connection.wire(source).unwrap();
+    let wire = rig.connection.objects.wire(source).unwrap();
     rig.request(source, "destroy", vec![]);
     let send = vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(1)];
     rig.tell(&ToApp::Event(Request { object: wire, opcode: 1, args: send }));

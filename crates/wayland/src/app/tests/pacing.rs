@@ -135,7 +135,7 @@ fn windows<const N: usize>(rig: &mut Rig, side: i32) -> ([u32; N], u32) {
         paint(rig, surface, shm, side, 2);
     }
     let enter = tables::event_opcode(tables::interface("wl_keyboard").unwrap(), "enter").unwrap();
-    let wire = |id| rig.connection.wire(id).unwrap();
+    let wire = |id| rig.connection.objects.wire(id).unwrap();
     let args = vec![WireArg::Uint(1), WireArg::Object(wire(surfaces[0])), WireArg::Array(vec![])];
     let event = Request { object: wire(keyboard), opcode: enter, args };
     rig.tell(&ToApp::Event(event));
@@ -159,7 +159,7 @@ fn what_the_user_attends_to_goes_before_what_is_small_and_that_before_the_rest()
     paint(&mut rig, small, shm, 4, 3);
     paint(&mut rig, small, shm, 4, 4);
     paint(&mut rig, attended, shm, 128, 3);
-    let order = [attended, small, other].map(|id| rig.connection.wire(id).unwrap());
+    let order = [attended, small, other].map(|id| rig.connection.objects.wire(id).unwrap());
     rig.now += FRAME;
     rig.flush(u64::MAX);
     assert_eq!(left(&mut rig), order);
@@ -170,7 +170,8 @@ fn what_the_user_attends_to_goes_before_what_is_small_and_that_before_the_rest()
 fn no_window_waits_for_longer_than_a_quarter_of_a_second_behind_the_one_that_is_attended_to() {
     let mut rig = Rig::new();
     let ([attended, other], shm) = windows::<2>(&mut rig, 128);
-    let (first, second) = (rig.connection.wire(attended).unwrap(), rig.connection.wire(other).unwrap());
+    let (first, second) =
+        (rig.connection.objects.wire(attended).unwrap(), rig.connection.objects.wire(other).unwrap());
     paint(&mut rig, other, shm, 128, 3);
     let start = rig.now;
     let mut shown = Vec::new();
@@ -190,7 +191,7 @@ fn pixels_of_a_hidden_window_wait_until_it_is_seen_but_an_acknowledged_size_does
     let mut rig = Rig::new();
     let ([window], shm) = windows::<1>(&mut rig, 128);
     let (role, _) = rig.toplevel(window);
-    let wire = rig.connection.wire(window).unwrap();
+    let wire = rig.connection.objects.wire(window).unwrap();
     rig.tell(&ToApp::Visible { surface: wire, visible: false });
     rig.units();
     paint(&mut rig, window, shm, 128, 3);
@@ -221,7 +222,7 @@ fn the_whole_content_leaves_again_when_it_is_wanted() {
     rig.now += FRAME;
     rig.flush(u64::MAX);
     rig.units();
-    let wire = rig.connection.wire(window).unwrap();
+    let wire = rig.connection.objects.wire(window).unwrap();
     rig.tell(&ToApp::Refresh { surface: wire });
     rig.now += FRAME;
     rig.flush(u64::MAX);
@@ -264,7 +265,7 @@ fn a_window_that_never_pauses_does_not_replace_its_commits_without_end() {
     paint(&mut rig, small, shm, 4, 2);
     rig.now += FRAME;
     rig.flush(0);
-    assert_eq!(left(&mut rig), [rig.connection.wire(small).unwrap()]);
+    assert_eq!(left(&mut rig), [rig.connection.objects.wire(small).unwrap()]);
 }
 
 /// An animation goes on while the link is silent: when it is back, the user is not shown all of what has happened.
@@ -309,7 +310,7 @@ fn few_commits_leave_while_none_is_applied() {
 fn regression_a_long_silence_leaves_few_commits_behind() {
     let mut rig = Rig::new();
     let (surface, shm) = rig.window();
-    let wire = rig.connection.wire(surface).unwrap();
+    let wire = rig.connection.objects.wire(surface).unwrap();
     let mut units = rig.unapplied_units();
     for round in 0..1_500_u32 {
         let buffer = rig.buffer(shm, 4, 4, round as u8);

@@ -67,7 +67,7 @@ fn regression_an_error_of_the_compositor_names_the_programs_own_object() {
     let mut rig = Rig::new();
     let compositor = rig.bind("wl_compositor");
     let surface = rig.surface(compositor);
-    let object = rig.connection.wire(surface).unwrap();
+    let object = rig.connection.objects.wire(surface).unwrap();
     rig.tell(&ToApp::Fatal { object, code: 2, message: "invalid size".to_owned() });
     assert_eq!(rig.error(), Some((surface, 2)));
 }
@@ -349,7 +349,7 @@ fn decorations_of_a_window_with_content_are_asked_of_newer_compositors_only() {
         let args = vec![Arg::NewId(decoration), Arg::Object(toplevel)];
         rig.request(manager, "get_toplevel_decoration", args);
         assert_eq!(
-            rig.connection.wire(decoration).is_some(),
+            rig.connection.objects.wire(decoration).is_some(),
             crosses,
             "version {version}, content {content}"
         );
@@ -420,7 +420,7 @@ fn a_surface_that_has_an_inert_role_object_or_none_may_go() {
 fn a_role_object_of_another_surface_is_none_of_its_own() {
     let mut rig = Rig::new();
     let (surface, xdg, toplevel, _) = rig.mapped();
-    let wire = rig.connection.wire(xdg).unwrap();
+    let wire = rig.connection.objects.wire(xdg).unwrap();
     rig.request(toplevel, "destroy", vec![]);
     rig.request(xdg, "destroy", vec![]);
     rig.tell(&ToApp::Deleted(wire));

@@ -91,7 +91,7 @@ impl Rig {
     pub(super) fn event(&mut self, object: u32, name: &str, args: Vec<WireArg>) {
         let opcode =
             tables::event_opcode(tables::interface(self.interfaces[&object]).unwrap(), name).unwrap();
-        let object = self.connection.wire(object).expect("the display has it");
+        let object = self.connection.objects.wire(object).expect("the display has it");
         self.tell(&ToApp::Event(Request { object, opcode, args }));
     }
 
@@ -395,8 +395,8 @@ fn input_ends_with_its_display() {
     let (seat, output) = (rig.bind("wl_seat"), rig.bind("wl_output"));
     let keyboard = rig.make(seat, "get_keyboard", "wl_keyboard", vec![]);
     let pointer = rig.make(seat, "get_pointer", "wl_pointer", vec![]);
-    let wire = WireArg::Object(rig.connection.wire(surface).unwrap());
-    let output_wire = WireArg::Object(rig.connection.wire(output).unwrap());
+    let wire = WireArg::Object(rig.connection.objects.wire(surface).unwrap());
+    let output_wire = WireArg::Object(rig.connection.objects.wire(output).unwrap());
     rig.event(surface, "enter", vec![output_wire]);
     rig.event(keyboard, "enter", vec![WireArg::Uint(70), wire.clone(), WireArg::Array(vec![])]);
     rig.event(keyboard, "key", [71, 100, 30, 1].map(WireArg::Uint).to_vec());
@@ -509,7 +509,7 @@ fn the_clipboard_is_offered_again_with_the_first_serial() {
     assert_eq!(offers, ["wl_data_source.offer(text/plain)", "wl_data_source.offer(text/html)"]);
     assert!(!story.iter().any(|words| words.contains("set_selection")));
     rig.sent.clear();
-    let wire = WireArg::Object(rig.connection.wire(surface).unwrap());
+    let wire = WireArg::Object(rig.connection.objects.wire(surface).unwrap());
     rig.event(keyboard, "enter", vec![WireArg::Uint(4), wire, WireArg::Array(vec![])]);
     assert!(rig.sent.is_empty(), "a window that appears takes nobody's clipboard");
     rig.event(keyboard, "key", [5, 100, 29, 1].map(WireArg::Uint).to_vec());

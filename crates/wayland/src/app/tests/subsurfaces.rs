@@ -300,7 +300,7 @@ fn what_waits_for_a_parent_leaves_before_another_surface_becomes_its_child() {
     let [ToDisplay::Unit(ahead), ToDisplay::Request(_)] = rig.sent.as_slice() else {
         panic!("{:?}", rig.sent)
     };
-    assert_eq!(Some(ahead.surface), rig.connection.name(child));
+    assert_eq!(Some(ahead.surface), rig.connection.objects.name(child));
 }
 
 /// A window, its child and a child of that one; the window has content, and none is desynchronised.
@@ -386,7 +386,7 @@ fn content_that_is_wanted_again_is_that_of_the_commit_that_is_shown() {
     rig.commit(parent);
     rig.now += FRAME;
     rig.flush(u64::MAX);
-    let told = ToApp::Refresh { surface: rig.connection.wire(child).expect("there") };
+    let told = ToApp::Refresh { surface: rig.connection.objects.wire(child).expect("there") };
     rig.units();
     rig.updates.clear();
     // The parent's commit shows it.

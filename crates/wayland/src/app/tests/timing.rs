@@ -253,7 +253,7 @@ fn a_destroyed_childs_commit_reaches_no_other_surface() {
     rig.attach(child, buffer);
     rig.commit(child);
     rig.pass(Duration::from_millis(100));
-    let (compositor, wire) = (rig.bind("wl_compositor"), rig.connection.name(child).unwrap());
+    let (compositor, wire) = (rig.bind("wl_compositor"), rig.connection.objects.name(child).unwrap());
     rig.request(subsurface, "destroy", vec![]);
     rig.request(child, "destroy", vec![]);
     rig.tell(&ToApp::Deleted(wire));

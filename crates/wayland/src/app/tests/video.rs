@@ -64,7 +64,7 @@ fn length(update: &Update) -> usize {
 
 /// The display side's pixels after all updates so far.
 fn shown(rig: &Rig, surface: u32) -> Vec<u8> {
-    let wire = rig.connection.wire(surface).unwrap();
+    let wire = rig.connection.objects.wire(surface).unwrap();
     let mut display = crate::display::Screen::new();
     for update in rig.updates.iter().filter(|update| update.surface.0 == wire.0) {
         display.apply(update).unwrap();
@@ -119,7 +119,7 @@ fn a_film_lives_on_a_link_that_needs_a_second_for_a_frame() {
 #[test]
 fn a_display_that_cannot_show_films_gets_no_more_of_them() {
     let (mut rig, window) = rig();
-    let surface = rig.connection.wire(window.0).unwrap();
+    let surface = rig.connection.objects.wire(window.0).unwrap();
     let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.film.key).count();
     for time in 1..8 {
         play(&mut rig, window, 20 * time..20 * time + 19, SLOW);
@@ -175,7 +175,7 @@ fn without_a_display_that_shows_films_or_a_rate_there_are_none() {
 fn a_film_begins_anew_when_the_display_lost_it() {
     let (mut rig, window) = rig();
     play(&mut rig, window, 1..12, SLOW);
-    let surface = rig.connection.wire(window.0).unwrap();
+    let surface = rig.connection.objects.wire(window.0).unwrap();
     rig.tell(&ToApp::Refresh { surface });
     let before = rig.updates.len();
     let pixels = play(&mut rig, window, 20..40, SLOW);
@@ -349,7 +349,7 @@ proptest! {
                     flush(&mut rig, IDLE, false);
                 },
                 Step::Lose => {
-                    let surface = rig.connection.wire(window.0).unwrap();
+                    let surface = rig.connection.objects.wire(window.0).unwrap();
                     rig.tell(&ToApp::Refresh { surface });
                 }
                 Step::Flash => {

@@ -9,7 +9,7 @@ use crate::message::{Request, WireArg, WireId};
 
 use super::super::connection::Connection;
 use super::super::object::{self, Data};
-use super::super::replay::Roles;
+use super::super::roles::Roles;
 use super::super::standing::Stage;
 use super::super::surface::Surface;
 
@@ -82,7 +82,7 @@ impl Node {
 }
 
 fn windows(core: &Connection) -> Vec<Window> {
-    let roles = core.roles();
+    let roles = Roles::of(&core.objects);
     let (popups, decorations) = (popups(core), decorations(core));
     let mut windows: Vec<Window> = roles
         .windows
