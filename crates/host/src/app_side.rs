@@ -24,14 +24,13 @@ use bytes::Bytes;
 use wayferry_proto::succession::Presence;
 use wayferry_proto::{Capabilities, CloseReason, ConnectionId, Control, Event, Header, Time};
 use wayferry_wayland::app::{Config, Connection, Credit, Desk, Turn};
-use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::Socket;
 use wayferry_wayland::{Action, End};
 
 use self::accepting::Accepting;
 pub use self::displays::Displays;
-use self::ending::Done;
+use self::ending::Ending;
 use self::own_program::OwnProgram;
 use self::views::Views;
 use crate::backlog::Backlog;
@@ -52,13 +51,13 @@ use crate::edge::wait::Ready;
 use crate::edge::xwayland::Satellite;
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
+use crate::gauges::Gauges;
 use crate::link::{Link, closed};
 use crate::lobby::Lobby;
 use crate::served::MAX_PROGRAMS;
-use crate::served::{Served, pixel_compression, send_blob, send_update};
+use crate::served::{Blobs, Served, pixel_compression, send_blob, send_update};
 use crate::settings::Compress;
-use crate::stats::{Counters, StatsLine};
-use crate::trace::{Half, SideTrace, TraceFile};
+use crate::trace::{Half, TraceFile};
 
 /// What an app side is told once.
 #[derive(Debug, Clone)]
@@ -107,43 +106,61 @@ pub struct AppSide<'a> {
     config: AppSideConfig,
     hub: Base<Displays>,
     signals: Option<&'a Signals>,
-    handle: Option<Handle>,
     offer: Option<Offer>,
-    /// Time spent working since the last commit left, and whether a part of the next one has.
-    worked: Duration,
-    left: bool,
     accepting: Accepting,
     lobby: Option<Lobby>,
     outlets: Option<Outlets>,
     own: OwnProgram,
-    connections: BTreeMap<ConnectionId, Served>,
-    /// Programs so far.
-    programs: u32,
+    programs: Programs,
     views: Views,
+    pipes: Pipes,
+    /// What is known of the display.
+    desk: Option<Rc<Desk>>,
+    blobs: Blobs,
+    gauges: Gauges,
+    work: Work,
+    ending: Ending,
+}
+
+/// The programs' connections.
+#[derive(Default)]
+struct Programs {
+    connections: BTreeMap<ConnectionId, Served>,
     /// Sockets that came before the display was known.
     early: Vec<OwnedFd>,
-    next_connection: u32,
+    /// So far.
+    count: u32,
+    /// Connections that displays were told of so far.
+    told: u32,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
-    pipes: Pipes,
-    desk: Option<Rc<Desk>>,
-    /// Content that connections may name, kept for those that come later.
-    blobs: Kept,
-    sent_blobs: Sent,
-    counters: Counters,
     backlog: Backlog,
-    stats: Option<StatsLine>,
-    /// How the session ended.
-    over: Option<Result<Outcome, Error>>,
-    /// The session was asked to end, with this code.
-    stopped: Option<u8>,
-    /// The program has ended.
-    done: Option<Done>,
-    /// Those who asked for the end, to be told when it is there.
-    stopping: Vec<OwnedFd>,
-    last_end: Option<End>,
-    trace: SideTrace,
     recordings: Option<PathBuf>,
+}
+
+impl Programs {
+    /// A connection of which no display has heard.
+    fn next_id(&mut self) -> ConnectionId {
+        self.told += 1;
+        ConnectionId(self.told)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.connections.is_empty() && self.early.is_empty()
+    }
+
+    /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
+    fn forget_backlog(&mut self) {
+        self.backlog = Backlog::default();
+        self.connections.values_mut().for_each(|served| served.handed = 0);
+    }
+}
+
+/// Time spent working since the last commit left, and whether a part of the next one has.
+#[derive(Debug, Default)]
+struct Work {
+    took: Duration,
+    left: bool,
 }
 
 /// How a session ended on this side.
@@ -163,7 +180,7 @@ impl Loop for AppSide<'_> {
     fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>) {
         let parts: Vec<&mut dyn Part> = vec![
             &mut self.signals,
-            &mut self.handle,
+            &mut self.gauges.handle,
             &mut self.offer,
             &mut self.views,
             &mut self.lobby,
@@ -171,7 +188,7 @@ impl Loop for AppSide<'_> {
             &mut self.accepting,
             &mut self.own,
             &mut self.pipes,
-            &mut self.connections,
+            &mut self.programs.connections,
         ];
         (self.hub.hub(), parts)
     }
@@ -181,7 +198,7 @@ impl Loop for AppSide<'_> {
         self.drain_backlog();
         while let Some(event) = self.hub.link.poll_event() {
             self.on_event(now, event);
-            if let Some(end) = self.over.take() {
+            if let Some(end) = self.ending.over.take() {
                 return end.map(Some);
             }
         }
@@ -192,19 +209,18 @@ impl Loop for AppSide<'_> {
         self.flush_sockets();
         self.work(now, ready);
         self.hub.link.transmit(now);
-        self.views.show(now, self.connections.values_mut());
+        self.views.show(now, self.programs.connections.values_mut());
         self.flush_sockets();
         self.remove_ended(now);
         self.hub.link.transmit(now);
-        self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
+        self.gauges.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
         self.end_or_leave(now);
         self.hold_back(now);
-        self.over.take().transpose()
+        self.ending.over.take().transpose()
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        let figures = earlier(self.stats.as_ref().map(StatsLine::next_timeout), self.trace.next_timeout(now));
-        earlier(earlier(self.hub.link.next_due(), self.grace_at()), figures)
+        earlier(earlier(self.hub.link.next_due(), self.grace_at()), self.gauges.next_timeout(now))
     }
 }
 
@@ -213,37 +229,22 @@ impl<'a> AppSide<'a> {
     pub fn new(config: AppSideConfig, clock: Clock, link: Displays, reporter: Reporter) -> Self {
         let views = Views::new(&config.core, config.compress, reporter.clone());
         Self {
-            stats: config.stats.then(|| StatsLine::new(Duration::from_secs(1))),
+            gauges: Gauges::new(Half::App, config.stats),
             config,
             hub: Base { clock, link, reporter },
             signals: None,
-            handle: None,
             offer: None,
-            worked: Duration::ZERO,
-            left: false,
             accepting: Accepting::default(),
             lobby: None,
             outlets: None,
             own: OwnProgram::default(),
-            connections: BTreeMap::new(),
-            programs: 0,
+            programs: Programs::default(),
             views,
-            early: Vec::new(),
-            next_connection: 1,
-            turn: 0,
             pipes: Pipes::default(),
             desk: None,
-            blobs: Kept::default(),
-            sent_blobs: Sent::default(),
-            counters: Counters::default(),
-            backlog: Backlog::default(),
-            over: None,
-            stopped: None,
-            done: None,
-            stopping: Vec::new(),
-            last_end: None,
-            trace: SideTrace::new(Half::App, None),
-            recordings: None,
+            blobs: Blobs::default(),
+            work: Work::default(),
+            ending: Ending::default(),
         }
     }
 
@@ -257,7 +258,7 @@ impl<'a> AppSide<'a> {
     /// Can be asked to end, and asked for its counters, from another thread.
     #[must_use]
     pub fn with_handle(mut self, handle: Handle) -> Self {
-        self.handle = Some(handle);
+        self.gauges.handle = Some(handle);
         self
     }
 
@@ -271,14 +272,14 @@ impl<'a> AppSide<'a> {
     /// Writes a timeline.
     #[must_use]
     pub fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
-        self.trace = SideTrace::new(Half::App, file);
+        self.gauges.set_trace(Half::App, file);
         self
     }
 
     /// Records what programs say to files in this directory.
     #[must_use]
     pub fn with_recordings(mut self, directory: Option<PathBuf>) -> Self {
-        self.recordings = directory;
+        self.programs.recordings = directory;
         self
     }
 
@@ -322,7 +323,7 @@ impl<'a> AppSide<'a> {
     /// Serves a program whose connection exists already.
     #[must_use]
     pub fn with_connection(mut self, fd: OwnedFd) -> Self {
-        self.early.push(fd);
+        self.programs.early.push(fd);
         self
     }
 
@@ -362,37 +363,39 @@ impl<'a> AppSide<'a> {
         }
         // It was there when the session began. The display hears of it as of any end.
         if let Some(error) = self.own.take_failure() {
-            self.stopped = Some(error.code());
+            self.ending.stopped = Some(error.code());
             self.hub.reporter.report(SessionEvent::ProgramNotStarted { error });
         }
     }
 
     /// Decides who is read after this turn: not those that filled the link, and no more than may be.
     fn hold_back(&mut self, now: Time) {
-        self.accepting.set_room(MAX_PROGRAMS.saturating_sub(self.connections.len() + self.early.len()));
-        for served in self.connections.values_mut() {
-            served.hold_back(now, self.backlog.must_wait(served.handed));
+        self.accepting.set_room(
+            MAX_PROGRAMS.saturating_sub(self.programs.connections.len() + self.programs.early.len()),
+        );
+        for served in self.programs.connections.values_mut() {
+            served.hold_back(now, self.programs.backlog.must_wait(served.handed));
         }
     }
 
     /// Handles what the programs want; the part of a turn that costs time.
     fn work(&mut self, now: Time, ready: &Ready) {
-        let (began, updates) = (self.hub.clock.now(), self.counters.updates);
-        for served in self.connections.values_mut().filter(|served| ready.has(&served.socket)) {
+        let (began, updates) = (self.hub.clock.now(), self.gauges.counters.updates);
+        for served in self.programs.connections.values_mut().filter(|served| ready.has(&served.socket)) {
             served.read(now);
         }
         self.on_timeouts(now);
         self.flush_content(now);
         self.perform_actions();
         // A commit may be read in one turn and leave in later ones.
-        self.worked += self.hub.clock.now().since(began);
-        self.left |= self.counters.updates > updates;
-        if let Some(handle) = &self.handle
-            && self.left
-            && !self.connections.values().any(|served| served.core.is_making())
+        self.work.took += self.hub.clock.now().since(began);
+        self.work.left |= self.gauges.counters.updates > updates;
+        if let Some(handle) = &self.gauges.handle
+            && self.work.left
+            && !self.programs.connections.values().any(|served| served.core.is_making())
         {
-            self.left = false;
-            handle.publish_turn(std::mem::take(&mut self.worked));
+            self.work.left = false;
+            handle.publish_turn(std::mem::take(&mut self.work.took));
         }
     }
 
@@ -409,13 +412,13 @@ impl<'a> AppSide<'a> {
                 self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
             }
             Event::Opened { channel, header: Header::Events { connection } }
-                if !self.connections.contains_key(&connection) =>
+                if !self.programs.connections.contains_key(&connection) =>
             {
                 self.hub.link.session.stop(channel, STOP_UNKNOWN);
             }
             Event::Message { header: Header::Events { connection }, bytes, .. } => {
-                self.counters.messages += 1;
-                if let Some(served) = self.connections.get_mut(&connection) {
+                self.gauges.counters.messages += 1;
+                if let Some(served) = self.programs.connections.get_mut(&connection) {
                     served.core.on_message(now, &bytes);
                 }
             }
@@ -449,7 +452,7 @@ impl<'a> AppSide<'a> {
 
     /// The other half of a connection is gone.
     fn hang_up(&mut self, connection: ConnectionId) {
-        if let Some(served) = self.connections.get_mut(&connection) {
+        if let Some(served) = self.programs.connections.get_mut(&connection) {
             served.core.on_hang_up();
         }
     }
@@ -463,7 +466,7 @@ impl<'a> AppSide<'a> {
         let video = self.hub.link.session.capabilities().has(Capabilities::VIDEO);
         self.set_desk(now, Desk { snapshot, clock, video });
         self.show_again(now);
-        for fd in std::mem::take(&mut self.early) {
+        for fd in std::mem::take(&mut self.programs.early) {
             self.serve(fd);
         }
         if let Some(lobby) = &mut self.lobby {
@@ -474,7 +477,7 @@ impl<'a> AppSide<'a> {
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
         let desk = Rc::new(desk);
-        for served in self.connections.values_mut().filter(|served| served.core.is_attached()) {
+        for served in self.programs.connections.values_mut().filter(|served| served.core.is_attached()) {
             served.core.on_desk(now, &desk);
         }
         self.desk = Some(desk);
@@ -483,15 +486,15 @@ impl<'a> AppSide<'a> {
 
     fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
         let blob: Rc<[u8]> = Rc::from(&bytes[..]);
-        self.blobs.add(hash, Rc::clone(&blob));
-        for served in self.connections.values_mut() {
+        self.blobs.kept.add(hash, Rc::clone(&blob));
+        for served in self.programs.connections.values_mut() {
             served.core.on_blob(now, hash, &blob);
         }
     }
 
     /// Begins to serve a program's socket.
     fn serve(&mut self, fd: OwnedFd) {
-        let Some(desk) = &self.desk else { return self.early.push(fd) };
+        let Some(desk) = &self.desk else { return self.programs.early.push(fd) };
         let is_bridge = self.own.is_bridge(&fd);
         let socket = match Socket::new(fd) {
             Ok(socket) => socket,
@@ -499,57 +502,47 @@ impl<'a> AppSide<'a> {
                 return self.hub.reporter.report(SessionEvent::ProgramRefused { reason: error.to_string() });
             }
         };
-        if let Some(handle) = &self.handle {
+        if let Some(handle) = &self.gauges.handle {
             handle.publish_accepted(self.hub.clock.host_now());
         }
-        let id = ConnectionId(self.next_connection);
-        self.next_connection += 1;
+        let id = self.programs.next_id();
         let mut config = self.config.core.clone();
         config.compression = pixel_compression(self.config.compress, &self.hub.link.session);
-        config.probe = self.trace.probe(id);
+        config.probe = self.gauges.trace.probe(id);
         let mut core = Connection::new(config, desk);
         let now = self.hub.clock.now();
-        for (hash, blob) in self.blobs.iter() {
+        for (hash, blob) in self.blobs.kept.iter() {
             core.on_blob(now, hash, blob);
         }
         let channel = self.hub.link.session.open(Header::Wayland { connection: id });
         if self.hub.link.presence() == Presence::Detached {
             core.detach(now);
         }
-        let recorder = self.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
+        let recorder =
+            self.programs.recordings.as_ref().map(|directory| Recorder::new(directory, id)).transpose();
         let recorder = recorder.unwrap_or_else(|error| {
             self.hub
                 .reporter
                 .report(SessionEvent::ProgramRefused { reason: format!("no recording: {error}") });
             None
         });
-        self.programs += 1;
-        let number = self.programs;
-        self.connections.insert(
+        self.programs.count += 1;
+        let number = self.programs.count;
+        self.programs.connections.insert(
             id,
             Served { number, socket, core, channel, handed: 0, recorder, is_bridge, held: false },
         );
     }
 
     fn on_timeouts(&mut self, now: Time) {
-        for served in self.connections.values_mut() {
+        for served in self.programs.connections.values_mut() {
             if served.core.next_timeout().is_some_and(|at| at <= now) {
                 served.core.on_timeout(now);
             }
         }
         self.refresh_clock(now);
-        let link = self.hub.link.state();
-        self.counters.repair = self.hub.link.session.repair();
-        let line = self
-            .stats
-            .as_mut()
-            .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
-        if let Some(line) = line {
-            self.hub.reporter.report(SessionEvent::Stats { line });
-        }
-        if let Some(handle) = &self.handle {
-            handle.publish(self.counters, link);
-        }
+        let count = self.programs.connections.len();
+        self.gauges.publish(now, &self.hub.link, count, &self.hub.reporter);
     }
 
     /// The estimate of the other host's clock gets better with time; connections follow when it moved.
@@ -566,12 +559,12 @@ impl<'a> AppSide<'a> {
     /// Lets connections hand over content while the link has room, each first in its turn. What the user attends to leaves
     /// before anything else is encoded.
     fn flush_content(&mut self, now: Time) {
-        let count = self.connections.len();
+        let count = self.programs.connections.len();
         if count == 0 {
             return;
         }
-        self.turn = (self.turn + 1) % count;
-        let films = self.connections.values().map(|served| served.core.films()).sum();
+        self.programs.turn = (self.programs.turn + 1) % count;
+        let films = self.programs.connections.values().map(|served| served.core.films()).sum();
         let mut credit = Credit { films, ..self.hub.link.credit(now) };
         self.flush_turn(now, Turn::First, &mut credit);
         self.perform_actions();
@@ -581,10 +574,10 @@ impl<'a> AppSide<'a> {
     }
 
     fn flush_turn(&mut self, now: Time, turn: Turn, credit: &mut Credit) {
-        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
-            let Some(served) = self.connections.get_mut(id) else { continue };
-            let (session, superseded) = (&mut self.hub.link.session, &mut self.counters.superseded);
+        let ids: Vec<ConnectionId> = self.programs.connections.keys().copied().collect();
+        for id in ids[self.programs.turn..].iter().chain(&ids[..self.programs.turn]) {
+            let Some(served) = self.programs.connections.get_mut(id) else { continue };
+            let (session, superseded) = (&mut self.hub.link.session, &mut self.gauges.counters.superseded);
             served.core.flush(now, turn, credit, &mut |surface, seq| {
                 let bytes = session.take_back(*id, surface, seq)?;
                 *superseded += 1;
@@ -596,20 +589,18 @@ impl<'a> AppSide<'a> {
     /// Looks how much of the programs' requests the link has sent, at the beginning of a turn: all that the last one brought
     /// was handed to it.
     fn drain_backlog(&mut self) {
-        if self.backlog.drain(&self.hub.link.state()) {
-            self.connections.values_mut().for_each(|served| served.handed = 0);
+        if self.programs.backlog.drain(&self.hub.link.state()) {
+            self.programs.connections.values_mut().for_each(|served| served.handed = 0);
         }
     }
 
     fn perform_actions(&mut self) {
         let Self {
-            connections,
+            programs: Programs { connections, backlog, .. },
             hub: Base { link, reporter, .. },
             pipes,
-            sent_blobs,
-            counters,
-            backlog,
-            trace,
+            blobs,
+            gauges: Gauges { counters, trace, .. },
             ..
         } = self;
         let session = &mut link.session;
@@ -632,7 +623,7 @@ impl<'a> AppSide<'a> {
                         Ok(())
                     }
                     Action::Blob { hash, bytes } => {
-                        send_blob(session, sent_blobs, hash, bytes);
+                        send_blob(session, &mut blobs.sent, hash, bytes);
                         Ok(())
                     }
                 };
@@ -645,7 +636,7 @@ impl<'a> AppSide<'a> {
     }
 
     fn flush_sockets(&mut self) {
-        for served in self.connections.values_mut() {
+        for served in self.programs.connections.values_mut() {
             served.write();
         }
     }
@@ -653,12 +644,13 @@ impl<'a> AppSide<'a> {
     /// Closes the connections that are over.
     fn remove_ended(&mut self, now: Time) {
         let ended: Vec<(ConnectionId, End)> = self
+            .programs
             .connections
             .iter()
             .filter_map(|(id, served)| served.core.end().map(|end| (*id, end.clone())))
             .collect();
         for (id, end) in ended {
-            let Some(mut served) = self.connections.remove(&id) else { continue };
+            let Some(mut served) = self.programs.connections.remove(&id) else { continue };
             served.write();
             self.hub.link.session.finish(served.channel);
             self.pipes.on_connection_end(now, id);
@@ -675,7 +667,7 @@ impl<'a> AppSide<'a> {
                 }
             };
             let _ = self.hub.link.session.control(&Control::AppClosed { connection: id, error });
-            self.last_end = Some(end);
+            self.ending.last_end = Some(end);
         }
     }
 }

@@ -22,7 +22,7 @@ use wayferry_proto::{
     Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, RemoteChannelId, Side, Time,
     UpdateHeader,
 };
-use wayferry_wayland::blob::{Kept, Sent};
+use wayferry_wayland::blob::Sent;
 use wayferry_wayland::display::{Config, Connection, Room, Watcher};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
@@ -40,12 +40,13 @@ use crate::edge::socket;
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
+use crate::gauges::Gauges;
 use crate::info::Figures;
 use crate::link::{CleanEnd, Link, closed};
 use crate::returning::Return;
+use crate::served::Blobs;
 use crate::served::send_blob;
-use crate::stats::{Counters, StatsLine};
-use crate::trace::{Half, SideTrace, TraceFile};
+use crate::trace::{Half, TraceFile};
 
 /// How to reach the compositor.
 #[derive(Debug)]
@@ -71,11 +72,10 @@ pub type Look = Box<dyn FnMut(&UpdateHeader, &[Bytes]) + Send>;
 pub struct DisplaySide<'a> {
     hub: Base,
     signals: Option<&'a Signals>,
-    handle: Option<Handle>,
     offer: Option<Offer>,
+    compositor: Compositor,
     /// Privileged protocols that the host may use on the compositor here.
     allow: Vec<String>,
-    compositor: Compositor,
     watching: Watching,
     /// How to get back to the session.
     back: Option<Return>,
@@ -85,15 +85,12 @@ pub struct DisplaySide<'a> {
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
     pipes: Pipes,
-    blobs: Kept,
-    sent_blobs: Sent,
-    counters: Counters,
+    blobs: Blobs,
     /// Bytes of updates that came since what all programs take was last looked at.
     arrived: u64,
-    stats: Option<StatsLine>,
     last_end: Option<End>,
     look: Option<Look>,
-    trace: SideTrace,
+    gauges: Gauges,
 }
 
 /// One program's connection to the compositor.
@@ -125,7 +122,7 @@ impl Loop for DisplaySide<'_> {
     fn parts(&mut self) -> (Hub<'_>, Vec<&mut dyn Part>) {
         let parts: Vec<&mut dyn Part> = vec![
             &mut self.signals,
-            &mut self.handle,
+            &mut self.gauges.handle,
             &mut self.offer,
             &mut self.watching,
             &mut self.pipes,
@@ -166,12 +163,12 @@ impl Loop for DisplaySide<'_> {
         self.flush_sockets();
         self.remove_ended(now);
         self.hub.link.transmit(now);
-        self.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
+        self.gauges.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
         Ok(self.outcome())
     }
 
-    fn next_timeout(&self, _now: Time) -> Option<Time> {
-        self.stats.as_ref().map(StatsLine::next_timeout)
+    fn next_timeout(&self, now: Time) -> Option<Time> {
+        self.gauges.next_timeout(now)
     }
 }
 
@@ -248,24 +245,20 @@ impl<'a> DisplaySide<'a> {
         let mut side = Self {
             hub: Base { clock, link, reporter },
             signals: None,
-            handle: None,
             offer: None,
-            allow: Vec::new(),
             compositor: watched.compositor,
+            allow: Vec::new(),
             watching: Watching::new(watched.watcher, watched.first, watched.blobs),
             back: None,
             looks_on: false,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
-            blobs: Kept::default(),
-            sent_blobs: Sent::default(),
-            counters: Counters::default(),
+            blobs: Blobs::default(),
             arrived: 0,
-            stats: stats.then(|| StatsLine::new(Duration::from_secs(1))),
             last_end: None,
             look: None,
-            trace: SideTrace::new(Half::Display, None),
+            gauges: Gauges::new(Half::Display, stats),
         };
         side.tell_news();
         side
@@ -273,7 +266,7 @@ impl<'a> DisplaySide<'a> {
 
     /// Tells the session what is new of the compositor.
     fn tell_news(&mut self) {
-        self.watching.tell(&mut self.hub.link.session, &mut self.sent_blobs);
+        self.watching.tell(&mut self.hub.link.session, &mut self.blobs.sent);
     }
 
     /// Looks for another carrier when its own is lost.
@@ -306,7 +299,7 @@ impl<'a> DisplaySide<'a> {
     /// Can be asked to end, and asked for its counters, from another thread.
     #[must_use]
     pub fn with_handle(mut self, handle: Handle) -> Self {
-        self.handle = Some(handle);
+        self.gauges.handle = Some(handle);
         self
     }
 
@@ -327,7 +320,7 @@ impl<'a> DisplaySide<'a> {
     /// Writes a timeline.
     #[must_use]
     pub fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
-        self.trace = SideTrace::new(Half::Display, file);
+        self.gauges.set_trace(Half::Display, file);
         self
     }
 
@@ -365,7 +358,7 @@ impl<'a> DisplaySide<'a> {
                 self.open(connection, channel)
             }
             Event::Message { header: Header::Wayland { connection }, bytes, .. } => {
-                self.counters.messages += 1;
+                self.gauges.counters.messages += 1;
                 if let Some(shown) = self.connections.get_mut(&connection) {
                     shown.core.on_message(now, &bytes);
                 }
@@ -434,7 +427,7 @@ impl<'a> DisplaySide<'a> {
     fn begin_anew(&mut self) {
         self.connections.clear();
         self.pipes.clear();
-        self.sent_blobs = Sent::default();
+        self.blobs.sent = Sent::default();
         self.watching.tell_again();
         self.tell_news();
     }
@@ -467,7 +460,7 @@ impl<'a> DisplaySide<'a> {
         }
         let config = Config {
             clock_start_ns: self.hub.clock.origin().0,
-            probe: self.trace.probe(connection),
+            probe: self.gauges.trace.probe(connection),
             allow: Some(self.allow.clone()),
             ..Config::default()
         };
@@ -480,7 +473,7 @@ impl<'a> DisplaySide<'a> {
         match reached {
             Ok((socket, mut core)) => {
                 let now = self.hub.clock.now();
-                for (hash, blob) in self.blobs.iter() {
+                for (hash, blob) in self.blobs.kept.iter() {
                     core.on_blob(now, hash, blob);
                 }
                 self.connections.insert(connection, Shown { socket, core, closed: None, channel, from });
@@ -496,10 +489,10 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
-        self.counters.updates += 1;
+        self.gauges.counters.updates += 1;
         let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
-        self.counters.content_bytes += bytes;
-        self.trace.arrived(header, bytes);
+        self.gauges.counters.content_bytes += bytes;
+        self.gauges.trace.arrived(header, bytes);
         if let Some(look) = &mut self.look {
             look(header, &chunks);
         }
@@ -531,7 +524,7 @@ impl<'a> DisplaySide<'a> {
         for shown in self.connections.values_mut() {
             shown.core.on_blob(now, hash, &blob);
         }
-        self.blobs.add(hash, blob);
+        self.blobs.kept.add(hash, blob);
     }
 
     /// Takes what the compositor says to the programs, most of which is input.
@@ -562,28 +555,17 @@ impl<'a> DisplaySide<'a> {
             }
         }
         self.hub.link.contact_event(now).into_iter().for_each(|event| self.hub.reporter.report(event));
-        let link = self.hub.link.state();
-        self.counters.repair = self.hub.link.session.repair();
-        let line = self
-            .stats
-            .as_mut()
-            .and_then(|stats| stats.poll(now, self.counters, link, self.connections.len()));
-        if let Some(line) = line {
-            self.hub.reporter.report(SessionEvent::Stats { line });
-        }
-        if let Some(handle) = &self.handle {
-            handle.publish(self.counters, link);
-        }
+        self.gauges.publish(now, &self.hub.link, self.connections.len(), &self.hub.reporter);
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, hub: Base { link, reporter, .. }, pipes, sent_blobs, counters, .. } = self;
+        let Self { connections, hub: Base { link, reporter, .. }, pipes, blobs, gauges, .. } = self;
         let session = &mut link.session;
         for (id, shown) in connections {
             while let Some(action) = shown.core.poll_action() {
                 match action {
                     Action::Message(bytes) => {
-                        counters.messages += 1;
+                        gauges.counters.messages += 1;
                         if let Err(error) = session.send(shown.channel, &bytes) {
                             let reason = format!("not sent: {error}");
                             reporter.report(SessionEvent::ProgramEnded { reason });
@@ -592,7 +574,7 @@ impl<'a> DisplaySide<'a> {
                     }
                     Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
                     Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
-                    Action::Blob { hash, bytes } => send_blob(session, sent_blobs, hash, bytes),
+                    Action::Blob { hash, bytes } => send_blob(session, &mut blobs.sent, hash, bytes),
                     // Only the app side has content.
                     Action::Update(_) => {}
                 }
@@ -629,7 +611,7 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn outcome(&mut self) -> Option<Outcome> {
-        if self.handle.as_ref().is_some_and(Handle::stop_asked) {
+        if self.gauges.stop_asked() {
             return Some(Outcome::Stopped);
         }
         match (&self.compositor, &self.last_end) {

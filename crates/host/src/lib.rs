@@ -30,6 +30,7 @@ pub mod door;
 pub mod edge;
 pub mod error;
 pub mod event;
+mod gauges;
 pub mod info;
 pub mod link;
 pub mod lobby;

@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use wayferry_proto::{ChannelId, ConnectionId, Header, Session, Time};
 use wayferry_wayland::Update;
 use wayferry_wayland::app::Connection;
-use wayferry_wayland::blob::Sent;
+use wayferry_wayland::blob::{Kept, Sent};
 use wayferry_wayland::wire::{ReadState, Socket};
 
 use crate::edge::part::{Hub, Part};
@@ -19,6 +19,13 @@ use crate::edge::wait::Interests;
 use crate::settings::Compress;
 use crate::stats::Counters;
 use crate::trace::SideTrace;
+
+/// Contents that messages name by their hash: those that the peer sent, and which were sent to it.
+#[derive(Default)]
+pub(crate) struct Blobs {
+    pub(crate) kept: Kept,
+    pub(crate) sent: Sent,
+}
 
 /// One program's connection.
 pub(crate) struct Served {

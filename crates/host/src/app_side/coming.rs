@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use serde_json::Value;
 use wayferry_proto::admission::Role;
 use wayferry_proto::succession::Presence;
-use wayferry_proto::{ConnectionId, Header, Side, Time};
+use wayferry_proto::{Header, Side, Time};
 use wayferry_wayland::app::Kept;
 
 use super::ending::Done;
@@ -42,13 +42,13 @@ impl AppSide<'_> {
                     answer(&socket, &word);
                 }
                 Call::Stop(socket) => {
-                    self.stopped = Some(0);
+                    self.ending.stopped = Some(0);
                     // Any other hears that the session does not answer, and it soon will not.
-                    if self.stopping.len() < MAX_STOPPING {
-                        self.stopping.push(socket);
+                    if self.ending.stopping.len() < MAX_STOPPING {
+                        self.ending.stopping.push(socket);
                     }
                 }
-                Call::Ended(code) => drop(self.done.get_or_insert(Done::with(code))),
+                Call::Ended(code) => drop(self.ending.done.get_or_insert(Done::with(code))),
                 Call::OwnerLeft => self.abandon(),
             }
         }
@@ -75,16 +75,15 @@ impl AppSide<'_> {
     pub(super) fn show_again(&mut self, now: Time) {
         let Some(desk) = self.desk.clone() else { return };
         let compression = pixel_compression(self.config.compress, &self.hub.link.session);
-        for (old, mut served) in std::mem::take(&mut self.connections) {
+        for (old, mut served) in std::mem::take(&mut self.programs.connections) {
             if served.core.is_attached() {
-                self.connections.insert(old, served);
+                self.programs.connections.insert(old, served);
                 continue;
             }
-            let id = ConnectionId(self.next_connection);
-            self.next_connection += 1;
+            let id = self.programs.next_id();
             served.channel = self.hub.link.session.open(Header::Wayland { connection: id });
             served.core.attach(now, &desk, compression);
-            self.connections.insert(id, served);
+            self.programs.connections.insert(id, served);
         }
     }
 
@@ -96,7 +95,7 @@ impl AppSide<'_> {
 
     /// What this side tells of itself.
     pub(super) fn document(&self, now: Time) -> Value {
-        let programs = &self.connections;
+        let programs = &self.programs.connections;
         let surfaces =
             programs.iter().flat_map(|(id, served)| served.core.fidelity().map(|surface| (*id, surface)));
         let kept = programs.values().map(|served| served.core.kept());

@@ -10,10 +10,11 @@ use wayferry_proto::succession::{Around, End, Output, Presence, Program, Report,
 use wayferry_proto::{CloseReason, ClosedBy, Side, Time};
 use wayferry_wayland::blob::Sent;
 
-use super::{AppSide, Backlog, Link, Outcome, closed};
+use super::{AppSide, Outcome};
 use crate::control::Told;
 use crate::error::Error;
 use crate::event::SessionEvent;
+use crate::link::{Link, closed};
 
 /// The link of the display that is there or away, or one without a peer.
 pub struct Displays {
@@ -163,9 +164,9 @@ impl AppSide<'_> {
         };
         Around {
             viewers: self.views.count() > 0,
-            awaited: !self.stopping.is_empty(),
+            awaited: !self.ending.stopping.is_empty(),
             program,
-            connected: !self.connections.is_empty() || !self.early.is_empty(),
+            connected: !self.programs.is_empty(),
         }
     }
 
@@ -179,7 +180,7 @@ impl AppSide<'_> {
                 Output::Detach => self.detach(now),
                 Output::Forget => drop(self.forget_display()),
                 Output::Report(report) => self.on_report(report),
-                Output::Over(end) => self.over = Some(self.outcome(end)),
+                Output::Over(end) => self.ending.over = Some(self.outcome(end)),
             }
         }
     }
@@ -188,9 +189,9 @@ impl AppSide<'_> {
     fn detach(&mut self, now: Time) {
         self.hub.link.absent = Link::nobody(Side::App);
         self.pipes.clear();
-        self.sent_blobs = Sent::default();
-        self.forget_backlog();
-        for served in self.connections.values_mut() {
+        self.blobs.sent = Sent::default();
+        self.programs.forget_backlog();
+        for served in self.programs.connections.values_mut() {
             served.core.detach(now);
         }
         if let Some(lobby) = &mut self.lobby {
@@ -203,7 +204,7 @@ impl AppSide<'_> {
             Report::Attached => SessionEvent::DisplayAttached { viewer: false },
             Report::Away(reason) => SessionEvent::DisplayAway { reason: reason.to_string() },
             Report::Back => {
-                self.forget_backlog();
+                self.programs.forget_backlog();
                 SessionEvent::DisplayBack
             }
             Report::Lost(reason, by) => match closed(reason, by) {
@@ -214,7 +215,7 @@ impl AppSide<'_> {
             Report::Missed => SessionEvent::DisplayMissed,
             Report::Expired => {
                 let text = "the ticket expired: no display attached in time";
-                return self.over = Some(Err(Error::Secret(text.into())));
+                return self.ending.over = Some(Err(Error::Secret(text.into())));
             }
         };
         self.hub.reporter.report(event);
@@ -225,12 +226,6 @@ impl AppSide<'_> {
             End::Code(code) => Ok(self.exit_outcome(code)),
             End::Display(reason, by) => closed(reason, by).map(|_| Outcome::DisplayLeft),
         }
-    }
-
-    /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
-    fn forget_backlog(&mut self) {
-        self.backlog = Backlog::default();
-        self.connections.values_mut().for_each(|served| served.handed = 0);
     }
 
     /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.

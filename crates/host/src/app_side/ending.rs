@@ -4,15 +4,17 @@
 //! launcher that forks and exits: the session goes on while one is connected, or may connect in a moment. Invariant: the
 //! code is decided once.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use wayferry_proto::Time;
+use wayferry_wayland::End;
 
 use super::{AppSide, Outcome};
 use crate::control::{Answer, Told};
-use crate::edge::handle::Handle;
 use crate::edge::programs::exit_code;
 use crate::edge::remaining;
+use crate::error::Error;
 use crate::event::SessionEvent;
 use crate::lobby::answer;
 use crate::served::Served;
@@ -36,27 +38,27 @@ impl AppSide<'_> {
 
     /// The exit code, once what the session was started for is over.
     fn ended(&mut self, now: Time) -> Option<u8> {
-        if self.handle.as_ref().is_some_and(Handle::stop_asked) {
+        if self.gauges.stop_asked() {
             return Some(0);
         }
-        if let Some(code) = self.stopped.or_else(|| self.deserted(now)) {
+        if let Some(code) = self.ending.stopped.or_else(|| self.deserted(now)) {
             return Some(code);
         }
         if let Some(status) = self.own.status() {
-            self.done.get_or_insert(Done::with(exit_code(status)));
+            self.ending.done.get_or_insert(Done::with(exit_code(status)));
         }
-        if self.done.is_some() {
+        if self.ending.done.is_some() {
             return self.alone_at_last(now);
         }
-        let served_one = self.config.oneshot && self.next_connection > 1;
-        (served_one && self.connections.is_empty() && self.early.is_empty()).then_some(0)
+        let served_one = self.config.oneshot && self.programs.told > 0;
+        (served_one && self.programs.is_empty()).then_some(0)
     }
 
     /// The code of the program that has ended, once what it has started is gone too.
     fn alone_at_last(&mut self, now: Time) -> Option<u8> {
         let connected = self.is_connected();
         let display = self.accepting.name();
-        let done = self.done.as_mut()?;
+        let done = self.ending.done.as_mut()?;
         if connected {
             done.grace = None;
             if !std::mem::replace(&mut done.told, true) {
@@ -72,28 +74,43 @@ impl AppSide<'_> {
     /// Whether a program is there to be shown. The X11 bridge is one only while it shows something.
     fn is_connected(&self) -> bool {
         let shows = |served: &Served| !served.is_bridge || served.core.fidelity().next().is_some();
-        !self.early.is_empty() || self.connections.values().any(shows)
+        !self.programs.early.is_empty() || self.programs.connections.values().any(shows)
     }
 
     /// When [`Self::alone_at_last`] is to look again.
     pub(super) fn grace_at(&self) -> Option<Time> {
-        self.done.as_ref().filter(|_| !self.hub.link.is_leaving())?.grace
+        self.ending.done.as_ref().filter(|_| !self.hub.link.is_leaving())?.grace
     }
 
     /// Ends the programs, gives the session's name back, and then tells those who asked for that.
     pub(super) fn leave_nothing(&mut self) {
         drop((std::mem::take(&mut self.own), self.lobby.take()));
-        self.stopping.drain(..).for_each(|socket| answer(&socket, &Answer::Done));
+        self.ending.stopping.drain(..).for_each(|socket| answer(&socket, &Answer::Done));
     }
 
     pub(super) fn exit_outcome(&self, code: u8) -> Outcome {
-        match &self.last_end {
+        match &self.ending.last_end {
             Some(end) if self.config.oneshot && !self.own.is_started() => {
                 Outcome::ConnectionEnded(end.clone())
             }
             _ => Outcome::Exit(code),
         }
     }
+}
+
+/// How far the end of a session is.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// How the session ended.
+    pub(super) over: Option<Result<Outcome, Error>>,
+    /// It was asked to end, with this code.
+    pub(super) stopped: Option<u8>,
+    /// The program has ended.
+    pub(super) done: Option<Done>,
+    /// Those who asked for the end, to be told when it is there.
+    pub(super) stopping: Vec<OwnedFd>,
+    /// How the last connection of a program ended.
+    pub(super) last_end: Option<End>,
 }
 
 /// The session's program has ended.

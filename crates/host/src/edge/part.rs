@@ -131,7 +131,7 @@ pub(crate) mod alone {
     use super::*;
 
     /// Without a peer, whose events go into the list.
-    pub fn base() -> (Base, std::sync::mpsc::Receiver<crate::event::SessionEvent>) {
+    pub(crate) fn base() -> (Base, std::sync::mpsc::Receiver<crate::event::SessionEvent>) {
         let (sender, receiver) = std::sync::mpsc::channel();
         let reporter = Reporter::new(move |event| drop(sender.send(event)));
         let link = Link::nobody(wayferry_proto::Side::App);
@@ -139,7 +139,7 @@ pub(crate) mod alone {
     }
 
     /// One turn of a part by itself, with what is ready now; says for how many descriptors it waits after it.
-    pub fn turn(part: &mut dyn Part, now: Time, base: &mut Base) -> usize {
+    pub(crate) fn turn(part: &mut dyn Part, now: Time, base: &mut Base) -> usize {
         let mut hub = base.hub();
         let mut interests = Interests::default();
         part.interests(now, &hub, &mut interests);

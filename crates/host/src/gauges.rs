@@ -1,0 +1,64 @@
+//! What a side counts, and where it tells it: the line of `--stats`, a [`Handle`], a trace.
+//!
+//! Both sides have the same. Invariant: telling costs a session nothing that it would wait for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wayferry_proto::Time;
+
+use crate::clock::earlier;
+use crate::edge::handle::Handle;
+use crate::event::{Reporter, SessionEvent};
+use crate::link::Link;
+use crate::stats::{Counters, StatsLine};
+use crate::trace::{Half, SideTrace, TraceFile};
+
+/// See the module.
+pub(crate) struct Gauges {
+    pub(crate) counters: Counters,
+    pub(crate) handle: Option<Handle>,
+    pub(crate) trace: SideTrace,
+    line: Option<StatsLine>,
+}
+
+impl Gauges {
+    /// Of this half, with a line of figures each second or without.
+    pub(crate) fn new(half: Half, lines: bool) -> Self {
+        Self {
+            counters: Counters::default(),
+            handle: None,
+            trace: SideTrace::new(half, None),
+            line: lines.then(|| StatsLine::new(PERIOD)),
+        }
+    }
+
+    /// Writes a timeline of this half.
+    pub(crate) fn set_trace(&mut self, half: Half, file: Option<Arc<TraceFile>>) {
+        self.trace = SideTrace::new(half, file);
+    }
+
+    /// Whether the loop was asked to end by its handle.
+    pub(crate) fn stop_asked(&self) -> bool {
+        self.handle.as_ref().is_some_and(Handle::stop_asked)
+    }
+
+    /// Tells what there is to be told, in a turn in which `programs` are served.
+    pub(crate) fn publish(&mut self, now: Time, link: &Link, programs: usize, reporter: &Reporter) {
+        let state = link.state();
+        self.counters.repair = link.session.repair();
+        let line = self.line.as_mut().and_then(|line| line.poll(now, self.counters, state, programs));
+        line.into_iter().for_each(|line| reporter.report(SessionEvent::Stats { line }));
+        if let Some(handle) = &self.handle {
+            handle.publish(self.counters, state);
+        }
+    }
+
+    /// When the next turn must be.
+    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+        earlier(self.line.as_ref().map(StatsLine::next_timeout), self.trace.next_timeout(now))
+    }
+}
+
+/// Between two lines of figures.
+const PERIOD: Duration = Duration::from_secs(1);
