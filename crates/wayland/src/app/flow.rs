@@ -40,3 +40,19 @@ impl Flow {
         self.sent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_handled_than_was_sent_and_never_less_than_before() {
+        let mut flow = Flow::default();
+        flow.send(&[0; 100]);
+        let cost = message::cost(&[0; 100]);
+        assert!(flow.is_ahead(cost - 1) && !flow.is_ahead(cost));
+        assert!(flow.on_consumed(cost + 1).is_err());
+        assert!(flow.on_consumed(cost).is_ok() && !flow.is_ahead(0));
+        assert!(flow.on_consumed(cost - 1).is_err());
+    }
+}

@@ -196,3 +196,73 @@ const LATE_PERIOD: Duration = Duration::from_millis(50);
 /// After so much silence they leave less often still. No earlier: a display that has just come is late, too, and should not wait.
 const SILENT: Duration = Duration::from_secs(1);
 const SILENT_PERIOD: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lend(pacing: &mut Pacing, content: u64) {
+        *pacing.credit_mut() = Credit { content, ..Credit::default() };
+        pacing.look();
+    }
+
+    #[test]
+    fn small_content_passes_large_content_until_it_is_much() {
+        let mut pacing = Pacing::default();
+        lend(&mut pacing, 0);
+        assert!(pacing.waits(|| false) && !pacing.waits(|| true));
+        let mut payer = Payer::Credit { paid: 0, debt: true };
+        pacing.pay(&mut payer, MAX_SMALL_DEBT + 1);
+        assert!(pacing.waits(|| true), "there is a bound");
+        lend(&mut pacing, 1);
+        assert!(!pacing.settle_debts() && !pacing.waits(|| false), "nothing waited for it but content");
+        lend(&mut pacing, 0);
+        assert!(!pacing.waits(|| true));
+    }
+
+    #[test]
+    fn what_was_replaced_has_paid_for_what_comes_in_its_place() {
+        let mut pacing = Pacing::default();
+        lend(&mut pacing, 1000);
+        let mut payer = Payer::Credit { paid: 300, debt: false };
+        pacing.pay(&mut payer, 200);
+        pacing.pay(&mut payer, 200);
+        assert_eq!((pacing.credit().content, pacing.small_debt()), (900, 0));
+        pacing.pay(&mut Payer::Nobody, 500);
+        assert_eq!(pacing.credit().content, 900);
+    }
+
+    #[test]
+    fn requests_wait_for_budget_once_order_has_demanded_much() {
+        let mut pacing = Pacing::default();
+        lend(&mut pacing, 0);
+        pacing.pay(&mut Payer::Debt, MAX_DEBT);
+        assert!(!pacing.is_overrun());
+        pacing.owe(1);
+        assert!(pacing.is_overrun() && !pacing.settle_debts(), "there is no budget");
+        lend(&mut pacing, 1);
+        assert!(pacing.settle_debts() && !pacing.is_overrun());
+    }
+
+    #[test]
+    fn commits_leave_less_often_the_longer_nothing_is_heard() {
+        let mut pacing = Pacing::default();
+        let (now, ms) = (Time::from_millis(60_000), Duration::from_millis);
+        let paces = [0, 100, 101, 400, 999, 1000, 60_000].map(|silence| pacing.pace(now, ms(silence)));
+        assert_eq!(paces, [ms(0), ms(0), ms(101) / 4, ms(50), ms(50), ms(250), ms(250)]);
+        pacing.credit_mut().heard = Some(now);
+        assert_eq!(pacing.pace(now, ms(60_000)), ms(0), "something else is heard");
+    }
+
+    #[test]
+    fn with_the_display_goes_what_was_on_its_way_there() {
+        let mut pacing = Pacing::default();
+        lend(&mut pacing, 7);
+        pacing.owe(MAX_DEBT + 1);
+        pacing.send(&[0; 9]);
+        pacing.leave(WireId(4), 1, 100);
+        pacing.part();
+        assert!(!pacing.is_overrun() && pacing.sent() == 0 && !pacing.under_way().is_full());
+        assert_eq!(pacing.credit().content, 7);
+    }
+}

@@ -407,3 +407,104 @@ const ANY_QUALITY: u8 = 75;
 /// Bytes of credit below which a piece would be mostly its own head, and beyond which it would hold up input.
 pub(super) const LEAST_PIECE: u64 = 1000;
 pub(super) const MOST_PIECE: u64 = 128 << 10;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wayferry_pixels::{Compression, Decoder};
+
+    use super::*;
+
+    const SIDE: u32 = 64;
+
+    fn content(seed: u8) -> Content {
+        let mut content = Content::new(Size::new(SIDE, SIDE).unwrap(), Format::Argb8888);
+        let row =
+            |y: u32| (0..SIDE * 4).map(|x| (x as u8).wrapping_mul(seed | 1) ^ (y as u8)).collect::<Vec<_>>();
+        (0..SIDE).for_each(|y| content.write_row(y, 0, &row(y)));
+        content
+    }
+
+    /// All that the display lacks now.
+    fn paint(painter: &mut Painter) -> Vec<Update> {
+        let mut encoder = Encoder::new(Compression::default());
+        let mut credit = Credit::ENDLESS;
+        credit.encoded = 0;
+        let mut means = Means { now: Time::ZERO, encoder: &mut encoder, credit: &mut credit, lossy: None };
+        painter.begin(&mut means, None);
+        let mut updates = Vec::new();
+        while painter.has_begun() {
+            updates.extend(painter.step(&mut means, false, None).map(|painted| painted.update));
+        }
+        updates
+    }
+
+    fn show(shown: &mut Content, updates: &[Update]) {
+        updates.iter().for_each(|update| drop(Decoder::new().apply(shown, &update.chunks).unwrap()));
+    }
+
+    proptest! {
+        /// Whichever updates are taken back before anything of them has left.
+        #[test]
+        fn what_leaves_makes_the_content(steps in prop::collection::vec((any::<u8>(), any::<bool>()), 1..8)) {
+            let mut painter = Painter::new(SurfaceId(4));
+            let mut shown = content(0);
+            let mut waiting: Vec<Update> = Vec::new();
+            let mut numbers = Vec::new();
+            for (seed, leaves) in steps {
+                painter.follow(&content(seed), None);
+                if !waiting.is_empty() && painter.can_take_back() {
+                    painter.take_back();
+                    waiting.clear();
+                }
+                if painter.has_news() {
+                    waiting.extend(paint(&mut painter));
+                    numbers.extend(waiting.iter().map(|update| update.seq.0));
+                }
+                if leaves {
+                    show(&mut shown, &std::mem::take(&mut waiting));
+                    painter.forget_last();
+                    prop_assert!(shown.pixels() == content(seed).pixels());
+                }
+                prop_assert!(painter.is_settled() && painter.is_exact());
+            }
+            numbers.dedup();
+            prop_assert!(numbers.is_sorted() && numbers.last() == Some(&painter.updates()));
+        }
+    }
+
+    #[test]
+    fn a_display_that_could_not_paint_gets_everything_again() {
+        let mut painter = Painter::new(SurfaceId(4));
+        painter.follow(&content(3), None);
+        assert!(paint(&mut painter)[0].fresh && painter.is_settled());
+        assert!(painter.renew() && painter.has_news());
+        let again = paint(&mut painter);
+        let mut shown = content(0);
+        show(&mut shown, &again);
+        assert!(again[0].fresh && shown.pixels() == content(3).pixels());
+    }
+
+    /// A display that looks on has had all that the active one was given; its own numbers go on.
+    #[test]
+    fn updates_of_another_painter_get_names_of_this_one() {
+        let (mut active, mut view) = (Painter::new(SurfaceId(4)), Painter::new(SurfaceId(6)));
+        view.follow(&content(1), None);
+        let own = paint(&mut view).len() as u64;
+        view.forget();
+        active.follow(&content(3), None);
+        let theirs = paint(&mut active).remove(0);
+        let passed = view.pass_on(&theirs);
+        assert_eq!((passed.surface, passed.seq), (SurfaceId(6), UpdateSeq(own + 1)));
+        assert_eq!((passed.chunks, view.updates(), view.bytes()), (theirs.chunks, own + 1, 0));
+    }
+
+    #[test]
+    fn a_surface_without_content_lacks_nothing() {
+        let mut painter = Painter::new(SurfaceId(4));
+        assert!(painter.is_settled() && !painter.renew() && painter.fidelity().is_none());
+        painter.follow(&content(3), None);
+        painter.unmap();
+        assert!(paint(&mut painter).is_empty() && painter.updates() == 0);
+    }
+}

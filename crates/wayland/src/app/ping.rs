@@ -88,3 +88,43 @@ impl Ping {
 const PING_EVERY: Duration = Duration::from_secs(5);
 /// How long it may take to answer; compositors allow about as much.
 const PING_PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::from_millis(1000 * seconds)
+    }
+
+    /// A program that is asked at 5 s.
+    fn asked() -> Ping {
+        let mut ping = Ping::default();
+        assert_eq!(ping.on_timeout(at(0), false), None);
+        assert_eq!((ping.next_timeout(), ping.on_timeout(at(5), false)), (Some(at(5)), Some(Due::Ask(1))));
+        ping
+    }
+
+    #[test]
+    fn a_program_that_does_not_answer_hangs_until_it_does() {
+        let mut ping = asked();
+        assert_eq!(ping.on_timeout(at(14), false), None);
+        assert_eq!(ping.on_timeout(at(15), false), Some(Due::Hang));
+        assert_eq!((ping.hangs(), ping.next_timeout()), (true, None));
+        assert!(!ping.answer(at(16), 7), "of another ping");
+        assert!(ping.answer(at(16), 1) && !ping.hangs());
+        assert!(!ping.answer(at(16), 1), "there is none to answer");
+        assert_eq!(ping.next_timeout(), Some(at(21)));
+    }
+
+    #[test]
+    fn silence_means_nothing_while_nothing_is_read() {
+        let mut ping = asked();
+        ping.set_read(at(6), false);
+        assert_eq!(ping.on_timeout(at(60), false), None);
+        ping.set_read(at(61), true);
+        assert_eq!((ping.on_timeout(at(70), false), ping.next_timeout()), (None, Some(at(71))));
+        assert_eq!(ping.on_timeout(at(71), true), None, "its requests wait here");
+        assert_eq!(ping.on_timeout(at(81), false), Some(Due::Hang));
+    }
+}

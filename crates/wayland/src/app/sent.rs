@@ -166,3 +166,51 @@ const MAX_UNAPPLIED: usize = 64;
 /// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
 /// it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_replaced_while_nothing_builds_on_it_and_not_for_ever() {
+        let mut sent = Sent::default();
+        assert!(!sent.may_be_replaced());
+        for update in 1..=u64::from(MAX_REPLACED) {
+            sent.set_last(Some(UpdateSeq(update)));
+            assert!(sent.may_be_replaced());
+            assert_eq!(sent.take_last(), Some(UpdateSeq(update)));
+            sent.note_replaced(true);
+        }
+        sent.set_last(Some(UpdateSeq(99)));
+        assert!(!sent.may_be_replaced(), "the display side holds them all");
+        sent.note_replaced(false);
+        assert!(sent.may_be_replaced());
+        sent.owe(UpdateSeq(100));
+        assert!(!sent.may_be_replaced() && sent.owes(), "what makes it better builds on it");
+    }
+
+    #[test]
+    fn feedback_is_told_once_with_the_unit_that_it_is_for_or_a_later_one() {
+        let mut sent = Sent::default();
+        sent.add_feedback(1, vec![10]);
+        sent.add_feedback(2, vec![20, 21]);
+        sent.add_feedback(4, vec![40]);
+        assert_eq!(sent.take_feedback(2), [(1, 10), (2, 20), (2, 21)]);
+        assert_eq!((sent.take_feedback(3), sent.part()), (vec![], vec![40]));
+    }
+
+    #[test]
+    fn units_are_applied_in_order_and_few_are_on_their_way() {
+        let (mut sent, tick) = (Sent::default(), Time::ZERO);
+        for unit in 1..=MAX_UNAPPLIED as u64 {
+            assert!(!sent.is_far_ahead());
+            assert_eq!(sent.next_unit(Time::from_millis(unit), tick), unit);
+        }
+        assert!(sent.is_far_ahead());
+        sent.on_applied(10);
+        assert_eq!(sent.oldest(), Some(Time::from_millis(11)));
+        assert_eq!(sent.silence(Time::from_millis(15)), Duration::from_millis(4));
+        assert_eq!(sent.next_bare_unit(Time::from_millis(7)), MAX_UNAPPLIED as u64 + 1);
+        assert_eq!((sent.last_commit(), sent.last_unit()), (Some(tick), Some(Time::from_millis(7))));
+    }
+}
