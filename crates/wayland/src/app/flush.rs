@@ -137,7 +137,7 @@ impl Connection {
             }
             // Without budget it takes a place that it had; what it adds is no debt of small commits.
             let debt = self.pacing.credit().content == 0;
-            let payer = if waits { Payer::Nobody } else { Payer::Credit { paid, debt } };
+            let payer = if waits { Payer::Place } else { Payer::Credit { paid, debt } };
             let step = self.send_unit(id, payer, self.room().max(SMALL_PIXELS));
             self.settle(step);
         }

@@ -1,4 +1,4 @@
-//! Frame callbacks of commits of one surface that have left, or that nobody waits for.
+//! Frame callbacks of one surface that the next tick answers: their commits have left, or never will.
 //!
 //! When they are answered is decided in `flush`.
 

@@ -3,7 +3,7 @@
 //! Such a commit waits as the program made it: its pixels are unread and its buffer is not given back, which is what keeps
 //! a program in step. Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
 //! in which they were made, each as if it were made then. Order beats time, as everywhere: what a later request builds on
-//! is applied at once. Invariant: however many commits wait and whatever time they name, the next one is applied within
+//! is applied at once. Invariant: however many commits wait and however late they are to be, the next one is applied within
 //! [`MAX_WAIT`], if there is [room](super::room) for its content.
 
 use std::time::Duration;

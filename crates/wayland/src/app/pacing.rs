@@ -40,7 +40,7 @@ pub(super) enum Payer {
     /// The budget, but for so many bytes, which were paid for. There may have been none left: it is a debt of small commits.
     Credit { paid: u64, debt: bool },
     /// Without budget it takes a place that it had.
-    Nobody,
+    Place,
     /// Order demands it, whatever the budget.
     Debt,
 }
@@ -112,7 +112,7 @@ impl Pacing {
                 self.small_debt += if *debt { due } else { 0 };
                 self.credit.spend(due);
             }
-            Payer::Nobody => {}
+            Payer::Place => {}
             Payer::Debt => {
                 self.debt += bytes;
                 self.credit.spend(bytes);
@@ -228,7 +228,7 @@ mod tests {
         pacing.pay(&mut payer, 200);
         pacing.pay(&mut payer, 200);
         assert_eq!((pacing.credit().content, pacing.small_debt()), (900, 0));
-        pacing.pay(&mut Payer::Nobody, 500);
+        pacing.pay(&mut Payer::Place, 500);
         assert_eq!(pacing.credit().content, 900);
     }
 
