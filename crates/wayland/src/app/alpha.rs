@@ -1,27 +1,14 @@
 //! `wp_alpha_modifier` for programs that began at a display without it: see `fade`.
 
-use super::call::{Call, Plain};
+use super::call::Call;
 use super::connection::Connection;
 use super::fade::ONE;
 use super::fault::Fault;
 use super::surface::Surface;
 
 impl Connection {
-    /// A request to an alpha modifier, or to what makes them, but for state.
-    pub(super) fn fade(&mut self, call: Call, args: &[Plain]) -> Result<(), Fault> {
-        match (call.name(), args) {
-            (("wp_alpha_modifier_v1", "get_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
-                self.add_fade(call, *id, *surface)
-            }
-            (("wp_alpha_modifier_surface_v1", "destroy"), []) => {
-                self.end_fade(call.id);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn add_fade(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
+    /// `wp_alpha_modifier_v1.get_surface`.
+    pub(super) fn add_fade(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
         let before = self.surfaces.get_mut(&surface).and_then(|surface| surface.fade.set_object(Some(id)));
         match before.filter(|_| self.offering.fades()) {
             Some(_) => {
@@ -50,7 +37,7 @@ impl Connection {
     }
 
     /// `wp_alpha_modifier_surface_v1.destroy`: from the next commit on the factor is one.
-    fn end_fade(&mut self, modifier: u32) {
+    pub(super) fn end_fade(&mut self, modifier: u32) {
         if let Some(surface) = self.faded(modifier) {
             surface.pending.factor = Some(ONE);
         }

@@ -8,12 +8,13 @@ use std::cmp::Reverse;
 
 use wayferry_proto::Time;
 
-use crate::policy;
+use crate::policy::{self, Handler};
 use crate::tables;
 use crate::wire::Arg;
 
 use super::connection::Connection;
 use super::fault::Fault;
+use super::handlers;
 use super::making::Making;
 use super::object::{Configures, Data, Wanted};
 use super::told::Open;
@@ -127,11 +128,8 @@ impl Connection {
     /// Pointers and tablet tools group their events.
     fn end_frame(&mut self, id: Option<u32>) -> Result<(), Fault> {
         let Some(id) = id else { return Ok(()) };
-        match self.objects.alive(id).map(|object| object.interface.name) {
-            Some("wl_pointer") => self.emit(id, "frame", Vec::new()),
-            Some("zwp_tablet_tool_v2") => self.emit(id, "frame", vec![Arg::Uint(self.clock_ms())]),
-            _ => Ok(()),
-        }
+        let handler = self.objects.alive(id).map_or(Handler::None, |object| object.handler);
+        handlers::of(handler).end_group(self, id)
     }
 
     /// Tells of each object that stood for something of the display that it is over, the newest first: so popups close from

@@ -4,7 +4,7 @@
 
 use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
 
-use crate::policy::Rule;
+use crate::policy::{Handler, Rule};
 use crate::wire::Arg;
 
 /// A request whose object, opcode and arguments have been checked.
@@ -12,6 +12,7 @@ use crate::wire::Arg;
 pub(super) struct Call {
     pub(super) id: u32,
     pub(super) interface: &'static Interface,
+    pub(super) handler: Handler,
     pub(super) desc: &'static MessageDesc,
     pub(super) opcode: u16,
     pub(super) version: u32,
@@ -19,7 +20,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Interface and message, for matching.
+    /// Interface and message, for people.
     pub(super) fn name(&self) -> (&'static str, &'static str) {
         (self.interface.name, self.desc.name)
     }

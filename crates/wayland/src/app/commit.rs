@@ -5,14 +5,14 @@
 
 use std::rc::Rc;
 
-use wayferry_pixels::map::{Crop, SurfaceRect, Transform};
+use wayferry_pixels::map::SurfaceRect;
 use wayferry_pixels::{Rect, Region};
 
 use crate::message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, WireId};
+use crate::policy::Handler;
 use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
-use super::call::Call;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::frames::MAX_FRAMES;
@@ -149,7 +149,7 @@ impl Connection {
     }
 
     pub(super) fn release_buffer(&mut self, buffer: u32) -> Result<(), Fault> {
-        if self.objects.alive(buffer).is_some_and(|object| object.interface.name == "wl_buffer") {
+        if self.objects.alive(buffer).is_some_and(|object| object.handler == Handler::Buffer) {
             self.emit(buffer, "release", Vec::new())?;
         }
         Ok(())
@@ -384,38 +384,6 @@ impl Connection {
         frames.into_iter().try_for_each(|id| self.forget(id))?;
         self.discard_feedback(feedback)?;
         surface.family.children().iter().try_for_each(|child| self.release_cached(*child))
-    }
-
-    /// Keeps what the app side itself must know of a double-buffered request.
-    pub(super) fn mirror(&mut self, owner: u32, call: Call, args: &[Arg]) -> Result<(), Fault> {
-        let Some(surface) = self.surfaces.get_mut(&owner) else { return Ok(()) };
-        let pending = &mut surface.pending;
-        match (call.name(), args) {
-            (("wl_surface", "set_buffer_scale"), [Arg::Int(scale)]) => {
-                if *scale < 1 {
-                    return Err(Fault::app(call.id, 0, format!("scale {scale} is not positive")));
-                }
-                pending.scale = Some(*scale);
-            }
-            (("wl_surface", "set_buffer_transform"), [Arg::Int(transform)]) => {
-                let known = u32::try_from(*transform).ok().and_then(Transform::from_wl);
-                let wrong = || Fault::app(call.id, 1, format!("transform {transform} is not within 0 to 7"));
-                pending.transform = Some(known.ok_or_else(wrong)?);
-            }
-            (
-                ("wp_viewport", "set_source"),
-                &[Arg::Fixed(x), Arg::Fixed(y), Arg::Fixed(width), Arg::Fixed(height)],
-            ) => {
-                // All −1 unsets; what else is invalid the compositor will tell.
-                let crop = Crop { x, y, width, height };
-                pending.crop = Some((width > 0 && height > 0).then_some(crop));
-            }
-            (("wp_viewport", "set_destination"), &[Arg::Int(width), Arg::Int(height)]) => {
-                pending.destination = Some((width > 0 && height > 0).then_some((width, height)));
-            }
-            _ => {}
-        }
-        Ok(())
     }
 
     /// `wl_surface.frame`.

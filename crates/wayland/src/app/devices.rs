@@ -7,15 +7,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use wayferry_proto::Time;
-use wayland_backend::protocol::Interface;
-
-use crate::message::WireArg;
-use crate::wire::Arg;
 
 use super::clipboard::Clipboard;
 use super::focus::Focus;
 use super::keyboard::Keyboard;
-use super::late::Late;
+use super::late::{Late, Part};
 use super::told::{Open, Told};
 
 /// See the module.
@@ -61,14 +57,9 @@ impl Devices {
         self.read_age
     }
 
-    /// Whether the program gets an event of its object `id`: none that comes too late.
-    pub(super) fn passes(&mut self, id: u32, name: (&str, &str), args: &[WireArg]) -> bool {
-        self.late.passes(id, name, args, self.read_age)
-    }
-
-    /// An event may move what the user attends to.
-    pub(super) fn attend(&mut self, id: u32, name: (&str, &str), args: &[WireArg]) {
-        self.focus.on_event(id, name, args);
+    /// Whether the program gets an event of its object `id`, which may be a part of a press: none that comes too late.
+    pub(super) fn passes(&mut self, id: u32, press: Option<(u32, Part)>, name: &str) -> bool {
+        self.late.passes(id, press, name, self.read_age)
     }
 
     /// What the user attends to.
@@ -76,9 +67,14 @@ impl Devices {
         &self.focus
     }
 
-    /// The program gets this event, which may begin or end something.
-    pub(super) fn tell(&mut self, id: u32, interface: &'static Interface, opcode: u16, args: &[Arg]) {
-        self.told.on_event(id, interface, opcode, args);
+    /// The same, which an event may move.
+    pub(super) fn focus_mut(&mut self) -> &mut Focus {
+        &mut self.focus
+    }
+
+    /// What the program has been told, which an event may begin or end.
+    pub(super) fn told(&mut self) -> &mut Told {
+        &mut self.told
     }
 
     /// What is open at an object: the object that each event named.

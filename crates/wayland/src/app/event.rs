@@ -17,6 +17,7 @@ use crate::wire::Arg;
 use super::call::nullable;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
+use super::handlers;
 use super::keyboard::{self, sealed_memfd};
 use super::object::{AddError, Object};
 
@@ -105,7 +106,7 @@ impl Connection {
             return Ok(());
         };
         let Some(object) = self.objects.of(id) else { return Ok(()) };
-        let (interface, version, alive) = (object.interface, object.version, object.alive);
+        let Object { interface, handler, version, alive, .. } = *object;
         let Some(desc) = interface.events.get(usize::from(event.opcode)) else {
             return Err(Fault::Peer(format!("{} has no event {}", interface.name, event.opcode)));
         };
@@ -116,46 +117,25 @@ impl Connection {
         if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
         }
-        let name = (interface.name, desc.name);
-        if !self.devices.passes(id, name, &event.args) || !self.before_event(id, interface, desc, &event) {
+        let (handler, name) = (handlers::of(handler), desc.name);
+        let press = handler.press(name, &event.args);
+        if !self.devices.passes(id, press, name) || !handler.hear(self, id, name, &event.args) {
             return Ok(());
         }
-        self.devices.attend(id, name, &event.args);
-        let serial = rule.serial.and_then(|index| event.args.get(usize::from(index)).cloned());
+        handler.attend(self.devices.focus_mut(), id, name, &event.args);
+        let serial = rule.serial.and_then(|index| match event.args.get(usize::from(index)) {
+            Some(WireArg::Uint(serial)) => Some(*serial),
+            _ => None,
+        });
         let opcode = event.opcode;
         let mut args = self.localise(interface, version, desc, rule, event)?;
-        self.note_event(id, name, &mut args);
-        if let (("wl_surface", "preferred_buffer_transform"), [Arg::Uint(transform)], Some(surface)) =
-            (name, &args[..], self.surfaces.get_mut(&id))
-        {
-            surface.preferred.set_transform(*transform);
-        }
-        self.devices.tell(id, interface, opcode, &args);
-        if name == ("xdg_popup", "configure") {
-            self.tell_repositioned(id)?;
-        }
-        if let Some((opcode, args)) = self.renewed(id, opcode, args) {
+        handler.note(self, id, name, &mut args)?;
+        handler.tell(self.devices.told(), id, name, &args);
+        self.devices.told().on_event(id, interface, opcode, handler.about(&args));
+        if let Some((opcode, args)) = handler.renewed(self, id, name, (opcode, args)) {
             self.emit_raw(id, opcode, args)?;
         }
-        match (name, serial) {
-            (("wl_callback", "done"), _) => self.line.sync().on_done(id),
-            (("wl_surface", "enter" | "leave"), _) => {
-                self.tell_scale(id)?;
-                let fraction = self.surfaces.get(&id).and_then(|surface| surface.preferred.fraction());
-                fraction.map_or(Ok(()), |fraction| self.tell_scale(fraction))?;
-            }
-            (("xdg_surface" | "zwlr_layer_surface_v1", "configure"), Some(WireArg::Uint(serial))) => {
-                let known = self.line.serials_mut().for_app(serial);
-                self.note_configure(id, known);
-                self.on_configure(id, serial)?;
-            }
-            (
-                ("wl_keyboard", "key") | ("wl_pointer", "button") | ("wl_touch", "down"),
-                Some(WireArg::Uint(serial)),
-            ) => self.select_again(serial),
-            _ => {}
-        }
-        Ok(())
+        handler.emitted(self, id, name, serial)
     }
 
     /// How long ago a time of the display side's clock was.
@@ -170,32 +150,6 @@ impl Connection {
             WireArg::Object(wire) => !nullable(*kind) && self.objects.by_wire(*wire).is_none(),
             _ => false,
         })
-    }
-
-    /// Notes what the app side must know of an event; returns whether the program gets it.
-    fn before_event(&mut self, id: u32, interface: &Interface, desc: &MessageDesc, event: &Request) -> bool {
-        let now = self.now;
-        if interface.name != "wl_keyboard" {
-            return true;
-        }
-        let Some(keyboard) = self.devices.keyboard_mut(id) else { return true };
-        match (desc.name, event.args.as_slice()) {
-            ("key", [WireArg::Uint(serial), _, WireArg::Uint(key), WireArg::Uint(state)]) => {
-                let serial = self.line.serials_mut().for_app(*serial);
-                keyboard.key(now, serial, *key, *state != 0)
-            }
-            ("enter" | "leave", _) => {
-                keyboard.focus_changed(now);
-                true
-            }
-            // The snapshot may have told them before, or will.
-            ("keymap", [_, WireArg::Blob { hash, .. }, _]) => keyboard.keymap.replace(*hash) != Some(*hash),
-            ("repeat_info", [WireArg::Int(rate), WireArg::Int(delay)]) => {
-                let repeat = (*rate, *delay);
-                keyboard.repeat.replace(repeat) != Some(repeat)
-            }
-            _ => true,
-        }
     }
 
     /// How long the display side may be silent about a held key.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::message::{WireArg, WireId};
+use crate::message::WireId;
 
 /// Where each device is, by its id, and each finger on it.
 #[derive(Debug, Default)]
@@ -23,38 +23,26 @@ struct Place {
 }
 
 impl Focus {
-    /// An event of a device may move it.
-    pub(crate) fn on_event(&mut self, device: u32, name: (&str, &str), args: &[WireArg]) {
-        match (name, args) {
-            (("wl_keyboard" | "wl_pointer", "enter"), [_, WireArg::Object(surface), rest @ ..]) => {
-                self.set((device, 0), *surface, point(rest));
-            }
-            (("wl_touch", "down"), [_, _, WireArg::Object(surface), WireArg::Int(finger), rest @ ..]) => {
-                self.set((device, *finger), *surface, point(rest));
-            }
-            (("wl_pointer", "motion"), [_, rest @ ..]) => self.go((device, 0), point(rest)),
-            (("wl_touch", "motion"), [_, WireArg::Int(finger), rest @ ..]) => {
-                self.go((device, *finger), point(rest));
-            }
-            (("wl_touch", "up"), [_, _, WireArg::Int(finger)]) => drop(self.0.remove(&(device, *finger))),
-            (("wl_keyboard" | "wl_pointer", "leave") | ("wl_touch", "cancel"), _) => self.forget(device),
-            _ => {}
-        }
-    }
-
-    fn set(&mut self, which: (u32, i32), surface: WireId, at: Option<(i32, i32)>) {
+    /// A device, or a finger on it, is in a surface.
+    pub(crate) fn enter(&mut self, which: (u32, i32), surface: WireId, at: Option<(i32, i32)>) {
         if self.0.len() < MAX_PLACES || self.0.contains_key(&which) {
             self.0.insert(which, Place { surface, at });
         }
     }
 
-    fn go(&mut self, which: (u32, i32), at: Option<(i32, i32)>) {
+    /// It is elsewhere in the same surface.
+    pub(crate) fn go(&mut self, which: (u32, i32), at: Option<(i32, i32)>) {
         if let Some(place) = self.0.get_mut(&which) {
             place.at = at;
         }
     }
 
-    /// The device is gone.
+    /// A finger goes up.
+    pub(crate) fn lift(&mut self, which: (u32, i32)) {
+        self.0.remove(&which);
+    }
+
+    /// The device is in no surface, or gone.
     pub(crate) fn forget(&mut self, device: u32) {
         self.0.retain(|(of, _), _| *of != device);
     }
@@ -80,39 +68,41 @@ impl Focus {
     }
 }
 
-/// Whole surface pixels of two coordinates.
-fn point(args: &[WireArg]) -> Option<(i32, i32)> {
-    match args {
-        [WireArg::Fixed(x), WireArg::Fixed(y)] => Some((x >> 8, y >> 8)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::handlers;
     use super::*;
+    use crate::message::WireArg;
+    use crate::policy;
+
+    fn on_event(focus: &mut Focus, device: u32, name: (&str, &str), args: &[WireArg]) {
+        handlers::of(policy::handler(name.0)).attend(focus, device, name.1, args);
+    }
 
     #[test]
     fn a_pointer_says_where_it_is_and_a_keyboard_does_not() {
         let (mut focus, surface) = (Focus::default(), WireId(7));
         let fixed = |value: i32| WireArg::Fixed(value << 8 | 0x80);
-        focus.on_event(
+        on_event(
+            &mut focus,
             3,
             ("wl_keyboard", "enter"),
             &[WireArg::Uint(1), WireArg::Object(surface), WireArg::Array(Vec::new())],
         );
         assert!(focus.is_in(surface) && focus.point_in(surface).is_none());
-        focus.on_event(
+        on_event(
+            &mut focus,
             4,
             ("wl_pointer", "enter"),
             &[WireArg::Uint(2), WireArg::Object(surface), fixed(5), fixed(-6)],
         );
         assert_eq!(focus.point_in(surface), Some((5, -6)));
-        focus.on_event(4, ("wl_pointer", "motion"), &[WireArg::Uint(2), fixed(50), fixed(60)]);
+        on_event(&mut focus, 4, ("wl_pointer", "motion"), &[WireArg::Uint(2), fixed(50), fixed(60)]);
         assert_eq!(focus.point_in(surface), Some((50, 60)));
-        focus.on_event(4, ("wl_pointer", "leave"), &[WireArg::Uint(2), WireArg::Object(surface)]);
+        on_event(&mut focus, 4, ("wl_pointer", "leave"), &[WireArg::Uint(2), WireArg::Object(surface)]);
         assert!(focus.is_in(surface) && focus.point_in(surface).is_none());
-        focus.on_event(
+        on_event(
+            &mut focus,
             5,
             ("wl_touch", "down"),
             &[
@@ -124,7 +114,12 @@ mod tests {
                 fixed(2),
             ],
         );
-        focus.on_event(5, ("wl_touch", "motion"), &[WireArg::Uint(2), WireArg::Int(0), fixed(3), fixed(4)]);
+        on_event(
+            &mut focus,
+            5,
+            ("wl_touch", "motion"),
+            &[WireArg::Uint(2), WireArg::Int(0), fixed(3), fixed(4)],
+        );
         assert_eq!(focus.point_in(surface), Some((3, 4)));
         assert!(focus.point_in(WireId(8)).is_none());
     }
@@ -135,14 +130,14 @@ mod tests {
         for (surface, finger) in [(near, 0), (far, 1), (far, 2)] {
             let place = [WireArg::Int(finger), WireArg::Fixed(0), WireArg::Fixed(256 * finger)];
             let args = [&[WireArg::Uint(1), WireArg::Uint(1), WireArg::Object(surface)], &place[..]].concat();
-            focus.on_event(5, ("wl_touch", "down"), &args);
+            on_event(&mut focus, 5, ("wl_touch", "down"), &args);
         }
         let up = |finger| [WireArg::Uint(2), WireArg::Uint(2), WireArg::Int(finger)];
-        focus.on_event(5, ("wl_touch", "up"), &up(1));
+        on_event(&mut focus, 5, ("wl_touch", "up"), &up(1));
         assert!(focus.is_in(near) && focus.point_in(far) == Some((0, 2)));
-        focus.on_event(5, ("wl_touch", "up"), &up(2));
+        on_event(&mut focus, 5, ("wl_touch", "up"), &up(2));
         assert!(focus.is_in(near) && !focus.is_in(far));
-        focus.on_event(5, ("wl_touch", "cancel"), &[]);
+        on_event(&mut focus, 5, ("wl_touch", "cancel"), &[]);
         assert!(!focus.is_anywhere());
     }
 }

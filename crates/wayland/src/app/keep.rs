@@ -4,23 +4,16 @@
 //! names that a display gives away end with it.
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};
-use crate::policy::{self, Again, Keep, Subject};
+use crate::policy::{self, Again, Handler, Keep, Subject};
 use crate::tables;
-use crate::wire::Arg;
 
 use super::birth::{Grave, Lasting, MAX_KEPT, Message, Past, names};
 use super::call::{Call, nullable};
 use super::connection::Connection;
 use super::fault::Fault;
+use super::handlers;
 use super::object::{Data, Object, Wanted};
 use super::unsent::{Kind, Unsent};
-
-/// `xdg_toplevel.state`.
-const MAXIMIZED: u32 = 1;
-const FULLSCREEN: u32 = 2;
-
-/// `zwp_pointer_constraints_v1.lifetime.oneshot`.
-const ONESHOT: WireArg = WireArg::Uint(1);
 
 /// Memory that a connection keeps for another display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,9 +119,9 @@ impl Connection {
     pub(super) fn bury(&mut self, id: u32) -> Result<(), Fault> {
         let Some(object) = self.objects.of_mut(id) else { return Ok(()) };
         let past = std::mem::take(&mut object.past);
-        let Object { interface, version, name, .. } = *object;
+        let Object { interface, handler, version, name, .. } = *object;
         let global = matches!(past.birth.as_ref().and_then(Message::get), Some(ToDisplay::Bind { .. }));
-        let needed = global || interface.name == "xdg_toplevel_icon_v1";
+        let needed = global || handler == Handler::Icon;
         let Some(name) = name.filter(|_| needed && past.birth.is_some()) else { return Ok(()) };
         self.grow(past.bytes())?;
         if self.keeping.bury(name, Grave { interface, version, past }) {
@@ -141,7 +134,8 @@ impl Connection {
     /// The request as the attached display can take it: what it lacks is null where that may be, else it gets none.
     pub(super) fn addressed(&self, mut request: Request) -> Option<Request> {
         let interface = self.interface_there(request.object)?;
-        request.opcode = self.opcode_there(interface, request.opcode);
+        request.opcode =
+            handlers::of(policy::handler(interface.name)).opcode_there(self, interface, request.opcode);
         let desc = interface.requests.get(usize::from(request.opcode))?;
         for (arg, kind) in request.args.iter_mut().zip(desc.signature) {
             if let WireArg::Object(name) = arg
@@ -166,74 +160,14 @@ impl Connection {
         self.keeping.raised(name).or_else(|| living().map(|object| object.interface))
     }
 
-    /// Notes what another display must know of a request.
-    pub(super) fn note_request(&mut self, call: Call, crossed: bool) -> Result<(), Fault> {
-        let Some(object) = self.objects.of_mut(call.id) else { return Ok(()) };
-        match call.name() {
-            ("zwp_text_input_v3", "commit") => {
-                let (commits, before) = match object.data {
-                    Data::TextInput { commits, before } => (commits, before),
-                    _ => (0, 0),
-                };
-                // No display counts one that does not cross.
-                let before = before.wrapping_add(u32::from(!crossed));
-                object.data = Data::TextInput { commits: commits.wrapping_add(1), before };
-            }
-            ("xdg_activation_token_v1", "commit") if crossed => object.data = Data::Token,
-            ("zwlr_foreign_toplevel_manager_v1" | "ext_foreign_toplevel_list_v1", "stop") => {
-                object.past.birth = None;
-            }
-            ("xdg_surface" | "zwlr_layer_surface_v1", "destroy") => {
-                let surface = object.surface;
-                return surface.map_or(Ok(()), |surface| self.revive(surface));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Notes what another display must know of an event, and brings counts of the program's up to those of this display.
-    pub(super) fn note_event(&mut self, id: u32, name: (&str, &str), args: &mut [Arg]) {
-        match (name, args) {
-            (("xdg_toplevel", "configure"), [Arg::Int(width), Arg::Int(height), Arg::Array(states)]) => {
-                let has = |state: u32| states.chunks_exact(4).any(|word| word == state.to_ne_bytes());
-                let (maximized, fullscreen) = (has(MAXIMIZED), has(FULLSCREEN));
-                self.note_wanted(id, Wanted { size: (*width, *height), maximized, fullscreen });
-            }
-            (("xdg_popup", "configure"), [Arg::Int(x), Arg::Int(y), ..]) => {
-                if let Some(Data::Popup(popup)) = self.objects.of_mut(id).map(|object| &mut object.data) {
-                    popup.at = Some((*x, *y));
-                }
-            }
-            (("zwp_text_input_v3", "done"), [Arg::Uint(count)]) => {
-                if let Some(Data::TextInput { before, .. }) = self.objects.of(id).map(|object| &object.data) {
-                    *count = count.wrapping_add(*before);
-                }
-            }
-            (("xdg_activation_token_v1", "done"), _) => self.objects.set_data(id, Data::Plain),
-            (("zwp_locked_pointer_v1", "locked") | ("zwp_confined_pointer_v1", "confined"), _) => {
-                // One that ends once it has ended is not asked for again.
-                if let Some(object) = self.objects.of_mut(id) {
-                    let birth = object.past.birth.as_ref().and_then(Message::request);
-                    if birth.is_some_and(|birth| birth.args.last() == Some(&ONESHOT)) {
-                        object.past.birth = None;
-                    }
-                }
-            }
-            ((source, "cancelled" | "dnd_finished"), _)
-                if source.contains("_source_") || source == DATA_SOURCE =>
-            {
-                if let Some(name) = self.objects.name(id) {
-                    self.devices.clipboard().forget(name);
-                    self.unkeep(name);
-                }
-            }
-            _ => {}
-        }
+    /// A window's object ends that is not the surface's own.
+    pub(super) fn end_role(&mut self, id: u32) -> Result<(), Fault> {
+        let surface = self.objects.of(id).and_then(|object| object.surface);
+        surface.map_or(Ok(()), |surface| self.revive(surface))
     }
 
     /// Requests that offer a source are void: it was replaced.
-    fn unkeep(&mut self, source: WireId) {
+    pub(super) fn unkeep(&mut self, source: WireId) {
         let selects = |kept: &Lasting| {
             let request = kept.message.request().filter(|_| kept.slot.is_some());
             request.is_some_and(|request| request.args.contains(&WireArg::Object(source)))
@@ -244,7 +178,7 @@ impl Connection {
     }
 
     /// The display has configured a window: what the user made of it there, another display is asked for.
-    fn note_wanted(&mut self, id: u32, wanted: Wanted) {
+    pub(super) fn note_wanted(&mut self, id: u32, wanted: Wanted) {
         let Some(object) = self.objects.of_mut(id) else { return };
         let before = match object.data {
             Data::Toplevel(before) => before,
@@ -276,5 +210,3 @@ impl Connection {
         surface.standing.begin(over);
     }
 }
-
-const DATA_SOURCE: &str = "wl_data_source";

@@ -8,8 +8,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::message::WireArg;
-
 /// Age at which a press is not meant any more.
 const TOO_LATE: Duration = Duration::from_secs(2);
 
@@ -22,17 +20,17 @@ pub(crate) struct Late(BTreeSet<(u32, u32)>);
 
 /// A part of a press, of a button or a finger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(crate) enum Part {
     Begin,
     Middle,
     End,
 }
 
 impl Late {
-    /// Whether the program gets an event of its object `id`, which was read so long ago.
-    pub(crate) fn passes(&mut self, id: u32, name: (&str, &str), args: &[WireArg], age: Duration) -> bool {
-        let Some((code, part)) = part(name, args) else {
-            if matches!(name.1, "enter" | "leave" | "cancel") {
+    /// Whether the program gets an event of its object `id`, which was read so long ago and may be a part of a press.
+    pub(crate) fn passes(&mut self, id: u32, press: Option<(u32, Part)>, name: &str, age: Duration) -> bool {
+        let Some((code, part)) = press else {
+            if matches!(name, "enter" | "leave" | "cancel") {
                 self.0.retain(|(object, _)| *object != id);
             }
             return true;
@@ -52,26 +50,12 @@ impl Late {
     }
 }
 
-/// Of which press an event is a part.
-fn part(name: (&str, &str), args: &[WireArg]) -> Option<(u32, Part)> {
-    let begin_or_end = |state: u32| if state == 0 { Part::End } else { Part::Begin };
-    Some(match (name, args) {
-        (("wl_pointer", "button"), [_, _, WireArg::Uint(code), WireArg::Uint(state)]) => {
-            (*code, begin_or_end(*state))
-        }
-        (("wl_touch", "down"), [_, _, _, WireArg::Int(finger), ..]) => (finger.cast_unsigned(), Part::Begin),
-        (("wl_touch", "up"), [_, _, WireArg::Int(finger)]) => (finger.cast_unsigned(), Part::End),
-        (("wl_touch", "motion"), [_, WireArg::Int(finger), ..])
-        | (("wl_touch", "shape" | "orientation"), [WireArg::Int(finger), ..]) => {
-            (finger.cast_unsigned(), Part::Middle)
-        }
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::handlers;
     use super::*;
+    use crate::message::WireArg;
+    use crate::policy;
 
     const BUTTON: (&str, &str) = ("wl_pointer", "button");
     const KEY: (&str, &str) = ("wl_keyboard", "key");
@@ -81,7 +65,8 @@ mod tests {
     }
 
     fn passes(late: &mut Late, name: (&str, &str), args: &[WireArg], age_ms: u64) -> bool {
-        late.passes(7, name, args, Duration::from_millis(age_ms))
+        let press = handlers::of(policy::handler(name.0)).press(name.1, args);
+        late.passes(7, press, name.1, Duration::from_millis(age_ms))
     }
 
     #[test]

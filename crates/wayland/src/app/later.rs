@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use wayferry_proto::Time;
 
-use crate::wire::Arg;
-
 use super::call::Call;
 use super::connection::Connection;
 use super::fault::Fault;
@@ -21,34 +19,32 @@ use super::surface::Surface;
 use super::timing::{First, Timing, Unread};
 
 impl Connection {
-    /// Requests of `wp_fifo` and `wp_commit_timing`.
-    pub(super) fn timing(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
-        match (call.name(), args) {
-            (("wp_fifo_manager_v1", "get_fifo"), [Arg::NewId(id), Arg::Object(surface)]) => {
-                self.add_timing(call, *id, *surface, Timing::fifo)
-            }
-            (("wp_commit_timing_manager_v1", "get_timer"), [Arg::NewId(id), Arg::Object(surface)]) => {
-                self.add_timing(call, *id, *surface, Timing::timer)
-            }
-            (("wp_fifo_v1", "set_barrier"), []) => {
-                self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.sets_barrier = true;
-                Ok(())
-            }
-            (("wp_fifo_v1", "wait_barrier"), []) => {
-                self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.waits = true;
-                Ok(())
-            }
-            (
-                ("wp_commit_timer_v1", "set_timestamp"),
-                [Arg::Uint(high), Arg::Uint(low), Arg::Uint(nanos)],
-            ) => self.set_timestamp(call, u64::from(*high) << 32 | u64::from(*low), *nanos),
-            (("wp_fifo_v1" | "wp_commit_timer_v1", "destroy"), []) => {
-                let surface = self.association(call.id).and_then(|id| self.surfaces.get_mut(&id));
-                surface.into_iter().for_each(|surface| surface.timing.forget(call.id));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+    /// `wp_fifo_manager_v1.get_fifo`.
+    pub(super) fn add_fifo(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
+        self.add_timing(call, id, surface, Timing::fifo)
+    }
+
+    /// `wp_commit_timing_manager_v1.get_timer`.
+    pub(super) fn add_timer(&mut self, call: Call, id: u32, surface: u32) -> Result<(), Fault> {
+        self.add_timing(call, id, surface, Timing::timer)
+    }
+
+    /// `wp_fifo_v1.set_barrier`.
+    pub(super) fn set_barrier(&mut self, call: Call) -> Result<(), Fault> {
+        self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.sets_barrier = true;
+        Ok(())
+    }
+
+    /// `wp_fifo_v1.wait_barrier`.
+    pub(super) fn wait_barrier(&mut self, call: Call) -> Result<(), Fault> {
+        self.timed(call, FIFO_SURFACE_DESTROYED)?.pending.waits = true;
+        Ok(())
+    }
+
+    /// Either object of a surface is gone.
+    pub(super) fn end_timing(&mut self, id: u32) {
+        let surface = self.association(id).and_then(|surface| self.surfaces.get_mut(&surface));
+        surface.into_iter().for_each(|surface| surface.timing.forget(id));
     }
 
     fn add_timing(
@@ -75,7 +71,7 @@ impl Connection {
         surface.ok_or_else(|| Fault::app(call.id, destroyed, "the surface is destroyed"))
     }
 
-    fn set_timestamp(&mut self, call: Call, seconds: u64, nanos: u32) -> Result<(), Fault> {
+    pub(super) fn set_timestamp(&mut self, call: Call, seconds: u64, nanos: u32) -> Result<(), Fault> {
         let start = self.config.clock_start.0;
         let pending = &mut self.timed(call, TIMER_SURFACE_DESTROYED)?.pending;
         if nanos >= NANOS {

@@ -38,7 +38,8 @@
 //! |---|---|
 //! | `request` | one request of the program, routed by its class |
 //! | `registry`, `desk` | globals, bind, sync; outputs and seats, answered from the snapshot |
-//! | `memory`, `role`, `alpha` | requests on memory, roles, alpha modifiers |
+//! | `role`, `alpha` | requests on roles, alpha modifiers |
+//! | `handler`, `handlers` | what an interface needs beyond its rows, a file for each family of the table |
 //! | `commit`, `later`, `flush`, `units` | commits, when they are applied, when they leave, and how |
 //! | `better` | what is lossy becomes exact |
 //! | `publish`, `view` | displays that only look on |
@@ -73,6 +74,8 @@ mod flow;
 mod flush;
 mod focus;
 mod frames;
+mod handler;
+mod handlers;
 mod keep;
 mod keeping;
 mod keyboard;
@@ -80,7 +83,6 @@ mod late;
 mod later;
 mod line;
 mod making;
-mod memory;
 mod object;
 mod offer;
 mod offering;
@@ -114,6 +116,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod title;
 mod told;
 mod under_way;
 mod units;

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use wayland_backend::protocol::Interface;
 
 use crate::message::WireId;
+use crate::policy::{self, Handler};
 use crate::value::{Positioner, RegionOp};
 
 use super::birth::Past;
@@ -85,6 +86,8 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Object {
     pub(crate) interface: &'static Interface,
+    /// What handles it, by the interface's row.
+    pub(crate) handler: Handler,
     pub(crate) version: u32,
     /// Its name between the halves, the same at every display; later objects have higher names. `None` for what displays
     /// never have.
@@ -102,8 +105,8 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) fn new(interface: &'static Interface, version: u32) -> Self {
-        let (name, surface, past) = (None, None, Past::default());
-        Self { interface, version, name, wire: None, surface, data: Data::Plain, past, alive: true }
+        let (handler, name, surface, past) = (policy::handler(interface.name), None, None, Past::default());
+        Self { interface, handler, version, name, wire: None, surface, data: Data::Plain, past, alive: true }
     }
 
     /// One that the attached display side has by that name.

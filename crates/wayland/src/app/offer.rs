@@ -2,8 +2,9 @@
 //!
 //! The list is fixed and ours; the attached compositor decides only whether a global is real or a stub.
 
+use crate::policy::{self, Handler};
 use crate::snapshot::Snapshot;
-use crate::tables::{self, Access, Missing, Stub};
+use crate::tables::{self, Access, Global, Missing, Stub};
 
 use super::config::Config;
 use super::slots::{Slot, Slots};
@@ -36,14 +37,15 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
             Access::Privileged => named(&config.allow),
             Access::Withheld => false,
         };
-        if !wanted || matches!(interface, "wl_output" | "wl_seat") {
+        let handler = policy::handler(interface);
+        if !wanted || matches!(handler, Handler::Output | Handler::Seat) {
             continue;
         }
         let at_compositor = || snapshot.globals.iter().find(|g| g.interface == interface).map(|g| g.name);
         let real = match global.missing {
             Missing::Local => None,
             Missing::Encoded if fades => None,
-            _ if interface == "wl_shm" => None,
+            _ if handler == Handler::Shm => None,
             // The display side draws the shapes itself where the compositor cannot.
             Missing::Stub(Stub::ThemedCursor) => at_compositor().or(Some(NO_GLOBAL)),
             _ => at_compositor(),
@@ -54,7 +56,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
             Missing::Unless(newer) if real.is_none() || successor(newer) => continue,
             _ => {}
         }
-        let version = offered(interface, global.version, snapshot);
+        let version = offered(global, handler, snapshot);
         offers.push(Offer { name, interface, version, global: real });
     }
     let named = |interface, slots: &[Slot]| {
@@ -74,12 +76,12 @@ pub(super) fn fades_at(there: &Snapshot) -> bool {
 }
 
 /// The version of a global that a program is offered which begins at the display of this snapshot.
-fn offered(interface: &str, version: u32, there: &Snapshot) -> u32 {
-    let there = there.version(interface).unwrap_or(version);
-    match interface {
-        "xdg_wm_base" if there < WITH_REPOSITION => WITH_REPOSITION - 1,
-        "ext_idle_notifier_v1" if there < WITH_INPUT_IDLE => WITH_INPUT_IDLE - 1,
-        _ => version,
+fn offered(global: &Global, handler: Handler, there: &Snapshot) -> u32 {
+    let there = there.version(global.name()).unwrap_or(global.version);
+    match handler {
+        Handler::WmBase if there < WITH_REPOSITION => WITH_REPOSITION - 1,
+        Handler::IdleNotifier if there < WITH_INPUT_IDLE => WITH_INPUT_IDLE - 1,
+        _ => global.version,
     }
 }
 
@@ -91,10 +93,10 @@ pub(super) const WITH_INPUT_IDLE: u32 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{Global, Output};
+    use crate::snapshot::{self, Output};
 
     fn snapshot(interfaces: &[&str]) -> Snapshot {
-        let globals = interfaces.iter().zip(40..).map(|(interface, name)| Global {
+        let globals = interfaces.iter().zip(40..).map(|(interface, name)| snapshot::Global {
             name,
             interface: (*interface).to_owned(),
             version: 1,

@@ -6,22 +6,17 @@
 //! told so, and places its popups anew by itself; one that watches for idle users is not offered what the display has not.
 //! Invariant: what the display says itself is never said here too.
 
-use wayland_backend::protocol::Interface;
-
-use crate::tables;
+use crate::policy::Handler;
 use crate::wire::Arg;
 
 use super::call::{Call, Plain};
 use super::connection::Connection;
 use super::fault::Fault;
 use super::object::{Configures, Data, Popup};
-use super::offer::{WITH_INPUT_IDLE, WITH_REPOSITION};
 use super::surface::Surface;
 
 /// 1.0 of `wp_fractional_scale_v1`.
 const SCALE_ONE: u32 = 120;
-/// A whole step of `wl_pointer.axis_value120`.
-const WHEEL_STEP: i32 = 120;
 /// Scales of outputs beyond are not believed.
 const MAX_SCALE: i32 = 16;
 
@@ -35,59 +30,11 @@ const ALL_CAPABILITIES: [u32; 4] = [1, 2, 3, 4];
 const WITH_BOUNDS: u32 = 4;
 const WITH_CAPABILITIES: u32 = 5;
 /// The first version of the decoration manager that takes windows with content.
-const WITH_LATE_DECORATION: u32 = 2;
+pub(super) const WITH_LATE_DECORATION: u32 = 2;
 /// The first version of `wl_compositor` whose surfaces are told their scale.
 const WITH_SCALE: u32 = 6;
-/// The first version of `wl_seat` whose pointers tell 120ths.
-const WITH_VALUE120: u32 = 8;
 
 impl Connection {
-    /// Whether the attached display knows the request at all, and takes it now.
-    pub(super) fn is_known_there(&self, call: Call, args: &[Arg]) -> bool {
-        match (call.name(), args) {
-            (("xdg_popup", "reposition"), _) => self.offering.version("xdg_wm_base") >= WITH_REPOSITION,
-            (("zxdg_decoration_manager_v1", "get_toplevel_decoration"), [_, Arg::Object(toplevel)])
-                if call.version >= WITH_LATE_DECORATION =>
-            {
-                let window = self.association(*toplevel).and_then(|id| self.surfaces.get(&id));
-                self.offering.version(call.interface.name) >= WITH_LATE_DECORATION
-                    || !window.is_some_and(Surface::mapped)
-            }
-            _ => true,
-        }
-    }
-
-    /// The opcode of the request that says as much as the attached display knows.
-    pub(super) fn opcode_there(&self, interface: &Interface, opcode: u16) -> u16 {
-        let name = interface.requests.get(usize::from(opcode)).map(|request| request.name);
-        match (interface.name, name) {
-            // It comes later then, never too early.
-            ("ext_idle_notifier_v1", Some("get_input_idle_notification"))
-                if self.offering.version(interface.name) < WITH_INPUT_IDLE =>
-            {
-                tables::request_opcode(interface, "get_idle_notification").unwrap_or(opcode)
-            }
-            _ => opcode,
-        }
-    }
-
-    /// An event as the program's version of the object has it; `None` if it has nothing like it.
-    pub(super) fn renewed(&self, id: u32, opcode: u16, args: Vec<Arg>) -> Option<(u16, Vec<Arg>)> {
-        let Some(object) = self.objects.of(id) else { return Some((opcode, args)) };
-        let name = object.interface.events.get(usize::from(opcode)).map(|event| event.name);
-        match (object.interface.name, name, args.as_slice()) {
-            ("wl_pointer", Some("axis_discrete"), [axis, Arg::Int(steps)])
-                if object.version >= WITH_VALUE120 =>
-            {
-                let (Arg::Uint(axis), steps) = (axis, steps.saturating_mul(WHEEL_STEP)) else { return None };
-                let opcode = tables::event_opcode(object.interface, "axis_value120")?;
-                // Nothing is not a distance.
-                (steps != 0).then(|| (opcode, vec![Arg::Uint(*axis), Arg::Int(steps)]))
-            }
-            _ => Some((opcode, args)),
-        }
-    }
-
     /// Another display takes over from one whose `xdg_wm_base` was of version `before`: what only that one said is void.
     pub(super) fn tell_older(&mut self, before: u32) -> Result<(), Fault> {
         let now = self.offering.version("xdg_wm_base");
@@ -135,7 +82,7 @@ impl Connection {
     /// The same for one surface, or for one `wp_fractional_scale_v1`.
     pub(super) fn tell_scale(&mut self, id: u32) -> Result<(), Fault> {
         let Some(object) = self.objects.alive(id) else { return Ok(()) };
-        let (fractional, there) = (object.interface.name == "wp_fractional_scale_v1", object.wire.is_some());
+        let (fractional, there) = (object.handler == Handler::FractionalScale, object.wire.is_some());
         let told = if fractional { there } else { self.offering.version("wl_compositor") >= WITH_SCALE };
         let Some(surface) = self.association(id) else { return Ok(()) };
         let scale = Some(self.scale_of(surface)).filter(|_| !told);
@@ -190,15 +137,28 @@ impl Connection {
         token.map_or(Ok(()), |token| self.emit(popup, "repositioned", vec![Arg::Uint(token)]))
     }
 
+    /// The display has configured a window or a layer, with a serial of its own.
+    pub(super) fn configured(&mut self, id: u32, serial: u32) -> Result<(), Fault> {
+        let known = self.line.serials_mut().for_app(serial);
+        self.note_configure(id, known);
+        self.on_configure(id, serial)
+    }
+
+    /// Whether a request for the next commit of a surface is no acknowledgement, or one that the display is to hear.
+    pub(super) fn acknowledges(&mut self, call: Call, surface: Option<u32>, args: &[Arg]) -> bool {
+        let Some(surface) = surface.filter(|_| call.desc.name == "ack_configure") else { return true };
+        self.acknowledge(surface, args) && !self.is_acknowledged(call.id, args)
+    }
+
     /// The display configures an `xdg_surface`; the serial is the program's.
-    pub(super) fn note_configure(&mut self, shell: u32, serial: u32) {
+    fn note_configure(&mut self, shell: u32, serial: u32) {
         if let Some(Data::Shell(configures)) = self.objects.of_mut(shell).map(|object| &mut object.data) {
             *configures = Configures { last: Some(serial), ..Configures::default() };
         }
     }
 
     /// Whether the program acknowledges a second time what it was told a second time: the display has heard it.
-    pub(super) fn is_acknowledged(&mut self, shell: u32, args: &[Arg]) -> bool {
+    fn is_acknowledged(&mut self, shell: u32, args: &[Arg]) -> bool {
         let Some(Data::Shell(configures)) = self.objects.of_mut(shell).map(|object| &mut object.data) else {
             return false;
         };

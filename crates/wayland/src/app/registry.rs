@@ -6,14 +6,15 @@
 use wayferry_proto::Time;
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};
-use crate::policy::{self, Home};
+use crate::policy::{self, Handler, Home};
 use crate::tables::{self, Access, Missing};
 use crate::wire::Arg;
 
 use super::birth::Message;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
-use super::object::{Data, Object};
+use super::handlers;
+use super::object::Object;
 use super::offer::Offer;
 use super::offering::News;
 use super::ping::Due;
@@ -21,7 +22,8 @@ use super::ping::Due;
 /// Whether a program may have been offered a global that is not there any more.
 fn may_vanish(global: &tables::Global) -> bool {
     let comes_and_goes = matches!(global.missing, Missing::Absent | Missing::Unless(_));
-    global.access == Access::Offered && comes_and_goes || matches!(global.name(), "wl_output" | "wl_seat")
+    global.access == Access::Offered && comes_and_goes
+        || matches!(policy::handler(global.name()), Handler::Output | Handler::Seat)
 }
 
 impl Connection {
@@ -64,11 +66,8 @@ impl Connection {
         let table = tables::interface(offer.interface)
             .ok_or_else(|| Fault::app(registry, error_code::IMPLEMENTATION, "no table for this interface"))?;
         let mut object = Object::new(table, *version);
-        match offer.interface {
-            "wl_output" => object.data = Data::Output(*name),
-            "wl_seat" => object.data = Data::Seat(*name),
-            _ => {}
-        }
+        let handler = handlers::of(object.handler);
+        object.data = handler.bound(*name);
         let global = offer.global.filter(|_| self.line.is_attached());
         let (interface, version) = (offer.interface.to_owned(), *version);
         if policy::home(offer.interface) == Home::Both {
@@ -86,7 +85,7 @@ impl Connection {
                 self.line.sync().owe();
             }
         }
-        self.greet(*id, offer.interface)
+        handler.greet(self, *id)
     }
 
     /// A global may go between its announcement and the bind; the object is inert then.
@@ -97,19 +96,6 @@ impl Connection {
         };
         let version = version.clamp(1, tables::version_cap(table.name));
         self.add_object(id, Object::new(table, version))
-    }
-
-    /// The events that follow a bind.
-    fn greet(&mut self, id: u32, interface: &str) -> Result<(), Fault> {
-        match interface {
-            "wl_shm" => self.tell_formats(id),
-            "wl_output" => self.tell_output(id),
-            "wl_seat" => self.tell_seat(id),
-            // CLOCK_MONOTONIC: the times are mapped to this side's.
-            "wp_presentation" => self.emit(id, "clock_id", vec![Arg::Uint(1)]),
-            _ if self.objects.wire(id).is_none() => self.greet_stub(id, interface),
-            _ => Ok(()),
-        }
     }
 
     /// Brings the registry up to date; what is new comes first, so that a program never sees none of a kind.

@@ -10,11 +10,13 @@ use wayferry_pixels::Compression;
 use wayferry_proto::Time;
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};
+use crate::policy;
 use crate::tables;
 
 use super::config::Desk;
 use super::connection::Connection;
 use super::fault::Fault;
+use super::handlers;
 use super::object::Data;
 use super::offering::Known;
 use super::roles::Roles;
@@ -112,28 +114,11 @@ impl Connection {
     fn may_be_born(&self, roles: &Roles, birth: &Request) -> bool {
         let Some(interface) = self.interface_there(birth.object) else { return false };
         let Some(desc) = interface.requests.get(usize::from(birth.opcode)) else { return false };
-        let bit = match (interface.name, desc.name) {
-            ("wl_seat", "get_pointer") => 1,
-            ("wl_seat", "get_keyboard") => 2,
-            ("wl_seat", "get_touch") => 4,
-            ("xdg_wm_base", "get_xdg_surface") => {
-                let surface = match birth.args.get(1) {
-                    Some(WireArg::Object(surface)) => self.objects.by_name(*surface),
-                    _ => None,
-                };
-                // Popups are over. A surface with content may become no window, so one that is none must have none.
-                return surface.is_some_and(|id| {
-                    let bare = self.surfaces.get(&id).is_some_and(|surface| !surface.mapped());
-                    roles.windows.contains_key(&id) || bare && !roles.popups.contains(&id)
-                });
-            }
-            _ => return true,
-        };
-        self.capabilities(birth.object) & bit != 0
+        handlers::of(policy::handler(interface.name)).may_be_born(self, roles, desc.name, birth)
     }
 
     /// What devices a seat has.
-    fn capabilities(&self, seat: WireId) -> u32 {
+    pub(super) fn capabilities(&self, seat: WireId) -> u32 {
         let slot = match self.objects.by_name(seat).and_then(|id| self.objects.of(id)) {
             Some(object) => match object.data {
                 Data::Seat(slot) => Some(slot),

@@ -1,5 +1,7 @@
 //! One request of the program: checked against its signature, then routed by its class in the policy table.
 //!
+//! What an interface needs beyond that is its handler's.
+//!
 //! Invariant: a request either has its full effect or ends the connection with an error that names the object and
 //! what was expected.
 
@@ -10,26 +12,20 @@ use wayferry_proto::MAX_BLOB;
 use wayland_backend::protocol::{ArgumentType, Interface};
 
 use crate::action::Action;
-use crate::message::{MAX_ARG_BYTES, MAX_REGION_OPS, Request, ToDisplay, WireArg, WireId};
+use crate::message::{Request, ToDisplay, WireArg, WireId};
 use crate::picture;
-use crate::policy::{self, Class, Fd, Keep, Subject};
+use crate::policy::{self, Class, Fd, Handler, Keep, Subject};
 use crate::served;
-use crate::value::{Image, Positioner, RegionOp};
+use crate::value::{Image, Positioner};
 use crate::wire::{self, Arg, RawMessage};
 
 use super::call::{Call, Plain, nullable, plain};
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
-use super::object::{AddError, Configures, Data, Object, Popup};
-use super::pending::{Attach, add_damage};
+use super::handlers;
+use super::object::{AddError, Data, Object};
 use super::shm::{Buffer, INVALID_FD};
-use super::stack::Move;
-use super::standing::{Role, Stage};
-use super::surface::Surface;
 use super::unsent::Kind;
-
-/// `wl_subsurface.error.bad_surface`.
-const BAD_SURFACE: u32 = 0;
 
 impl Connection {
     pub(super) fn on_request(&mut self, raw: &RawMessage) -> Result<(), Fault> {
@@ -81,7 +77,8 @@ impl Connection {
             return Err(Fault::display(error_code::INVALID_METHOD, message));
         };
         let rule = policy::request(interface.name, raw.opcode);
-        Ok(Call { id: raw.object, interface, desc, opcode: raw.opcode, version: object.version, rule })
+        let (handler, version) = (object.handler, object.version);
+        Ok(Call { id: raw.object, interface, handler, desc, opcode: raw.opcode, version, rule })
     }
 
     /// Every object argument must name a living object of the interface that the signature asks for.
@@ -114,78 +111,14 @@ impl Connection {
 
     /// Requests that never cross.
     fn local(&mut self, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
-        if call.name() == ("wl_registry", "bind") {
-            return self.bind(call.id, &args);
-        }
         for arg in &args {
             if let (Arg::NewId(id), Some(interface)) = (arg, call.desc.child_interface) {
                 self.add_object(*id, Object::new(interface, call.version))?;
             }
         }
-        match (call.name(), args.as_slice()) {
-            (("wl_display", "sync"), [Arg::NewId(id)]) => self.sync(*id)?,
-            (("wl_display", "get_registry"), [Arg::NewId(id)]) => self.get_registry(*id)?,
-            (("wl_fixes", "destroy_registry"), [Arg::Object(registry)]) => self.forget(*registry)?,
-            (("xdg_wm_base", "pong"), [Arg::Uint(serial)]) => self.pong(*serial),
-            (("wl_surface", "frame"), [Arg::NewId(id)]) => self.add_frame(call.id, *id)?,
-            (("wp_presentation", "feedback"), [Arg::Object(surface), Arg::NewId(id)]) => {
-                self.add_feedback(*surface, *id)?;
-            }
-            (("zxdg_output_manager_v1", "get_xdg_output"), [Arg::NewId(id), Arg::Object(output)]) => {
-                self.get_xdg_output(*id, *output)?;
-            }
-            (
-                (
-                    "wp_fifo_manager_v1"
-                    | "wp_fifo_v1"
-                    | "wp_commit_timing_manager_v1"
-                    | "wp_commit_timer_v1",
-                    _,
-                ),
-                args,
-            ) => self.timing(call, args)?,
-            (("wl_surface", "commit"), []) => self.commit_in_time(call.id)?,
-            (("wl_surface", _), args) => self.pend(call, args)?,
-            (("wl_region" | "xdg_positioner" | "wl_compositor" | "xdg_wm_base", _), args) => {
-                self.value(call, args)?;
-            }
-            _ => self.memory(call, args)?,
-        }
+        handlers::of(call.handler).local(self, call, args)?;
         if call.rule.class == Class::LocalDestructor {
             self.forget(call.id)?;
-        }
-        Ok(())
-    }
-
-    /// Builds objects that travel by value.
-    fn value(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
-        let numbers: Vec<i32> = args
-            .iter()
-            .filter_map(|arg| match arg {
-                Arg::Int(value) => Some(*value),
-                Arg::Uint(value) => Some(value.cast_signed()),
-                _ => None,
-            })
-            .collect();
-        if let (("wl_compositor", "create_region") | ("xdg_wm_base", "create_positioner"), [Arg::NewId(id)]) =
-            (call.name(), args)
-        {
-            let region = call.interface.name == "wl_compositor";
-            if let Some(object) = self.objects.of_mut(*id) {
-                object.data =
-                    if region { Data::Region(Vec::new()) } else { Data::Positioner(Positioner::default()) };
-            }
-        }
-        match self.objects.of_mut(call.id).map(|object| &mut object.data) {
-            Some(Data::Region(ops)) => add_region_op(ops, call.desc.name, &numbers),
-            Some(Data::Positioner(positioner)) => {
-                if !is_valid(call.desc.name, &numbers) {
-                    let what = format!("{} of {numbers:?}", call.desc.name);
-                    return Err(Fault::app(call.id, POSITIONER_INVALID_INPUT, what));
-                }
-                set_positioner(positioner, call.desc.name, &numbers);
-            }
-            _ => {}
         }
         Ok(())
     }
@@ -198,22 +131,9 @@ impl Connection {
             (_, Some(subject)) => self.subject(call.id, subject, args),
             _ => self.owner(call.id),
         };
-        if let (("wl_subsurface", "place_above" | "place_below"), [Arg::Object(sibling)]) =
-            (call.name(), args)
-        {
-            return self.restack(call, owner, *sibling);
-        }
-        if let (("wp_alpha_modifier_surface_v1", "set_multiplier"), [Arg::Uint(factor)]) = (call.name(), args)
-        {
-            self.set_fade(call, *factor)?;
-        }
-        let Some(owner) = owner.filter(|owner| self.surfaces.contains_key(owner)) else { return Ok(()) };
-        self.mirror(owner, call, args)?;
-        if call.desc.name == "ack_configure"
-            && (!self.acknowledge(owner, args) || self.is_acknowledged(call.id, args))
-        {
-            return Ok(());
-        }
+        let owner = owner.filter(|owner| self.surfaces.contains_key(owner));
+        let goes_on = handlers::of(call.handler).state(self, call, owner, args)?;
+        let Some(owner) = owner.filter(|_| goes_on) else { return Ok(()) };
         let Some(object) = self.objects.name(call.id) else { return Ok(()) };
         let Some(args) = self.translate(call, args.iter().map(clone_plain).collect::<Option<_>>(), true)?
         else {
@@ -223,19 +143,6 @@ impl Connection {
         let request = Request { object, opcode: call.opcode, args };
         let Some(surface) = self.surfaces.get_mut(&owner) else { return Ok(()) };
         surface.pending.state.add(request, kind).map_err(Fault::TooMuch)
-    }
-
-    /// `wl_subsurface.place_above` and `place_below`.
-    fn restack(&mut self, call: Call, parent: Option<u32>, sibling: u32) -> Result<(), Fault> {
-        // Its surface, or the parent, may be gone.
-        let (Some(child), Some(parent)) = (self.child_of(call.id), parent) else { return Ok(()) };
-        let Some(above) = self.surfaces.get_mut(&parent) else { return Ok(()) };
-        let to = Move { child, sibling, above: call.desc.name == "place_above" };
-        if above.family.place(to, &mut above.pending.stack) {
-            return Ok(());
-        }
-        let message = format!("wl_surface {sibling} is no sibling of {child}, and not its parent");
-        Err(Fault::app(call.id, BAD_SURFACE, message))
     }
 
     /// Passes a request on to the display side, or to the stub that stands in for it.
@@ -259,9 +166,10 @@ impl Connection {
             }
             self.send(&ToDisplay::Request(request));
         }
-        self.after_forward(call, &plain, crossed)?;
+        let handler = handlers::of(call.handler);
+        handler.forwarded(self, call, &plain, crossed)?;
         if !crossed {
-            self.answer_stub(call, &plain)?;
+            handler.answer(self, call, &plain)?;
         }
         if call.rule.class == Class::Destructor {
             self.destroy(call.id, crossed)?;
@@ -284,24 +192,12 @@ impl Connection {
             _ => true,
         };
         call.rule.serial.is_none_or(fresh)
-            && self.is_known_there(call, args)
-            && self.has_parent(call, args)
+            && handlers::of(call.handler).may_cross(self, call, args)
             && args.iter().zip(call.desc.signature).all(|(arg, kind)| match arg {
                 Arg::Object(0) => true,
                 Arg::Object(id) => self.crosses(*id) || nullable(*kind),
                 _ => true,
             })
-    }
-
-    /// A popup needs a parent that is shown, which it may not be yet at another display.
-    fn has_parent(&self, call: Call, args: &[Arg]) -> bool {
-        match (call.name(), args) {
-            (("xdg_surface", "get_popup"), [_, Arg::Object(parent), _]) if *parent != 0 => {
-                let surface = self.association(*parent).and_then(|id| self.surfaces.get(&id));
-                surface.is_none_or(|surface| surface.standing.stage() == Stage::Shown)
-            }
-            _ => true,
-        }
     }
 
     fn crosses(&self, id: u32) -> bool {
@@ -434,116 +330,13 @@ impl Connection {
     fn before_forward(&mut self, call: Call, args: &mut [Arg]) -> Result<(), Fault> {
         let named: Vec<u32> =
             call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect();
-        if call.name() == ("wl_surface", "destroy") {
-            self.check_role_object(call)?;
-            // What it applies of its children may be seen elsewhere yet.
-            if self.surfaces.get(&call.id).is_some_and(Surface::applies_children) {
-                self.flush_tree(call.id)?;
-            }
-        }
+        let handler = handlers::of(call.handler);
+        handler.before(self, call, args)?;
         for surface in named {
             self.apply_held(surface)?;
             self.flush_tree(surface)?;
-            match call.name() {
-                // The compositor applies what it has cached, which must be all.
-                ("wl_subsurface", "set_desync") => self.send_ahead_below(surface)?,
-                // What is cached ends with its role.
-                ("wl_subsurface" | "wl_surface", _) => {}
-                _ => self.send_ahead(surface)?,
-            }
+            handler.behind(self, call, surface)?;
         }
-        if let (("xdg_toplevel", "set_title"), [Arg::Str(Some(title))]) = (call.name(), args) {
-            *title = prefixed(self.config.title_prefix.as_bytes(), title);
-        }
-        Ok(())
-    }
-
-    /// What the app side must remember of a request that was passed on.
-    fn after_forward(&mut self, call: Call, args: &[Plain], crossed: bool) -> Result<(), Fault> {
-        match (call.name(), args) {
-            (("wl_compositor", "create_surface"), [Plain::NewId(id)]) => {
-                let wire = self.objects.name(*id).unwrap_or(WireId::NULL);
-                self.objects.set_association(*id, Some(*id));
-                self.surfaces.insert(*id, Surface::new(wire));
-                self.tell_scale(*id)?;
-            }
-            (
-                ("wl_subcompositor", "get_subsurface"),
-                [Plain::NewId(id), Plain::Object(child), Plain::Object(parent)],
-            ) => {
-                self.adopt(call.id, *id, *child, *parent)?;
-            }
-            (("wl_subsurface", "set_sync"), []) => self.set_sync(call.id, true)?,
-            (("wl_subsurface", "set_desync"), []) => self.set_sync(call.id, false)?,
-            (("wl_subsurface", "destroy"), []) => self.orphan(call.id)?,
-            (("wp_alpha_modifier_v1" | "wp_alpha_modifier_surface_v1", _), _) => self.fade(call, args)?,
-            (("wp_viewport", "destroy"), []) => {
-                if let Some(surface) = self.association(call.id).and_then(|id| self.surfaces.get_mut(&id)) {
-                    (surface.pending.crop, surface.pending.destination) = (Some(None), Some(None));
-                }
-            }
-            (("wl_surface", "destroy"), []) => self.drop_surface(call.id)?,
-            (("wl_seat", "get_keyboard"), [Plain::NewId(id)]) => self.get_keyboard(*id, call.id)?,
-            (("xdg_wm_base", "get_xdg_surface"), [Plain::NewId(id), Plain::Object(surface)]) => {
-                self.objects.set_data(*id, Data::Shell(Configures::default()));
-                self.set_role_object(*surface, *id);
-            }
-            (("wl_keyboard" | "wl_pointer" | "wl_touch", "release"), []) => {
-                self.devices.release(call.id);
-            }
-            (
-                ("xdg_surface", "get_toplevel" | "get_popup") | ("zwlr_layer_shell_v1", "get_layer_surface"),
-                _,
-            ) => self.give_role(call, args, crossed)?,
-            (
-                ("wl_pointer", "set_cursor") | ("zwp_tablet_tool_v2", "set_cursor"),
-                [_, Plain::Object(surface), ..],
-            ) => self.set_role(Some(*surface), Role::Cursor),
-            (("wl_data_device", "start_drag"), [Plain::Object(source), _, Plain::Object(icon), _]) => {
-                self.set_role(Some(*icon), Role::Cursor);
-                if crossed {
-                    let source = self.objects.name(*source);
-                    self.devices.clipboard().drag(source);
-                }
-            }
-            (
-                ("wl_data_device" | "zwp_primary_selection_device_v1", "set_selection"),
-                [Plain::Object(source), _],
-            ) if crossed => {
-                let source = self.objects.name(*source);
-                self.objects
-                    .name(call.id)
-                    .into_iter()
-                    .for_each(|device| self.devices.clipboard().select(device, source));
-            }
-            _ => self.note_request(call, crossed)?,
-        }
-        Ok(())
-    }
-
-    /// A surface becomes a window, a popup or a layer.
-    fn give_role(&mut self, call: Call, args: &[Plain], crossed: bool) -> Result<(), Fault> {
-        let surface = match (call.interface.name, args) {
-            ("zwlr_layer_shell_v1", [Plain::NewId(layer), Plain::Object(surface), ..]) => {
-                self.set_role_object(*surface, *layer);
-                Some(*surface)
-            }
-            _ => self.association(call.id),
-        };
-        self.set_role(surface, Role::Configured);
-        match (call.name(), args) {
-            (("xdg_surface", "get_popup"), [Plain::NewId(popup), Plain::Object(parent), _]) => {
-                if let Some(parent) = self.association(*parent) {
-                    let (shell, at, token) = (call.id, None, None);
-                    self.objects.set_data(*popup, Data::Popup(Popup { parent, shell, at, token }));
-                }
-            }
-            (("xdg_surface", "get_toplevel"), [Plain::NewId(toplevel)]) => {
-                self.tell_window_capabilities(*toplevel)?;
-            }
-            _ => {}
-        }
-        self.begin_window(surface, call.desc.name == "get_popup" && !crossed);
         Ok(())
     }
 
@@ -597,45 +390,7 @@ impl Connection {
         };
         object.surface.filter(|surface| !is_later(surface))
     }
-
-    /// `attach`, damage and the like: what the surface's own pending state holds.
-    fn pend(&mut self, call: Call, args: &[Arg]) -> Result<(), Fault> {
-        let buffer = match args.first() {
-            Some(Arg::Object(id)) => match self.objects.of(*id).map(|object| &object.data) {
-                Some(Data::Buffer(buffer)) => Attach::Buffer { id: *id, buffer: Rc::clone(buffer) },
-                _ => Attach::None,
-            },
-            _ => Attach::None,
-        };
-        let Some(surface) = self.surfaces.get_mut(&call.id) else { return Ok(()) };
-        match (call.desc.name, args) {
-            ("attach", [_, Arg::Int(x), Arg::Int(y)]) => {
-                // wl_surface, version 5: the offset has a request of its own.
-                let has_offset = call.version >= 5;
-                if has_offset && (*x, *y) != (0, 0) {
-                    let what = "attach has no offset from version 5 on".to_owned();
-                    return Err(Fault::app(call.id, SURFACE_INVALID_OFFSET, what));
-                }
-                surface.pending.attach = buffer;
-                if !has_offset {
-                    surface.pending.offset = (*x, *y);
-                }
-            }
-            ("offset", [Arg::Int(x), Arg::Int(y)]) => surface.pending.offset = (*x, *y),
-            ("damage", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
-                add_damage(&mut surface.pending.surface_damage, [*x, *y, *width, *height]);
-            }
-            ("damage_buffer", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) => {
-                add_damage(&mut surface.pending.buffer_damage, [*x, *y, *width, *height]);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
 }
-
-/// `wl_surface.error.invalid_offset`.
-const SURFACE_INVALID_OFFSET: u32 = 3;
 
 /// A copy of an argument; double-buffered requests carry no descriptors and make no objects.
 fn clone_plain(arg: &Arg) -> Option<Arg> {
@@ -654,100 +409,12 @@ fn untyped(interface: &Interface) -> bool {
     interface.name.starts_with('<')
 }
 
-fn add_region_op(ops: &mut Vec<RegionOp>, name: &str, numbers: &[i32]) {
-    let [x, y, width, height] = *numbers else { return };
-    let subtracts = name == "subtract";
-    // Beyond the bound a region becomes smaller: an opaque region may be too small, never too large.
-    match ops.len() < MAX_REGION_OPS {
-        true if subtracts => ops.push(RegionOp::Subtract(x, y, width, height)),
-        true => ops.push(RegionOp::Add(x, y, width, height)),
-        false if subtracts => ops.clear(),
-        false => {}
-    }
-}
-
-/// `xdg_positioner.error.invalid_input`.
-const POSITIONER_INVALID_INPUT: u32 = 0;
-/// `bottom_right`, the last of `xdg_positioner.anchor` and `gravity`.
-const LAST_ANCHOR: i32 = 8;
-
-/// Whether a positioner may have such numbers. The display side makes one of its own, about which no compositor could tell
-/// the program anything.
-fn is_valid(name: &str, numbers: &[i32]) -> bool {
-    match (name, numbers) {
-        ("set_size", &[width, height]) => width > 0 && height > 0,
-        ("set_anchor_rect", &[_, _, width, height]) => width >= 0 && height >= 0,
-        ("set_anchor" | "set_gravity", &[anchor]) => (0..=LAST_ANCHOR).contains(&anchor),
-        _ => true,
-    }
-}
-
-fn set_positioner(positioner: &mut Positioner, name: &str, numbers: &[i32]) {
-    match (name, numbers) {
-        ("set_size", &[width, height]) => positioner.size = Some((width, height)),
-        ("set_anchor_rect", &[x, y, width, height]) => positioner.anchor_rect = Some((x, y, width, height)),
-        ("set_anchor", &[anchor]) => positioner.anchor = Some(anchor.cast_unsigned()),
-        ("set_gravity", &[gravity]) => positioner.gravity = Some(gravity.cast_unsigned()),
-        ("set_constraint_adjustment", &[bits]) => {
-            positioner.constraint_adjustment = Some(bits.cast_unsigned());
-        }
-        ("set_offset", &[x, y]) => positioner.offset = Some((x, y)),
-        ("set_reactive", []) => positioner.reactive = true,
-        ("set_parent_size", &[width, height]) => positioner.parent_size = Some((width, height)),
-        ("set_parent_configure", &[serial]) => positioner.parent_configure = Some(serial.cast_unsigned()),
-        _ => {}
-    }
-}
-
-/// A title with something before it, each cut at the end of a character where it would not fit into a message.
-pub(super) fn prefixed(prefix: &[u8], title: &[u8]) -> Vec<u8> {
-    let mut whole = [&prefix[..cut(prefix, MAX_PREFIX)], title].concat();
-    whole.truncate(cut(&whole, MAX_TITLE));
-    whole
-}
-
-/// How much of a text fits into so many bytes, in whole characters.
-fn cut(text: &[u8], most: usize) -> usize {
-    let start_of_character = |byte: u8| byte & 0xc0 != 0x80;
-    match text.get(most) {
-        None => text.len(),
-        Some(_) => (0..=most).rev().find(|end| start_of_character(text[*end])).unwrap_or(most),
-    }
-}
-
 /// The error of a request with a file that another program serves.
 fn served_file(call: Call) -> Fault {
     let what = "a file that a program serves";
-    match call.name() {
-        ("wl_shm", _) => Fault::app(call.id, INVALID_FD, what),
-        (interface, message) => {
-            Fault::display(error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
-        }
+    if call.handler == Handler::Shm {
+        return Fault::app(call.id, INVALID_FD, what);
     }
-}
-
-/// Bytes of the longest title: a whole message has its head, the length and the NUL beside it.
-const MAX_TITLE: usize = MAX_ARG_BYTES - 8 - 4 - 1;
-/// Bytes of what is put before titles: far more than anybody reads, far less than a title.
-const MAX_PREFIX: usize = 256;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn regression_a_long_title_still_fits_with_what_is_put_before_it() {
-        assert_eq!(prefixed(b"view: ", b"foot"), b"view: foot");
-        assert_eq!(prefixed(b"", &[b'a'; MAX_TITLE]).len(), MAX_TITLE);
-        assert_eq!(prefixed(b"view: ", &[b'a'; MAX_TITLE]).len(), MAX_TITLE);
-        let cut = prefixed(b"view: ", "\u{e9}".repeat(MAX_TITLE / 2).as_bytes());
-        assert!(cut.len() >= MAX_TITLE - 1 && str::from_utf8(&cut).is_ok());
-    }
-
-    #[test]
-    fn what_is_put_before_a_title_never_swallows_it() {
-        let whole = prefixed("\u{e9}".repeat(MAX_TITLE).as_bytes(), b"foot");
-        assert!(whole.ends_with(b"foot") && str::from_utf8(&whole).is_ok());
-        assert_eq!(whole.len(), MAX_PREFIX + 4);
-    }
+    let (interface, message) = call.name();
+    Fault::display(error_code::IMPLEMENTATION, format!("{interface}.{message}: {what}"))
 }

@@ -5,6 +5,7 @@
 //! one. Invariant: no content is attached to a window before its first configure of this display is acknowledged.
 
 use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg};
+use crate::policy::{self, Handler};
 use crate::tables;
 use crate::wire::Arg;
 
@@ -40,9 +41,7 @@ impl Connection {
                     self.set_stage(id, Stage::Over);
                     // Of a layer whose shell this display lacks.
                     let layer = window.filter(|window| {
-                        self.objects
-                            .of(*window)
-                            .is_some_and(|object| object.interface.name == "zwlr_layer_surface_v1")
+                        self.objects.of(*window).is_some_and(|object| object.handler == Handler::LayerSurface)
                     });
                     layer.map_or(Ok(()), |layer| self.emit(layer, "closed", Vec::new()))?;
                 }
@@ -181,8 +180,9 @@ impl Connection {
         let Some(surface) = self.surfaces.get(&id) else { return (early, late) };
         for (count, request) in surface.committed.requests().enumerate() {
             let Some(request) = self.addressed(request) else { continue };
-            let interface = self.interface_there(request.object).map(|interface| interface.name);
-            let is_late = split && (interface == Some("xdg_surface") || count >= MAX_UNIT_STATE);
+            let interface = self.interface_there(request.object);
+            let handler = interface.map(|interface| policy::handler(interface.name));
+            let is_late = split && (handler == Some(Handler::XdgSurface) || count >= MAX_UNIT_STATE);
             // What exceeds a unit even so is decoration.
             let _ = if is_late { &mut late } else { &mut early }.add(request, Kind::Replaces);
         }

@@ -3,6 +3,8 @@
 //! Whether a surface may have a role at all is the compositor's to say. Invariant: a surface that another object of the
 //! program builds on is not destroyed before it, where Wayland forbids that.
 
+use crate::policy::Handler;
+
 use super::call::Call;
 use super::connection::Connection;
 use super::fault::Fault;
@@ -20,8 +22,8 @@ impl Connection {
     pub(super) fn check_role_object(&self, call: Call) -> Result<(), Fault> {
         let role = self.surfaces.get(&call.id).and_then(|surface| surface.standing.role_object());
         let lives = |id: &u32| {
-            let interface = self.objects.alive(*id).map(|object| object.interface.name);
-            matches!(interface, Some("xdg_surface" | "zwlr_layer_surface_v1"))
+            let handler = self.objects.alive(*id).map(|object| object.handler);
+            matches!(handler, Some(Handler::XdgSurface | Handler::LayerSurface))
                 && self.association(*id) == Some(call.id)
         };
         match role.filter(|id| call.version >= WITH_DEFUNCT_ROLES && lives(id)) {

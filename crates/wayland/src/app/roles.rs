@@ -4,6 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::policy::Handler;
+
 use super::object::Objects;
 
 /// What surfaces are used for, by objects of the program that live.
@@ -22,10 +24,10 @@ impl Roles {
         let mut roles = Self::default();
         for (id, object) in objects.iter().filter(|(_, object)| object.alive) {
             let Some(surface) = object.surface else { continue };
-            match object.interface.name {
-                "xdg_toplevel" | "zwlr_layer_surface_v1" => drop(roles.windows.insert(surface, id)),
-                "xdg_popup" => drop(roles.popups.insert(surface)),
-                "wl_subsurface" => drop(roles.children.insert(surface, id)),
+            match object.handler {
+                Handler::Toplevel | Handler::LayerSurface => drop(roles.windows.insert(surface, id)),
+                Handler::Popup => drop(roles.popups.insert(surface)),
+                Handler::Subsurface => drop(roles.children.insert(surface, id)),
                 _ => {}
             }
         }

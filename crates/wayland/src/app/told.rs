@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use crate::policy;
 use crate::tables;
-use crate::wire::Arg;
 
 use wayland_backend::protocol::Interface;
 
@@ -33,37 +32,42 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// The program gets this event.
-    pub(crate) fn on_event(&mut self, object: u32, interface: &'static Interface, opcode: u16, args: &[Arg]) {
-        let rule = policy::event(interface.name, opcode);
-        let about = about(args);
-        match ((interface.name, rule.name), args) {
-            (("wl_pointer", "button"), [_, _, Arg::Uint(button), Arg::Uint(state)]) => {
-                let (_, down) = (self.buttons.remove(&(object, *button)), *state != 0);
-                if down && self.buttons.len() < MAX_OPEN {
-                    self.buttons.insert((object, *button));
-                }
-            }
-            (("wl_touch", "up"), [_, _, Arg::Int(point)]) => {
-                let point = point.cast_unsigned();
-                self.open.retain(|open| (open.object, open.about) != (object, point));
-            }
-            (("wl_data_device", "drop"), _) => self.open.retain(|open| open.object != object),
-            _ => {}
-        }
+    /// The program gets this event, which is about an object or a touch point, or about nothing of its own.
+    pub(crate) fn on_event(
+        &mut self,
+        object: u32,
+        interface: &'static Interface,
+        opcode: u16,
+        about: Option<u32>,
+    ) {
         self.open.retain(|open| {
             let ends = (open.object, open.end) == (object, opcode);
             !(ends && about.is_none_or(|about| about == open.about))
         });
-        if let Some(end) = rule.until.and_then(|end| tables::event_opcode(interface, end))
+        let until = policy::event(interface.name, opcode).until;
+        if let Some(end) = until.and_then(|end| tables::event_opcode(interface, end))
             && self.open.len() < MAX_OPEN
         {
-            let point = match args {
-                [_, _, _, Arg::Int(point), ..] if interface.name == "wl_touch" => Some(point.cast_unsigned()),
-                _ => about,
-            };
-            self.open.insert(Open { object, end, about: point.unwrap_or(0) });
+            self.open.insert(Open { object, end, about: about.unwrap_or(0) });
         }
+    }
+
+    /// A button of a pointer goes down or up.
+    pub(crate) fn button(&mut self, pointer: u32, button: u32, down: bool) {
+        self.buttons.remove(&(pointer, button));
+        if down && self.buttons.len() < MAX_OPEN {
+            self.buttons.insert((pointer, button));
+        }
+    }
+
+    /// Something else ends what is open at an object about this.
+    pub(crate) fn end_about(&mut self, object: u32, about: u32) {
+        self.open.retain(|open| (open.object, open.about) != (object, about));
+    }
+
+    /// Something else ends all that is open at an object.
+    pub(crate) fn end_all(&mut self, object: u32) {
+        self.open.retain(|open| open.object != object);
     }
 
     /// What is open at an object: the object that each event named.
@@ -89,19 +93,18 @@ impl Told {
     }
 }
 
-/// The object that an event names.
-fn about(args: &[Arg]) -> Option<u32> {
-    args.iter().find_map(|arg| if let Arg::Object(id) = arg { Some(*id) } else { None })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::handlers;
     use super::*;
+    use crate::wire::Arg;
 
     fn event(told: &mut Told, object: u32, interface: &str, name: &str, args: &[Arg]) {
         let interface = tables::interface(interface).unwrap();
         let opcode = tables::event_opcode(interface, name).unwrap();
-        told.on_event(object, interface, opcode, args);
+        let handler = handlers::of(policy::handler(interface.name));
+        handler.tell(told, object, name, args);
+        told.on_event(object, interface, opcode, handler.about(args));
     }
 
     fn down(told: &mut Told, point: i32) {

@@ -9,30 +9,81 @@ macro_rules! handlers {
     ($of:ident) => {
         $of! {
             connection {
-                Display: display,
+                Display: app display,
+                Registry: app,
+                Fixes: app,
+                Callback: app,
+            }
+            memory {
+                Shm: app,
+                ShmPool: app,
+                Buffer: app,
+                SinglePixel: app,
             }
             surfaces {
-                Surface: display,
-                Subcompositor: display,
-                Subsurface: display,
+                Compositor: app,
+                Region: app,
+                Surface: app display,
+                Subcompositor: app display,
+                Subsurface: app display,
+                Viewport: app,
+                FractionalScaleManager: app,
+                FractionalScale: app,
+                AlphaModifier: app,
+                AlphaSurface: app,
+            }
+            pacing {
+                Presentation: app,
+                FifoManager: app,
+                Fifo: app,
+                TimingManager: app,
+                Timer: app,
             }
             windows {
-                WmBase: display,
-                Toplevel: display,
-                Popup: display,
-                IconManager: display,
+                WmBase: app display,
+                Positioner: app,
+                XdgSurface: app,
+                Toplevel: app display,
+                Popup: app display,
+                DecorationManager: app,
+                Decoration: app,
+                KdeDecorationManager: app,
+                KdeDecoration: app,
+                IconManager: app display,
                 Icon: display,
             }
+            desktop {
+                Exporter: app,
+                Importer: app,
+                ActivationToken: app,
+                IdleNotifier: app,
+            }
             outputs {
-                Output: display,
+                Output: app display,
+                XdgOutputManager: app,
             }
             input {
-                Pointer: display,
-                Keyboard: display,
+                Seat: app,
+                Pointer: app display,
+                Keyboard: app display,
+                Touch: app,
                 CursorShape: display,
+                Constraint: app,
+                TextInput: app,
             }
             tablets {
-                TabletTool: display,
+                TabletTool: app display,
+            }
+            selections {
+                DataDevice: app,
+                PrimaryDevice: app,
+                Source: app,
+            }
+            privileged {
+                LayerShell: app,
+                LayerSurface: app,
+                WlrToplevels: app,
+                ExtToplevels: app,
             }
         }
     };

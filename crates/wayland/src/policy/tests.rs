@@ -354,15 +354,15 @@ fn what_a_gone_display_says_can_be_made_up() {
 }
 
 #[test]
-fn every_handler_is_of_one_interface() {
+fn every_handler_is_of_some_interface() {
     let named: Vec<_> =
         table::blocks().map(|block| block.handler).filter(|it| *it != Handler::None).collect();
     for it in Handler::ALL {
-        assert_eq!(named.iter().filter(|other| *other == it).count(), 1, "{it:?}");
+        let of = named.iter().filter(|other| *other == it).count();
+        assert!(of == 1 || of > 1 && matches!(it, Handler::Constraint | Handler::Source), "{it:?}");
     }
-    assert_eq!(named.len(), Handler::ALL.len());
     assert_eq!(handler("wl_surface"), Handler::Surface);
-    assert_eq!((handler("wl_region"), handler("nonsense")), (Handler::None, Handler::None));
+    assert_eq!((handler("xdg_toplevel_tag_manager_v1"), handler("nonsense")), (Handler::None, Handler::None));
 }
 
 #[test]

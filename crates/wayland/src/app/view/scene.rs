@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::message::{Request, WireArg, WireId};
+use crate::policy::Handler;
 
 use super::super::connection::Connection;
 use super::super::object::{self, Data};
@@ -217,8 +218,7 @@ fn text(core: &Connection, window: u32, slot: &str) -> Option<Vec<u8>> {
 /// Who draws the frames of windows, by their surfaces; of those that are not among them, the program did not ask.
 fn decorations(core: &Connection) -> HashMap<u32, Decoration> {
     let objects = core.objects.iter().map(|(_, object)| object);
-    let asked =
-        objects.filter(|object| object.alive && object.interface.name == "zxdg_toplevel_decoration_v1");
+    let asked = objects.filter(|object| object.alive && object.handler == Handler::Decoration);
     asked
         .filter_map(|object| {
             let mode = object.past.last("mode").and_then(|request| request.args.first().cloned());

@@ -20,8 +20,9 @@ pub(super) const BLOCKS: &[Block] = &[
         ],
     )
     .handled(Handler::Display),
-    app("wl_registry", &[local("bind")], &[local("global"), local("global_remove")]),
-    app("wl_fixes", &[local_destructor("destroy"), local("destroy_registry")], &[]),
+    app("wl_registry", &[local("bind")], &[local("global"), local("global_remove")])
+        .handled(Handler::Registry),
+    app("wl_fixes", &[local_destructor("destroy"), local("destroy_registry")], &[]).handled(Handler::Fixes),
     // Of a forwarded `sync`. Callbacks of frames never leave the side that they were made on.
-    brief("wl_callback", &[], &[destructor("done")]),
+    brief("wl_callback", &[], &[destructor("done")]).handled(Handler::Callback),
 ];

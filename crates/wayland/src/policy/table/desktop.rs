@@ -1,6 +1,7 @@
 //! What windows ask of the desktop around them: sessions, each other, attention, to stay awake.
 
 use super::{Block, brief, destructor, forward, lasting, one_shot, reply};
+use crate::policy::Handler;
 use crate::policy::Subject::Arg;
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -20,9 +21,11 @@ pub(super) const BLOCKS: &[Block] = &[
     )
     .farewell(&["replaced"]),
     brief("xdg_toplevel_session_v1", &[destructor("destroy"), forward("rename")], &[forward("restored")]),
-    lasting("zxdg_exporter_v2", &[destructor("destroy"), reply("export_toplevel").surface(Arg(1))], &[]),
+    lasting("zxdg_exporter_v2", &[destructor("destroy"), reply("export_toplevel").surface(Arg(1))], &[])
+        .handled(Handler::Exporter),
     brief("zxdg_exported_v2", &[destructor("destroy")], &[forward("handle")]),
-    lasting("zxdg_importer_v2", &[destructor("destroy"), forward("import_toplevel")], &[]),
+    lasting("zxdg_importer_v2", &[destructor("destroy"), forward("import_toplevel")], &[])
+        .handled(Handler::Importer),
     brief(
         "zxdg_imported_v2",
         &[destructor("destroy"), forward("set_parent_of").after(&[Arg(0)])],
@@ -46,7 +49,8 @@ pub(super) const BLOCKS: &[Block] = &[
             destructor("destroy"),
         ],
         &[forward("done")],
-    ),
+    )
+    .handled(Handler::ActivationToken),
     lasting("xdg_system_bell_v1", &[destructor("destroy"), forward("ring")], &[]),
     lasting(
         "zwp_idle_inhibit_manager_v1",
@@ -63,7 +67,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("get_input_idle_notification"),
         ],
         &[],
-    ),
+    )
+    .handled(Handler::IdleNotifier),
     lasting(
         "ext_idle_notification_v1",
         &[destructor("destroy")],

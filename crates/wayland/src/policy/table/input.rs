@@ -10,7 +10,8 @@ pub(super) const BLOCKS: &[Block] = &[
         &[forward("get_pointer"), forward("get_keyboard"), forward("get_touch"), destructor("release")],
         // From the snapshot.
         &[local("capabilities"), local("name")],
-    ),
+    )
+    .handled(Handler::Seat),
     lasting(
         "wl_pointer",
         &[one_shot("set_cursor").serial(0).after(&[Arg(1)]), destructor("release")],
@@ -56,7 +57,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("shape"),
             forward("orientation"),
         ],
-    ),
+    )
+    .handled(Handler::Touch),
     lasting(
         "wp_cursor_shape_manager_v1",
         &[destructor("destroy"), forward("get_pointer"), forward("get_tablet_tool_v2")],
@@ -88,12 +90,14 @@ pub(super) const BLOCKS: &[Block] = &[
             state("set_region").value(0),
         ],
         &[forward("locked").until("unlocked"), forward("unlocked")],
-    ),
+    )
+    .handled(Handler::Constraint),
     lasting(
         "zwp_confined_pointer_v1",
         &[destructor("destroy").after(&[This]), state("set_region").value(0)],
         &[forward("confined").until("unconfined"), forward("unconfined")],
-    ),
+    )
+    .handled(Handler::Constraint),
     lasting(
         "zwp_pointer_gestures_v1",
         &[
@@ -166,7 +170,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("language"),
             forward("preedit_hint"),
         ],
-    ),
+    )
+    .handled(Handler::TextInput),
     lasting("zwp_text_input_manager_v1", &[forward("create_text_input")], &[]),
     lasting(
         "zwp_text_input_v1",

@@ -18,7 +18,8 @@ pub(super) const BLOCKS: &[Block] = &[
         ],
     )
     .handled(Handler::Output),
-    app("zxdg_output_manager_v1", &[local_destructor("destroy"), local("get_xdg_output")], &[]),
+    app("zxdg_output_manager_v1", &[local_destructor("destroy"), local("get_xdg_output")], &[])
+        .handled(Handler::XdgOutputManager),
     app(
         "zxdg_output_v1",
         &[local_destructor("destroy")],

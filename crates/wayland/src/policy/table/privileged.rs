@@ -1,15 +1,16 @@
 //! Only for a session that allows it by name.
 
 use super::{Block, destructor, forward, given, lasting, reply, state};
-use crate::policy::Fd;
 use crate::policy::Subject::{Arg, This};
+use crate::policy::{Fd, Handler};
 
 pub(super) const BLOCKS: &[Block] = &[
     lasting(
         "zwlr_layer_shell_v1",
         &[forward("get_layer_surface").surface(Arg(1)).after(&[Arg(1)]), destructor("destroy")],
         &[],
-    ),
+    )
+    .handled(Handler::LayerShell),
     lasting(
         "zwlr_layer_surface_v1",
         &[
@@ -24,7 +25,8 @@ pub(super) const BLOCKS: &[Block] = &[
             state("set_layer"),
         ],
         &[forward("configure").serial(0), forward("closed")],
-    ),
+    )
+    .handled(Handler::LayerSurface),
     lasting("zwp_virtual_keyboard_manager_v1", &[forward("create_virtual_keyboard")], &[]),
     lasting(
         "zwp_virtual_keyboard_v1",
@@ -82,7 +84,8 @@ pub(super) const BLOCKS: &[Block] = &[
         "zwlr_data_control_source_v1",
         &[forward("offer").keep_all(), destructor("destroy")],
         &[forward("send").fd(Fd::Pipe), forward("cancelled")],
-    ),
+    )
+    .handled(Handler::Source),
     given(
         "zwlr_data_control_offer_v1",
         &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
@@ -107,7 +110,8 @@ pub(super) const BLOCKS: &[Block] = &[
         "ext_data_control_source_v1",
         &[forward("offer").keep_all(), destructor("destroy")],
         &[forward("send").fd(Fd::Pipe), forward("cancelled")],
-    ),
+    )
+    .handled(Handler::Source),
     given(
         "ext_data_control_offer_v1",
         &[reply("receive").fd(Fd::Pipe), destructor("destroy")],
@@ -118,6 +122,7 @@ pub(super) const BLOCKS: &[Block] = &[
         &[reply("stop")],
         &[forward("toplevel"), destructor("finished")],
     )
+    .handled(Handler::WlrToplevels)
     .greets(),
     given(
         "zwlr_foreign_toplevel_handle_v1",
@@ -150,6 +155,7 @@ pub(super) const BLOCKS: &[Block] = &[
         &[reply("stop"), destructor("destroy")],
         &[forward("toplevel"), forward("finished")],
     )
+    .handled(Handler::ExtToplevels)
     .greets(),
     given(
         "ext_foreign_toplevel_handle_v1",

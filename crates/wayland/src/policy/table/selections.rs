@@ -1,8 +1,8 @@
 //! Clipboard, primary selection, drag and drop.
 
 use super::{Block, brief, destructor, forward, given, lasting, one_shot, reply};
-use crate::policy::Fd;
 use crate::policy::Subject::Arg;
+use crate::policy::{Fd, Handler};
 
 pub(super) const BLOCKS: &[Block] = &[
     lasting("wl_data_device_manager", &[forward("create_data_source"), forward("get_data_device")], &[]),
@@ -23,6 +23,7 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("selection"),
         ],
     )
+    .handled(Handler::DataDevice)
     .farewell(&["selection"]),
     lasting(
         "wl_data_source",
@@ -35,7 +36,8 @@ pub(super) const BLOCKS: &[Block] = &[
             forward("dnd_finished"),
             forward("action"),
         ],
-    ),
+    )
+    .handled(Handler::Source),
     given(
         "wl_data_offer",
         &[
@@ -57,12 +59,14 @@ pub(super) const BLOCKS: &[Block] = &[
         &[one_shot("set_selection").serial(1), destructor("destroy")],
         &[forward("data_offer"), forward("selection")],
     )
+    .handled(Handler::PrimaryDevice)
     .farewell(&["selection"]),
     lasting(
         "zwp_primary_selection_source_v1",
         &[forward("offer").keep_all(), destructor("destroy")],
         &[forward("send").fd(Fd::Pipe), forward("cancelled")],
-    ),
+    )
+    .handled(Handler::Source),
     given(
         "zwp_primary_selection_offer_v1",
         &[reply("receive").fd(Fd::Pipe), destructor("destroy")],

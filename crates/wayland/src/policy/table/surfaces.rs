@@ -7,8 +7,10 @@ use crate::policy::Handler;
 use crate::policy::Subject::{Above, Arg, This};
 
 pub(super) const BLOCKS: &[Block] = &[
-    lasting("wl_compositor", &[forward("create_surface"), value("create_region")], &[]),
-    app("wl_region", &[local_destructor("destroy"), value("add"), value("subtract")], &[]),
+    lasting("wl_compositor", &[forward("create_surface"), value("create_region")], &[])
+        .handled(Handler::Compositor),
+    app("wl_region", &[local_destructor("destroy"), value("add"), value("subtract")], &[])
+        .handled(Handler::Region),
     lasting(
         "wl_surface",
         &[
@@ -65,13 +67,16 @@ pub(super) const BLOCKS: &[Block] = &[
         "wp_viewport",
         &[destructor("destroy").after(&[This]), state("set_source"), state("set_destination")],
         &[],
-    ),
+    )
+    .handled(Handler::Viewport),
     lasting(
         "wp_fractional_scale_manager_v1",
         &[destructor("destroy"), forward("get_fractional_scale").surface(Arg(1))],
         &[],
-    ),
-    lasting("wp_fractional_scale_v1", &[destructor("destroy")], &[forward("preferred_scale")]),
+    )
+    .handled(Handler::FractionalScaleManager),
+    lasting("wp_fractional_scale_v1", &[destructor("destroy")], &[forward("preferred_scale")])
+        .handled(Handler::FractionalScale),
     lasting(
         "wp_content_type_manager_v1",
         &[destructor("destroy"), forward("get_surface_content_type").surface(Arg(1))],
@@ -88,13 +93,15 @@ pub(super) const BLOCKS: &[Block] = &[
         &[state("set_presentation_hint"), destructor("destroy").after(&[This])],
         &[],
     ),
-    lasting("wp_alpha_modifier_v1", &[destructor("destroy"), forward("get_surface").surface(Arg(1))], &[]),
+    lasting("wp_alpha_modifier_v1", &[destructor("destroy"), forward("get_surface").surface(Arg(1))], &[])
+        .handled(Handler::AlphaModifier),
     lasting(
         "wp_alpha_modifier_surface_v1",
         // Never crosses where the app side multiplies the pixels.
         &[destructor("destroy").after(&[This]), state("set_multiplier")],
         &[],
-    ),
+    )
+    .handled(Handler::AlphaSurface),
     lasting(
         "ext_background_effect_manager_v1",
         &[destructor("destroy"), forward("get_background_effect").surface(Arg(1))],

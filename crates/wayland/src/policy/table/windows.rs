@@ -36,7 +36,8 @@ pub(super) const BLOCKS: &[Block] = &[
             value("set_parent_configure"),
         ],
         &[],
-    ),
+    )
+    .handled(Handler::Positioner),
     lasting(
         "xdg_surface",
         &[
@@ -48,7 +49,8 @@ pub(super) const BLOCKS: &[Block] = &[
             state("ack_configure").serial(0),
         ],
         &[forward("configure").serial(0)],
-    ),
+    )
+    .handled(Handler::XdgSurface),
     lasting(
         "xdg_toplevel",
         &[
@@ -95,24 +97,28 @@ pub(super) const BLOCKS: &[Block] = &[
         "zxdg_decoration_manager_v1",
         &[destructor("destroy"), forward("get_toplevel_decoration").surface(Arg(1))],
         &[],
-    ),
+    )
+    .handled(Handler::DecorationManager),
     lasting(
         "zxdg_toplevel_decoration_v1",
         &[destructor("destroy"), reply("set_mode").keep("mode"), reply("unset_mode").keep("mode")],
         &[forward("configure")],
-    ),
+    )
+    .handled(Handler::Decoration),
     lasting(
         "org_kde_kwin_server_decoration_manager",
         &[reply("create").surface(Arg(1))],
         // GTK looks for it before it opens its first window.
         &[forward("default_mode")],
     )
+    .handled(Handler::KdeDecorationManager)
     .greets(),
     lasting(
         "org_kde_kwin_server_decoration",
         &[destructor("release"), reply("request_mode").keep("mode")],
         &[forward("mode")],
-    ),
+    )
+    .handled(Handler::KdeDecoration),
     lasting("xdg_wm_dialog_v1", &[destructor("destroy"), forward("get_xdg_dialog").surface(Arg(1))], &[]),
     lasting(
         "xdg_dialog_v1",

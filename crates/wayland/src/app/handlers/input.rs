@@ -1,0 +1,313 @@
+//! Input: where the user is, what is pressed, and what comes too late to be meant.
+
+use crate::message::{Request, WireArg};
+use crate::tables;
+use crate::wire::Arg;
+
+use super::super::birth::Message;
+use super::super::call::{Call, Plain};
+use super::super::connection::Connection;
+use super::super::fault::Fault;
+use super::super::focus::Focus;
+use super::super::handler::Handles;
+use super::super::late::Part;
+use super::super::object::Data;
+use super::super::roles::Roles;
+use super::super::standing::Role;
+use super::super::told::Told;
+
+/// `wl_seat`.
+pub(super) struct Seat;
+
+impl Handles for Seat {
+    fn bound(&self, name: u32) -> Data {
+        Data::Seat(name)
+    }
+
+    fn greet(&self, connection: &mut Connection, id: u32) -> Result<(), Fault> {
+        connection.tell_seat(id)
+    }
+
+    fn forwarded(
+        &self,
+        connection: &mut Connection,
+        call: Call,
+        args: &[Plain],
+        _: bool,
+    ) -> Result<(), Fault> {
+        match (call.desc.name, args) {
+            ("get_keyboard", [Plain::NewId(id)]) => connection.get_keyboard(*id, call.id),
+            _ => Ok(()),
+        }
+    }
+
+    fn may_be_born(&self, connection: &Connection, _: &Roles, name: &str, birth: &Request) -> bool {
+        let bit = match name {
+            "get_pointer" => 1,
+            "get_keyboard" => 2,
+            "get_touch" => 4,
+            _ => return true,
+        };
+        connection.capabilities(birth.object) & bit != 0
+    }
+}
+
+/// `wl_keyboard`.
+pub(super) struct Keyboard;
+
+impl Handles for Keyboard {
+    fn forwarded(&self, connection: &mut Connection, call: Call, _: &[Plain], _: bool) -> Result<(), Fault> {
+        release(connection, call);
+        Ok(())
+    }
+
+    fn attend(&self, focus: &mut Focus, device: u32, name: &str, args: &[WireArg]) {
+        match (name, args) {
+            ("enter", [_, WireArg::Object(surface), ..]) => focus.enter((device, 0), *surface, None),
+            ("leave", _) => focus.forget(device),
+            _ => {}
+        }
+    }
+
+    fn hear(&self, connection: &mut Connection, id: u32, name: &str, args: &[WireArg]) -> bool {
+        let now = connection.now;
+        let Some(keyboard) = connection.devices.keyboard_mut(id) else { return true };
+        match (name, args) {
+            ("key", [WireArg::Uint(serial), _, WireArg::Uint(key), WireArg::Uint(state)]) => {
+                let serial = connection.line.serials_mut().for_app(*serial);
+                keyboard.key(now, serial, *key, *state != 0)
+            }
+            ("enter" | "leave", _) => {
+                keyboard.focus_changed(now);
+                true
+            }
+            // The snapshot may have told them before, or will.
+            ("keymap", [_, WireArg::Blob { hash, .. }, _]) => keyboard.keymap.replace(*hash) != Some(*hash),
+            ("repeat_info", [WireArg::Int(rate), WireArg::Int(delay)]) => {
+                let repeat = (*rate, *delay);
+                keyboard.repeat.replace(repeat) != Some(repeat)
+            }
+            _ => true,
+        }
+    }
+
+    fn emitted(
+        &self,
+        connection: &mut Connection,
+        _: u32,
+        name: &str,
+        serial: Option<u32>,
+    ) -> Result<(), Fault> {
+        serial.filter(|_| name == "key").into_iter().for_each(|serial| connection.select_again(serial));
+        Ok(())
+    }
+}
+
+/// A device is gone.
+fn release(connection: &mut Connection, call: Call) {
+    if call.desc.name == "release" {
+        connection.devices.release(call.id);
+    }
+}
+
+/// `wl_pointer`.
+pub(super) struct Pointer;
+
+/// The first version of `wl_seat` whose pointers tell 120ths, and a whole step of them.
+const WITH_VALUE120: u32 = 8;
+const WHEEL_STEP: i32 = 120;
+
+impl Handles for Pointer {
+    fn forwarded(
+        &self,
+        connection: &mut Connection,
+        call: Call,
+        args: &[Plain],
+        _: bool,
+    ) -> Result<(), Fault> {
+        if let ("set_cursor", [_, Plain::Object(surface), ..]) = (call.desc.name, args) {
+            connection.set_role(Some(*surface), Role::Cursor);
+        }
+        release(connection, call);
+        Ok(())
+    }
+
+    fn press(&self, name: &str, args: &[WireArg]) -> Option<(u32, Part)> {
+        match (name, args) {
+            ("button", [_, _, WireArg::Uint(code), WireArg::Uint(state)]) => {
+                Some((*code, if *state == 0 { Part::End } else { Part::Begin }))
+            }
+            _ => None,
+        }
+    }
+
+    fn attend(&self, focus: &mut Focus, device: u32, name: &str, args: &[WireArg]) {
+        match (name, args) {
+            ("enter", [_, WireArg::Object(surface), rest @ ..]) => {
+                focus.enter((device, 0), *surface, point(rest));
+            }
+            ("motion", [_, rest @ ..]) => focus.go((device, 0), point(rest)),
+            ("leave", _) => focus.forget(device),
+            _ => {}
+        }
+    }
+
+    fn tell(&self, told: &mut Told, id: u32, name: &str, args: &[Arg]) {
+        if let ("button", [_, _, Arg::Uint(button), Arg::Uint(state)]) = (name, args) {
+            told.button(id, *button, *state != 0);
+        }
+    }
+
+    fn renewed(
+        &self,
+        connection: &Connection,
+        id: u32,
+        name: &str,
+        event: (u16, Vec<Arg>),
+    ) -> Option<(u16, Vec<Arg>)> {
+        let Some(object) = connection.objects.of(id) else { return Some(event) };
+        match (name, &event.1[..]) {
+            ("axis_discrete", [axis, Arg::Int(steps)]) if object.version >= WITH_VALUE120 => {
+                let (Arg::Uint(axis), steps) = (axis, steps.saturating_mul(WHEEL_STEP)) else { return None };
+                let opcode = tables::event_opcode(object.interface, "axis_value120")?;
+                // Nothing is not a distance.
+                (steps != 0).then(|| (opcode, vec![Arg::Uint(*axis), Arg::Int(steps)]))
+            }
+            _ => Some(event),
+        }
+    }
+
+    fn emitted(
+        &self,
+        connection: &mut Connection,
+        _: u32,
+        name: &str,
+        serial: Option<u32>,
+    ) -> Result<(), Fault> {
+        serial.filter(|_| name == "button").into_iter().for_each(|serial| connection.select_again(serial));
+        Ok(())
+    }
+
+    fn end_group(&self, connection: &mut Connection, id: u32) -> Result<(), Fault> {
+        connection.emit(id, "frame", Vec::new())
+    }
+}
+
+/// Whole surface pixels of two coordinates.
+fn point(args: &[WireArg]) -> Option<(i32, i32)> {
+    match args {
+        [WireArg::Fixed(x), WireArg::Fixed(y)] => Some((x >> 8, y >> 8)),
+        _ => None,
+    }
+}
+
+/// `wl_touch`.
+pub(super) struct Touch;
+
+impl Handles for Touch {
+    fn forwarded(&self, connection: &mut Connection, call: Call, _: &[Plain], _: bool) -> Result<(), Fault> {
+        release(connection, call);
+        Ok(())
+    }
+
+    fn press(&self, name: &str, args: &[WireArg]) -> Option<(u32, Part)> {
+        let (finger, part) = match (name, args) {
+            ("down", [_, _, _, WireArg::Int(finger), ..]) => (finger, Part::Begin),
+            ("up", [_, _, WireArg::Int(finger)]) => (finger, Part::End),
+            ("motion", [_, WireArg::Int(finger), ..])
+            | ("shape" | "orientation", [WireArg::Int(finger), ..]) => (finger, Part::Middle),
+            _ => return None,
+        };
+        Some((finger.cast_unsigned(), part))
+    }
+
+    fn attend(&self, focus: &mut Focus, device: u32, name: &str, args: &[WireArg]) {
+        match (name, args) {
+            ("down", [_, _, WireArg::Object(surface), WireArg::Int(finger), rest @ ..]) => {
+                focus.enter((device, *finger), *surface, point(rest));
+            }
+            ("motion", [_, WireArg::Int(finger), rest @ ..]) => focus.go((device, *finger), point(rest)),
+            ("up", [_, _, WireArg::Int(finger)]) => focus.lift((device, *finger)),
+            ("cancel", _) => focus.forget(device),
+            _ => {}
+        }
+    }
+
+    fn tell(&self, told: &mut Told, id: u32, name: &str, args: &[Arg]) {
+        if let ("up", [_, _, Arg::Int(point)]) = (name, args) {
+            told.end_about(id, point.cast_unsigned());
+        }
+    }
+
+    /// A point, where an event tells one.
+    fn about(&self, args: &[Arg]) -> Option<u32> {
+        match args {
+            [_, _, _, Arg::Int(point), ..] => Some(point.cast_unsigned()),
+            _ => None,
+        }
+    }
+
+    fn emitted(
+        &self,
+        connection: &mut Connection,
+        _: u32,
+        name: &str,
+        serial: Option<u32>,
+    ) -> Result<(), Fault> {
+        serial.filter(|_| name == "down").into_iter().for_each(|serial| connection.select_again(serial));
+        Ok(())
+    }
+}
+
+/// `zwp_pointer_constraints_v1.lifetime.oneshot`.
+const ONESHOT: WireArg = WireArg::Uint(1);
+
+/// `zwp_locked_pointer_v1`, `zwp_confined_pointer_v1`.
+pub(super) struct Constraint;
+
+impl Handles for Constraint {
+    fn note(&self, connection: &mut Connection, id: u32, name: &str, _: &mut [Arg]) -> Result<(), Fault> {
+        // One that ends once it has ended is not asked for again.
+        let object = connection.objects.of_mut(id).filter(|_| matches!(name, "locked" | "confined"));
+        if let Some(object) = object {
+            let birth = object.past.birth.as_ref().and_then(Message::request);
+            if birth.is_some_and(|birth| birth.args.last() == Some(&ONESHOT)) {
+                object.past.birth = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `zwp_text_input_v3`: counts its commits, and each display begins anew.
+pub(super) struct TextInput;
+
+impl Handles for TextInput {
+    fn forwarded(
+        &self,
+        connection: &mut Connection,
+        call: Call,
+        _: &[Plain],
+        crossed: bool,
+    ) -> Result<(), Fault> {
+        let object = connection.objects.of_mut(call.id).filter(|_| call.desc.name == "commit");
+        let Some(object) = object else { return Ok(()) };
+        let (commits, before) = match object.data {
+            Data::TextInput { commits, before } => (commits, before),
+            _ => (0, 0),
+        };
+        // No display counts one that does not cross.
+        let before = before.wrapping_add(u32::from(!crossed));
+        object.data = Data::TextInput { commits: commits.wrapping_add(1), before };
+        Ok(())
+    }
+
+    fn note(&self, connection: &mut Connection, id: u32, name: &str, args: &mut [Arg]) -> Result<(), Fault> {
+        if let ("done", [Arg::Uint(count)], Some(Data::TextInput { before, .. })) =
+            (name, args, connection.objects.of(id).map(|object| &object.data))
+        {
+            *count = count.wrapping_add(*before);
+        }
+        Ok(())
+    }
+}
