@@ -36,6 +36,14 @@
 //! "Passed on" always includes translating ids, and the arguments that the row names. A message that is not
 //! passed on as such may still cause one between the halves: a forwarded bind, a unit, a presentation time.
 
+//!
+//! # How to add a protocol
+//!
+//! Its globals get a line each in [`crate::tables::GLOBALS`], its interfaces a block each in the file of their family
+//! below `policy/table/`; the tests then tell what is missing. Where rows do not say it all, the block names a handler
+//! (`.handled(Handler::Name)`), which is a line in `policy/handler.rs` and a unit struct in `app/handlers/`,
+//! `display/handlers/` or both, in the file of the family. No other file knows single protocols.
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 

@@ -96,6 +96,9 @@ pub struct Global {
     interface: fn() -> &'static Interface,
     /// The highest version that programs are offered.
     pub version: u32,
+    /// The lowest version that a display must have for programs that begin there to be offered the highest; they are offered
+    /// the one before this else. What versions between this and the highest add is made up by the app side.
+    pub given_from: u32,
     /// Whether programs are offered it.
     pub access: Access,
     /// What happens when the attached compositor lacks it.
@@ -107,6 +110,10 @@ impl Global {
     #[must_use]
     pub fn interface(&self) -> &'static Interface {
         (self.interface)()
+    }
+
+    const fn given_from(self, version: u32) -> Self {
+        Self { given_from: version, ..self }
     }
 
     /// The name of its interface.
@@ -183,7 +190,7 @@ pub const GLOBALS: &[Global] = &[
     offered(WlDataDeviceManager::interface, 3, Missing::Fatal { least: 3 }),
     // sway 1.7 stops at 2, and a program that begins there is offered no more. At a display that comes later the app side
     // answers what 3 to 6 add: `reposition` and the capabilities of 5.
-    offered(XdgWmBase::interface, 6, Missing::Fatal { least: 1 }),
+    offered(XdgWmBase::interface, 6, Missing::Fatal { least: 1 }).given_from(3),
     // sway 1.7 stops at 7; 8 has `axis_value120` in place of `axis_discrete`, which is made of it. weston headless has
     // none.
     offered(WlSeat::interface, 9, Missing::Stub(Stub::SeatWithoutDevices)),
@@ -224,7 +231,7 @@ pub const GLOBALS: &[Global] = &[
     // Windows and the desktop around them; sway 1.7 has none of dialog, bell, drag, icon and tag.
     offered(ZwpIdleInhibitManagerV1::interface, 1, Missing::Silent),
     // 2 has notifications that pay no regard to inhibitors, and is offered to programs that begin where it is.
-    offered(ExtIdleNotifierV1::interface, 2, Missing::Absent),
+    offered(ExtIdleNotifierV1::interface, 2, Missing::Absent).given_from(2),
     offered(XdgActivationV1::interface, 1, Missing::Stub(Stub::EmptyToken)),
     offered(ZxdgExporterV2::interface, 1, Missing::Stub(Stub::UselessHandle)),
     offered(ZxdgImporterV2::interface, 1, Missing::Stub(Stub::DeadImport)),
@@ -299,15 +306,15 @@ pub fn event_opcode(interface: &Interface, name: &str) -> Option<u16> {
 }
 
 const fn offered(interface: fn() -> &'static Interface, version: u32, missing: Missing) -> Global {
-    Global { interface, version, access: Access::Offered, missing }
+    Global { interface, version, given_from: 1, access: Access::Offered, missing }
 }
 
 const fn privileged(interface: fn() -> &'static Interface, version: u32) -> Global {
-    Global { interface, version, access: Access::Privileged, missing: Missing::Absent }
+    Global { access: Access::Privileged, ..offered(interface, version, Missing::Absent) }
 }
 
 const fn withheld(interface: fn() -> &'static Interface, version: u32) -> Global {
-    Global { interface, version, access: Access::Withheld, missing: Missing::Absent }
+    Global { access: Access::Withheld, ..offered(interface, version, Missing::Absent) }
 }
 
 // At most 14 messages an interface: a scan beats a map.
@@ -373,6 +380,7 @@ mod tests {
                 interface.name,
                 global.version
             );
+            assert!((1..=global.version).contains(&global.given_from), "{}", interface.name);
         }
         assert_eq!(tables().globals.len(), GLOBALS.len());
     }

@@ -56,7 +56,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
             Missing::Unless(newer) if real.is_none() || successor(newer) => continue,
             _ => {}
         }
-        let version = offered(global, handler, snapshot);
+        let version = offered(global, snapshot);
         offers.push(Offer { name, interface, version, global: real });
     }
     let named = |interface, slots: &[Slot]| {
@@ -76,19 +76,12 @@ pub(super) fn fades_at(there: &Snapshot) -> bool {
 }
 
 /// The version of a global that a program is offered which begins at the display of this snapshot.
-fn offered(global: &Global, handler: Handler, there: &Snapshot) -> u32 {
-    let there = there.version(global.name()).unwrap_or(global.version);
-    match handler {
-        Handler::WmBase if there < WITH_REPOSITION => WITH_REPOSITION - 1,
-        Handler::IdleNotifier if there < WITH_INPUT_IDLE => WITH_INPUT_IDLE - 1,
+fn offered(global: &Global, there: &Snapshot) -> u32 {
+    match there.version(global.name()) {
+        Some(there) if there < global.given_from => global.given_from - 1,
         _ => global.version,
     }
 }
-
-/// The first version of `xdg_wm_base` with popups that move.
-pub(super) const WITH_REPOSITION: u32 = 3;
-/// The first version of `ext_idle_notifier_v1` with notifications that inhibitors do not hold off.
-pub(super) const WITH_INPUT_IDLE: u32 = 2;
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ use wayferry_proto::Time;
 use wayland_backend::protocol::{Interface, MessageDesc};
 
 use crate::action::{Action, End};
+use crate::policy::{self, Handler};
 use crate::snapshot::{self, Keymap, Mode, Output, Seat, Snapshot};
 use crate::tables::{self, Access, Missing};
 use crate::wire::{self, Arg, InBuffer, OutBuffer, RawMessage};
@@ -244,24 +245,24 @@ impl Watcher {
             return;
         }
         let bound = version.min(table.version);
-        match &*interface {
-            "wl_output" if self.outputs.len() < snapshot::MAX_OUTPUTS => {
+        match policy::handler(&interface) {
+            Handler::Output if self.outputs.len() < snapshot::MAX_OUTPUTS => {
                 let id = self.bind(name, "wl_output", bound, Role::Output(name));
                 let output = Output { global: name, scale: 1, ..Output::default() };
                 let watched = WatchedOutput { id, output, ..WatchedOutput::default() };
                 self.outputs.insert(name, watched);
                 self.watch_logical(name);
             }
-            "wl_seat" if self.seats.len() < snapshot::MAX_SEATS => {
+            Handler::Seat if self.seats.len() < snapshot::MAX_SEATS => {
                 let id = self.bind(name, "wl_seat", bound, Role::Seat(name));
                 let seat = Seat { global: name, ..Seat::default() };
                 self.seats.insert(name, WatchedSeat { id, keyboard: None, seat });
             }
-            "wl_output" | "wl_seat" => return,
-            "wl_shm" => {
+            Handler::Output | Handler::Seat => return,
+            Handler::Shm => {
                 self.bind(name, "wl_shm", 1, Role::Shm);
             }
-            "zxdg_output_manager_v1" if self.output_manager.is_none() => {
+            Handler::XdgOutputManager if self.output_manager.is_none() => {
                 let id = self.bind(name, "zxdg_output_manager_v1", bound, Role::OutputManager);
                 self.output_manager = Some((id, bound));
                 for name in self.outputs.keys().copied().collect::<Vec<_>>() {

@@ -10,7 +10,6 @@ use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::super::handler::Handles;
 use super::super::object::Data;
-use super::super::offer::WITH_INPUT_IDLE;
 
 /// `zxdg_exporter_v2`.
 pub(super) struct Exporter;
@@ -69,6 +68,9 @@ impl Handles for ActivationToken {
 
 /// `ext_idle_notifier_v1`.
 pub(super) struct IdleNotifier;
+
+/// Its first version with notifications that inhibitors do not hold off.
+const WITH_INPUT_IDLE: u32 = 2;
 
 impl Handles for IdleNotifier {
     fn opcode_there(&self, connection: &Connection, interface: &Interface, opcode: u16) -> u16 {

@@ -9,7 +9,6 @@ use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::super::handler::Handles;
 use super::super::object::{Configures, Data, Popup as State, Wanted};
-use super::super::offer::WITH_REPOSITION;
 use super::super::older::WITH_LATE_DECORATION;
 use super::super::roles::Roles;
 use super::super::standing::{Role, Stage};
@@ -220,6 +219,9 @@ impl Handles for Toplevel {
 
 /// `xdg_popup`.
 pub(super) struct Popup;
+
+/// The first version of `xdg_wm_base` with popups that move.
+const WITH_REPOSITION: u32 = 3;
 
 impl Handles for Popup {
     fn may_cross(&self, connection: &Connection, call: Call, _: &[Arg]) -> bool {
