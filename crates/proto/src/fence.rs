@@ -1,62 +1,19 @@
-//! Fences: what waits for updates, and which updates are there.
+//! Which updates are there, for the fences that wait for them.
 //!
-//! A [`Fence`] names updates of surfaces; [`Updates`] keeps, for one connection, which of them have come, and answers
-//! whether a fence still waits. It holds no messages and no pixels: who holds a unit behind a fence asks again after
-//! each change. Invariant: the updates of a surface count only in sequence, so a released fence means that everything up
-//! to the updates it names is there, or was replaced by a later one that is.
+//! [`Updates`] keeps, for one connection, how far the updates of each surface have come. It holds no messages and no
+//! pixels: who holds a unit that names an update asks again after each change. Invariant: the updates of a surface count
+//! only in sequence, so what is [reached](Updates::reached) means that everything up to it is there, or was replaced by a
+//! later one that is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Error, SurfaceId, UpdateSeq};
-
-/// Most updates that one fence names.
-pub const MAX_BLOCKERS: usize = 1024;
 
 /// How far updates of one surface may run ahead of the first one that is missing.
 pub const MAX_AHEAD: u64 = 4096;
 
 /// Most surfaces whose updates may come before they are created.
 pub const MAX_EARLY_SURFACES: usize = 8192;
-
-/// A set of updates to wait for; empty waits for nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fence {
-    blockers: Vec<(SurfaceId, UpdateSeq)>,
-}
-
-/// What became of a fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FenceState {
-    /// Some update is missing.
-    Pending,
-    /// Every update is there, apart from those of destroyed surfaces.
-    Released,
-    /// There is nothing left to wait for: all surfaces that it names are destroyed.
-    Cancelled,
-}
-
-impl Fence {
-    /// Waits for all of `blockers`.
-    ///
-    /// # Errors
-    /// More than [`MAX_BLOCKERS`].
-    pub fn new(blockers: Vec<(SurfaceId, UpdateSeq)>) -> Result<Self, Error> {
-        if blockers.len() > MAX_BLOCKERS {
-            return Err(Error::TooMuch { limit: "updates in a fence", max: MAX_BLOCKERS as u64 });
-        }
-        Ok(Self { blockers })
-    }
-
-    /// What it waits for.
-    pub fn blockers(&self) -> &[(SurfaceId, UpdateSeq)] {
-        &self.blockers
-    }
-
-    /// Whether it waits for nothing.
-    pub fn is_empty(&self) -> bool {
-        self.blockers.is_empty()
-    }
-}
 
 /// Which updates of one connection's surfaces are there.
 #[derive(Clone, Debug, Default)]
@@ -105,8 +62,8 @@ impl Updates {
         self.surfaces.entry(surface).or_default().complete(seq.0)
     }
 
-    /// The updates from `from` up to the one before `to` will not come (or need not): `to` replaces them. A fence on
-    /// one of them is met by `to`.
+    /// The updates from `from` up to the one before `to` will not come (or need not): `to` replaces them: what
+    /// waits for one of them waits for `to`.
     ///
     /// # Errors
     /// `to` is not after `from`, or too far ahead; the surface was never created.
@@ -128,16 +85,6 @@ impl Updates {
     pub fn reached(&self, surface: SurfaceId) -> Option<UpdateSeq> {
         let reached = self.surfaces.get(&surface)?.reached;
         (reached > 0).then_some(UpdateSeq(reached))
-    }
-
-    /// Whether `fence` still waits.
-    pub fn state(&self, fence: &Fence) -> FenceState {
-        let mut live = fence.blockers.iter().filter(|(surface, _)| !self.is_destroyed(*surface)).peekable();
-        if live.peek().is_none() && !fence.is_empty() {
-            return FenceState::Cancelled;
-        }
-        let met = |(surface, seq): &(SurfaceId, UpdateSeq)| self.reached(*surface) >= Some(*seq);
-        if live.all(met) { FenceState::Released } else { FenceState::Pending }
     }
 
     fn is_destroyed(&self, surface: SurfaceId) -> bool {
@@ -246,10 +193,6 @@ mod tests {
     const A: SurfaceId = SurfaceId(2);
     const B: SurfaceId = SurfaceId(4);
 
-    fn fence(blockers: &[(SurfaceId, u64)]) -> Fence {
-        Fence::new(blockers.iter().map(|(surface, seq)| (*surface, UpdateSeq(*seq))).collect()).unwrap()
-    }
-
     fn created() -> Updates {
         let mut updates = Updates::new();
         updates.create(A).unwrap();
@@ -257,48 +200,44 @@ mod tests {
         updates
     }
 
-    #[test]
-    fn updates_count_in_sequence() {
-        let mut updates = created();
-        let fences = [fence(&[]), fence(&[(A, 1)]), fence(&[(A, 2)]), fence(&[(A, 2), (B, 1)])];
-        let released = |updates: &Updates| -> Vec<_> {
-            fences.iter().map(|fence| updates.state(fence) == FenceState::Released).collect()
-        };
-        assert_eq!(released(&updates), [true, false, false, false]);
-        assert_eq!(updates.complete(A, UpdateSeq(2)), Ok(true));
-        assert_eq!(released(&updates), [true, false, false, false], "update 1 is missing");
-        updates.complete(A, UpdateSeq(1)).unwrap();
-        assert_eq!(released(&updates), [true, true, true, false]);
-        assert_eq!(updates.reached(A), Some(UpdateSeq(2)));
-        updates.complete(B, UpdateSeq(1)).unwrap();
-        assert_eq!(released(&updates), [true; 4]);
+    fn reached(updates: &Updates, surface: SurfaceId) -> Option<u64> {
+        updates.reached(surface).map(|seq| seq.0)
     }
 
     #[test]
-    fn a_fence_on_a_superseded_update_is_met_by_its_successor() {
+    fn updates_count_in_sequence() {
+        let mut updates = created();
+        assert_eq!(reached(&updates, A), None);
+        assert_eq!(updates.complete(A, UpdateSeq(2)), Ok(true));
+        assert_eq!(reached(&updates, A), None, "update 1 is missing");
+        updates.complete(A, UpdateSeq(1)).unwrap();
+        assert_eq!((reached(&updates, A), reached(&updates, B)), (Some(2), None));
+        updates.complete(B, UpdateSeq(1)).unwrap();
+        assert_eq!((reached(&updates, A), reached(&updates, B)), (Some(2), Some(1)));
+    }
+
+    #[test]
+    fn a_superseded_update_is_reached_with_its_successor() {
         let mut updates = created();
         updates.complete(A, UpdateSeq(1)).unwrap();
         updates.supersede(A, UpdateSeq(2), UpdateSeq(4)).unwrap();
         updates.supersede(A, UpdateSeq(4), UpdateSeq(5)).unwrap();
-        assert_eq!(updates.state(&fence(&[(A, 2)])), FenceState::Pending);
+        assert_eq!(reached(&updates, A), Some(1));
         assert_eq!(updates.complete(A, UpdateSeq(5)), Ok(true));
-        assert_eq!(updates.state(&fence(&[(A, 2)])), FenceState::Released);
-        assert_eq!(updates.reached(A), Some(UpdateSeq(5)));
+        assert_eq!(reached(&updates, A), Some(5));
         assert_eq!(updates.complete(A, UpdateSeq(3)), Ok(false), "too late: it would undo update 5");
         assert!(updates.supersede(A, UpdateSeq(7), UpdateSeq(7)).is_err());
     }
 
     #[test]
-    fn destroying_a_surface_cancels_what_waits_for_it_alone() {
+    fn nothing_comes_of_a_destroyed_surface() {
         let mut updates = created();
-        let (alone, both) = (fence(&[(A, 1)]), fence(&[(A, 1), (B, 1)]));
+        updates.complete(A, UpdateSeq(1)).unwrap();
         updates.destroy(A);
-        assert_eq!(updates.state(&alone), FenceState::Cancelled);
-        assert_eq!(updates.state(&both), FenceState::Pending);
-        assert_eq!(updates.complete(A, UpdateSeq(1)), Ok(false), "its late updates are dropped");
+        assert_eq!(updates.complete(A, UpdateSeq(2)), Ok(false), "its late updates are dropped");
+        assert_eq!(reached(&updates, A), None);
         updates.complete(B, UpdateSeq(1)).unwrap();
-        assert_eq!(updates.state(&both), FenceState::Released);
-        assert_eq!(updates.state(&fence(&[])), FenceState::Released);
+        assert_eq!(reached(&updates, B), Some(1));
         assert!(updates.create(A).is_err(), "ids are never used twice");
     }
 
@@ -307,9 +246,9 @@ mod tests {
         let mut updates = Updates::new();
         assert_eq!(updates.complete(B, UpdateSeq(1)), Ok(true));
         updates.create(A).unwrap();
-        assert_eq!(updates.state(&fence(&[(A, 1)])), FenceState::Pending);
+        assert_eq!(reached(&updates, A), None);
         updates.create(B).unwrap();
-        assert_eq!(updates.state(&fence(&[(B, 1)])), FenceState::Released);
+        assert_eq!(reached(&updates, B), Some(1));
         // An id that was passed over belongs to no surface.
         updates.complete(SurfaceId(6), UpdateSeq(1)).unwrap();
         updates.create(SurfaceId(8)).unwrap();
@@ -335,12 +274,11 @@ mod tests {
         }
         assert!(matches!(updates.complete(SurfaceId(50), UpdateSeq(1)), Err(Error::TooMuch { .. })));
         updates.complete(SurfaceId(100), UpdateSeq(2)).unwrap();
-        assert!(Fence::new(vec![(A, UpdateSeq(1)); MAX_BLOCKERS + 1]).is_err());
     }
 
     proptest! {
-        /// In whatever order updates and replacements come: a fence is released as soon as, and only when, every
-        /// update up to it is there or replaced by one that is.
+        /// In any order of updates and replacements: an update is reached as soon as, and only when, every update up to
+        /// it is there or replaced by one that is.
         #[test]
         fn the_order_does_not_matter(
             order in Just((1..=12_u64).collect::<Vec<_>>()).prop_shuffle(),
@@ -363,10 +301,6 @@ mod tests {
                     || (replaced && (from..to).contains(&seq) && there.contains(&to));
                 let reached = (1..=12).take_while(|seq| met(*seq)).last();
                 prop_assert_eq!(updates.reached(A), reached.map(UpdateSeq));
-                for seq in 1..=12 {
-                    let released = updates.state(&fence(&[(A, seq)])) == FenceState::Released;
-                    prop_assert_eq!(released, reached >= Some(seq));
-                }
             }
             if from < to && replaced {
                 prop_assert!(updates.surfaces[&A].ahead.is_empty() && updates.surfaces[&A].replaced.is_empty());

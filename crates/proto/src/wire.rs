@@ -36,11 +36,6 @@ impl Writer {
         Self::default()
     }
 
-    /// Continues after what `bytes` already holds.
-    pub fn append_to(bytes: Vec<u8>) -> Self {
-        Self { bytes }
-    }
-
     /// One byte.
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.raw(&[value])

@@ -27,11 +27,6 @@ impl Bitrate {
         self.0
     }
 
-    /// In decimal megabits.
-    pub fn as_mbps(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-
     /// How long `bytes` take.
     pub fn time(self, bytes: u64) -> Duration {
         let nanos = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(self.0);

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use wayferry_proto::{MAX_MESSAGE, Time, UpdateHeader};
+use wayferry_proto::{MAX_MESSAGE, Time};
 
 use crate::action::{Action, End};
 use crate::message::{ToApp, ToDisplay, WireId};
@@ -156,11 +156,6 @@ impl Connection {
             let step = self.update_offers().and_then(|()| self.update_desk(&known));
             self.settle(step);
         }
-    }
-
-    /// Takes new pixels or other content for a surface: the app side never gets any.
-    pub fn on_update(&mut self, _header: &UpdateHeader) {
-        self.settle(Err(Fault::Peer("an update, which only the app side sends".to_owned())));
     }
 
     /// The next thing for the run loop to do.
