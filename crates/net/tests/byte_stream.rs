@@ -209,7 +209,7 @@ fn two_pipes_work_like_a_socket() {
     let ((read_app, write_display), (read_display, write_app)) = (pipe(), pipe());
     let mut app = ByteStream::spawn(read_app, write_app).unwrap();
     let mut display = ByteStream::spawn(read_display, write_display).unwrap();
-    send_all(&mut *app, 0, Class::Bulk, vec![9; 500_000]);
+    send_all(&mut *app, 0, Class::Pipe, vec![9; 500_000]);
     assert_eq!(Streams::receive(&mut *display, 1).whole[&0].len(), 500_000);
     close(&mut *display, &CloseReason::Done);
     assert_eq!(closed(&mut *app), CloseReason::Done);

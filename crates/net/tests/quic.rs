@@ -71,7 +71,7 @@ fn messages_cross_in_both_directions() {
 #[test]
 fn a_key_passes_queued_bulk() {
     let Pair { mut app, mut display, _listener } = pair();
-    send_all(&mut *app, 0, Class::Bulk, vec![1; 16 << 20]);
+    send_all(&mut *app, 0, Class::Pipe, vec![1; 16 << 20]);
     send_all(&mut *app, 1, Class::Events, &b"key"[..]);
     let (mut bulk, mut key) = (0, false);
     while !key {
@@ -90,7 +90,7 @@ fn regression_a_run_loop_that_lags_blocks_nobody_and_loses_nothing() {
     let Pair { mut app, mut display, _listener } = pair();
     // More than the window of one stream and of the connection; nobody takes it yet.
     for stream in 0..4 {
-        send_all(&mut *app, stream, Class::Bulk, vec![stream as u8; 20 << 20]);
+        send_all(&mut *app, stream, Class::Pipe, vec![stream as u8; 20 << 20]);
     }
     send_all(&mut *display, 0, Class::Events, &b"back"[..]);
     assert_eq!(Streams::receive(&mut *app, 1).whole[&0], b"back");
@@ -186,7 +186,7 @@ fn streams_that_the_peer_does_not_admit_come_back() {
 #[test]
 fn close_tells_both_sides_the_reason_after_the_messages() {
     let Pair { mut app, mut display, _listener } = pair();
-    send_all(&mut *app, 0, Class::Bulk, vec![0; 8 << 20]);
+    send_all(&mut *app, 0, Class::Pipe, vec![0; 8 << 20]);
     open(&mut *app, 1, Class::Control);
     send(&mut *app, 1, vec![3; 100_000], false);
     let reason = CloseReason::TooMuch("surfaces".into());

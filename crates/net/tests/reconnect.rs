@@ -58,7 +58,7 @@ fn who_comes_back_is_the_one_that_was_there() {
         assert!(display.early && app.early);
         assert_eq!((display.peer, app.peer), (host.fingerprint(), identity.fingerprint()));
         // What comes after is not early, and comes.
-        send_all(&mut *display.carrier, 1, Class::Bulk, vec![3; 2 << 20]);
+        send_all(&mut *display.carrier, 1, Class::Pipe, vec![3; 2 << 20]);
         assert_eq!(Streams::receive(&mut *app.carrier, 1).whole[&1].len(), 2 << 20);
         close(&mut *display.carrier, &CloseReason::Done);
         assert_eq!(closed(&mut *app.carrier), CloseReason::Done);

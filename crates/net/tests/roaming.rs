@@ -148,7 +148,7 @@ fn app_side() {
     say("accepted".into());
     for (stream, order) in orders.enumerate() {
         match order.as_str() {
-            "bulk" => send_all(&mut *display, stream as u64, Class::Bulk, bulk()),
+            "bulk" => send_all(&mut *display, stream as u64, Class::Pipe, bulk()),
             _ => send_all(&mut *display, stream as u64, Class::Events, order.into_bytes()),
         }
     }

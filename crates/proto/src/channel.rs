@@ -411,24 +411,20 @@ fn edge(reader: &mut Reader<'_>, expected: &'static str) -> Result<u32, Error> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
-    /// Large transfers that nobody waits for.
-    Bulk = 1,
     /// Clipboard and drags.
-    Pipe = 2,
-    /// Content made better later.
-    Refinement = 3,
+    Pipe = 1,
     /// Updates.
-    Content = 4,
+    Content = 2,
     /// Updates of less than [`SMALL_UPDATE`](crate::SMALL_UPDATE) bytes.
-    SmallContent = 5,
+    SmallContent = 3,
     /// Sound.
-    Audio = 6,
+    Audio = 4,
     /// Requests and commit units.
-    Wayland = 7,
+    Wayland = 5,
     /// Wayland events: input.
-    Events = 8,
+    Events = 6,
     /// The main channel.
-    Control = 9,
+    Control = 7,
 }
 
 impl Class {
@@ -465,15 +461,13 @@ impl Priority {
     /// The class that it was made with.
     pub fn class(self) -> Class {
         match self.0 >> 24 {
-            ..=1 => Class::Bulk,
-            2 => Class::Pipe,
-            3 => Class::Refinement,
-            4 => Class::Content,
-            5 => Class::SmallContent,
-            6 => Class::Audio,
-            7 => Class::Wayland,
-            8 => Class::Events,
-            9.. => Class::Control,
+            ..=1 => Class::Pipe,
+            2 => Class::Content,
+            3 => Class::SmallContent,
+            4 => Class::Audio,
+            5 => Class::Wayland,
+            6 => Class::Events,
+            7.. => Class::Control,
         }
     }
 }
@@ -575,9 +569,8 @@ mod tests {
 
     #[test]
     fn classes_are_strict_and_first_comes_first_inside_one() {
-        let classes = [Class::Bulk, Class::Pipe, Class::Refinement, Class::Content, Class::SmallContent];
-        let more = [Class::Audio, Class::Wayland, Class::Events, Class::Control];
-        let all: Vec<_> = classes.into_iter().chain(more).collect();
+        let content = [Class::Pipe, Class::Content, Class::SmallContent];
+        let all = [&content[..], &[Class::Audio, Class::Wayland, Class::Events, Class::Control]].concat();
         for pair in all.windows(2) {
             assert!(Priority::new(pair[0], 0) < Priority::new(pair[1], 0xf_ffff).repair(254));
         }

@@ -437,7 +437,7 @@ mod tests {
             cuts in prop::collection::vec(1..4000usize, 1..20),
         ) {
             let (mut sender, mut receiver) = (Mux::new(), Mux::new());
-            let classes = [Class::Control, Class::Events, Class::Wayland, Class::Content, Class::Pipe, Class::Bulk];
+            let classes = [Class::Control, Class::Events, Class::Wayland, Class::Content, Class::SmallContent, Class::Pipe];
             let mut expected: HashMap<StreamId, Vec<u8>> = HashMap::new();
             for (stream, class) in classes.into_iter().enumerate() {
                 expected.insert(open(&mut sender, stream as u64, class), Vec::new());
@@ -628,7 +628,7 @@ mod tests {
     fn a_raised_priority_overtakes() {
         let mut sender = Mux::new();
         output(&mut sender);
-        let (first, second) = (open(&mut sender, 0, Class::Bulk), open(&mut sender, 1, Class::Bulk));
+        let (first, second) = (open(&mut sender, 0, Class::Pipe), open(&mut sender, 1, Class::Pipe));
         send(&mut sender, first, vec![1; 100], true);
         send(&mut sender, second, vec![2; 100], true);
         sender.transmit(Transmit::Prioritise { stream: second, priority: Priority::new(Class::Audio, 0) });

@@ -543,9 +543,7 @@ impl Outgoing {
     fn allowance(&self, class: Class) -> u64 {
         match class {
             Class::Content => self.room,
-            Class::Bulk | Class::Pipe | Class::Refinement => {
-                self.room.saturating_sub(self.ahead - self.ahead / 2).max(self.pipe_turn)
-            }
+            Class::Pipe => self.room.saturating_sub(self.ahead - self.ahead / 2).max(self.pipe_turn),
             _ => u64::MAX,
         }
     }
