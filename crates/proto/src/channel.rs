@@ -82,7 +82,7 @@ pub enum Kind {
     /// Bytes named by their hash.
     Blob = 6,
     /// One repair row of a protected block of another stream.
-    Repair = 7,
+    Repair = 8,
 }
 
 impl Kind {
@@ -130,7 +130,7 @@ impl Kinds {
     pub const EMPTY: Self = Self(0);
 
     /// All that this build knows, without [`Kind::Control`], which has its own stream by definition.
-    pub const ALL: Self = Self(0b1111_1100);
+    pub const ALL: Self = Self(0b1_0111_1100);
 
     /// The set with this bit mask: bit `code` for each kind; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -220,7 +220,7 @@ pub enum Header {
     Repair(RepairHeader),
 }
 
-/// Which of its sender's channels a stream carries: the last fields of a header, where both sides can resume.
+/// Which of its sender's channels a stream carries: the last fields of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The channel's number, counted by its sender from 1 in the order in which first bytes leave.
@@ -233,7 +233,10 @@ pub struct Label {
 /// come, alone, rebuild a block of which nothing else did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepairHeader {
-    /// The source stream, by the carrier's number.
+    /// The source's channel, by its [number](Label::number); 0 for the main channel.
+    pub channel: u64,
+    /// The stream that carries it, as its sender counts them: for a receiver that counts alike, and to which the source's
+    /// own header has not come. [`StreamId`] 0, the main channel's, if that is the source or where it is not told.
     pub stream: StreamId,
     /// Where in that stream the block begins.
     pub offset: u64,
@@ -292,7 +295,7 @@ impl Header {
         self.encode_labelled(None, writer);
     }
 
-    /// As [`Header::encode`], with what the two sides of a resumable session add at the end.
+    /// As [`Header::encode`], with what says at its end which of the sender's channels it is.
     pub fn encode_labelled(&self, label: Option<Label>, writer: &mut Writer) {
         let mut fields = Writer::new();
         fields.varint(self.kind().code());
@@ -376,12 +379,13 @@ impl UpdateHeader {
 
 impl RepairHeader {
     fn encode(&self, writer: &mut Writer) {
-        writer.varint(self.stream.0).varint(self.offset);
+        writer.varint(self.channel).varint(self.stream.0).varint(self.offset);
         writer.varint(self.length.into()).varint(self.row.into()).u8(self.index);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let header = Self {
+            channel: reader.varint("a channel's number")?,
             stream: StreamId(reader.varint("a stream")?),
             offset: reader.varint("a block's offset")?,
             length: reader.varint_max((MAX_ROWS * MAX_ROW) as u64, "a block's length")? as u32,
@@ -389,6 +393,13 @@ impl RepairHeader {
             index: reader.u8("a repair row's number")?,
         };
         let (length, row) = (u64::from(header.length), u64::from(header.row));
+        if header.channel == 0 && header.stream.0 != 0 {
+            return Err(Error::OutOfRange {
+                expected: "the main channel's stream",
+                max: 0,
+                got: header.stream.0,
+            });
+        }
         if row == 0 || row > length {
             return Err(Error::OutOfRange { expected: "a row's length from 1", max: length, got: row });
         }
@@ -497,6 +508,7 @@ mod tests {
             Header::Pipe { connection, pipe: 12 },
             Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
             Header::Repair(RepairHeader {
+                channel: 90,
                 stream: StreamId(70),
                 offset: 1 << 40,
                 length: 100_000,
@@ -531,6 +543,15 @@ mod tests {
     }
 
     #[test]
+    fn the_main_channel_has_the_first_stream() {
+        for (channel, stream, fits) in [(0, 0, true), (0, 3, false), (5, 3, true), (5, 0, true)] {
+            let mut writer = Writer::new();
+            writer.varint(8).varint(channel).varint(stream).varint(0).varint(9).varint(9).u8(0);
+            assert_eq!(Header::decode(writer.as_slice()).is_ok(), fits, "{channel} {stream}");
+        }
+    }
+
+    #[test]
     fn hostile_headers_are_errors() {
         let decode = |fill: fn(&mut Writer)| {
             let mut writer = Writer::new();
@@ -557,7 +578,7 @@ mod tests {
         );
         for (length, row, index) in [(0, 0, 0), (9, 0, 0), (9, 10, 0), (254, 1, 1), (1, 1, 254)] {
             let mut writer = Writer::new();
-            writer.varint(7).varint(0).varint(0).varint(length).varint(row).u8(index);
+            writer.varint(8).varint(0).varint(0).varint(0).varint(length).varint(row).u8(index);
             assert!(Header::decode(writer.as_slice()).is_err());
         }
         for (seq, width, height) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, u64::from(MAX_EDGE) + 1, 1)] {

@@ -380,10 +380,28 @@ impl Incoming {
 
     /// Brings repair to its source.
     fn repair(&mut self, repair: &Repair) -> Result<(), Error> {
-        let source = Source::Own(repair.header.stream);
+        let Some(source) = self.repaired(&repair.header) else { return Ok(()) };
         let Some((stream, context)) = self.stream(source)? else { return Ok(()) };
+        stream.name(repair.header.channel)?;
         stream.repair(&repair.header, repair.at, &repair.bytes, context)?;
         self.pump(source)
+    }
+
+    /// The source of a repair row, if it is known and not over: what says its number in its header, or, while that has not
+    /// come, what the sender says that it travels on.
+    fn repaired(&self, header: &RepairHeader) -> Option<Source> {
+        let told = Source::Own(header.stream);
+        if header.channel == 0 {
+            return Some(told);
+        }
+        let ledger = self.context.ledger.as_ref();
+        if ledger.is_some_and(|ledger| ledger.is_done(header.channel)) {
+            return None;
+        }
+        match ledger.and_then(|ledger| ledger.source(header.channel)) {
+            Some(known) => matches!(known, Source::Own(_)).then_some(known),
+            None => (header.stream.0 != 0).then_some(told),
+        }
     }
 
     /// The stream, made if it is new; `None` when it is over.

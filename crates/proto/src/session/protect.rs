@@ -46,6 +46,8 @@ pub(super) struct Sent {
 /// Bytes that were handed over on a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
+    /// The channel's number; 0 for the main one.
+    pub(super) channel: u64,
     pub(super) stream: StreamId,
     pub(super) priority: Priority,
     /// Where in the stream they begin.
@@ -189,6 +191,7 @@ impl Protector {
         }
         let bytes: Vec<u8> = slice(source.pieces, 0, source.head).concat();
         let header = RepairHeader {
+            channel: source.channel,
             stream: source.stream,
             offset: source.offset,
             length: source.head as u32,
@@ -222,6 +225,7 @@ impl Protector {
         for (index, bytes) in encode(layout, &pieces, 0..rows).into_iter().enumerate() {
             let later = plan.second_after.filter(|_| index > 0).unwrap_or_default();
             let header = RepairHeader {
+                channel: source.channel,
                 stream: source.stream,
                 offset: source.offset,
                 length: length as u32,

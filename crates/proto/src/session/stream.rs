@@ -37,6 +37,8 @@ pub(super) struct Stream {
     rest: Bytes,
     header: Option<Header>,
     label: Option<Label>,
+    /// Which channel it must be, as repair says: 0 for the main one.
+    named: Option<u64>,
     /// Its number, once it has been found to be right.
     number: Option<u64>,
     /// It may be read: the peer's hello came, and its number is right.
@@ -152,6 +154,7 @@ impl Default for Stream {
             rest: Bytes::new(),
             header: None,
             label: None,
+            named: None,
             number: None,
             admitted: false,
             begin: 0,
@@ -213,6 +216,24 @@ impl Stream {
     /// Takes the length.
     pub(super) fn finish(&mut self, length: u64) -> Result<(), Error> {
         self.assembler.finish(length)
+    }
+
+    /// Repair calls it the channel with this number; 0 is the main one.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub(super) fn name(&mut self, channel: u64) -> Result<(), Error> {
+        let known = match self.header {
+            Some(Header::Control) => Some(0),
+            Some(_) => self.label.map(|label| label.number),
+            None => self.named.or(Some(channel)),
+        };
+        self.named = Some(channel);
+        if known != self.named {
+            let got = format!("repair of channel {channel} for channel {known:?}");
+            return Err(Error::Violation { expected: "repair of the channel that it names", got });
+        }
+        Ok(())
     }
 
     /// Takes bytes of a repair row of one of its blocks.
@@ -367,6 +388,9 @@ impl Stream {
         self.body = Body::of(header);
         self.begin = self.position();
         (self.header, self.label) = (Some(header), label);
+        if let Some(named) = self.named {
+            self.name(named)?;
+        }
         self.assembler.keep(match kind {
             Kind::Update => usize::MAX,
             Kind::Control | Kind::Wayland | Kind::Events if rules.repairs(source) => MAX_KEPT,

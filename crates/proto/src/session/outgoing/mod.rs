@@ -467,7 +467,7 @@ impl Outgoing {
             if repairs && bytes.len() <= MAX_FLUSH {
                 let pieces = std::slice::from_ref(&bytes);
                 let (priority, offset) = (self.main_priority, self.main_sent);
-                let source = Source { stream: MAIN, priority, offset, head: 0, pieces };
+                let source = Source { channel: 0, stream: MAIN, priority, offset, head: 0, pieces };
                 self.protector.protect(now, source);
             }
             self.main_sent += bytes.len() as u64;
@@ -535,7 +535,8 @@ impl Outgoing {
             _ => return,
         };
         let (priority, head) = (channel.priority, channel.head());
-        self.protector.protect(now, Source { stream, priority, offset, head, pieces: &pieces });
+        let Some(channel) = channel.number else { return };
+        self.protector.protect(now, Source { channel, stream, priority, offset, head, pieces: &pieces });
     }
 
     /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content: it

@@ -1,7 +1,7 @@
 //! What is kept so that channels can go on over another carrier, and how they do.
 //!
-//! In a session that can be resumed each channel has a number, and what has left is kept until the peer says that it has it;
-//! so are the lasting messages of the main channel. It does not decide when a session is suspended or resumed. Invariants:
+//! Each channel has a number. In a session that can be resumed, what has left is kept until the peer says that it has it; so
+//! are the lasting messages of the main channel. It does not decide when a session is suspended or resumed. Invariants:
 //! bytes that the peer has are never sent on another carrier; bytes that it may not have are always here.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ use crate::{ChannelId, Control, Error, Header, Kind, Label, Receipt, Resume};
 pub(super) struct Retention {
     /// Lasting messages are kept: both sides can resume, or it is not known yet.
     resumable: bool,
-    /// Both can: channels have numbers.
+    /// Both can: the peer keeps account of channels by their numbers.
     numbered: bool,
     last_number: u64,
     by_number: BTreeMap<u64, ChannelId>,
@@ -166,7 +166,7 @@ impl Messages {
 }
 
 impl Outgoing {
-    /// Both sides can resume: channels have numbers from now on. Else nothing more is kept.
+    /// Whether both sides can resume: the peer keeps account of channels from now on. Else nothing more is kept.
     pub(in super::super) fn set_numbered(&mut self, numbered: bool) {
         self.retention.numbered = numbered;
         if !numbered {
@@ -231,7 +231,7 @@ impl Outgoing {
 
     /// What a channel's header says at its end, now that it leaves.
     pub(super) fn number(&mut self, id: ChannelId) -> Option<Label> {
-        let channel = self.channels.get_mut(&id).filter(|_| self.retention.numbered)?;
+        let channel = self.channels.get_mut(&id)?;
         let number = channel.number.unwrap_or_else(|| {
             self.retention.last_number += 1;
             self.retention.last_number
@@ -278,7 +278,7 @@ impl Outgoing {
 
     /// Tells the peer that nothing more of a channel comes, for it may never see that by the stream.
     pub(super) fn give_up_number(&mut self, channel: &Channel, code: u32) {
-        if let Some(number) = channel.number {
+        if let Some(number) = channel.number.filter(|_| self.retention.numbered) {
             self.control(&Control::GivenUp { number, code });
         }
     }

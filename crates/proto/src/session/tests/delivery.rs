@@ -316,7 +316,7 @@ fn small_messages_travel_as_one_piece() {
     else {
         panic!("{:?}", pair.ends[APP].transmits);
     };
-    assert_eq!(bytes.len(), 3 + 100 * 21);
+    assert_eq!(bytes.len(), 4 + 100 * 21);
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn large_content_waits_here_while_the_carrier_has_enough() {
         app.session.set_link(Time::ZERO, &room(20_000));
         rest += handed(&app.transmits()).values().sum::<usize>();
     }
-    let header = stream(Header::Update(update(1, 1)), |_| {}).len();
+    let header = labelled(Header::Update(update(1, 1)), 1).len();
     assert_eq!((rest, app.session.content_budget(&room(20_000))), (header + length, 20_000));
 }
 

@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::wire::Writer;
-use crate::{Class, ConnectionId, Delivered, Kinds, Label, Priority, Receipt, Side, SurfaceId, UpdateSeq};
+use crate::{
+    Class, ConnectionId, Delivered, Kinds, Label, Priority, Receipt, RepairHeader, Side, SurfaceId, UpdateSeq,
+};
 
 /// SplitMix64: the tests' randomness, from a seed.
 #[derive(Clone, Debug)]
@@ -491,6 +493,13 @@ pub(super) fn update(surface: u64, seq: u64) -> UpdateHeader {
     }
 }
 
+/// The header of a channel with this number.
+pub(super) fn labelled(header: Header, number: u64) -> Vec<u8> {
+    let mut writer = Writer::new();
+    header.encode_labelled(Some(Label { number, from: None }), &mut writer);
+    writer.into_vec()
+}
+
 pub(super) fn wayland(connection: u32) -> Header {
     Header::Wayland { connection: ConnectionId(connection) }
 }
@@ -534,30 +543,34 @@ fn the_documented_bytes_are_the_bytes() {
         assert_eq!(hex, shown);
         assert!(lines.iter().all(|line| document.contains(&format!("    {line} "))), "{lines:?}");
     };
-    let message = stream(wayland(3), |writer| {
-        writer.bytes(b"hello");
-    });
-    check(&message, &["02 02 03", "05 68 65 6c 6c 6f"]);
+    let message = [labelled(wayland(3), 1), b"\x05hello".to_vec()].concat();
+    check(&message, &["03 02 03 01", "05 68 65 6c 6c 6f"]);
     let header = UpdateHeader { size: (1280, 720), format: 1, fresh: false, ..update(8, 5) };
     let mut alone = Alone::ready(Side::App);
     alone.session.send_update(header, vec![vec![0xaa, 0xbb, 0xcc], vec![0xdd, 0xee]]).unwrap();
     let [Transmit::Open { .. }, Transmit::Data { bytes, finish: true, .. }] = &alone.transmits()[..] else {
         panic!("an update in two pieces");
     };
-    check(bytes, &["0a 04 01 08 05 45 00 42 d0 01 00", "02  03 02  aa bb cc  dd ee"]);
-    let bytes = stream(wayland(3), |_| {}).into();
+    check(bytes, &["0b 04 01 08 05 45 00 42 d0 01 00 01", "02  03 02  aa bb cc  dd ee"]);
+    let bytes = labelled(wayland(3), 2).into();
     check(
         &control_frame(&Control::Embedded { stream: 4, offset: 0, finish: true, bytes }),
-        &["07 09 04 00 01 02 02 03"],
+        &["08 09 04 00 01 03 02 03 02"],
     );
     let credit = Control::PipeCredit { connection: ConnectionId(1), pipe: 6, consumed: 65_536 };
     check(&control_frame(&credit), &["07 07 01 06 80 01 00 00"]);
     let mut resumed = Writer::new();
     wayland(3).encode_labelled(Some(Label { number: 7, from: Some(5) }), &mut resumed);
     check(resumed.as_slice(), &["04 02 03 07 05"]);
+    let (row, index) = (1424, 1);
+    let header = RepairHeader { channel: 7, stream: StreamId(9), offset: 256, length: 5000, row, index };
+    check(&stream(Header::Repair(header), |_| {}), &["0a 08 07 09 41 00 53 88 45 90 01"]);
     let receipt = Receipt { lasting: 3, done: vec![1..=10], open: vec![] };
     check(&control_frame(&Control::Received(receipt)), &["06 0c 03 01 00 09 00"]);
     let open = vec![Delivered { number: 11, offset: 256 }];
+    let (row, index) = (1424, 1);
+    let header = RepairHeader { channel: 7, stream: StreamId(9), offset: 256, length: 5000, row, index };
+    check(&stream(Header::Repair(header), |_| {}), &["0a 08 07 09 41 00 53 88 45 90 01"]);
     let receipt = Receipt { lasting: 3, done: vec![], open };
     check(&control_frame(&Control::Received(receipt)), &["07 0c 03 00 01 0a 41 00"]);
 }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::RepairHeader;
+use crate::MAX_HEADER;
+use crate::wire::Reader;
 
 /// What the carrier tells of a link that lost something before.
 fn link() -> LinkState {
@@ -31,12 +32,27 @@ type Packet = Vec<Arrival>;
 
 impl Wire {
     fn new(side: Side, repair: Repair) -> Self {
-        let mut sender = Alone::new(Config { repair, ..Config::new(side) });
-        sender.data(0, 0, &hello_stream(&hello_of(side.peer())));
+        Self::between(
+            Config { repair, ..Config::new(side) },
+            Config::new(side.peer()),
+            &hello_of(side.peer()),
+        )
+    }
+
+    /// From the display to the app side, where both can resume.
+    fn resumable() -> Self {
+        let [app, display] = resumable_configs();
+        let hello = Hello { capabilities: Capabilities::RESUME, ..hello_of(Side::App) };
+        Self::between(Config { repair: Repair::Fixed(2.0), ..display }, app, &hello)
+    }
+
+    fn between(sender: Config, receiver: Config, hello: &Hello) -> Self {
+        let mut sender = Alone::new(sender);
+        sender.data(0, 0, &hello_stream(hello));
         sender.session.set_link(Time::ZERO, &link());
         let mut wire = Self {
             sender,
-            receiver: Alone::new(Config { repair: Repair::Off, ..Config::new(side.peer()) }),
+            receiver: Alone::new(Config { repair: Repair::Off, ..receiver }),
             sent: BTreeMap::new(),
             now: Time::ZERO,
             link: link(),
@@ -256,6 +272,92 @@ fn a_lost_flush_does_not_hold_back_those_after_it_for_long() {
     assert_eq!(wire.messages(), [vec![1; 40], vec![2; 40]]);
 }
 
+/// As a sender would have said it that calls the sources of repair differently.
+fn renamed(packet: &Packet, name: impl Fn(&mut RepairHeader)) -> Packet {
+    let mut longer = BTreeMap::new();
+    let change = |arrival: &Arrival| match arrival.clone() {
+        Arrival::Data { stream, offset: 0, bytes } => {
+            let mut reader = Reader::new(&bytes);
+            let Ok(Header::Repair(mut header)) = Header::decode(reader.bytes(MAX_HEADER, "header").unwrap())
+            else {
+                return Arrival::Data { stream, offset: 0, bytes };
+            };
+            name(&mut header);
+            let mut writer = Writer::new();
+            Header::Repair(header).encode(&mut writer);
+            writer.raw(reader.rest());
+            longer.insert(stream, writer.len() as u64);
+            Arrival::Data { stream, offset: 0, bytes: writer.into_vec().into() }
+        }
+        Arrival::Finished { stream, length } => {
+            Arrival::Finished { stream, length: longer.get(&stream).copied().unwrap_or(length) }
+        }
+        other => other,
+    };
+    packet.iter().map(change).collect()
+}
+
+/// A receiver that does not count streams as the sender does, as a browser, still knows whose repair it is.
+#[test]
+fn repair_finds_its_source_by_the_channels_number() {
+    let mut wire = Wire::resumable();
+    for connection in 1..=3 {
+        let channel = wire.sender.session.open(events(connection));
+        let packets = wire.packets();
+        wire.deliver(packets.iter().flatten());
+        wire.receiver.events();
+        for key in 0..9_u8 {
+            wire.sender.session.send(channel, &[key; 40]).unwrap();
+            let packets = wire.packets();
+            wire.deliver(&renamed(&packets[1], |header| {
+                assert_eq!(header.channel, connection.into());
+                header.stream = StreamId(if key % 2 == 0 { 0 } else { 999 });
+            }));
+            assert_eq!(wire.messages(), [vec![key; 40]]);
+        }
+    }
+    assert!(!wire.receiver.session.is_closed());
+}
+
+/// Nothing says whose it is: QUIC sends it again.
+#[test]
+fn repair_of_a_channel_that_is_not_known_is_left_alone() {
+    let mut wire = Wire::resumable();
+    let channel = wire.sender.session.open(events(1));
+    wire.sender.session.send(channel, &[1; 40]).unwrap();
+    let packets = wire.packets();
+    wire.deliver(&renamed(&packets[1], |header| header.stream = StreamId(0)));
+    assert_eq!(wire.receiver.events(), []);
+    wire.deliver(&packets[0]);
+    assert_eq!(wire.messages(), [vec![1; 40]]);
+    let again = renamed(&packets[1], |header| header.stream = StreamId(0));
+    wire.deliver(&again);
+    assert_eq!(wire.messages(), [] as [Bytes; 0]);
+}
+
+/// Whether the header comes before the repair or is rebuilt from it.
+#[test]
+fn repair_that_names_another_channel_than_its_stream_carries_is_a_violation() {
+    for (before, channel) in [(true, 9), (true, 0), (false, 9)] {
+        let mut wire = Wire::new(Side::Display, Repair::Fixed(2.0));
+        let events = wire.sender.session.open(events(1));
+        wire.sender.session.send(events, &[1; 40]).unwrap();
+        let packets = wire.packets();
+        if before {
+            wire.deliver(&packets[0]);
+            wire.messages();
+        }
+        wire.deliver(&renamed(&packets[1], |header| {
+            header.channel = channel;
+            header.stream = if channel == 0 { StreamId(0) } else { header.stream };
+        }));
+        let events = wire.receiver.events();
+        let violation =
+            |event: &Event| matches!(event, Event::Closed { reason: CloseReason::ProtocolViolation(_), .. });
+        assert_eq!(events.iter().any(violation), channel != 0, "{before} {channel}: {events:?}");
+    }
+}
+
 /// The part of a block that was given out is needed to rebuild the rest.
 #[test]
 fn a_long_flush_is_rebuilt_with_what_was_given_out() {
@@ -367,6 +469,7 @@ fn hostile_repair_is_bounded() {
     let mut alone = Alone::ready(Side::Display);
     for n in 0..200_000_u64 {
         let header = Header::Repair(RepairHeader {
+            channel: 1 + n % 1000,
             stream: StreamId(3 + n % 1000),
             offset: n,
             length: 254 * 4096,
