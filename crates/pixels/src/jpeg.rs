@@ -4,9 +4,23 @@
 //! not in the picture. Images from the peer are refused unless they are what [`Compressor::picture`] makes: one baseline scan
 //! of three components with halved colours, of the size expected; so reading one costs [`effort`], and no more.
 //!
+//! The images themselves are made and read by others' codecs; each that reads them is a [`Codec`].
+//!
 //! The one invariant: no image makes the decoder write more than [`side`] by [`side`] pixels.
 
-use turbojpeg::{Image, PixelFormat, Subsamp};
+#[cfg(feature = "encode")]
+mod compress;
+#[cfg(feature = "turbojpeg")]
+mod turbo;
+#[cfg(any(test, not(feature = "turbojpeg")))]
+mod zune;
+
+#[cfg(feature = "encode")]
+pub(crate) use compress::Compressor;
+#[cfg(feature = "turbojpeg")]
+use turbo::Turbo as Chosen;
+#[cfg(not(feature = "turbojpeg"))]
+use zune::Zune as Chosen;
 
 use crate::content::Content;
 use crate::fidelity::Grade;
@@ -15,9 +29,6 @@ use crate::geometry::Rect;
 
 /// By what the sides of a preview are divided.
 const SCALE: u32 = 4;
-
-/// Quality of previews: they are there for a moment, and the first to arrive.
-const PREVIEW_QUALITY: u8 = 40;
 
 /// Pixels of a picture for a side of `length` pixels on the screen.
 pub(crate) fn side(length: u32, grade: Grade) -> u32 {
@@ -33,11 +44,20 @@ pub(crate) fn effort(rect: Rect, grade: Grade) -> u64 {
     blocks(rect.width) * blocks(rect.height) + 1024
 }
 
+/// How colours lie in the four bytes of a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Blue, green, red, and a fourth channel.
+    Bgr,
+    /// Red, green, blue, and a fourth channel.
+    Rgb,
+}
+
 /// How a format's pixels lie in memory; `None` if there are no lossy pictures of it.
-pub(crate) fn order(format: Format) -> Option<PixelFormat> {
+pub(crate) fn order(format: Format) -> Option<Order> {
     match format {
-        Format::Argb8888 | Format::Xrgb8888 => Some(PixelFormat::BGRX),
-        Format::Abgr8888 | Format::Xbgr8888 => Some(PixelFormat::RGBX),
+        Format::Argb8888 | Format::Xrgb8888 => Some(Order::Bgr),
+        Format::Abgr8888 | Format::Xbgr8888 => Some(Order::Rgb),
         _ => None,
     }
 }
@@ -51,78 +71,17 @@ pub(crate) fn fourth(content: &Content, rect: Rect) -> Option<u8> {
     (!content.format().has_alpha() || constant()).then_some(first)
 }
 
-/// Makes pictures; keeps memory only.
-#[derive(Default)]
-pub(crate) struct Compressor {
-    jpeg: Option<turbojpeg::Compressor>,
-    small: Vec<u8>,
-}
-
-impl Compressor {
-    /// A rectangle as a picture, at a quality from 1 to 100. `None` when there is none of this format.
-    pub(crate) fn picture(
-        &mut self,
-        content: &Content,
-        rect: Rect,
-        grade: Grade,
-        quality: u8,
-    ) -> Option<Vec<u8>> {
-        let format = order(content.format())?;
-        let (width, height) = (side(rect.width, grade) as usize, side(rect.height, grade) as usize);
-        let quality = match grade {
-            Grade::Detail => quality,
-            Grade::Preview => quality.min(PREVIEW_QUALITY),
-        };
-        let image = match grade {
-            Grade::Detail => {
-                let pixels = &content.pixels()[content.stride() * rect.y as usize + rect.x as usize * 4..];
-                Image { pixels, width, pitch: content.stride(), height, format }
-            }
-            Grade::Preview => {
-                shrink(content, rect, &mut self.small);
-                Image { pixels: &self.small[..], width, pitch: width * 4, height, format }
-            }
-        };
-        let jpeg = match &mut self.jpeg {
-            Some(jpeg) => jpeg,
-            none => none.insert(turbojpeg::Compressor::new().ok()?),
-        };
-        jpeg.set_subsamp(Subsamp::Sub2x2).ok()?;
-        jpeg.set_quality(i32::from(quality.clamp(1, 100))).ok()?;
-        jpeg.compress_to_vec(image).ok()
-    }
-}
-
-/// The means of squares of [`SCALE`] pixels a side; at the right and lower edges, of what there is of them.
-fn shrink(content: &Content, rect: Rect, target: &mut Vec<u8>) {
-    target.clear();
-    let width = rect.width.div_ceil(SCALE) as usize;
-    let mut sums = vec![[0u32; 4]; width];
-    for top in (rect.y..rect.bottom()).step_by(SCALE as usize) {
-        sums.fill([0; 4]);
-        let bottom = (top + SCALE).min(rect.bottom());
-        for y in top..bottom {
-            let row = content.row(y, rect.x, rect.width).as_chunks::<4>().0;
-            for (sum, square) in sums.iter_mut().zip(row.chunks(SCALE as usize)) {
-                for pixel in square {
-                    for (sum, value) in sum.iter_mut().zip(pixel) {
-                        *sum += u32::from(*value);
-                    }
-                }
-            }
-        }
-        for (index, sum) in sums.iter().enumerate() {
-            let across = (rect.width - index as u32 * SCALE).min(SCALE);
-            let count = across * (bottom - top);
-            target.extend(sum.map(|sum| ((sum + count / 2) / count) as u8));
-        }
-    }
+/// What reads images.
+trait Codec: Default {
+    /// Reads an image that [is plain](is_plain) and has this size into as many pixels of this order, row by row; the fourth
+    /// channel may become anything. Whether it could be read.
+    fn read(&mut self, jpeg: &[u8], size: (usize, usize), order: Order, pixels: &mut [u8]) -> bool;
 }
 
 /// Reads pictures; keeps memory only.
 #[derive(Default)]
 pub(crate) struct Decompressor {
-    jpeg: Option<turbojpeg::Decompressor>,
+    codec: Chosen,
 }
 
 impl Decompressor {
@@ -135,22 +94,20 @@ impl Decompressor {
         format: Format,
         fourth: u8,
     ) -> Option<Vec<u8>> {
-        let format = order(format)?;
-        let (width, height) = (side(rect.width, grade) as usize, side(rect.height, grade) as usize);
-        if !is_plain(jpeg, (width, height)) {
-            return None;
-        }
-        let reader = match &mut self.jpeg {
-            Some(reader) => reader,
-            none => none.insert(turbojpeg::Decompressor::new().ok()?),
-        };
-        let mut pixels = vec![0; width * height * 4];
-        reader
-            .decompress(jpeg, Image { pixels: &mut pixels[..], width, pitch: width * 4, height, format })
-            .ok()?;
+        let size = (side(rect.width, grade) as usize, side(rect.height, grade) as usize);
+        let mut pixels = read(&mut self.codec, jpeg, size, order(format)?)?;
         pixels.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel[3] = fourth);
         Some(pixels)
     }
+}
+
+/// The pixels of an image, if it is one that is let through.
+fn read(codec: &mut impl Codec, jpeg: &[u8], size: (usize, usize), order: Order) -> Option<Vec<u8>> {
+    if !is_plain(jpeg, size) {
+        return None;
+    }
+    let mut pixels = vec![0; size.0 * size.1 * 4];
+    codec.read(jpeg, size, order, &mut pixels).then_some(pixels)
 }
 
 /// Whether an image has one baseline scan of three components and this size, as its markers say (ITU-T T.81, annex B).
@@ -248,7 +205,7 @@ fn place(at: u32, count: u32) -> (u32, u32, u16) {
 /// Parts of the distance between two pixels of a preview.
 const WHOLE: u16 = 2 * SCALE as u16;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "encode"))]
 mod tests {
     use super::*;
     use crate::geometry::Size;
@@ -326,15 +283,6 @@ mod tests {
     }
 
     #[test]
-    fn means_are_of_the_pixels_that_there_are() {
-        let mut content = Content::new(Size::new(5, 5).expect("a size"), Format::Xrgb8888);
-        content.write(Rect::new(4, 0, 1, 5), &[80; 20]);
-        let mut small = Vec::new();
-        shrink(&content, content.size().rect(), &mut small);
-        assert_eq!(small, [[0; 4], [80; 4], [0; 4], [80; 4]].concat());
-    }
-
-    #[test]
     fn only_plain_images_of_the_right_size_are_read() {
         let content = slope(40, 30);
         let rect = content.size().rect();
@@ -356,6 +304,37 @@ mod tests {
         twice.truncate(jpeg.len() - 2);
         twice.extend_from_slice(&jpeg[2..]);
         assert!(!read(&twice), "two scans");
+    }
+
+    #[test]
+    fn both_readers_see_nearly_the_same() {
+        let content = slope(131, 77);
+        for (rect, grade) in [
+            (content.size().rect(), Grade::Detail),
+            (content.size().rect(), Grade::Preview),
+            (Rect::new(3, 9, 1, 1), Grade::Detail),
+            (Rect::new(40, 2, 17, 65), Grade::Detail),
+        ] {
+            for quality in [40, 90] {
+                let jpeg = Compressor::default().picture(&content, rect, grade, quality).expect("a picture");
+                let size = (side(rect.width, grade) as usize, side(rect.height, grade) as usize);
+                for order in [Order::Bgr, Order::Rgb] {
+                    let one = read(&mut turbo::Turbo::default(), &jpeg, size, order).expect("pixels");
+                    let other = read(&mut zune::Zune, &jpeg, size, order).expect("pixels");
+                    let colours = |pixels: &[u8]| -> Vec<u8> {
+                        pixels
+                            .as_chunks::<4>()
+                            .0
+                            .iter()
+                            .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
+                            .collect()
+                    };
+                    let pairs = colours(&one).into_iter().zip(colours(&other));
+                    let worst = pairs.map(|(one, other)| one.abs_diff(other)).max();
+                    assert!(worst < Some(8), "{worst:?} in {rect:?} at {quality}");
+                }
+            }
+        }
     }
 
     #[test]

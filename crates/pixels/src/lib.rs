@@ -16,14 +16,25 @@
 //!
 //! The one invariant: after every update has been applied, in sequence, the two contents are equal byte for
 //! byte, the unused bits of pixels included, wherever the draft does not count them as lossy.
+//!
+//! Without the feature `encode` there are no drafts and no encoders, and nothing needs a C++ compiler: what a page in a
+//! browser uses. Without `turbojpeg` lossy pictures are read by code that is Rust alone, a few values off.
+
+#![cfg_attr(
+    not(feature = "encode"),
+    allow(dead_code, reason = "what both sides need has parts that encoders alone call")
+)]
 
 mod chunk;
 mod classify;
+#[cfg(feature = "encode")]
 mod compose;
 mod content;
 pub mod convert;
 mod decode;
+#[cfg(feature = "encode")]
 mod draft;
+#[cfg(feature = "encode")]
 mod encode;
 mod error;
 mod fidelity;
@@ -31,6 +42,7 @@ pub mod film;
 mod format;
 mod geometry;
 mod jpeg;
+#[cfg(feature = "encode")]
 mod making;
 pub mod map;
 mod motion;
@@ -38,19 +50,24 @@ mod octets;
 mod palette;
 mod picture;
 mod region;
+#[cfg(feature = "encode")]
 mod scroll;
 mod tighten;
 mod tiles;
+#[cfg(feature = "encode")]
 mod triage;
 
 pub use chunk::{MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIES, MAX_CHUNK_RECTS};
 pub use content::{Content, Layout};
 pub use decode::{Decoder, Opened};
+#[cfg(feature = "encode")]
 pub use draft::{Draft, Wants};
+#[cfg(feature = "encode")]
 pub use encode::{Compression, Encoder, Watch, Workspace};
 pub use error::Error;
 pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
 pub use motion::{Film, MAX_FILMS};
 pub use region::{MAX_RECTS, Region};
+#[cfg(feature = "encode")]
 pub use triage::Allowance;
