@@ -88,6 +88,7 @@ checks:
 	scripts/check-tree
 	scripts/check-units
 	scripts/check-layers
+	scripts/check-circles
 	scripts/check-licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package wayferry --package wayferry-wayland --no-default-features --all-targets --locked -- -D warnings

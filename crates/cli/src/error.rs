@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io;
 
-use crate::ssh::Failure;
+use crate::ssh::failure::Failure;
 pub(crate) use wayferry_host::error::Error as SessionError;
 use wayferry_host::sanitize::sanitize;
 

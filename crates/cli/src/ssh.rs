@@ -6,6 +6,7 @@
 //! is left, before this returns.
 
 mod args;
+pub(crate) mod failure;
 mod install;
 mod quote;
 
@@ -29,7 +30,6 @@ use wayferry_host::settings::Compress;
 use wayferry_host::wayback::Other;
 
 use args::SshArgs;
-pub(crate) use install::Failure;
 pub(crate) use quote::quote;
 
 /// Runs `wayferry ssh` with the words after `ssh`; gives the exit code.

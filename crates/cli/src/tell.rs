@@ -4,14 +4,16 @@
 //! short, and only so many are written. Here events get their words; that a thing happened is for others to find out.
 //! Invariant: one write per message, so that the lines of two processes on one terminal do not mix; and nothing blocks.
 
+mod limit;
 mod sink;
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
+use self::limit::{BURST, Limit, STEP};
 pub(crate) use self::sink::Sink;
 use crate::error::{self, Error, SessionError};
 use wayferry_host::event::{Reporter, SessionEvent};
@@ -182,51 +184,11 @@ fn line(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}{end}").as_bytes());
 }
 
-/// How much may still be written: so many lines at once, then one each step.
-#[derive(Debug)]
-struct Limit {
-    burst: u32,
-    step: Duration,
-    left: u32,
-    /// Until then, `left` is accounted for.
-    counted: Duration,
-    skipped: u64,
-}
-
-impl Limit {
-    const fn new(burst: u32, step: Duration) -> Self {
-        Self { burst, step, left: burst, counted: Duration::ZERO, skipped: 0 }
-    }
-
-    /// Whether one may be written at `now`; if so, how many were left out before it.
-    fn take(&mut self, now: Duration) -> Option<u64> {
-        let earned = now.saturating_sub(self.counted).as_millis() / self.step.as_millis();
-        let earned = u32::try_from(earned).unwrap_or(u32::MAX);
-        self.left = self.left.saturating_add(earned).min(self.burst);
-        self.counted = if self.left == self.burst { now } else { self.counted + self.step * earned };
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                Some(std::mem::take(&mut self.skipped))
-            }
-            None => {
-                self.skipped += 1;
-                None
-            }
-        }
-    }
-}
-
 /// Where `--events` leads.
 static EVENTS: OnceLock<Mutex<Sink>> = OnceLock::new();
 
 /// Of this process, since its first note.
 static LIMIT: Mutex<Option<(Instant, Limit)>> = Mutex::new(None);
-
-/// Notes at once: more than a session with many programs has reason for.
-const BURST: u32 = 20;
-/// Time that earns another note.
-const STEP: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -282,23 +244,5 @@ mod tests {
         expected.extend(variants(include_str!("tell.rs"), "OwnEvent<'a>"));
         expected.push(("dropped".to_owned(), vec!["count".to_owned()]));
         assert_eq!(documented, expected);
-    }
-
-    const MILLISECOND: Duration = Duration::from_millis(1);
-
-    #[test]
-    fn a_flood_of_notes_is_cut_and_counted() {
-        let mut limit = Limit::new(BURST, STEP);
-        let written = (0..10_000).filter(|number| limit.take(MILLISECOND * *number).is_some()).count();
-        // Ten seconds.
-        assert_eq!(written, BURST as usize + 9);
-        assert_eq!(limit.take(Duration::from_secs(60)), Some(999), "those since the last that was written");
-        assert_eq!(limit.take(Duration::from_secs(60)), Some(0));
-    }
-
-    #[test]
-    fn a_note_a_second_is_never_left_out() {
-        let mut limit = Limit::new(BURST, STEP);
-        assert!((0..1000).all(|second| limit.take(Duration::from_secs(second)) == Some(0)));
     }
 }

@@ -32,6 +32,7 @@ use self::accepting::Accepting;
 pub use self::displays::Displays;
 use self::ending::Ending;
 use self::own_program::OwnProgram;
+pub use self::own_program::Start;
 use self::views::Views;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
@@ -40,22 +41,21 @@ use crate::control::Told;
 use crate::edge::descriptors;
 use crate::edge::handle::Handle;
 use crate::edge::offer::{Offer, answer};
-use crate::edge::outlets::{Outlets, Stdio};
+use crate::edge::outlets::Outlets;
 use crate::edge::part::{self, Base, Hub, Loop, Part, turn_parts};
 use crate::edge::pipes::Pipes;
-use crate::edge::programs::{Environment, Launch, Place};
+use crate::edge::programs::Environment;
 use crate::edge::recorder::Recorder;
 use crate::edge::signals::Signals;
 use crate::edge::socket::{Listener, RuntimeDir};
 use crate::edge::wait::Ready;
-use crate::edge::xwayland::Satellite;
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::gauges::Gauges;
-use crate::link::{Link, closed};
+
 use crate::lobby::Lobby;
 use crate::served::MAX_PROGRAMS;
-use crate::served::{Blobs, Served, pixel_compression, send_blob, send_update};
+use crate::served::{Blobs, STOP_UNKNOWN, Served, pixel_compression, send_blob, send_update};
 use crate::settings::Compress;
 use crate::trace::{Half, TraceFile};
 
@@ -70,21 +70,6 @@ pub struct AppSideConfig {
     pub oneshot: bool,
     /// Print a line of statistics every second.
     pub stats: bool,
-}
-
-/// A program to start when the display is there.
-#[derive(Debug)]
-pub struct Start {
-    /// What to start.
-    pub launch: Launch,
-    /// What it finds in its environment.
-    pub environment: Environment,
-    /// Whose terminal and process group it gets.
-    pub place: Place,
-    /// Its ends of its pipes, where it does not have this process's.
-    pub stdio: Option<Stdio>,
-    /// To be ready before the program starts.
-    pub satellite: Option<Satellite>,
 }
 
 /// What programs of the session find in their environment.
@@ -674,5 +659,3 @@ impl<'a> AppSide<'a> {
 
 /// A smaller change of the offset is noise.
 const CLOCK_STEP_NS: u64 = 500_000;
-/// Stop code: no such connection.
-const STOP_UNKNOWN: u32 = 3;

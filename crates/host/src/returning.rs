@@ -58,7 +58,7 @@ impl Part for Return {
     }
 
     fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
-        self.search(now, &mut hub.link)
+        self.search(now, hub.link)
     }
 }
 

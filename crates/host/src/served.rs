@@ -151,3 +151,5 @@ const MAX_READS: usize = 16;
 /// Programs of a session at once, on either side. On the app side more wait in the socket's queue; a host that shows more is
 /// refused them.
 pub(crate) const MAX_PROGRAMS: usize = 100;
+/// Stop code: no such connection.
+pub(crate) const STOP_UNKNOWN: u32 = 3;

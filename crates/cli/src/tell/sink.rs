@@ -14,7 +14,7 @@ use rustix::net::SendFlags;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Limit;
+use super::limit::Limit;
 use crate::error::SessionError;
 
 /// See the module.

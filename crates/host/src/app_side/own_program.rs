@@ -9,13 +9,28 @@ use std::time::Duration;
 
 use wayferry_proto::Time;
 
-use super::Start;
+use crate::edge::outlets::Stdio;
 use crate::edge::part::{Hub, Part};
-use crate::edge::programs::{Program, is_from};
+use crate::edge::programs::{Environment, Launch, Place, Program, is_from};
 use crate::edge::wait::{Interests, Ready};
-use crate::edge::xwayland::Running;
+use crate::edge::xwayland::{Running, Satellite};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
+
+/// A program to start when the display is there.
+#[derive(Debug)]
+pub struct Start {
+    /// What to start.
+    pub launch: Launch,
+    /// What it finds in its environment.
+    pub environment: Environment,
+    /// Whose terminal and process group it gets.
+    pub place: Place,
+    /// Its ends of its pipes, where it does not have this process's.
+    pub stdio: Option<Stdio>,
+    /// To be ready before the program starts.
+    pub satellite: Option<Satellite>,
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -121,7 +136,7 @@ impl Part for OwnProgram {
         let ended = self.bridge.as_mut().and_then(Running::take_end);
         ended.into_iter().for_each(|reason| hub.reporter.report(SessionEvent::Xwayland { reason }));
         self.over |= self.status().is_some();
-        self.begin(now, &hub.reporter)
+        self.begin(now, hub.reporter)
     }
 }
 

@@ -20,14 +20,15 @@ use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
 
-use super::{Link, STOP_UNKNOWN, Served, closed, pixel_compression};
 use crate::clock::earlier;
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::info::Looker;
+use crate::link::{Link, closed};
 use crate::lobby::FULL;
+use crate::served::{STOP_UNKNOWN, Served, pixel_compression};
 use crate::settings::Compress;
 
 /// All displays that look on.

@@ -19,8 +19,9 @@ use std::time::Duration;
 use noq::{Connection, PathId};
 use tokio::time::sleep;
 
-use super::Shared;
+use super::meter::{LATE, is_late};
 use super::runtime::Guests;
+use super::shared::Shared;
 
 /// Runs until the connection is over.
 pub(super) async fn run(connection: Connection, guests: Guests, shared: Arc<Shared>) {
@@ -99,11 +100,6 @@ impl Patience {
     }
 }
 
-/// Whether an acknowledgement is late that has been waited for so long, when a round trip is as long as is `usual`.
-pub(super) fn is_late(waits: Duration, usual: Duration) -> bool {
-    waits >= usual + LATE
-}
-
 /// How long to leave a connection alone that has waited for so long, when a round trip is as long as is `usual`.
 fn pause(waits: Duration, usual: Duration) -> Duration {
     let late = usual + LATE;
@@ -115,9 +111,6 @@ fn pause(waits: Duration, usual: Duration) -> Duration {
         SELDOM.max(usual / 4)
     }
 }
-
-/// An acknowledgement that takes so much longer than a round trip is late.
-pub(super) const LATE: Duration = Duration::from_millis(100);
 
 /// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep. On a slow link, four
 /// times in a round trip: whoever asks less often hears that much later that the link is back.

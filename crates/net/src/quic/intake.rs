@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use wayferry_proto::{Arrival, StreamId};
 
-use super::Shared;
 use super::config::CONNECTION_WINDOW;
 use super::error::close_reason;
+use super::shared::{STEP, Shared};
 
 /// The peer's open streams and how to stop them.
 #[derive(Default)]
@@ -142,6 +142,3 @@ async fn next(stream: &mut UnorderedRecvStream, shared: &Shared) -> Result<Optio
     }
     stream.read_chunk(usize::MAX).await
 }
-
-/// How much more or less has to wait before the window is changed.
-pub(super) const STEP: u64 = 1 << 20;

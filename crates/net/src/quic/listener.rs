@@ -20,9 +20,11 @@ use wayferry_proto::{Places, Source};
 
 use super::config::{EARLY_WINDOW, Options};
 use super::error::{GIVEN_UP, ListenError, NOT_ADMITTED, SetupError, UNKNOWN_HERE, Warning};
+use super::established::{Connected, Established, Sending, peer_of};
 use super::runtime::{Guests, Runtime};
+use super::shared::Shared;
+use super::socket;
 use super::standing::Standing;
-use super::{Connected, Established, Sending, Shared, peer_of, socket};
 use crate::identity::{Fingerprint, Identity, Returns, server_config};
 use crate::peers::Peers;
 use crate::wake::Wake;

@@ -19,7 +19,6 @@ use wayferry_congestion::{CopaFactory, Shared};
 use wayferry_proto::LinkState;
 
 use super::config::Congestion;
-use super::insist::is_late;
 use crate::carrier::Backlog;
 use crate::outbox::{Level, Outbox};
 
@@ -369,6 +368,14 @@ const KNOWN: u64 = 16;
 
 /// The least that they can be: flags, connection id of 8 bytes, packet number, tag, and a STREAM frame's type and id.
 const LEAST_OVERHEAD: u16 = 28;
+
+/// Whether an acknowledgement is late that has been waited for so long, when a round trip is as long as is `usual`.
+pub(super) fn is_late(waits: Duration, usual: Duration) -> bool {
+    waits >= usual + LATE
+}
+
+/// An acknowledgement that takes so much longer than a round trip is late.
+pub(super) const LATE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {

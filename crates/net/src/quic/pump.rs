@@ -22,9 +22,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wayferry_proto::{Arrival, CloseReason, Priority, StreamId, Transmit};
 
-use super::Shared;
 use super::error::GIVEN_UP;
 use super::meter::Meter;
+use super::shared::Shared;
 use crate::carrier::{Backlog, QUEUE_LIMIT, is_content};
 
 /// Everything about our own streams of one connection.

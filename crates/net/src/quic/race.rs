@@ -23,9 +23,11 @@ use wayferry_proto::Transmit;
 
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning, connect_error};
+use super::established::{Established, Sending};
 use super::runtime::Guests;
+use super::shared::Shared;
 use super::standing::Standing;
-use super::{Established, Sending, Shared, roam, socket};
+use super::{roam, socket};
 use crate::tickets::Tickets;
 use crate::trust::Trust;
 

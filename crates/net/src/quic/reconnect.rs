@@ -19,9 +19,9 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use wayferry_proto::Transmit;
 
-use super::Connected;
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning};
+use super::established::Connected;
 use super::race::{Plan, Race, Won};
 use super::roam::Ways;
 use super::runtime::{Guests, Runtime};

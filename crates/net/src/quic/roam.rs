@@ -22,7 +22,8 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socke
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
-use super::{Shared, socket};
+use super::shared::Shared;
+use super::socket;
 
 /// Runs until the connection is over, or for no time at all where the kernel tells nothing.
 pub(super) async fn run(
