@@ -3,6 +3,14 @@
 //! The crate's only `unsafe` is here: instructions that a processor may not have, and loads and stores by pointer.
 //! The one invariant: a kernel is run only where its [`Candidate::is_here`] says that the instructions exist.
 #![allow(unsafe_code)]
+#![cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )),
+    allow(dead_code, reason = "there are no vectors, so the loop over them has no user")
+)]
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
