@@ -50,6 +50,8 @@ struct Hello {
     carrier: u32,
     incarnation: u8,
     attempt: u64,
+    /// In which attempt what it wants to go on with.
+    began: u64,
     resuming: bool,
 }
 
@@ -132,11 +134,15 @@ impl World {
             _ => {
                 self.incarnations += 1;
                 let incarnation = self.incarnations;
-                (Desk::new(incarnation, carrier), Hello { carrier, incarnation, attempt: 0, resuming: false })
+                (
+                    Desk::new(incarnation, carrier),
+                    Hello { carrier, incarnation, attempt: 0, began: 0, resuming: false },
+                )
             }
         };
         let holder = display.knock(self.now);
-        hello.resuming = holder.session.peer().is_some_and(|peer| peer.resuming);
+        let said = holder.session.peer().map(|peer| (peer.resuming, peer.began));
+        (hello.resuming, hello.began) = said.unwrap_or_default();
         self.desks[desk] = Some((display, hello));
         self.door.push((holder, hello));
     }
@@ -150,7 +156,8 @@ impl World {
         let late = same.is_some_and(|here| here.attempt >= hello.attempt);
         self.entered.push(hello.carrier);
         // Whether one that the display does not know to be declined goes on is its session's matter.
-        let sure = same.is_none_or(|here| here.attempt == 0);
+        // So is whether one goes on that wants what began in a later attempt, which an earlier one has followed.
+        let sure = same.is_none_or(|here| here.attempt == 0 && hello.began == 0);
         self.expected = match (self.here, same) {
             _ if self.over || late => vec!["drop"],
             (_, Some(_)) if !sure => Vec::new(),
