@@ -1,9 +1,9 @@
 //! The byte-stream carrier: one pair of fds (ssh's stdio, a Unix socket, an inherited fd, TCP) carries all streams.
 //!
 //! One thread owns both fds, the decoder and the streams' queues; the handle talks to it through two queues and
-//! two eventfds. Whatever ends the link (close, end of file, an error, dropping the handle), the thread ends
-//! exactly once and takes both fds with it, soon after the handle was dropped; [`wait_for_ends`] waits for that. It authenticates nobody: whoever holds the other end is trusted as far
-//! as the session trusts it.
+//! two eventfds. However the link ends (close, end of file, an error, dropping the handle), the thread ends
+//! exactly once and takes both fds with it, soon after the handle was dropped; [`wait_for_ends`] waits for that. It
+//! authenticates no peer: one that holds the other end is trusted as far as the session trusts it.
 //!
 //! Both fds become non-blocking for the life of the carrier; the flags they had are restored when it ends, because
 //! an inherited fd may share them with another process.
@@ -366,7 +366,7 @@ impl Driver {
     }
 }
 
-/// Which fds poll(2) reported, for whatever reason.
+/// Which fds poll(2) reported, for any reason.
 struct Ready {
     read: bool,
     write: bool,

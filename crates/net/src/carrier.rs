@@ -1,4 +1,4 @@
-//! The one small trait between a run loop and whatever moves its bytes.
+//! The one small trait between a run loop and what moves its bytes.
 
 use std::os::fd::BorrowedFd;
 
@@ -40,7 +40,7 @@ pub trait Carrier: Send {
     /// The session lets the peer in. Until then a carrier that anybody can come on allows its peer next to nothing.
     fn welcome(&self) {}
 
-    /// Drops a carrier whose link is lost: nobody waits for its last packets to leave, as the end of a program does.
+    /// Drops a carrier whose link is lost: no caller waits for its last packets to leave, as the end of a program does.
     fn abandon(self: Box<Self>) {}
 }
 

@@ -1,7 +1,7 @@
 //! The queue between a carrier's thread and the run loop: arrivals in, arrivals out, bounded in bytes.
 //!
 //! It never drops or reorders. Its one invariant: a producer that asks [`Inbox::is_full`] before it takes bytes
-//! off the link keeps the queue below [`INBOX_LIMIT`] plus one read, whatever the peer sends. One that can only ask
+//! off the link keeps the queue below [`INBOX_LIMIT`] plus one read, for any input of the peer. One that can only ask
 //! the peer to be quiet does so then, and stops taking at [`Inbox::is_overfull`].
 
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Carriers: QUIC on noq and a byte-stream multiplexer; identity and tickets.
 //!
-//! This is the only crate with an async runtime, and nobody outside notices: a [`Carrier`] is a handle with queues
+//! This is the only crate with an async runtime, and no caller notices: a [`Carrier`] is a handle with queues
 //! and an eventfd, for a run loop that sits in poll(2). It moves the session's streams and knows nothing of what
 //! is in them. Its one invariant: calls on a carrier never block, and what the peer sends never costs more memory
 //! than the named limits.

@@ -100,7 +100,7 @@ impl Feeder {
     }
 
     /// Queues a transmit. Whether the queue was empty, so that the thread has to be told. After the last arrival
-    /// nobody takes anything, so nothing is queued.
+    /// no thread takes anything, so nothing is queued.
     pub(crate) fn feed(&mut self, transmit: Transmit) -> bool {
         if self.over {
             return false;

@@ -37,7 +37,7 @@ impl Peers {
 pub struct Admitted(Arc<Mutex<VecDeque<Fingerprint>>>);
 
 impl Admitted {
-    /// Nobody yet.
+    /// No peer yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,9 +1,10 @@
 //! The QUIC carrier: noq behind a handle for a run loop.
 //!
-//! A [`Listener`] is the app side, [`connect`] the display side, [`Reconnect`] one that comes back. Both pin the peer's certificate; beyond that nobody
-//! is let in. All connections of a listener, and each `connect`, share one thread with a small async runtime, which
-//! nothing outside sees. This module decides nothing about what is sent when: the session does, by priorities and
-//! by what [`LinkState`](wayferry_proto::LinkState) tells. Loss repair and congestion control of our own are not here either.
+//! A [`Listener`] is the app side, [`connect`] the display side, [`Reconnect`] one that comes back. Both pin the peer's
+//! certificate; beyond that no peer is let in. All connections of a listener, and each `connect`, share one thread with
+//! a small async runtime, which nothing outside sees. This module decides nothing about what is sent when: the session
+//! does, by priorities and by what [`LinkState`](wayferry_proto::LinkState) tells. Loss repair and congestion control
+//! of our own are not here either.
 //!
 //! Invariant: what one stream waits for (flow control, a lost packet, a slow reader) no other stream waits for.
 

@@ -28,7 +28,7 @@ pub enum Origin {
     Platform,
     /// Mozilla's list as it was when this program was made, because the platform has none.
     BuiltIn,
-    /// What the program chose, whatever the platform has.
+    /// What the program chose, no matter what the platform has.
     Program,
 }
 
@@ -58,7 +58,7 @@ impl Roots {
         Ok(Self { store: Arc::new(store), origin: Origin::Program })
     }
 
-    /// Mozilla's list as it was when this program was made, whatever the platform has.
+    /// Mozilla's list as it was when this program was made, no matter what the platform has.
     pub fn built_in() -> Self {
         Self { origin: Origin::Program, ..Self::from_platform(Vec::new()) }
     }

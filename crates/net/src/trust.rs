@@ -33,7 +33,7 @@ pub struct Named {
 }
 
 impl Trust {
-    /// Trust in whoever has a certificate for `name`, a DNS name or an IP address, from an authority among `roots`.
+    /// Trust in a peer that has a certificate for `name`, a DNS name or an IP address, from an authority among `roots`.
     ///
     /// # Errors
     /// The text is neither.

@@ -1,6 +1,6 @@
 //! A wake-up that poll(2) understands: one eventfd.
 //!
-//! Any thread may raise it, one thread polls and lowers it. It carries no count and no reason: whoever wakes
+//! Any thread may raise it, one thread polls and lowers it. It carries no count and no reason: the thread that is woken
 //! looks at everything that could have happened.
 
 use std::io;

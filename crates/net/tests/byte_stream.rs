@@ -66,7 +66,7 @@ fn common_wait(one: &dyn Carrier, two: &dyn Carrier) {
 fn content_waits_for_the_reader_and_a_key_does_not() {
     let (mut app, mut display) = pair();
     send_all(&mut *app, 0, Class::Content, vec![1; 4 << 20]);
-    // Nobody takes arrivals on the display side yet: one window leaves, the rest stays.
+    // No caller takes arrivals on the display side yet: one window leaves, the rest stays.
     let first = next(&mut *display);
     assert!(matches!(first, Arrival::Data { stream: StreamId(0), offset: 0, .. }));
     assert!(app.link().unsent >= 3 << 20);

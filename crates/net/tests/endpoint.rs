@@ -391,7 +391,7 @@ fn a_client_moves_to_another_address() {
     assert!(matches!(other, Err(Failure::Config(_))), "{other:?}");
 }
 
-/// Whether nobody has a socket at `address`.
+/// Whether no socket is bound to `address`.
 fn is_free(address: SocketAddr) -> bool {
     UdpSocket::bind(address).is_ok()
 }

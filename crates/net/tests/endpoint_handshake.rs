@@ -355,7 +355,7 @@ fn regression_a_stream_that_was_refused_harms_none_with_its_number() {
     let (mut back, mut there) = accept_bi(&mut server);
     assert_eq!(read_to_end(&mut there).unwrap(), b"first half, second half");
     say(&mut back, b"answer");
-    assert!(ready.wait(Some(LIMIT)), "nobody is woken");
+    assert!(ready.wait(Some(LIMIT)), "no reader is woken");
     assert_eq!(read_to_end(&mut receive).unwrap(), b"answer");
 }
 
@@ -421,7 +421,7 @@ fn a_listener_that_stops_or_goes_leaves_its_connections() {
 
 /// A panic under a lock of noq's would end the process.
 #[test]
-fn regression_a_listener_that_stops_while_clients_arrive_harms_nobody() {
+fn regression_a_listener_that_stops_while_clients_arrive_harms_no_later_connection() {
     let tls = server_tls();
     for round in 0..6 {
         let retry = [Retry::Never, Retry::Always][round % 2];

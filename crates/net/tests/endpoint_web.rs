@@ -284,7 +284,7 @@ fn bad_settings_end_the_attempt() {
 }
 
 #[test]
-fn streams_of_other_kinds_and_sessions_are_refused_and_harm_nobody() {
+fn streams_of_other_kinds_and_sessions_are_refused_and_harm_no_session() {
     let mut site = Site::new();
     let mut client = site.raw();
     let mut control = open_uni(&mut client);

@@ -83,7 +83,7 @@ fn a_whole_capsule_that_is_too_short_is_not_waited_for() {
 #[test]
 fn capsules_without_end_are_skipped_without_being_kept() {
     let (mut client, mut server) = session();
-    // A frame of 2^40 bytes with a capsule of nearly as many, of a kind that nobody knows.
+    // A frame of 2^40 bytes with a capsule of nearly as many, of an unknown kind.
     write(&mut client.send, &[0x00, 0xc0, 0, 1, 0, 0, 0, 0, 0, 0x3f, 0xc0, 0, 0, 255, 0, 0, 0, 0]).unwrap();
     for _ in 0..100 {
         write(&mut client.send, &pattern(100_000)).unwrap();

@@ -77,7 +77,7 @@ fn a_hundred_connections_of_each_kind_leave_nothing_behind() {
     (0..100).for_each(|_| back_over_quic(&mut listener, &reconnect));
     drop(listener);
     assert_eq!(settled(threads), before);
-    // Nobody answers any more; nobody waits for that, nor for what it leaves.
+    // No peer answers any more; no caller waits for that, nor for what it leaves.
     for _ in 0..10 {
         let mut attempt = reconnect.attempt(Vec::new(), Duration::from_millis(1)).unwrap();
         wait_readable(attempt.wake_fd());

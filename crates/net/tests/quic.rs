@@ -86,9 +86,9 @@ fn a_key_passes_queued_bulk() {
 
 /// noq closes a connection with "too many gaps in stream buffer" when a reader pauses in the middle of a stream.
 #[test]
-fn regression_a_run_loop_that_lags_blocks_nobody_and_loses_nothing() {
+fn regression_a_run_loop_that_lags_blocks_no_stream_and_loses_nothing() {
     let Pair { mut app, mut display, _listener } = pair();
-    // More than the window of one stream and of the connection; nobody takes it yet.
+    // More than the window of one stream and of the connection; no caller takes it yet.
     for stream in 0..4 {
         send_all(&mut *app, stream, Class::Pipe, vec![stream as u8; 20 << 20]);
     }
@@ -365,7 +365,7 @@ fn a_list_may_change_while_the_listener_runs() {
 }
 
 #[test]
-fn nobody_answering_is_a_timeout() {
+fn a_silent_peer_is_a_timeout() {
     // Bound, so that no ICMP answers either; never read.
     let silent = UdpSocket::bind(LOCAL).unwrap();
     let patience = Duration::from_millis(200);

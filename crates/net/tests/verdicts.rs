@@ -126,7 +126,7 @@ fn so_it_is_for_early_data() {
 #[test]
 fn another_version_of_quic_is_told() {
     let mut versions = EndpointConfig::default();
-    // Reserved, so that nobody speaks it (RFC 9000 §15).
+    // Reserved, so that no peer speaks it (RFC 9000 §15).
     versions.supported_versions(vec![0x0a1a_2a3a]);
     let server = Server::start(LOCAL, server_tls(), versions);
     let pinned = Identity::ephemeral().unwrap().fingerprint();
@@ -193,7 +193,7 @@ fn server_tls() -> rustls::ServerConfig {
         .unwrap()
 }
 
-/// It accepts whoever gets that far, on a thread of its own.
+/// It accepts every peer that gets that far, on a thread of its own.
 struct Server {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,

@@ -11,7 +11,7 @@
 //! close     05 code length reason                 length ≤ 1024, UTF-8; nothing follows
 //! ```
 //! Numbers are QUIC varints (RFC 9000 §16). Invariant: a decoder never buffers more than one frame beyond what
-//! it was given last, and whatever it was given in whatever pieces, the frames are the same.
+//! it was given last, and in any pieces the same bytes give the same frames.
 
 use bytes::{Buf, Bytes, BytesMut};
 

@@ -55,8 +55,8 @@ pub struct Config {
     pub datagram_buffer: usize,
     /// Bytes of UDP socket buffer each way, as far as the system grants them. Default 2 MiB.
     pub udp_buffer: usize,
-    /// A file to append the TLS secrets to, in the format of `SSLKEYLOGFILE`. Whoever has it reads everything. Default:
-    /// none.
+    /// A file to append the TLS secrets to, in the format of `SSLKEYLOGFILE`. A reader of the file can read everything.
+    /// Default: none.
     pub keylog: Option<PathBuf>,
     /// A directory for one qlog file per connection; made when missing. Needs the feature `qlog`. Default: none.
     pub qlog: Option<PathBuf>,

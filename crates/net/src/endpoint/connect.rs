@@ -239,7 +239,7 @@ async fn attempt_whole(
     let connected = tokio::select! {
         connected = &mut connecting => connected,
         () = probe::refused(address) => {
-            // Whoever answers the handshake and not the probe has as long again.
+            // A peer that answers the handshake and not the probe has as long again.
             match timeout(began.elapsed(), connecting).await {
                 Ok(connected) => connected,
                 Err(_) => {

@@ -179,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// Bytes that both sides, and nobody else, derive from the handshake (RFC 8446 §7.5).
+    /// Bytes that both sides, and no others, derive from the handshake (RFC 8446 §7.5).
     ///
     /// # Errors
     /// [`Failure::Config`] before the handshake is complete, and for more bytes than there are.

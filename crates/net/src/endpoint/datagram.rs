@@ -61,7 +61,7 @@ impl Connection {
         self.link.check()?;
         let size = data.len();
         let data = self.link.framed(data);
-        // Forgets that it waited, which nobody does.
+        // Forgets that it waited, which no caller does.
         let sent = pin!(self.link.noq.send_datagram_wait(data));
         match sent.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => Ok(true),

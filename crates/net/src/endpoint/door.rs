@@ -1,7 +1,7 @@
 //! Lets clients in: the listener's task.
 //!
-//! Handshakes run side by side. What fails is counted, and told to nobody: anybody can send packets to a port. Invariant:
-//! handshakes under way and connections that nobody has taken are bounded, whoever sends them.
+//! Handshakes run side by side. What fails is counted, and told to no caller: anybody can send packets to a port.
+//! Invariant: handshakes under way and connections that no caller has taken are bounded, from any peers.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -88,7 +88,7 @@ pub(super) async fn keep(door: Arc<Door>, taken: mpsc::Sender<Accepted>) {
 }
 
 impl Door {
-    /// No attempt comes in any more, and those that nobody has looked at are refused.
+    /// No attempt comes in any more, and those that no caller has looked at are refused.
     pub(super) fn stop(&self) {
         // Without any configuration noq 1.4.0 panics at the next packet of an attempt that waits.
         let mut shut = ServerConfig::clone(&self.server().1);
@@ -147,7 +147,7 @@ impl Door {
         match shaken.unwrap_or_else(|_| Err(Failure::no_answer(patience))) {
             Ok(accepted) => {
                 self.counts.accepted.fetch_add(1, Ordering::Relaxed);
-                // Whoever listened has gone when this fails, and the connection goes, too.
+                // The listener has gone when this fails, and the connection goes, too.
                 let _ = taken.send(accepted).await;
             }
             Err(failure) => self.counts.fail(remote, &failure),

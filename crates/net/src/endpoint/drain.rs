@@ -44,7 +44,7 @@ impl Finished {
         streams.waiting.push((id, Box::pin(stopped)));
     }
 
-    /// Forgets one that was reset after all: noq tells nobody when that has arrived.
+    /// Forgets one that was reset after all: noq does not tell when that has arrived.
     pub(super) fn remove(&self, id: StreamId) {
         self.lock().waiting.retain(|(known, _)| *known != id);
         Arc::clone(&self.hub).wake();

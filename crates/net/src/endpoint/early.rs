@@ -1,6 +1,6 @@
 //! Whether the peer took the early data.
 //!
-//! Known when the handshake is over, and from then on for good. Invariant: whoever asks before that is woken.
+//! Known when the handshake is over, and from then on for good. Invariant: a caller that asks before that is woken.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};

@@ -1,7 +1,8 @@
 //! The thread that everything of this module runs on.
 //!
-//! One small tokio runtime, driven by one thread of its own. It does no work for the caller's tasks: whoever polls does
-//! that. Invariant: the thread runs for as long as there is an [`Engine`], and everything that needs it holds one.
+//! One small tokio runtime, driven by one thread of its own. It does no work for the caller's tasks: the thread that
+//! polls does that. Invariant: the thread runs for as long as there is an [`Engine`], and everything that needs it
+//! holds one.
 
 use std::future::Future;
 use std::io;
@@ -49,7 +50,7 @@ impl Engine {
         self.0.handle.enter()
     }
 
-    /// Runs `future` with nobody waiting for it.
+    /// Runs `future` with no caller waiting for it.
     pub(crate) fn detach(&self, future: impl Future<Output = ()> + Send + 'static) {
         drop(self.0.handle.spawn(future));
     }

@@ -78,7 +78,7 @@ pub enum By {
     Timeout,
     /// The peer does not know the connection any more (RFC 9000 §10.3).
     Reset,
-    /// Nobody listens at that port, says the host.
+    /// No program listens at that port, says the host.
     Refused,
 }
 

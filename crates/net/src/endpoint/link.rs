@@ -277,7 +277,7 @@ pub(super) fn saturate(code: u64) -> VarInt {
     VarInt::from_u64(code).unwrap_or(VarInt::MAX)
 }
 
-/// An IPv4 address as such, whatever kind of socket it came through.
+/// An IPv4 address as such, no matter what kind of socket it came through.
 pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         // With its zone.

@@ -1,6 +1,6 @@
 //! Listening, as programs see it; `door` does the work.
 //!
-//! Invariant: when a listener is gone nobody new comes in, and those who are in stay.
+//! Invariant: when a listener is gone no new peer comes in, and those that are in stay.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,7 +124,7 @@ impl Listener {
         self.address
     }
 
-    /// The next who came in; `None` when the listener was closed or stopped and nobody is left.
+    /// The next who came in; `None` when the listener was closed or stopped and no peer is left.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<Accepted>> {
         self.arrivals.poll_recv(cx)
     }
@@ -194,5 +194,5 @@ impl Drop for Listener {
     }
 }
 
-/// Complete connections that nobody has taken; further ones count as half open.
+/// Complete connections that no caller has taken; further ones count as half open.
 const QUEUE_MAX: usize = 64;

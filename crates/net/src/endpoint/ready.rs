@@ -81,7 +81,7 @@ impl Ready {
         poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], timeout.as_ref()).is_ok_and(|count| count > 0)
     }
 
-    /// Ends the list: wakers do nothing from now on, and whoever is in [`Ready::wait`] returns.
+    /// Ends the list: wakers do nothing from now on, and a caller in [`Ready::wait`] returns.
     pub fn close(&self) {
         let mut list = self.lock();
         list.closed = true;

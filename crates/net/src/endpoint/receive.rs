@@ -86,8 +86,8 @@ impl ReceiveStream {
         polled
     }
 
-    /// The next piece that has arrived, whatever is missing before it, and its place in the stream; `None` when all were
-    /// given. From the first such read on there are no others.
+    /// The next piece that has arrived, even if some is missing before it, and its place in the stream; `None` when all
+    /// were given. From the first such read on there are no others.
     ///
     /// # Errors
     /// As for [`ReceiveStream::poll_read`].

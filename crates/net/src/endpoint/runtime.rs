@@ -177,7 +177,7 @@ impl Scope {
     }
 }
 
-/// When the closure panicked: nobody else will drive what was caught.
+/// When the closure panicked: no other thread will drive what was caught.
 impl Drop for Scope {
     fn drop(&mut self) {
         if let Catch::Caught(task) = CATCH.take() {

@@ -95,8 +95,8 @@ impl SendStream {
                 }
                 Poll::Ready(Err(failure))
             }
-            // noq does not look whether the stream was stopped while the send window is full, and wakes nobody for it
-            // afterwards.
+            // noq does not look whether the stream was stopped while the send window is full, and wakes no caller for
+            // it afterwards.
             Poll::Pending if self.is_stopped() => self.poll_write_chunks(cx, chunks),
             Poll::Pending => {
                 if !self.writer.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {

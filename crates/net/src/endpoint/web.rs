@@ -3,7 +3,7 @@
 //! `web-transport-proto` writes and reads the settings and the request, and writes the capsules; what is here takes the
 //! streams of a connection apart, reads the capsules, and ends a session so that the other side learns why. There is no other
 //! HTTP in it. A session is a [`Connection`] like any other. Invariant: a stream of a kind that is not known is refused, and
-//! harms nobody.
+//! harms no session.
 
 mod arrivals;
 mod capsules;
@@ -30,8 +30,8 @@ use super::link::Link;
 use super::tls::H3;
 use super::{ClientTls, Config, Connection, Engine, Failure, Pending, Target};
 
-/// Connects to `url`, `https://host:port/path`; `target` has its host and addresses. The application protocol is `h3`, whatever
-/// `tls` says; early data is not used.
+/// Connects to `url`, `https://host:port/path`; `target` has its host and addresses. The application protocol is `h3`,
+/// not what `tls` says; early data is not used.
 ///
 /// # Errors
 /// [`Failure::Rejected`] when the server does not want it, besides those of [`connect`](super::connect).

@@ -325,7 +325,7 @@ enum Verdict {
     Other(String),
 }
 
-/// CRYPTO errors are 0x100–0x1ff of a transport close, whoever sent it (RFC 9000 §20.1); never of an application
+/// CRYPTO errors are 0x100–0x1ff of a transport close, sent by either side (RFC 9000 §20.1); never of an application
 /// close with such a code.
 fn verdict(error: &ConnectionError) -> Option<Verdict> {
     match error {

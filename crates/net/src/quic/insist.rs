@@ -113,7 +113,7 @@ fn pause(waits: Duration, usual: Duration) -> Duration {
 }
 
 /// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep. On a slow link, four
-/// times in a round trip: whoever asks less often hears that much later that the link is back.
+/// times in a round trip: a side that asks less often hears that much later that the link is back.
 const OFTEN: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_millis(250);

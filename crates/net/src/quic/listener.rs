@@ -3,7 +3,7 @@
 //! What fails its handshake is dropped without a word to the caller: everyone can send packets to a port. From a quarter of
 //! the places on, a peer has to show that its address is its own before it gets one (RFC 9000 §8.1.2). The newest always
 //! gets a place, and the source that holds most of them loses one ([`Places`]); displays that show a ticket have places of
-//! their own. Invariant: handshakes, and connections that the caller has not taken yet, are bounded, whoever sends them.
+//! their own. Invariant: handshakes, and connections that the caller has not taken yet, are bounded, from any peers.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -36,7 +36,7 @@ pub struct Listener {
     warnings: Vec<Warning>,
     arrived: Arc<Arrived>,
     endpoint: Endpoint,
-    /// Lets nobody in.
+    /// Lets no peer in.
     shut: ServerConfig,
     runtime: Arc<Runtime>,
 }
@@ -356,7 +356,7 @@ impl Door {
     }
 }
 
-/// Closes a connection whose handshake does not come to its end, whoever has it by then.
+/// Closes a connection whose handshake does not come to its end, no matter which task has it by then.
 struct Guard(Option<Connection>);
 
 impl Guard {

@@ -238,7 +238,7 @@ impl Pump {
     async fn assign(&mut self, mut stream: SendStream) {
         let first = self.waiting.pop_first();
         let Some((id, outgoing)) = first.and_then(|id| Some((id, self.streams.get_mut(&id)?))) else {
-            // Nobody wants it any more; the peer may forget it.
+            // No stream of the session wants it any more; the peer may forget it.
             let _ = stream.reset(VarInt::from_u32(0));
             return;
         };

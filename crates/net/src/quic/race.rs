@@ -248,7 +248,7 @@ impl<'a> Race<'a> {
             self.spoken = None;
         }
         match failure {
-            // The right peer says so: whoever is not it cannot, after the handshake.
+            // The right peer says so: another one cannot, after the handshake.
             Some(error @ (ConnectError::Rejected { .. } | ConnectError::Setup(_))) => return Err(error),
             Some(error) if spoke || error.is_verdict() => {
                 self.grace.get_or_insert(Instant::now() + VERDICT_GRACE);
@@ -341,7 +341,7 @@ impl Contender {
 }
 
 /// A connection whose handshake is complete, unless it is over already. An Initial packet that comes with the last one of
-/// the handshake is still heard, whoever sent it; afterwards only the peer can end the connection.
+/// the handshake is still heard, from any sender; afterwards only the peer can end the connection.
 fn alive(connection: Connection) -> Result<Begun, ConnectionError> {
     match connection.close_reason() {
         Some(error @ (ConnectionError::ConnectionClosed(_) | ConnectionError::TransportError(_))) => {
@@ -351,7 +351,7 @@ fn alive(connection: Connection) -> Result<Begun, ConnectionError> {
     }
 }
 
-/// Loopback stays on loopback; anything else leaves through whatever the routes say.
+/// Loopback stays on loopback; anything else leaves as the routes say.
 pub(crate) fn local_address(addresses: &[SocketAddr]) -> SocketAddr {
     let ip: IpAddr =
         match (addresses[0].is_ipv6(), addresses.iter().all(|address| address.ip().is_loopback())) {

@@ -157,7 +157,7 @@ const SETTLE: Duration = Duration::from_millis(10);
 /// Between two moves.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Messages taken in one turn, so that a storm of them keeps nobody else from the thread.
+/// Messages taken in one turn, so that a storm of them keeps no other task from the thread.
 const MESSAGES_MAX: usize = 256;
 
 #[cfg(test)]

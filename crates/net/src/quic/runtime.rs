@@ -22,7 +22,7 @@ pub(super) struct Runtime {
     pub(super) guests: Guests,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// The thread ends by itself; nobody waits.
+    /// The thread ends by itself; no caller waits.
     left: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ impl Guests {
     }
 
     /// Tells all connections that what they have learnt of their paths may not be so any more; not again within `pause`,
-    /// whoever asks.
+    /// no matter which connection asks.
     pub(super) fn network_changed(&self, pause: Duration) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_some_and(|at| at.elapsed() < pause) {
@@ -97,7 +97,7 @@ impl Runtime {
 }
 
 impl Runtime {
-    /// Whoever drops it does not wait for the thread, which ends within the same bounds.
+    /// A caller that drops it does not wait for the thread, which ends within the same bounds.
     pub(super) fn leave(&self) {
         self.left.store(true, Ordering::Relaxed);
     }

@@ -63,7 +63,7 @@ mod tests {
         let (sender, _) = bind(([127, 0, 0, 1], 0).into(), 64 << 10).unwrap();
         let (datagram, count) = ([7; 1250], 50_000_000 * 3 / 10 / 8 / 1250);
         for _ in 0..count {
-            // Loopback delivers at once; nobody reads meanwhile.
+            // Loopback delivers at once; no reader takes any meanwhile.
             sender.send_to(&datagram, receiver.local_addr().unwrap()).unwrap();
         }
         let mut buffer = [0; 2000];

@@ -1,4 +1,4 @@
-//! An authority of the tests' own, and the certificates, good and bad, that it or nobody vouches for.
+//! An authority of the tests' own, and the certificates, good and bad, that it vouches for or no authority does.
 
 #![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
 

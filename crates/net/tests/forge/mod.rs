@@ -55,7 +55,7 @@ impl Seen {
     pub(crate) fn retry(&self) -> Vec<u8> {
         let mut packet = vec![0xf0, 0, 0, 0, 1];
         identify(&mut packet, &self.source, &OURS);
-        packet.extend(b"a token of nobody's");
+        packet.extend(b"a token of no server");
         let mut pseudo = vec![self.destination.len() as u8];
         pseudo.extend(&self.destination);
         pseudo.extend(&packet);

@@ -68,7 +68,7 @@ impl Shared {
                 return;
             }
             state.client = Some(from);
-            // Fails while nobody listens there.
+            // Fails while no socket is bound there.
             let _ = self.back.send(&datagram[..length]);
         }
     }

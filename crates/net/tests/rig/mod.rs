@@ -44,7 +44,7 @@ pub(crate) fn until<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-/// Waits for what nobody is woken for.
+/// Waits for what wakes no caller.
 pub(crate) fn eventually(mut is: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is() {

@@ -1,8 +1,8 @@
 //! What comes on the stream of a session's request: capsules in frames of HTTP/3 (RFC 9297 §3.2, RFC 9114 §7.1).
 //!
 //! Pure: it is given bytes in any pieces. It knows the one capsule that ends a session (draft-ietf-webtrans-http3 §6) and steps
-//! over all others, and over all frames but those of data, however long they are. Invariant: whatever comes, it keeps no more
-//! than [`KEPT_MAX`] bytes.
+//! over all others, and over all frames but those of data, however long they are. Invariant: for any input, it keeps no
+//! more than [`KEPT_MAX`] bytes.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! How a session comes about: settings both ways, a request and its answer (RFC 9220; draft-ietf-webtrans-http3 §3).
 //!
-//! Whoever calls bounds the time. Invariant: a connection that does not become a session is closed, in HTTP/3's words.
+//! The caller bounds the time. Invariant: a connection that does not become a session is closed, in HTTP/3's words.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

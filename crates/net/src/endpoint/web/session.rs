@@ -1,8 +1,8 @@
 //! A session, and how it ends.
 //!
-//! Whoever ends it says so in a capsule on the stream of the request (draft-ietf-webtrans-http3 §6), and closes the
-//! connection when the other has heard it, or soon: there is only this session. Invariant: the first end counts, and what arrived
-//! before it stays to be read.
+//! The side that ends it says so in a capsule on the stream of the request (draft-ietf-webtrans-http3 §6), and closes
+//! the connection when the other has heard it, or soon: there is only this session. Invariant: the first end counts,
+//! and what arrived before it stays to be read.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
