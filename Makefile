@@ -81,6 +81,15 @@ check: ## Format, lints, documentation, layers, licences
 	$(LIMIT) $(CHECK_SECONDS) $(MAKE) --no-print-directory checks
 	$(MAKE) --no-print-directory check-python
 
+.PHONY: quick
+quick: ## What a change breaks first: format, lints and unit tests, of what has changed since the last build
+	cargo fmt --check
+	scripts/check-tree
+	scripts/check-layers
+	scripts/check-circles
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked --lib --bins
+
 .PHONY: checks
 checks:
 	cargo fmt --check

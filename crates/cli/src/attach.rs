@@ -1,7 +1,7 @@
 //! `wayferry attach`: a session that runs already, shown here.
 //!
-//! It is one of this machine, one of another that ssh reaches, or that of a ticket. Invariant: the compositor is looked at before
-//! the ticket's secret is used, so that a ticket is not spent on a machine that cannot show anything.
+//! It is one of this machine, one of another that ssh reaches, or that of a ticket. Invariant: the compositor is looked
+//! at before the ticket's secret is used, so that a ticket is not spent on a machine that cannot show anything.
 
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, ToSocketAddrs};

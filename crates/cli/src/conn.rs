@@ -1,9 +1,9 @@
 //! `wayferry conn`: one side of a session with inherited sockets, for tests and for programs that bring their own link.
 //!
 //! `--role app` serves the program whose Wayland socket is the descriptor WAYFERRY_APP_FD; `--role display` shows it on
-//! the compositor behind WAYLAND_SOCKET (one connection for everything) or else WAYLAND_DISPLAY. The link is the descriptor
-//! WAYFERRY_LINK_FD, carried as a byte stream without any secret: whoever made the descriptors is trusted. Invariant: both
-//! end with 0 when their peer closes.
+//! the compositor behind WAYLAND_SOCKET (one connection for everything) or else WAYLAND_DISPLAY. The link is the
+//! descriptor WAYFERRY_LINK_FD, carried as a byte stream without any secret: the process that made the descriptors is
+//! trusted. Invariant: both end with 0 when their peer closes.
 
 use std::os::fd::OwnedFd;
 

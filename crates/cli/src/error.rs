@@ -1,8 +1,9 @@
 //! Everything that can end `wayferry`, and what a user is told about it.
 //!
-//! What ends a session is [`SessionError`]; beside it is what only the program itself meets. [`Error::code`] gives the exit
-//! code, `Display` the `error:` line, safe for a terminal, and [`Error::hint`] the `hint:` line. It prints nothing. Invariant:
-//! every code is a row of [`CODES`], which is also the table of `docs/exit-codes.md`; a test compares the two.
+//! What ends a session is [`SessionError`]; beside it is what only the program itself meets. [`Error::code`] gives the
+//! exit code, `Display` the `error:` line, safe for a terminal, and [`Error::hint`] the `hint:` line. It prints
+//! nothing. Invariant: every code is a row of [`CODES`], which is also the table of `docs/exit-codes.md`; a test
+//! compares the two.
 
 use std::fmt;
 use std::io;

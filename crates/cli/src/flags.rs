@@ -52,8 +52,8 @@ pub(crate) struct OwnFlags {
     /// Where no command is given, make the shell a login shell (with `ssh` it always is).
     #[arg(long, global = true)]
     pub(crate) login_shell: bool,
-    /// Tell the compositor here that the windows are those of APP_ID, by a security context, where it offers that. It may let
-    /// them do less than other programs.
+    /// Tell the compositor here that the windows are those of APP_ID, by a security context, where it offers that. It
+    /// may let them do less than other programs.
     #[arg(long, value_name = "APP_ID", global = true)]
     pub(crate) secctx: Option<String>,
     /// Offer a protocol to programs that is refused by default, such as zwlr_screencopy_manager_v1.
@@ -84,8 +84,8 @@ pub(crate) struct OwnFlags {
     /// Write a qlog file for the connection to DIR.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) qlog: Option<PathBuf>,
-    /// Show every picture as it is, however long it takes. Otherwise, where the link is too slow for what changes, pictures
-    /// are lossy until they rest; text never is for longer than a moment.
+    /// Show every picture as it is, however long it takes. Otherwise, where the link is too slow for what changes,
+    /// pictures are lossy until they rest; text never is for longer than a moment.
     #[arg(long, global = true)]
     pub(crate) lossless: bool,
     /// Quality of pictures that are lossy for now, from 1 to 100 [default: 75].
@@ -166,8 +166,8 @@ pub(crate) enum Command {
     Demo(LabFlags),
     /// Show how this user's sessions on this machine fare: loss, repair, round trips, rates.
     ///
-    /// One paragraph for each side that runs here, or a document for a script. Each side counts what it sends itself; the
-    /// other half is known where the other side runs.
+    /// One paragraph for each side that runs here, or a document for a script. Each side counts what it sends itself;
+    /// the other half is known where the other side runs.
     Info(InfoFlags),
     /// Draw what `--trace` wrote, and print how long each stage takes.
     ///
@@ -216,12 +216,12 @@ pub(crate) struct HostFlags {
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
-    /// For how long the ticket is good: seconds, or a number with s, m, h or d behind it [default: as long as `--expire`, or
-    /// 1h]. `wayferry ticket` prints another.
+    /// For how long the ticket is good: seconds, or a number with s, m, h or d behind it [default: as long as
+    /// `--expire`, or 1h]. `wayferry ticket` prints another.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "listen")]
     pub(crate) good_for: Option<Duration>,
-    /// Show this certificate (PEM, the own one first, then those between it and an authority) instead of one made for this
-    /// run.
+    /// Show this certificate (PEM, the own one first, then those between it and an authority) instead of one made for
+    /// this run.
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "bootstrap")]
     pub(crate) cert: Option<PathBuf>,
     /// The key of the certificate (PEM).
@@ -249,8 +249,8 @@ pub(crate) struct HostFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachFlags {
-    /// Which session: HOST, HOST:SESSION, :SESSION of this machine, the ticket that `wayferry host` printed, or `-` for a
-    /// ticket on stdin, where other users of this machine cannot see it [default: the only session of this machine].
+    /// Which session: HOST, HOST:SESSION, :SESSION of this machine, the ticket that `wayferry host` printed, or `-` for
+    /// a ticket on stdin, where other users of this machine cannot see it [default: the only session of this machine].
     #[arg(value_name = "WHICH")]
     pub(crate) which: Option<Which>,
     /// Take the ticket from FILE.

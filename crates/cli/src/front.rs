@@ -1,10 +1,11 @@
-//! What `wayferry ssh` and `wayferry through` start on the other machine: it starts a session, or finds one, and stands between
-//! it and whoever called.
+//! What `wayferry ssh` and `wayferry through` start on the other machine: it starts a session, or finds one, and stands
+//! between it and its caller.
 //!
-//! The session is a process of its own. The front passes on, in both directions, the bytes with which display and session meet
-//! (and, where there is no QUIC, all others), and what the program reads and writes; it ends with the program's status. When
-//! whoever called is gone, so is the front, and the session stays. Where there is a terminal, the front runs the program itself,
-//! because a terminal belongs to the processes of its login. Invariant: nothing of the session depends on the front.
+//! The session is a process of its own. The front passes on, in both directions, the bytes with which display and
+//! session meet (and, where there is no QUIC, all others), and what the program reads and writes; it ends with the
+//! program's status. When the caller is gone, so is the front, and the session stays. Where there is a terminal, the
+//! front runs the program itself, because a terminal belongs to the processes of its login. Invariant: nothing of the
+//! session depends on the front.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -32,7 +33,7 @@ use wayferry_host::edge::wait::Interests;
 use wayferry_host::passing;
 use wayferry_host::sessions;
 
-/// The way to whoever called.
+/// The way to the caller.
 struct Caller {
     from: OwnedFd,
     to: OwnedFd,
@@ -80,8 +81,8 @@ fn stdio() -> Result<Caller, Error> {
     Ok(Caller { from: dup(io::stdin().as_fd())?, to: dup(io::stdout().as_fd())?, stdio: false })
 }
 
-/// What the session hands to its front: its readiness, the ends of the program's pipes, and where its notes come from. Gives the
-/// end into which the session writes those; it never waits for a reader.
+/// What the session hands to its front: its readiness, the ends of the program's pipes, and where its notes come from.
+/// Gives the end into which the session writes those; it never waits for a reader.
 pub(crate) fn hand_over(owner: &OwnedFd, ready: &[Told], ends: &Stdio) -> Result<OwnedFd, Error> {
     let (notes, write) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| system("making a pipe")(error.into()))?;
@@ -127,7 +128,7 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         return Err(SessionError::Bootstrap("the session has no pipes".into()).into());
     };
     if stdio {
-        // Whoever waits in `read` there ends with the process.
+        // A thread that waits in `read` there ends with the process.
         drop(copy(io::stdin(), File::from(stdin))?);
     }
     let outputs = match stdio {
@@ -310,7 +311,7 @@ fn copy(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Re
     pass_on(from, to, false)
 }
 
-/// The same for what a program writes, which is read even when nobody takes it: the program must not wait for that.
+/// The same for what a program writes, which is read even without a taker: the program must not wait for that.
 fn output(from: OwnedFd, to: impl Write + Send + 'static) -> Result<UnixStream, Error> {
     pass_on(File::from(from), to, true)
 }

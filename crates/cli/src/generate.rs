@@ -68,6 +68,6 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("TMPDIR", "Where private directories are made."),
     (
         "SSLKEYLOGFILE",
-        "TLS secrets are appended to this file, for a network analyser. Whoever reads it reads the session.",
+        "TLS secrets are appended to this file, for a network analyser. A reader of it can read the session.",
     ),
 ];

@@ -1,9 +1,10 @@
 //! `wayferry host`: the app side of a session.
 //!
-//! With `--listen` it prints a ticket, or writes it to a file, and waits for the display that comes with it. What `wayferry ssh` and `wayferry through`
-//! start on the other machine is a *front* ([`crate::front`]) that starts the session as a process of its own, which outlives the
-//! front. Either way the programs start when a display is there, and displays may come and go until the session is over.
-//! Invariant: sockets, directories and processes are gone when it returns.
+//! With `--listen` it prints a ticket, or writes it to a file, and waits for the display that comes with it. What
+//! `wayferry ssh` and `wayferry through` start on the other machine is a *front* ([`crate::front`]) that starts the
+//! session as a process of its own, which outlives the front. Either way the programs start when a display is there,
+//! and displays may come and go until the session is over. Invariant: sockets, directories and processes are gone when
+//! it returns.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -97,9 +98,9 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     finish(&begin(side.with_program(start), own).run()?)
 }
 
-/// For a front, which is the other end of stdin, and for whoever comes later.
+/// For a front, which is the other end of stdin, and for displays that come later.
 fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
-    // The terminal of whoever started this may go; its signals are not ours any more. Fails where that is so already.
+    // The launcher's terminal may go; its signals are not ours any more. Fails where that is so already.
     let _ = rustix::process::setsid();
     let system = |doing| move |source| SessionError::System { doing, source };
     let owner = std::io::stdin().as_fd().try_clone_to_owned().map_err(system("dup"))?;
@@ -198,7 +199,7 @@ fn ready(name: &str, environment: &Environment) -> Result<Vec<Told>, Error> {
     Ok(told)
 }
 
-/// Lets go of the terminal or pipes of whoever started this; what is to be told to the user goes to `notes`.
+/// Lets go of the launcher's terminal or pipes; what is to be told to the user goes to `notes`.
 fn leave_stdio(notes: &OwnedFd) -> std::io::Result<()> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;

@@ -14,7 +14,8 @@ use crate::error::{Error, SessionError};
 /// descriptor of its own.
 ///
 /// # Errors
-/// [`Error::Usage`] when a variable is not set, its value is not the number of an open descriptor, or two name the same.
+/// [`Error::Usage`] when a variable is not set, its value is not the number of an open descriptor, or two name the
+/// same.
 pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[OwnedFd; N], Error> {
     let mut numbers = [0; N];
     for (index, name) in names.iter().enumerate() {
@@ -25,8 +26,8 @@ pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[Owne
         numbers[index] = number;
     }
     let fds = numbers.map(|number| {
-        // SAFETY: the descriptor is open, as just seen, and nothing else here owns it: it is none of the standard three,
-        // the numbers differ, and this process has not opened any yet.
+        // SAFETY: the descriptor is open, as just seen, and nothing else here owns it: it is none of the standard
+        // three, the numbers differ, and this process has not opened any yet.
         unsafe { OwnedFd::from_raw_fd(number) }
     });
     fds.iter().try_for_each(close_on_exec)?;
@@ -43,8 +44,8 @@ pub(crate) fn take(number: i32) -> Result<OwnedFd, Error> {
             "descriptor {number} is not open, or is one of the standard three"
         )));
     }
-    // SAFETY: the descriptor is open, as just seen, and nothing else here owns it: it is none of the standard three, and
-    // this process has not opened any yet.
+    // SAFETY: the descriptor is open, as just seen, and nothing else here owns it: it is none of the standard three,
+    // and this process has not opened any yet.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     close_on_exec(&fd)?;
     Ok(fd)

@@ -1,7 +1,7 @@
 //! `wayferry demo` and `wayferry bench`: the laboratory, a program of its own beside this one.
 //!
-//! It has emulated links, generated screens and plots, which no session needs. Invariant: it gets the command line as it was
-//! given, but for `--events`, which is this program's.
+//! It has emulated links, generated screens and plots, which no session needs. Invariant: it gets the command line as
+//! it was given, but for `--events`, which is this program's.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

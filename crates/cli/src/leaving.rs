@@ -1,7 +1,7 @@
 //! What a display tells its user of the session that it leaves behind, and of one that was there before it came.
 //!
-//! A session outlives its display, which a user who pressed Ctrl-C may not expect. Invariant: a line that is told is a whole
-//! command that does what is said of it.
+//! A session outlives its display, which a user who pressed Ctrl-C may not expect. Invariant: a line that is told is a
+//! whole command that does what is said of it.
 
 use std::cell::RefCell;
 

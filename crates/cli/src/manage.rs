@@ -1,6 +1,6 @@
 //! `wayferry list`, `ticket`, `detach` and `stop`: sessions of this machine over their control sockets, those of another through ssh.
 //!
-//! Invariant: whatever a session does, each of these ends after [`PATIENCE`] on this machine, `stop` after
+//! Invariant: each of these ends, with any behaviour of a session, after [`PATIENCE`] on this machine, `stop` after
 //! [`END_PATIENCE`].
 
 use std::io::Write;

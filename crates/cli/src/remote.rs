@@ -1,8 +1,8 @@
 //! What a shell on another machine is asked to run: that machine's own `wayferry`, wherever it was installed.
 //!
-//! sshd gives a command a short PATH, in which `~/.cargo/bin` and its like are missing, so those are looked at too. The line is read
-//! by the user's shell there, whichever that is; all of it is quoted for `sh`. Invariant: where there is no wayferry, the line
-//! ends with [`MISSING`] and nothing of ours is left there.
+//! sshd gives a command a short PATH, in which `~/.cargo/bin` and its like are missing, so those are looked at too. The
+//! line is read by the user's shell there, whichever that is; all of it is quoted for `sh`. Invariant: where there is
+//! no wayferry, the line ends with [`MISSING`] and nothing of ours is left there.
 
 use crate::error::Error;
 use crate::flags::OwnFlags;
@@ -26,7 +26,8 @@ pub(crate) fn plain_line(own: &OwnFlags, words: &[String]) -> String {
     line(own, &Task::Plain, words)
 }
 
-/// What the user is told when the line ended with [`MISSING`]; `again` are the words after `wayferry` and its own options.
+/// What the user is told when the line ended with [`MISSING`]; `again` are the words after `wayferry` and its own
+/// options.
 pub(crate) fn missing(own: &OwnFlags, destination: &str, again: &str) -> Error {
     Error::RemoteMissing {
         binary: binary(own).to_owned(),

@@ -1,9 +1,9 @@
 //! `wayferry ssh`: a remote program's windows here, with ssh as the bootstrap.
 //!
 //! ssh runs `wayferry host --bootstrap` on the other machine with the user's command behind it and keeps its stdio and
-//! terminal for that command; how the two sides meet is in [`wayferry_host::bootstrap`]. Then QUIC is raced to the addresses that
-//! ssh itself used, and if nothing answers, the session goes through ssh. Invariant: ssh is reaped, and no socket of ours
-//! is left, before this returns.
+//! terminal for that command; how the two sides meet is in [`wayferry_host::bootstrap`]. Then QUIC is raced to the
+//! addresses that ssh itself used, and if nothing answers, the session goes through ssh. Invariant: ssh is reaped, and
+//! no socket of ours is left, before this returns.
 
 mod args;
 pub(crate) mod failure;
@@ -37,7 +37,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let args = SshArgs::parse(words)?;
     let signals = Signals::new()?;
     if own.detached && args.command.is_empty() {
-        return Err(Error::Usage("`--detached` needs a command: nobody is there to use a shell".into()));
+        return Err(Error::Usage("`--detached` needs a command: a shell needs a user".into()));
     }
     if own.detached {
         return detached(own, &args, &signals);
@@ -87,7 +87,7 @@ fn reach(
     attempt()
 }
 
-/// Starts a session that nobody looks at yet; ssh prints its name.
+/// Starts a session without a display; ssh prints its name.
 fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Error> {
     let attempt = || -> Result<u8, SessionError> {
         let mut command = Command::new(&own.ssh_bin);
@@ -271,8 +271,8 @@ fn addresses(own: &OwnFlags, args: &SshArgs, port: u16) -> Vec<SocketAddr> {
     (name.as_str(), port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
-/// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy, whose
-/// far end our UDP cannot use.
+/// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy,
+/// whose far end our UDP cannot use.
 fn ssh_host_name(own: &OwnFlags, args: &SshArgs) -> Option<String> {
     let output = Command::new(&own.ssh_bin)
         .arg("-G")

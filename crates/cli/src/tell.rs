@@ -1,8 +1,9 @@
 //! What the user is told besides a command's own output: lines on stderr, and with `--events` the same as data.
 //!
-//! Much of it is caused by a peer, and much of that by strangers, who may do it a thousand times a second: so lines are cut
-//! short, and only so many are written. Here events get their words; that a thing happened is for others to find out.
-//! Invariant: one write per message, so that the lines of two processes on one terminal do not mix; and nothing blocks.
+//! Much of it is caused by a peer, and much of that by strangers, who may do it a thousand times a second: so lines are
+//! cut short, and only so many are written. Here events get their words; that a thing happened is for others to find
+//! out. Invariant: one write per message, so that the lines of two processes on one terminal do not mix; and nothing
+//! blocks.
 
 mod limit;
 mod sink;
@@ -192,8 +193,6 @@ static LIMIT: Mutex<Option<(Instant, Limit)>> = Mutex::new(None);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     /// The names and fields of an enum's variants, from its source.
     fn variants(source: &str, name: &str) -> Vec<(String, Vec<String>)> {
         let (_, rest) = source.split_once(&format!("enum {name}")).expect("it is there");

@@ -1,8 +1,8 @@
 //! `wayferry through`: a session at the other end of any command that carries stdin and stdout.
 //!
-//! The command runs `wayferry host --stdio` where the program is to be; it may be `kubectl exec -i`, `docker exec -i`, `srun`, ssh
-//! or whatever else a place offers. Its stdin and stdout are one socket of ours, over which the two sides meet. Invariant: the
-//! command is reaped before this returns.
+//! The command runs `wayferry host --stdio` where the program is to be; it may be `kubectl exec -i`, `docker exec -i`,
+//! `srun`, ssh or another command. Its stdin and stdout are one socket of ours, over which the two sides meet.
+//! Invariant: the command is reaped before this returns.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

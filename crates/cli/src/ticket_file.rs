@@ -1,8 +1,8 @@
 //! Tickets on their way from one machine to the other: files that only their user can read, and stdin.
 //!
-//! A ticket holds a secret. A command line is no place for one, because other users of the machine see it, and neither is a
-//! log that others may read. It does not look into tickets. Invariant: a file made here has mode 0600 before there is
-//! anything in it, is whole when it appears, and goes with its value.
+//! A ticket holds a secret. A command line is no place for one, because other users of the machine see it, and neither
+//! is a log that others may read. It does not look into tickets. Invariant: a file made here has mode 0600 before there
+//! is anything in it, is whole when it appears, and goes with its value.
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
 //! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
 //!
-//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]); then QUIC is raced to the addresses
-//! that the session names, and if nothing answers, that socket carries the session. Invariant: the compositor was looked at
-//! before anybody was asked for anything.
+//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]); then QUIC is raced
+//! to the addresses that the session names, and if nothing answers, that socket carries the session. Invariant: the
+//! compositor was looked at before anybody was asked for anything.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -77,12 +77,13 @@ impl<'a> Viewer<'a> {
         Self { looks_on, ..self }
     }
 
-    /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port may be
-    /// reached besides those that it names; `other` is a way back to the session of that name, should it be lost. Where a command
-    /// leads there, `login` says so: it may take as long as it likes, for a password or a place in a queue.
+    /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port
+    /// may be reached besides those that it names; `other` is a way back to the session of that name, should it be
+    /// lost. Where a command leads there, `login` says so: it may take as long as it likes, for a password or a place
+    /// in a queue.
     ///
     /// # Errors
-    /// The two do not meet, or whatever ends the session.
+    /// The two do not meet, or what ended the session.
     pub(crate) fn meet(
         self,
         socket: OwnedFd,
@@ -108,7 +109,7 @@ impl<'a> Viewer<'a> {
         let (carrier, quic) = self.carrier(&ticket, &addresses, &socket, prefer)?;
         let ways = self.ways(quic, other(name));
         let outcome = self.show(&ticket, carrier, ways);
-        // Until now: its end tells the other side that nobody is here any more.
+        // Until now: its end tells the other side that this one has gone.
         drop(socket);
         outcome
     }
@@ -116,7 +117,7 @@ impl<'a> Viewer<'a> {
     /// Shows the session of a ticket, reached at `addresses`, if `trust` finds it there.
     ///
     /// # Errors
-    /// Nothing answers there, or whatever ends the session.
+    /// Nothing answers there, or what ended the session.
     pub(crate) fn redeem(
         self,
         ticket: &Ticket,

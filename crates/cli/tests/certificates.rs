@@ -47,7 +47,7 @@ impl Scene {
 fn a_public_certificate_stands_for_the_tickets() {
     let scene = Scene::new();
     let (mut host, mut ticket) = scene.host(Kind::Good);
-    // Whatever the ticket says, the name decides.
+    // The name decides, not the ticket.
     ticket.fingerprint = wayferry_net::Fingerprint([1; 32]);
     let mut attach = scene.attach(NAME, &ticket);
     assert_eq!((host.code(), attach.code()), (0, 0), "{}", attach.stderr());
@@ -74,7 +74,7 @@ fn each_bad_certificate_ends_with_19_and_one_line() {
     }
 }
 
-/// Whoever waited for the dead address, or tried it after the verdict, would end with 18.
+/// A display that waited for the dead address, or tried it after the verdict, would end with 18.
 #[test]
 fn a_dead_address_beside_a_self_signed_one_changes_nothing() {
     let scene = Scene::new();

@@ -1,6 +1,6 @@
 //! Both halves of the Wayland proxy against each other in one process, without a session between them: a scripted
-//! client on one end, the stage on the other, and a link that delivers messages in order but late, and updates and blobs
-//! later still and in any order.
+//! client on one end, the stage on the other, and a link that delivers messages in order but late, and updates and
+//! blobs later still and in any order.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

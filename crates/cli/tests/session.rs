@@ -293,7 +293,7 @@ fn a_compositor_that_ends_is_named_and_the_session_waits() {
     on_stage.stage.watch().commit(|commit| commit.attached).expect("shown");
     drop(on_stage);
     session.attach.fails(71, "the compositor ended the connection");
-    client.draw(window, &picture(64, 64)).expect("drawn while nobody looks");
+    client.draw(window, &picture(64, 64)).expect("drawn unseen");
     session.host.terminate();
     assert_eq!(session.host.code(), 143);
     drop(client);

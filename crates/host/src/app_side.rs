@@ -2,8 +2,8 @@
 //!
 //! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves what these
 //! want to the session and back. The session's programs start when a display has told what it looks like, and the
-//! session ends with them; where it can be reached again ([`AppSide::with_lobby`]), not with the display. It decides nothing
-//! about Wayland. Invariant: whatever one program does ends at most its own connection.
+//! session ends with them; where it can be reached again ([`AppSide::with_lobby`]), not with the display. It decides
+//! nothing about Wayland. Invariant: one program can end at most its own connection.
 
 mod accepting;
 mod coming;
@@ -247,7 +247,7 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Tells its figures to whoever asks here.
+    /// Tells its figures to callers of this socket.
     #[must_use]
     pub fn with_offer(mut self, offer: Option<Offer>) -> Self {
         self.offer = offer;
@@ -289,7 +289,7 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Throws away what the program writes once nobody reads it.
+    /// Throws away what the program writes once it has no reader.
     #[must_use]
     pub fn with_outlets(mut self, outlets: Outlets) -> Self {
         self.outlets = Some(outlets);
@@ -541,8 +541,8 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    /// Lets connections hand over content while the link has room, each first in its turn. What the user attends to leaves
-    /// before anything else is encoded.
+    /// Lets connections hand over content while the link has room, each first in its turn. What the user attends to
+    /// leaves before anything else is encoded.
     fn flush_content(&mut self, now: Time) {
         let count = self.programs.connections.len();
         if count == 0 {
@@ -571,8 +571,8 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    /// Looks how much of the programs' requests the link has sent, at the beginning of a turn: all that the last one brought
-    /// was handed to it.
+    /// Looks how much of the programs' requests the link has sent, at the beginning of a turn: all that the last one
+    /// brought was handed to it.
     fn drain_backlog(&mut self) {
         if self.programs.backlog.drain(&self.hub.link.state()) {
             self.programs.connections.values_mut().for_each(|served| served.handed = 0);

@@ -2,10 +2,10 @@
 //!
 //! Content is held back by its own budget, but requests are not: a program that sends them without end would fill the
 //! carrier's queue and end everybody's session. So the run loop counts what it hands over against what the link sends,
-//! like water in a leaking bucket, and while the bucket is full it does not read those programs that filled it. Requests
-//! go before all content, so the bucket leaks only half of what the link sends: the other half stays for pixels. A link
-//! that has sent everything has room for all. Invariant: a program that sends little is always read,
-//! and every program is while the link has nothing to send.
+//! like water in a leaking bucket, and while the bucket is full it does not read those programs that filled it.
+//! Requests go before all content, so the bucket leaks only half of what the link sends: the other half stays for
+//! pixels. A link that has sent everything has room for all. Invariant: a program that sends little is always read, and
+//! every program is while the link has nothing to send.
 
 use wayferry_proto::LinkState;
 
@@ -22,8 +22,8 @@ impl Backlog {
         self.waiting += bytes;
     }
 
-    /// Everything that was added has been handed to the link. Says whether the bucket is empty, so that everybody starts
-    /// afresh.
+    /// Everything that was added has been handed to the link. Says whether the bucket is empty, so that everybody
+    /// starts afresh.
     pub(crate) fn drain(&mut self, link: &LinkState) -> bool {
         let leaked = link.sent_bytes.saturating_sub(self.sent) / SHARE;
         self.waiting = if link.idle { 0 } else { self.waiting.saturating_sub(leaked) };

@@ -1,11 +1,11 @@
 //! How the two sides of `wayferry ssh` meet.
 //!
 //! ssh forwards a Unix socket from the remote machine to ours (`-R`); ssh's own stdio and terminal stay with the remote
-//! command, as the user expects of ssh. Carrying the bootstrap on ssh's stdio instead would take the terminal away from the
-//! command, and a second ssh connection would ask for the password twice. Over the forwarded socket the two sides exchange,
-//! line by line, their certificate fingerprints and the host's ticket; the same socket then becomes the byte-stream carrier
-//! if no UDP comes through. What ssh authenticated is thus what both pin. Invariant: not a byte beyond the last line is read,
-//! so that the carrier finds its stream from the beginning.
+//! command, as the user expects of ssh. Carrying the bootstrap on ssh's stdio instead would take the terminal away from
+//! the command, and a second ssh connection would ask for the password twice. Over the forwarded socket the two sides
+//! exchange, line by line, their certificate fingerprints and the host's ticket; the same socket then becomes the
+//! byte-stream carrier if no UDP comes through. What ssh authenticated is thus what both pin. Invariant: not a byte
+//! beyond the last line is read, so that the carrier finds its stream from the beginning.
 //!
 //! ```text
 //! display -> host   wayferry 1 <fingerprint>

@@ -1,7 +1,7 @@
 //! The carriers of `wayferry_net` with our errors around them.
 //!
-//! Connecting takes seconds, so it runs in the background while this thread watches for signals. Nothing else is decided
-//! here. Invariant: every error of the net crate becomes exactly one of ours.
+//! Connecting takes seconds, so it runs in the background while this thread watches for signals. Nothing else is
+//! decided here. Invariant: every error of the net crate becomes exactly one of ours.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;

@@ -1,9 +1,9 @@
 //! What is said on a session's control socket, line by line.
 //!
-//! Who comes says one [`Request`]; the session answers a question with a JSON document, anything else with an [`Answer`].
-//! After `attach` or `view`, the lines of [`crate::bootstrap`] follow. Whoever started the session keeps a connection of its own, the
-//! *owner's*, on which the session tells what becomes of it ([`Told`]). Nothing here reads or writes. Invariant: a line has
-//! less than [`MAX_LINE`] bytes.
+//! Who comes says one [`Request`]; the session answers a question with a JSON document, anything else with an
+//! [`Answer`]. After `attach` or `view`, the lines of [`crate::bootstrap`] follow. The launcher keeps a connection of
+//! its own, the *owner's*, on which the session tells what becomes of it ([`Told`]). Nothing here reads or writes.
+//! Invariant: a line has less than [`MAX_LINE`] bytes.
 
 use std::net::IpAddr;
 use std::time::Duration;

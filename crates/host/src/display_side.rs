@@ -1,9 +1,9 @@
 //! The run loop beside the compositor.
 //!
 //! One connection to the compositor belongs to the session itself: the [`Watcher`], which tells the app side what the
-//! desktop looks like. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so that
-//! the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant: when the
-//! loop ends, every connection to the compositor is closed.
+//! desktop looks like. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so
+//! that the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant:
+//! when the loop ends, every connection to the compositor is closed.
 
 mod share;
 mod watching;
@@ -310,7 +310,7 @@ impl<'a> DisplaySide<'a> {
         self
     }
 
-    /// Tells its figures to whoever asks here.
+    /// Tells its figures to callers of this socket.
     #[must_use]
     pub fn with_offer(mut self, offer: Option<Offer>) -> Self {
         self.offer = offer;
@@ -414,7 +414,8 @@ impl<'a> DisplaySide<'a> {
         Ok(())
     }
 
-    /// Whether the session ends this because it has another display now: it says so, or does not know this one any more.
+    /// Whether the session ends this because it has another display now: it says so, or does not know this one any
+    /// more.
     fn is_replaced(&self, reason: &CloseReason) -> bool {
         match reason {
             CloseReason::Gone => self.hub.link.session.peer().is_some(),
@@ -507,7 +508,8 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
-    /// Decompresses and paints a part of what has arrived, of each connection first in its turn: input must not wait for all.
+    /// Decompresses and paints a part of what has arrived, of each connection first in its turn: input must not wait
+    /// for all.
     fn work(&mut self, now: Time) {
         self.turn = self.turn.wrapping_add(1).checked_rem(self.connections.len()).unwrap_or_default();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
@@ -715,8 +717,8 @@ fn watcher_error(end: &End) -> Error {
     }
 }
 
-/// How long to wait, when the compositor closed a program's connection without a word, whether it closes all: a compositor that
-/// ends should not end the programs.
+/// How long to wait, when the compositor closed a program's connection without a word, whether it closes all: a
+/// compositor that ends should not end the programs.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 /// A link of which nothing was heard for so long is silent: two pings are missing.
 const SILENT: Duration = Duration::from_millis(1500);

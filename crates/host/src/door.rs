@@ -1,8 +1,8 @@
 //! The edge of a session's [`Admission`]: a listening port, carriers, and the tickets that lead there.
 //!
 //! It takes who comes from the port, hands what arrives to the candidates, and sends what they have to say. It decides
-//! nothing: who is let in, who loses a place and when is the core's. Invariant: a certificate that is good no more leaves
-//! the listener's list at once.
+//! nothing: who is let in, who loses a place and when is the core's. Invariant: a certificate that is good no more
+//! leaves the listener's list at once.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -75,7 +75,7 @@ impl Door {
         let mut ticket = self.ticket_with(secret);
         let loopback = ticket.addresses.iter().all(|address| address.ip().is_loopback());
         if loopback && reached.is_some_and(|ip| !ip.is_loopback()) {
-            // Its own loopback leads to whatever is there.
+            // Its own loopback leads to the display's own machine.
             ticket.addresses = vec![NOWHERE];
             return ticket;
         }

@@ -1,7 +1,7 @@
 //! Everything that can end a session, or keep one from beginning, as data.
 //!
-//! Each variant says who erred and what was got; texts may be a peer's and are not safe for a terminal. What a user is to do
-//! about it is the program's to say. Invariant: every code is a row of `docs/exit-codes.md`.
+//! Each variant says who erred and what was got; texts may be a peer's and are not safe for a terminal. What a user is
+//! to do about it is the program's to say. Invariant: every code is a row of `docs/exit-codes.md`.
 
 use std::fmt;
 use std::io;
@@ -115,8 +115,8 @@ impl Error {
         }
     }
 
-    /// Whether a session that this display has met goes on after it: the user ended only the display, or its compositor or the
-    /// link did.
+    /// Whether a session that this display has met goes on after it: the user ended only the display, or its compositor
+    /// or the link did.
     pub fn leaves_the_session(&self) -> bool {
         match self {
             Self::Signal(_) | Self::Lost(_) | Self::Compositor(_) | Self::NothingAnswered { .. } => true,

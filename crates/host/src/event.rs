@@ -1,8 +1,8 @@
 //! What happens in a session, as data: for a user's eyes, for a log, for a program that drives this one.
 //!
 //! It has no words for it and writes nothing; a [`Reporter`] takes each event to where that is done.
-//! Texts in it may be a peer's or a program's: they are made safe where they are written. `docs/events.md` lists all, and a
-//! test compares. Invariant: reporting never blocks and never fails.
+//! Texts in it may be a peer's or a program's: they are made safe where they are written. `docs/events.md` lists all,
+//! and a test compares. Invariant: reporting never blocks and never fails.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! It moves arrivals into the session and transmits out of it, and turns the end of a session into an [`Error`] or a
 //! clean end. It knows no Wayland. Invariant: a turn takes a bounded number of arrivals, so that sockets get their turn
-//! whatever the peer sends.
+//! for any input of the peer.
 
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -20,7 +20,7 @@ use crate::stats::Saved;
 pub struct Link {
     /// What is carried.
     pub session: Session,
-    /// None where nobody is at the other end.
+    /// `None` without a peer.
     carrier: Option<Box<dyn Carrier>>,
     /// Arrivals may be left in the carrier although its descriptor was cleared.
     more: bool,
@@ -42,7 +42,7 @@ enum Contact {
     },
 }
 
-/// How a session ended when nobody erred.
+/// How a session ended without an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CleanEnd {
     /// This side asked for it.
@@ -57,8 +57,8 @@ impl Link {
         Self { carrier: Some(carrier), ..Self::around(session) }
     }
 
-    /// With nobody at the other end: what is sent goes nowhere, and nothing comes.
-    pub fn nobody(side: Side) -> Self {
+    /// Without a peer: what is sent goes nowhere, and nothing comes.
+    pub fn detached(side: Side) -> Self {
         let mut link = Self::around(Session::new(Config::new(side)));
         link.session.close(CloseReason::Done);
         while link.session.poll_event().is_some() {}

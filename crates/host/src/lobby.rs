@@ -1,9 +1,9 @@
-//! A session's ways in: its control socket, its UDP port, and the connection of whoever started it.
+//! A session's ways in: its control socket, its UDP port, and the connection of the launcher that started it.
 //!
-//! Displays meet the session on the control socket ([`crate::bootstrap`]), through ssh or whatever else brought them there,
-//! and then come through the [`Door`]: by QUIC, or on that same socket. Questions and orders ([`crate::control`]) are passed
-//! on as [`Call`]s. It decides nothing about the session. Invariant: nobody here is waited for, and whoever says nothing
-//! holds one of [`MAX_VISITORS`] places for [`PATIENCE`].
+//! Displays meet the session on the control socket ([`crate::bootstrap`]), through ssh or another command,
+//! and then come through the [`Door`]: by QUIC, or on that same socket. Questions and orders ([`crate::control`]) are
+//! passed on as [`Call`]s. It decides nothing about the session. Invariant: it never blocks, and an idle caller is
+//! dropped after `PATIENCE`, one of at most `MAX_VISITORS`.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -54,7 +54,7 @@ pub struct Lobby {
     door: Door,
     visitors: Vec<Visitor>,
     owner: Option<Owner>,
-    /// No descriptors were left: nobody is let in until then.
+    /// No descriptors were left: no caller is accepted until then.
     rests_until: Time,
     /// No more displays can look on.
     full: bool,
@@ -107,7 +107,7 @@ enum Step {
     Choice(Fingerprint),
 }
 
-/// Whoever started the session.
+/// The launcher that started the session.
 struct Owner {
     socket: OwnedFd,
     heard: Vec<u8>,
@@ -123,7 +123,7 @@ enum Fate {
 }
 
 impl Lobby {
-    /// With nobody in it.
+    /// Without callers.
     pub fn new(named: Named, door: Door, reporter: Reporter) -> Self {
         Self {
             named,
@@ -138,7 +138,7 @@ impl Lobby {
         }
     }
 
-    /// With the connection of whoever started the session.
+    /// With the connection of the launcher that started the session.
     #[must_use]
     pub fn with_owner(mut self, socket: OwnedFd) -> Self {
         self.owner = Some(Owner { socket, heard: Vec::new() });
@@ -331,7 +331,7 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
     }
 }
 
-/// Answers whoever wanted something; one who has gone is no trouble.
+/// Answers a caller; one that has gone is no trouble.
 pub fn answer(socket: &OwnedFd, answer: &Answer) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = rustix::net::send(socket, &control::line(answer), flags);
@@ -363,7 +363,7 @@ fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
 
 /// How long a printed ticket is good, if its user does not say.
 pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
-/// Why nobody else may look on.
+/// Why no other viewer is let in.
 pub const FULL: &str = "8 displays look on already";
 /// Who may be in the lobby at once.
 const MAX_VISITORS: usize = 32;

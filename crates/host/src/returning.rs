@@ -1,8 +1,9 @@
 //! How a display comes back to its session: it tries again and again, and begins with the session's own first words.
 //!
-//! Two searches go on side by side: QUIC to where the session was, with a fresh hello in each try, which leaves as early data
-//! where there is a ticket; and whatever else brought the two sides together ([`crate::wayback`]). Whichever finds a carrier first
-//! ends the other. Invariant: without a carrier the session is suspended, or is the subject of the one try that is under way.
+//! Two searches go on side by side: QUIC to where the session was, with a fresh hello in each try, which leaves as
+//! early data where there is a ticket; and the other way that brought the two sides together ([`crate::wayback`]).
+//! Whichever finds a carrier first ends the other. Invariant: without a carrier the session is suspended, or is the
+//! subject of the one try that is under way.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -98,8 +99,8 @@ impl Return {
         Ok(true)
     }
 
-    /// How long to wait before the first attempt. A session that has no place for this display at the moment, or loses it
-    /// for another reason as soon as it comes, is not asked without a pause.
+    /// How long to wait before the first attempt. A session that has no place for this display at the moment, or loses
+    /// it for another reason as soon as it comes, is not asked without a pause.
     fn respite(&mut self, now: Time) -> Duration {
         self.in_vain = if now.since(self.found) < AT_ONCE { self.in_vain + 1 } else { 0 };
         match self.in_vain {
@@ -202,7 +203,7 @@ impl Return {
     /// The session as it begins on a new carrier.
     fn resume(&self, now: Time, link: &mut Link) {
         let config = Config { start: now, ..self.config.clone() };
-        let old = std::mem::replace(&mut link.session, Link::nobody(Side::Display).session);
+        let old = std::mem::replace(&mut link.session, Link::detached(Side::Display).session);
         link.session = Session::resuming(config, old);
     }
 }
@@ -254,7 +255,7 @@ mod tests {
             let identity = Arc::new(wayferry_net::Identity::ephemeral().expect("an identity"));
             let ways = Ways { identity, quic: None, other: None };
             let mut back = Return::new(Config::new(Side::Display), ways);
-            let mut link = Link::nobody(Side::Display);
+            let mut link = Link::detached(Side::Display);
             if welcome {
                 back.welcome();
             }

@@ -2,7 +2,7 @@
 //!
 //! Names, reasons and titles come from another machine; a control character in them could move the cursor, change
 //! the terminal's title or worse. Nothing else is judged here. Invariant: the result has no control character and
-//! at most [`MAX_CHARS`] characters.
+//! at most `MAX_CHARS` characters.
 
 /// Longest text from a peer that is shown.
 const MAX_CHARS: usize = 300;

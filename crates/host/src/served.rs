@@ -1,7 +1,7 @@
 //! One program's connection on the app side, and what it shares with the others.
 //!
-//! The run loop in [`crate::app_side`] decides when; here is how a socket's bytes reach the program's core, and how what
-//! the core wants reaches the session. Invariant: one call reads a bounded amount.
+//! The run loop in [`crate::app_side`] decides when; here is how a socket's bytes reach the program's core, and how
+//! what the core wants reaches the session. Invariant: one call reads a bounded amount.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Blobs {
 
 /// One program's connection.
 pub(crate) struct Served {
-    /// Its number among the programs of the session, whatever display is there.
+    /// Its number among the programs of the session, the same at every display.
     pub(crate) number: u32,
     pub(crate) socket: Socket,
     pub(crate) core: Connection,
@@ -148,8 +148,8 @@ const HELD_LOOK: Duration = Duration::from_millis(10);
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
 
-/// Programs of a session at once, on either side. On the app side more wait in the socket's queue; a host that shows more is
-/// refused them.
+/// Programs of a session at once, on either side. On the app side more wait in the socket's queue; a host that shows
+/// more is refused them.
 pub(crate) const MAX_PROGRAMS: usize = 100;
 /// Stop code: no such connection.
 pub(crate) const STOP_UNKNOWN: u32 = 3;

@@ -1,10 +1,10 @@
 //! The sessions of this user on this machine: a directory with one control socket each, named as the session.
 //!
-//! The directory is beside the other temporary ones, not in XDG_RUNTIME_DIR, which goes when its user logs out; a session
-//! does not. Where another user has made one of its name, it is in the user's own state directory. It has mode 0700, so only its
-//! user can speak to a session, and is locked and touched now and then, so that what cleans temporary directories leaves it alone.
-//! What a session that was killed left behind is removed by the next of its name. It knows nothing of what is said on the
-//! sockets. Invariant: a name has one living owner.
+//! The directory is beside the other temporary ones, not in XDG_RUNTIME_DIR, which goes when its user logs out; a
+//! session does not. Where another user has made one of its name, it is in the user's own state directory. It has mode
+//! 0700, so only its user can speak to a session, and is locked and touched now and then, so that what cleans temporary
+//! directories leaves it alone. What a session that was killed left behind is removed by the next of its name. It knows
+//! nothing of what is said on the sockets. Invariant: a name has one living owner.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -110,7 +110,8 @@ impl Drop for Directory {
 }
 
 impl Named {
-    /// Takes `name`, or if another session has it and it need not be that one, the first free one of `name-2`, `name-3` …
+    /// Takes `name`, or if another session has it and it need not be that one, the first free one of `name-2`, `name-3`
+    /// …
     ///
     /// # Errors
     /// [`Error::SessionName`] when it is taken, [`Error::File`] when nothing can be made there.
@@ -132,11 +133,12 @@ impl Named {
             let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
             let failed = |source| Error::File { path: directory.join(&name), source };
             let Some(lock) = Lock::take(&beside(directory, &name, LOCK)).map_err(failed)? else { continue };
-            // Its lock may have been cleaned away, or it may be where sessions were made while another user had this directory.
+            // Its lock may have been cleaned away, or it may be where sessions were made while another user had this
+            // directory.
             if reach(all, &name).is_some() {
                 continue;
             }
-            // What a session left that was killed: nobody uses it any more.
+            // What a session left that was killed: it is not used any more.
             let _ = fs::remove_file(beside(directory, &name, WAYLAND));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
             return Ok(Self { name, listener, lock: Some(lock), directory: Directory::hold(directory) });
@@ -159,8 +161,8 @@ impl Named {
         beside(&self.directory.path, &self.name, WAYLAND)
     }
 
-    /// Shows that the session's files are in use, and makes its control socket anew if that was cleaned away. To be called
-    /// every [`REFRESH`].
+    /// Shows that the session's files are in use, and makes its control socket anew if that was cleaned away. To be
+    /// called every [`REFRESH`].
     ///
     /// # Errors
     /// The socket is gone and cannot be made.
@@ -276,8 +278,8 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.')
 }
 
-/// Where they are, whether or not it exists: beside other temporary files, or, where another user has taken that name, below
-/// the user's own directory.
+/// Where they are, whether or not it exists: beside other temporary files, or, where another user has taken that name,
+/// below the user's own directory.
 fn directories() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let temporary = RuntimeDir::temporary().join(format!("wayferry-{user}"));
@@ -416,7 +418,7 @@ mod tests {
         for name in ["dead", ".dead", ".dead.wayland"] {
             drop(std::os::unix::net::UnixListener::bind(dir.path().join(name)).expect("a stale socket"));
         }
-        fs::write(dir.path().join(".dead.lock"), "").expect("a file that nobody has locked");
+        fs::write(dir.path().join(".dead.lock"), "").expect("a file that is not locked");
         fs::write(dir.path().join("file"), "").expect("a file");
         assert!(names_in(dir.path()).is_empty());
         let named = claim(dir.path(), "dead", true).expect("free");

@@ -22,7 +22,7 @@ pub struct Counters {
     pub repair: RepairCounts,
 }
 
-/// What rebuilding saved: an estimate, for nobody knows when a packet that was not needed would have come.
+/// What rebuilding saved: an estimate: when a packet that was not needed would have come is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Saved {
     blocks: u64,

@@ -1,8 +1,9 @@
 //! The ways back to a session whose carrier is lost.
 //!
-//! QUIC is tried by the run loop; here is whatever else brought the two sides together in the first place, if it asks nobody
-//! anything: tried again and again on a thread of its own, with growing pauses. What becomes of the session on the new carrier is
-//! not decided here. Invariant: dropping a detour ends it, with every process that it started.
+//! QUIC is tried by the run loop; here is the other way that brought the two sides together in the first place, if it
+//! asks no user anything: tried again and again on a thread of its own, with growing pauses. What becomes of the
+//! session on the new carrier is not decided here. Invariant: dropping a detour ends it, with every process that it
+//! started.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -56,7 +57,7 @@ pub struct Detour {
     found: Receiver<Result<Back, Error>>,
     /// Readable when the search is over.
     over: UnixStream,
-    /// Its end tells the thread that nobody waits any more.
+    /// Its end tells the thread that its result is not wanted any more.
     _wanted: Sender<()>,
 }
 
@@ -104,7 +105,7 @@ impl Ways {
 }
 
 impl Other {
-    /// Searches until there is a way or nobody wants one any more.
+    /// Searches until there is a way, or none is wanted any more.
     fn search(
         &self,
         identity: &Identity,
@@ -116,7 +117,7 @@ impl Other {
             match self.go(identity) {
                 Ok(back) => return Some(Ok(back)),
                 Err(error @ Error::NoSession(_)) => return Some(Err(error)),
-                // Whatever is wrong may be better at the next attempt.
+                // It may go better at the next attempt.
                 Err(_) => {}
             }
         }

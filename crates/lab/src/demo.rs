@@ -1,9 +1,9 @@
 //! `wayferry demo`: both sides on this machine with a bad link between them.
 //!
-//! The program (a scripted one unless one is given) is shown on the local compositor if there is one, else on the built-in
-//! stage, where it is also typed at, so that the latency of a key can be told. It ends with a summary on stdout and a picture
-//! of what the display shows. Invariant: the figures are those of the real code on a real QUIC connection; only the link is
-//! emulated.
+//! The program (a scripted one unless one is given) is shown on the local compositor if there is one, else on the
+//! built-in stage, where it is also typed at, so that the latency of a key can be told. It ends with a summary on
+//! stdout and a picture of what the display shows. Invariant: the figures are those of the real code on a real QUIC
+//! connection; only the link is emulated.
 
 use std::iter::Cycle;
 use std::os::fd::AsFd;

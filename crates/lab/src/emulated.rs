@@ -1,8 +1,8 @@
 //! Both sides of a session in this process, with an emulated link between them: for the demo and the benches.
 //!
-//! It is the real thing but for the place: each side has its run loop on a thread of its own, QUIC goes over UDP sockets,
-//! and only the relay in between makes delay, loss and rate. Invariant: when the value is dropped, threads, sockets and
-//! programs are gone.
+//! It is the real thing but for the place: each side has its run loop on a thread of its own, QUIC goes over UDP
+//! sockets, and only the relay in between makes delay, loss and rate. Invariant: when the value is dropped, threads,
+//! sockets and programs are gone.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

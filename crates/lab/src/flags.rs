@@ -42,8 +42,8 @@ pub(crate) struct OwnFlags {
     /// How pixels are compressed: none, lz4, zstd or zstd=LEVEL (1 to 19) [default: zstd=1].
     #[arg(long, value_name = "METHOD", global = true)]
     pub(crate) compress: Option<Compress>,
-    /// How what arrives is ordered: total (all in one stream), partial (a picture waits only for itself) or repair (the same,
-    /// and lost packets are rebuilt); for comparison [default: repair].
+    /// How what arrives is ordered: total (all in one stream), partial (a picture waits only for itself) or repair (the
+    /// same, and lost packets are rebuilt); for comparison [default: repair].
     #[arg(long, value_name = "MODE", global = true)]
     pub(crate) delivery: Option<Delivery>,
     /// How much is sent when: copa (keeps queues short), bbr3 or cubic; for comparison [default: copa].
@@ -145,8 +145,8 @@ pub(crate) enum BenchCommand {
     Cc(CcFlags),
     /// The pixel codec beside plain ones, over generated screens: bytes, processor time, time to paint.
     ///
-    /// Whoever encodes and decodes is one thread, and its processor time is what counts. Targets are those of the design;
-    /// paint times are those of the bytes on a link that does nothing else.
+    /// Whoever encodes and decodes is one thread, and its processor time is what counts. Targets are those of the
+    /// design; paint times are those of the bytes on a link that does nothing else.
     Pixels(PixelsFlags),
     /// Find the compression that shows a picture soonest over a link: time to encode, to send and to decode.
     Compression(CompressionFlags),

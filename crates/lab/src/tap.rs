@@ -1,7 +1,7 @@
 //! What crosses the link, looked at on its way: the demo's picture when the compositor is not ours to look at.
 //!
-//! It keeps a copy of each surface's content by applying the same updates. Invariant: it never disturbs what it looks at;
-//! an update that does not apply is left out.
+//! It keeps a copy of each surface's content by applying the same updates. Invariant: it never disturbs what it looks
+//! at; an update that does not apply is left out.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! `wayferry info`: how this user's sessions on this machine fare.
 //!
-//! Running sides have sockets in one directory ([`wayferry_host::edge::offer`]); each is asked for its [`document`], and what no
-//! side answers any more is removed. Nothing is asked of another machine. Invariant: whatever the sides do, it ends after
-//! [`PATIENCE`].
+//! Running sides have sockets in one directory ([`wayferry_host::edge::offer`]); each is asked for its document, and
+//! what no side answers any more is removed. Nothing is asked of another machine. Invariant: for any behaviour of the
+//! sides, it ends after [`PATIENCE`].
 
 mod text;
 
@@ -122,7 +122,7 @@ fn hear(socket: &OwnedFd, clock: &Clock, deadline: Time) -> Result<Option<Value>
 
 /// How long all sides together may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Sides that are asked; nobody has as many.
+/// Sides that are asked; no user has as many.
 const MAX_SIDES: usize = 256;
 /// Bytes of a document: many times those of this version.
 const MAX_DOCUMENT: usize = 64 << 10;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_a_word_too() {
+    fn no_sessions_is_a_word_too() {
         assert_eq!(words(&[]), "no sessions\n");
     }
 }

@@ -1,9 +1,9 @@
 //! `--install-remote`: this program on the other machine, when it is missing there.
 //!
-//! What is copied must run on a machine of which nothing is known but its kernel and processor: a static build, which is this very
-//! program or lies beside it as `wayferry-static`. It goes to `~/.local/bin`, where the remote command looks for it too. It does
-//! not bring anything up to date. Invariant: the place holds nothing or a whole program that has run there once, and what was in
-//! it before stays.
+//! What is copied must run on a machine of which nothing is known but its kernel and processor: a static build, which
+//! is this very program or lies beside it as `wayferry-static`. It goes to `~/.local/bin`, where the remote command
+//! looks for it too. It does not bring anything up to date. Invariant: the place holds nothing or a whole program that
+//! has run there once, and what was in it before stays.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -51,9 +51,9 @@ pub(super) fn install(own: &OwnFlags, options: &[OsString], destination: &OsStr)
     }
 }
 
-/// Refuses a machine that is not `$1` and a place that is taken, then writes `$2` bytes of stdin beside the place, tries them
-/// and puts them there, unless somebody else has meanwhile. A broken connection looks like the end of the file, therefore the
-/// count.
+/// Refuses a machine that is not `$1` and a place that is taken, then writes `$2` bytes of stdin beside the place,
+/// tries them and puts them there, unless somebody else has meanwhile. A broken connection looks like the end of the
+/// file, therefore the count.
 const SCRIPT: &str = "m=$(uname -sm); if [ \"$m\" = \"$1\" ]; then :; else echo \"$m\"; exit 91; fi; \
                       d=$HOME/.local/bin; p=$d/wayferry; t=$d/.wayferry.$$; \
                       if [ -e \"$p\" ] || [ -L \"$p\" ]; then exit 92; fi; \
@@ -87,7 +87,8 @@ fn static_build() -> Result<(PathBuf, u64), Error> {
     found.next().ok_or(Error::Install(Failure::NotStatic))
 }
 
-/// Whether a program needs nothing of the machine that it runs on: a 64-bit ELF file of this byte order without an interpreter.
+/// Whether a program needs nothing of the machine that it runs on: a 64-bit ELF file of this byte order without an
+/// interpreter.
 fn is_static(head: &[u8]) -> bool {
     let number = |at: usize, length: usize| -> Option<u64> {
         let bytes = head.get(at..at.checked_add(length)?)?;

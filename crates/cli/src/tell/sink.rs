@@ -1,8 +1,8 @@
 //! Where `--events` writes: one JSON object a line, to a descriptor of the caller's or to stdout.
 //!
-//! The reader may be slow, and a run loop must not wait for it: a line that has no room is dropped, and the next one that has
-//! says how many were. What happens in a session is a peer's to cause, so only so much of it is written, or a file would grow
-//! as fast as the link. Invariant: a line is written whole before the next one begins.
+//! The reader may be slow, and a run loop must not wait for it: a line that has no room is dropped, and the next one
+//! that has says how many were. What happens in a session is a peer's to cause, so only so much of it is written, or a
+//! file would grow as fast as the link. Invariant: a line is written whole before the next one begins.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};

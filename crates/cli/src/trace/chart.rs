@@ -1,8 +1,8 @@
-//! A timeline as a picture: one row per surface, stage and thread (more where bars would hide each other), time from left
-//! to right.
+//! A timeline as a picture: one row per surface, stage and thread (more where bars would hide each other), time from
+//! left to right.
 //!
-//! Only numbers of ours get into the SVG, never text of a file. Invariant: the picture is bounded, and what does not fit is
-//! counted.
+//! Only numbers of ours get into the SVG, never text of a file. Invariant: the picture is bounded, and what does not
+//! fit is counted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

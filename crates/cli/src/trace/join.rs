@@ -1,7 +1,8 @@
 //! Rows of one or two traces as bars on one time axis.
 //!
-//! The first trace's clock is kept; the other's times are mapped by what the sessions knew of each other's clocks, which
-//! drift, so the row nearest in time counts. Invariant: bars begin at 0 or later and end no earlier than they begin.
+//! The first trace's clock is kept; the other's times are mapped by what the sessions knew of each other's clocks,
+//! which drift, so the row nearest in time counts. Invariant: bars begin at 0 or later and end no earlier than they
+//! begin.
 
 use std::collections::{HashMap, HashSet};
 

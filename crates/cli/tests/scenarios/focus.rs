@@ -93,7 +93,7 @@ fn a_text_of_the_input_method_comes_before_the_return_after_it() {
     let mut shown = far.window("letter");
     shown.client.wait_input(|input| matches!(input, Input::KeyboardEnter { .. })).unwrap();
     let words: Vec<String> = (0..12).map(|number| format!("größe {number} 大")).collect();
-    // The program answers the focus by asking for text; nobody tells when that has arrived.
+    // The program answers the focus by asking for text; no event tells when that has arrived.
     shown.client.wait("the input method", |_| far.stage.commit_text(&words[0]) == 1).unwrap();
     for word in &words[1..] {
         far.stage.key(RETURN, true);

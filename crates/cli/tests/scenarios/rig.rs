@@ -1,5 +1,5 @@
-//! A whole session between a stage and scripted programs: `wayferry host` and `wayferry attach` as processes, real QUIC,
-//! and the emulated link in between.
+//! A whole session between a stage and scripted programs: `wayferry host` and `wayferry attach` as processes, real
+//! QUIC, and the emulated link in between.
 //!
 //! Invariant: when a [`Far`] is dropped, its processes are gone and so is its directory.
 

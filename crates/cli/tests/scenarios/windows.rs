@@ -8,7 +8,7 @@ use crate::rig::{Far, WIDTH, from_now, noise, picture, rough};
 
 #[test]
 fn a_menu_does_not_wait_for_the_later_pixels_of_a_busy_window() {
-    // The window's pictures take two seconds each: whatever waits for one comes after it.
+    // The window's pictures take two seconds each: what waits for one comes after it.
     let rate = Some(2_000_000);
     let far = Far::start_over(LinkConfig { rate, queue_bytes: 1 << 16, ..rough(7) });
     let mut shown = far.window("busy");

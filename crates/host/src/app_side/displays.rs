@@ -1,7 +1,7 @@
 //! The display of a session, or none: [`Succession`] decides, this performs it on links.
 //!
-//! While no display is there, what is sent goes nowhere. Displays that only look on have a room of their own, `views`. Invariant:
-//! after each call that may change who is there, all that follows from it is done before anything else.
+//! While no display is there, what is sent goes nowhere. Displays that only look on have a room of their own, `views`.
+//! Invariant: after each call that may change who is there, all that follows from it is done before anything else.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -30,14 +30,14 @@ impl Displays {
         succession.enter(now, link);
         // That it is there is known.
         while succession.poll_output().is_some() {}
-        Self { succession, absent: Link::nobody(Side::App) }
+        Self { succession, absent: Link::detached(Side::App) }
     }
 
-    /// None yet; they come and go. If none has come when it `expires`, the session ends; so it does when none has been there
-    /// for as long as it is to `linger`.
+    /// None yet; they come and go. If none has come when it `expires`, the session ends; so it does when none has been
+    /// there for as long as it is to `linger`.
     pub fn following(linger: Option<Duration>, expires: Option<Time>, now: Time) -> Self {
         let rules = Rules { followed: true, linger };
-        Self { succession: Succession::new(rules, now, expires), absent: Link::nobody(Side::App) }
+        Self { succession: Succession::new(rules, now, expires), absent: Link::detached(Side::App) }
     }
 
     /// Whether one is there.
@@ -187,7 +187,7 @@ impl AppSide<'_> {
 
     /// The programs go on without a display.
     fn detach(&mut self, now: Time) {
-        self.hub.link.absent = Link::nobody(Side::App);
+        self.hub.link.absent = Link::detached(Side::App);
         self.pipes.clear();
         self.blobs.sent = Sent::default();
         self.programs.forget_backlog();

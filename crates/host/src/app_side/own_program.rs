@@ -1,7 +1,7 @@
 //! The session's own program, and the bridge that X11 programs need, which is to be ready before it.
 //!
-//! What the program's end means is the session's to say ([`super::ending`]). Invariant: the program is started once, and
-//! goes with this.
+//! What the program's end means is the session's to say ([`super::ending`]). Invariant: the program is started once,
+//! and goes with this.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;

@@ -1,10 +1,10 @@
 //! Displays that look on beside the active one.
 //!
-//! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and never
-//! writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may look. A view whose
-//! carrier is lost is over: its display may come again, and begins anew. Invariants: nothing is queued for a view beyond what its
-//! link takes, and nothing is kept of what has left, so nobody waits for it, and no answer that it withholds costs anything; and
-//! when it leaves, all that was its own goes with it.
+//! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and
+//! never writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may
+//! look. A view whose carrier is lost is over: its display may come again, and begins anew. Invariants: nothing is
+//! queued for a view beyond what its link takes, and nothing is kept of what has left, so no other part waits for it,
+//! and no answer that it withholds costs anything; and when it leaves, all that was its own goes with it.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ struct Looking {
 }
 
 impl Views {
-    /// Nobody looks on.
+    /// Without viewers.
     pub(super) fn new(core: &Config, compress: Compress, reporter: Reporter) -> Self {
         Self {
             compress,
@@ -421,8 +421,9 @@ fn add(sum: &mut Counts, counts: Counts) {
 
 /// How many may look on at once.
 const MAX_VIEWS: usize = 8;
-/// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With what one
-/// turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry info` tells of.
+/// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With
+/// what one turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry
+/// info` tells of.
 const MAX_WAITING: u64 = 6 << 20;
 /// How often is looked whether one that is told nothing may be told more.
 const HELD_LOOK: Duration = Duration::from_millis(10);

@@ -1,9 +1,9 @@
 //! One budget for all programs of a session: what the host may make this machine hold.
 //!
-//! The host decides how many programs there are, what they draw and what arrives for them; here is where that ends. What
-//! exceeds the budget is given up where the host can be asked for it again, pixels that are not shown first, then updates
-//! that wait for their units; what needs another buffer waits. No program ends. Invariant: one surface at a time gets its
-//! content, however large that is.
+//! The host decides how many programs there are, what they draw and what arrives for them; here is where that ends.
+//! What exceeds the budget is given up where the host can be asked for it again, pixels that are not shown first, then
+//! updates that wait for their units; what needs another buffer waits. No program ends. Invariant: one surface at a
+//! time gets its content, however large that is.
 
 use serde_json::{Value, json};
 use wayferry_proto::{ConnectionId, Time};
@@ -85,8 +85,8 @@ impl DisplaySide<'_> {
 const MAX_CONTENT: u64 = 1 << 30;
 /// Bytes beyond what is shown: pixels of surfaces that the compositor does not show, icons, and updates that wait for
 /// their units.
-/// With what is not counted, and what comes before it is looked at again, the process takes no more than 64 MiB for them. The
-/// content of one surface may be on its way whatever it takes.
+/// With what is not counted, and what comes before it is looked at again, the process takes no more than 64 MiB for
+/// them. The content of one surface may be on its way at any size.
 const MAX_BEYOND: u64 = 48 << 20;
 /// Bytes of icons, within that: a program that comes later is shown without.
 const MAX_ICONS: u64 = 16 << 20;

@@ -1,7 +1,7 @@
 //! The session's own connection to the compositor, which describes outputs, seats and keymaps.
 //!
-//! What it found out is kept: a session that has forgotten this display is told all again. Invariant: what was told last is
-//! what the compositor said last.
+//! What it found out is kept: a session that has forgotten this display is told all again. Invariant: what was told
+//! last is what the compositor said last.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;

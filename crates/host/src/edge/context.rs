@@ -1,8 +1,8 @@
 //! `wp_security_context`: the compositor is told that what is shown here are programs of somebody else.
 //!
-//! A connection of our own asks the compositor for a second socket, whose clients are named and, as compositors have it, may do
-//! less; all of the session's connections go there. Where the compositor does not offer that, nothing changes. Invariant:
-//! the socket serves nobody any more once the value is gone.
+//! A connection of our own asks the compositor for a second socket, whose clients are named and, as compositors have
+//! it, may do less; all of the session's connections go there. Where the compositor does not offer that, nothing
+//! changes. Invariant: the socket serves no program any more once the value is gone.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! How many descriptors this process may have open: as many as the system allows it, since windows and pipes of all programs
-//! take some each. Programs that it starts have the limit that it found, as some cannot handle more.
+//! How many descriptors this process may have open: as many as the system allows it, since windows and pipes of all
+//! programs take some each. Programs that it starts have the limit that it found, as some cannot handle more.
 
 use std::io;
 use std::sync::OnceLock;

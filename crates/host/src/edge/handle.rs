@@ -15,7 +15,7 @@ use super::wait::Interests;
 use crate::error::Error;
 use crate::stats::Counters;
 
-/// Shared by the loop and whoever watches it.
+/// Shared by the loop and the threads that watch it.
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
 

@@ -1,9 +1,9 @@
 //! Where a running side tells its figures: a Unix socket that `wayferry info` finds by its name.
 //!
 //! A caller gets one document and the end of the stream; nothing is read. The sockets of all sides are in one
-//! directory of mode 0700, so only their user can ask. Where there is no XDG_RUNTIME_DIR, nothing is offered. Invariant:
-//! nothing here ends or delays a session: a socket that cannot be made is a notice, a caller who does not take the
-//! document at once loses it.
+//! directory of mode 0700, so only their user can ask. Where there is no XDG_RUNTIME_DIR, nothing is offered.
+//! Invariant: nothing here ends or delays a session: a socket that cannot be made is a notice, a caller who does not
+//! take the document at once loses it.
 
 use std::fs;
 use std::io;

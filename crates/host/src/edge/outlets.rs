@@ -1,7 +1,7 @@
-//! What a session's program writes, on its way to whoever started the session.
+//! What a session's program writes, on its way to the launcher that started the session.
 //!
-//! The program has pipes of the session's own for its stdin, stdout and stderr, and so outlives the terminal or the ssh behind
-//! them: whoever started the session copies what comes out, and once nobody does, it is thrown away here, so that the program
+//! The program has pipes of the session's own for its stdin, stdout and stderr, and so outlives the terminal or the ssh
+//! behind them: the launcher copies what comes out, and once it has gone, it is thrown away here, so that the program
 //! never waits for a reader nor dies for want of one. Invariant: nothing is read here while somebody else may.
 
 use std::io;
@@ -27,7 +27,7 @@ pub struct Outlets {
 }
 
 impl Outlets {
-    /// New pipes: for the program, for whoever started the session, and what is kept here.
+    /// New pipes: for the program, for the launcher, and what is kept here.
     ///
     /// # Errors
     /// No descriptors are left.
@@ -43,7 +43,7 @@ impl Outlets {
         ))
     }
 
-    /// Nobody else reads any more.
+    /// The launcher reads no more.
     pub fn drain(&mut self) {
         self.drains = true;
     }
@@ -53,8 +53,8 @@ impl Outlets {
         self.ends.iter().filter(|_| self.drains).map(AsFd::as_fd)
     }
 
-    /// Throws away what one end has to say, a bounded amount; says whether more may come. The pipe is the program's, too, which
-    /// did not ask for reads that do not block.
+    /// Throws away what one end has to say, a bounded amount; says whether more may come. The pipe is the program's,
+    /// too, which did not ask for reads that do not block.
     fn throw_away(end: &OwnedFd) -> bool {
         match rustix::io::read(end, &mut [0u8; PIECE]) {
             Ok(0) => false,
@@ -110,7 +110,7 @@ mod tests {
         drop(read);
         outlets.drain();
         for _ in 0..4 {
-            writer.write_all(&[7; PIECE]).expect("nobody reads, and yet it is no broken pipe");
+            writer.write_all(&[7; PIECE]).expect("without a reader, and yet it is no broken pipe");
             turn(&mut outlets);
         }
         assert_eq!(turn(&mut outlets), 1, "the other writers are gone");

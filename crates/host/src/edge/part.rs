@@ -1,8 +1,9 @@
 //! What a run loop is made of: the loop itself, which both sides share, and the parts that it waits for.
 //!
-//! A part is something with descriptors or times of its own: a control socket, pipes, a way back. It is named in one place,
-//! [`Loop::parts`]; the loop waits for it and gives it a turn. What a part has found out, the side asks it for afterwards.
-//! In which order the work of a turn is done is the side's to say. Invariant: a part's turn is bounded, and never blocks.
+//! A part is something with descriptors or times of its own: a control socket, pipes, a way back. It is named in one
+//! place, [`Loop::parts`]; the loop waits for it and gives it a turn. What a part has found out, the side asks it for
+//! afterwards. In which order the work of a turn is done is the side's to say. Invariant: a part's turn is bounded, and
+//! never blocks.
 
 use wayferry_proto::Time;
 
@@ -134,7 +135,7 @@ pub(crate) mod alone {
     pub(crate) fn base() -> (Base, std::sync::mpsc::Receiver<crate::event::SessionEvent>) {
         let (sender, receiver) = std::sync::mpsc::channel();
         let reporter = Reporter::new(move |event| drop(sender.send(event)));
-        let link = Link::nobody(wayferry_proto::Side::App);
+        let link = Link::detached(wayferry_proto::Side::App);
         (Base { clock: Clock::start(), link, reporter }, receiver)
     }
 

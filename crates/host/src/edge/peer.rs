@@ -1,8 +1,8 @@
 //! Who is at the other end of a Unix socket.
 //!
-//! A path in a directory that others may write to says nothing about who listens there, and a socket's mode can be changed by
-//! its owner. The kernel knows, so it is asked. It says nothing about peers on other machines. Invariant: not a byte is
-//! sent to, or read from, a peer that is neither this user nor root.
+//! A path in a directory that others may write to says nothing about who listens there, and a socket's mode can be
+//! changed by its owner. The kernel knows, so it is asked. It says nothing about peers on other machines. Invariant:
+//! not a byte is sent to, or read from, a peer that is neither this user nor root.
 
 use std::fmt;
 use std::io;
@@ -35,7 +35,8 @@ impl From<Stranger> for io::Error {
     }
 }
 
-/// Connects to the socket at `path`, if this user or root made it and listens there. Waits for a peer whose queue is full.
+/// Connects to the socket at `path`, if this user or root made it and listens there. Waits for a peer whose queue is
+/// full.
 ///
 /// # Errors
 /// [`Stranger`], as the error's inner value, when somebody else does; otherwise what `connect` says.

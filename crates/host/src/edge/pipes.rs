@@ -83,13 +83,13 @@ struct End {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndKind {
-    /// Opened anew without waiting: whatever the program does to its own descriptor, ours does not block.
+    /// Opened anew without waiting: what the program does to its own descriptor never makes ours block.
     Fifo,
     /// Read and written with MSG_DONTWAIT.
     Socket,
     /// Terminal, file or device: after poll(2), a few bytes at a time.
     Other,
-    /// Nobody reads it, or it could block: not touched.
+    /// It has no reader, or could block: not touched.
     Refused,
 }
 
@@ -177,7 +177,7 @@ impl Pipes {
         self.write(session, key);
     }
 
-    /// The peer gave a pipe up: nobody must take what came for the whole.
+    /// The peer gave a pipe up: what came must not be taken for the whole.
     pub(crate) fn on_reset(&mut self, key: PipeKey) {
         self.incoming.remove(&key);
     }
@@ -203,7 +203,7 @@ impl Pipes {
         outgoing + self.incoming.values().filter(|pipe| pipe.end.is_some()).count()
     }
 
-    /// Whoever is at the other end will never come back: readers and writers here see the end.
+    /// The display at the other end will never come back: readers and writers here see the end.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -332,7 +332,7 @@ impl Pipes {
         } else if pipe.finished {
             self.incoming.remove(&key);
         } else {
-            // The channel may still be on its way; remember that nobody wants it.
+            // The channel may still be on its way; remember that it is not wanted.
             pipe.end = None;
             pipe.queue.clear();
             pipe.refused = true;
@@ -351,7 +351,7 @@ impl End {
                 Err(_) => Self { fd, kind: EndKind::Other },
             },
             Ok(FileType::Socket) => Self { fd, kind: EndKind::Socket },
-            // An eventfd and its kin block on some values whatever poll says.
+            // An eventfd and its kin block on some values in spite of poll.
             Ok(FileType::Unknown) | Err(_) => Self { fd, kind: EndKind::Refused },
             // poll(2) calls each regular file ready; one of FUSE is when a program says so, which may be never.
             Ok(_) if served::by_a_program(&fd) => Self::without(fd),
@@ -425,7 +425,7 @@ const READ_PIECE: usize = 64 << 10;
 const CAREFUL_PIECE: usize = 256;
 /// How long a half waits for its other half after its connection is gone.
 const GRACE: Duration = Duration::from_secs(10);
-/// Stop code: nobody reads the pipe.
+/// Stop code: the pipe has no reader.
 const STOP_NOT_READ: u32 = 1;
 /// Stop code: too many pipes.
 const STOP_TOO_MANY: u32 = 2;
@@ -649,7 +649,7 @@ mod tests {
                 break;
             }
         }
-        // Nobody has read: what is on the way is the window and the two pipes' own buffers.
+        // Nothing was read: what is on the way is the window and the two pipes' own buffers.
         assert!(written <= PIPE_WINDOW + 3 * 64 * 1024, "{written} bytes were taken from the writer");
         while written < sent.len() {
             read.extend(drain(&reader));

@@ -1,8 +1,8 @@
 //! The programs of a session: started with the session's Wayland display, watched, ended, reaped.
 //!
 //! Each program is watched by a pidfd, so poll(2) sees its end and only that program is ever signalled or reaped.
-//! It does not know sockets or sessions. Invariant: a started program is reaped before the value is gone, and not before its
-//! group was signalled for the last time: until then, its number cannot become another process's.
+//! It does not know sockets or sessions. Invariant: a started program is reaped before the value is gone, and not
+//! before its group was signalled for the last time: until then, its number cannot become another process's.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -170,7 +170,7 @@ impl Program {
         match rustix::process::waitid(WaitId::Pid(pid(&self.child)), options) {
             Ok(status) => Some(exit_status(&status?)),
             Err(Errno::INTR) => None,
-            // There is nothing to wait for any more; it cannot be, as nobody else reaps it.
+            // There is nothing to wait for any more; it cannot be, as nothing else reaps it.
             Err(_) => Some(ExitStatus::from_raw(0)),
         }
     }

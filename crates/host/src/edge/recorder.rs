@@ -1,7 +1,7 @@
 //! What programs say, kept for the fuzz target of the two halves: messages and the sizes of files, no pixels.
 //!
 //! One file per connection, in that target's language: what the program sent, then how long it was silent while
-//! everything was answered. Invariant: the core gets every byte and every descriptor as if nobody had looked.
+//! everything was answered. Invariant: the core gets every byte and every descriptor as without a recording.
 
 use std::fs::File;
 use std::io::Write;

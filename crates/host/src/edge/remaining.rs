@@ -1,7 +1,8 @@
 //! Processes that know a session's display, and so may still connect to it.
 //!
-//! A program that forks and exits, or has a daemon start another, leaves processes that are not its children any more; what they
-//! have in common is their environment. Invariant: only processes of this user are looked at, and none is touched.
+//! A program that forks and exits, or has a daemon start another, leaves processes that are not its children any more;
+//! what they have in common is their environment. Invariant: only processes of this user are looked at, and none is
+//! touched.
 
 use std::ffi::OsStr;
 use std::fs;

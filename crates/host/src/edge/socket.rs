@@ -104,7 +104,7 @@ impl Listener {
                 error.into()
             });
         }
-        // We hold the lock: whatever socket stands there has lost its owner.
+        // We hold the lock: a socket that stands there has lost its owner.
         match fs::symlink_metadata(&path) {
             Ok(metadata) if !std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type()) => {
                 return Err(io::ErrorKind::AlreadyExists.into());
@@ -121,7 +121,7 @@ impl Listener {
         Ok(Self { fd, path, node, lock: Some((File::from(lock), lock_path)), name: name.into() })
     }
 
-    /// Listens at a path of which the caller knows that nobody else uses it.
+    /// Listens at a path of which the caller knows that no other process uses it.
     pub fn unlocked(path: PathBuf) -> Result<Self, Error> {
         match listen(&path).and_then(|fd| Ok((fd, node(&path)?))) {
             Ok((fd, node)) => Ok(Self { fd, name: path.clone().into(), path, node, lock: None }),
@@ -129,8 +129,8 @@ impl Listener {
         }
     }
 
-    /// Listens at a path of which the caller knows that nobody else uses it, for those who look there for somebody who
-    /// answers: what a dead owner left is replaced, and the socket is not seen before it listens.
+    /// Listens at a path of which the caller knows that no other process uses it, for those who look there for somebody
+    /// who answers: what a dead owner left is replaced, and the socket is not seen before it listens.
     pub fn appearing(directory: &Path, name: &str) -> io::Result<Self> {
         let (path, hidden) = (directory.join(name), directory.join(format!(".{name}")));
         let _ = fs::remove_file(&hidden);
@@ -198,7 +198,7 @@ pub fn connect(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Sixteen characters that nobody can guess.
+/// Sixteen characters that cannot be guessed.
 pub fn random_name() -> String {
     random_bytes::<8>().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,8 @@
 //! X11 programs, through xwayland-satellite.
 //!
 //! The satellite is one more Wayland program of the session that is an X server to others; it is started before the
-//! session's own program, which finds it in DISPLAY. Nothing here knows X11. Invariant: the satellite ends with the session.
+//! session's own program, which finds it in DISPLAY. Nothing here knows X11. Invariant: the satellite ends with the
+//! session.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,7 +1,7 @@
 //! The writing side of a trace.
 //!
-//! Lines go through a buffer to the file, from whichever thread has one; nothing is dropped until the limit, and then all
-//! is, with one notice. Invariant: trouble with the file never reaches the session.
+//! Lines go through a buffer to the file, from whichever thread has one; nothing is dropped until the limit, and then
+//! all is, with one notice. Invariant: trouble with the file never reaches the session.
 
 use std::fmt;
 use std::fs::File;

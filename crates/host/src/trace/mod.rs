@@ -1,6 +1,7 @@
 //! Timelines: what was done for each update of a surface, when, and by which thread.
 //!
-//! The run loops write one ([`TraceFile`]), [`read()`](read::read) reads it. The format is lines of comma-separated values:
+//! The run loops write one ([`TraceFile`]), [`read()`](read::read) reads it. The format is lines of comma-separated
+//! values:
 //!
 //! ```text
 //! wayferry-trace,1,app                                            version; app, display or both
@@ -10,8 +11,8 @@
 //! clock,app,123456789,-5000000,40000                              side, when, the peer's clock minus ours, doubt
 //! ```
 //!
-//! Times are nanoseconds of the writing host's monotonic clock. Invariant: what a session does is not changed by tracing
-//! it, and a trace never grows beyond [`MAX_FILE`].
+//! Times are nanoseconds of the writing host's monotonic clock. Invariant: what a session does is not changed by
+//! tracing it, and a trace never grows beyond [`MAX_FILE`].
 
 mod file;
 mod queue;

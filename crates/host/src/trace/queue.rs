@@ -2,8 +2,8 @@
 //!
 //! The carrier says how many bytes of content it still has; updates leave in about the order in which they were handed
 //! over. So the first byte of an update has left when fewer bytes are unsent than were handed over from it on. Small
-//! updates overtake large ones and pastes count too, so a bar may be off by a few of these. Invariant: every update that
-//! is pushed comes out once.
+//! updates overtake large ones and pastes count too, so a bar may be off by a few of these. Invariant: every update
+//! that is pushed comes out once.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! The reading side of a trace. A trace may come from anywhere, so nothing in it is trusted.
 //!
-//! Invariant: whatever is read, memory is bounded by [`MAX_FILE`] and [`MAX_ROWS`], and what is wrong is told with its line.
+//! Invariant: memory is bounded by [`MAX_FILE`] and `MAX_ROWS` for any input, and what is wrong is told with its line.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -32,7 +32,7 @@ pub enum ReadError {
         /// What would have been right.
         expected: &'static str,
     },
-    /// It has more lines than [`MAX_ROWS`].
+    /// It has more lines than `MAX_ROWS`.
     TooLong,
 }
 

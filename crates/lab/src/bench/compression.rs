@@ -1,7 +1,7 @@
 //! `wayferry bench compression`: which setting of `--compress` shows a new picture soonest over a link of some rate.
 //!
-//! Soonest is the sum of the time to encode on this machine, to send at that rate, and to decode on this machine; in a session
-//! the three overlap a little. Invariant: every setting sends the same picture, from the same black.
+//! Soonest is the sum of the time to encode on this machine, to send at that rate, and to decode on this machine; in a
+//! session the three overlap a little. Invariant: every setting sends the same picture, from the same black.
 
 use std::fs::File;
 use std::io::{BufReader, Error as IoError, ErrorKind};

@@ -1,7 +1,7 @@
 //! Cumulative distributions as one SVG: panels beside each other, a line for each series.
 //!
-//! The vertical axis is stretched towards the top, a decade for each nine, because what users notice is the tail. It draws
-//! and decides nothing. Invariant: a series without samples has no line, but keeps its colour.
+//! The vertical axis is stretched towards the top, a decade for each nine, because what users notice is the tail. It
+//! draws and decides nothing. Invariant: a series without samples has no line, but keeps its colour.
 
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;

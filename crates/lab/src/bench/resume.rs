@@ -1,8 +1,8 @@
 //! `wayferry bench resume`: how soon a picture drawn after the contact is seen again.
 //!
-//! Host and displays are processes of their own, as users run them, on the stage and over an emulated link. *Contact* is the moment
-//! when the link works again, the address has changed, or the new display is started. Invariant: the times are the stage's, which
-//! stamps each commit that it sees.
+//! Host and displays are processes of their own, as users run them, on the stage and over an emulated link. *Contact*
+//! is the moment when the link works again, the address has changed, or the new display is started. Invariant: the
+//! times are the stage's, which stamps each commit that it sees.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

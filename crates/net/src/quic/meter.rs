@@ -384,7 +384,7 @@ mod tests {
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-    use super::super::insist::LATE;
+    use super::LATE;
     use super::*;
     use crate::wake::Wake;
 

@@ -1,7 +1,7 @@
 //! Views beside a program that draws for ten minutes of virtual time, whose displays answer nothing, late, or wrong.
 //!
-//! What is asserted is counted: bytes that are held for a view, entries and bytes that one turn handles. The carrier takes
-//! everything at once, so nothing but what the displays say holds anything back.
+//! What is asserted is counted: bytes that are held for a view, entries and bytes that one turn handles. The carrier
+//! takes everything at once, so nothing but what the displays say holds anything back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -368,7 +368,7 @@ impl Program {
         self.ask(now, SURFACE, ("wl_surface", "damage"), [0, 0, 32, 32].map(Arg::Int).into());
         self.ask(now, SURFACE, ("wl_surface", "commit"), vec![]);
         self.show(now);
-        // Releases and the like: nobody reads them here.
+        // Releases and the like, which no test here reads.
         self.served.write();
         let mut events = InBuffer::new();
         let _ = self.socket.read_into(&mut events).expect("events");

@@ -1,7 +1,7 @@
 //! What an update costs: bytes, processor time of this thread, and how soon how much of it is there.
 //!
-//! Nothing waits for anything: when bytes arrive on a link is calculated from their number. Invariant: comparing and counting
-//! for the report lies outside what is timed.
+//! Nothing waits for anything: when bytes arrive on a link is calculated from their number. Invariant: comparing and
+//! counting for the report lies outside what is timed.
 
 use rustix::time::{ClockId, clock_gettime};
 use wayferry_scenes::codec::{Codec, CodecError};

@@ -1,8 +1,8 @@
 //! `wayferry bench pixels`: our codec and plain ones over the same generated screens.
 //!
-//! The screens and the plain codecs are in `wayferry_scenes`. All codecs take turns with each update, so that what else the
-//! machine does meets all of them. Invariant: every update of every codec is compared with what was painted, and one
-//! that differs makes the command fail.
+//! The screens and the plain codecs are in `wayferry_scenes`. All codecs take turns with each update, so that what else
+//! the machine does meets all of them. Invariant: every update of every codec is compared with what was painted, and
+//! one that differs makes the command fail.
 
 mod measure;
 mod row;

@@ -90,8 +90,8 @@ fn to_diff(run: &Run, beside: &[&Run]) -> Option<f64> {
     ratio(run, beside.iter().find(|other| other.codec == "diff+zstd1")?)
 }
 
-/// Milliseconds on a link of so many Mbit/s until the first of an update is there, until nine tenths are, and until all is:
-/// medians; `None` when nothing ever changed.
+/// Milliseconds on a link of so many Mbit/s until the first of an update is there, until nine tenths are, and until all
+/// is: medians; `None` when nothing ever changed.
 fn paint(run: &Run, rate: f64) -> Option<[f64; 3]> {
     let of = |part: fn(&Arrival) -> f64| {
         let bytes: Vec<f64> = run.arrivals.iter().map(part).collect();

@@ -1,7 +1,7 @@
 //! What the design asks of our codec, and whether it gives it.
 //!
-//! Times are those of a machine of the class that the design names; bytes are the same on every machine. Invariant: a target
-//! whose rows were not measured is not judged.
+//! Times are those of a machine of the class that the design names; bytes are the same on every machine. Invariant: a
+//! target whose rows were not measured is not judged.
 
 use serde_json::{Value, json};
 use wayferry_scenes::Sequence;

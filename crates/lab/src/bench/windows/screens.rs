@@ -1,7 +1,7 @@
 //! Cases with generated screens over a slow link: a page that scrolls, two windows that do, and a photograph.
 //!
-//! The screens are those of `wayferry bench pixels`, here drawn by a program and seen on the stage. Invariant: each picture
-//! carries the time at which it was drawn, so what is measured is the whole way.
+//! The screens are those of `wayferry bench pixels`, here drawn by a program and seen on the stage. Invariant: each
+//! picture carries the time at which it was drawn, so what is measured is the whole way.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -138,8 +138,8 @@ fn row(
     Row { case, setting: SLOW, buffers: Some(2), metric, unit, figures, target }
 }
 
-/// Shows a sequence, a picture with each frame callback and no sooner than `period` after the one before, until its window
-/// is closed. Tells what it has drawn, and marks that so that it can be read from lossy pictures.
+/// Shows a sequence, a picture with each frame callback and no sooner than `period` after the one before, until its
+/// window is closed. Tells what it has drawn, and marks that so that it can be read from lossy pictures.
 fn play(
     client: &mut Client,
     sequence: Sequence,
