@@ -22,7 +22,7 @@ pub enum Action {
         /// Where the bytes come from.
         fd: OwnedFd,
     },
-    /// Write to `fd` what arrives on pipe channel `pipe`; close it at the end; stop the channel when nobody reads.
+    /// Write to `fd` what arrives on pipe channel `pipe`; close it at the end; stop the channel when the reader is gone.
     PipeIn {
         /// Number of the pipe inside the connection.
         pipe: u64,

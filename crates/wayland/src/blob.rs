@@ -1,6 +1,6 @@
 //! Blobs: contents too large for a message, sent aside and named by hash.
 //!
-//! The sender need not send again what the receiver surely still has. Invariant: whatever [`Sent`] relies on, a
+//! The sender need not send again what the receiver surely still has. Invariant: what [`Sent`] relies on, a
 //! [`Kept`] that took in the same blobs in the same order holds.
 
 use std::collections::{HashMap, VecDeque};
@@ -107,7 +107,7 @@ impl std::fmt::Display for ReadError {
     }
 }
 
-/// The first `length` bytes of a file. It is read, never mapped: whoever owns it may shrink it meanwhile.
+/// The first `length` bytes of a file. It is read, never mapped: its owner may shrink it meanwhile.
 pub(crate) fn read(fd: impl AsFd, length: u32) -> Result<Vec<u8>, ReadError> {
     if length > MAX_BLOB {
         return Err(ReadError::TooLarge { length });

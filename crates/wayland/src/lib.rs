@@ -6,8 +6,8 @@
 //! ([`policy`]).
 //!
 //! This crate opens no sockets, runs no loop and knows no transport: bytes, messages and time come in through calls,
-//! and what a half wants done comes out as [`Action`]. Invariant: whatever a program, a compositor or the other half
-//! sends, only that one connection can end.
+//! and what a half wants done comes out as [`Action`]. Invariant: for any input of a program, a compositor or the other
+//! half, only that one connection can end.
 
 mod action;
 pub mod app;

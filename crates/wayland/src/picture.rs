@@ -70,7 +70,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_is_wrong_with_whatever_a_peer_packed(blob in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_input_of_a_peer_unpacks_or_is_refused(blob in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = unpack(&blob, Size::new(8, 8).unwrap(), Format::Argb8888);
         }
     }

@@ -216,7 +216,7 @@ pub fn farewell(interface: &str) -> &'static [&'static str] {
     rules().get(interface).map_or(&[], |rules| rules.farewell)
 }
 
-/// Whether the compositor owes events to whoever binds this global, so that a later `sync` must wait for
+/// Whether the compositor owes events to a program that binds this global, so that a later `sync` must wait for
 /// them. What the snapshot answers does not count.
 #[must_use]
 pub fn greets(interface: &str) -> bool {

@@ -130,7 +130,7 @@ pub enum Access {
     Offered,
     /// Programs of a session that allows it by name: it can see, or act for, other programs of the desktop.
     Privileged,
-    /// Nobody, not even when allowed by name: what it needs to cross cannot yet.
+    /// No program, not even when allowed by name: what it needs to cross cannot yet.
     Withheld,
 }
 
@@ -142,7 +142,7 @@ pub enum Missing {
         /// The lowest version that will do.
         least: u32,
     },
-    /// It makes no difference: the app side answers it alone, whatever the compositor has.
+    /// It makes no difference: the app side answers it alone, no matter what the compositor has.
     Local,
     /// The app side does it to the pixels that it encodes, at this and every later display of a program that begins there.
     Encoded,
@@ -170,7 +170,7 @@ pub enum Stub {
     ThemedCursor,
     /// `xdg_activation_token_v1.commit` is answered by `done` with a token that means nothing.
     EmptyToken,
-    /// `export_toplevel` is answered by `handle` with a handle that nobody can import.
+    /// `export_toplevel` is answered by `handle` with a handle that no program can import.
     UselessHandle,
     /// `import_toplevel` is answered by `destroyed`.
     DeadImport,

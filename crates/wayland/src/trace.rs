@@ -1,7 +1,7 @@
 //! Spans: what a half did for an update of a surface and how long it took, for timelines.
 //!
-//! The halves have no clock of their own: whoever wants spans lends them a [`Recorder`], which has one. Without a recorder
-//! a [`Probe`] measures nothing. Invariant: a recorder changes nothing about what a half does.
+//! The halves have no clock of their own: a caller that wants spans lends them a [`Recorder`], which has one. Without a
+//! recorder a [`Probe`] measures nothing. Invariant: a recorder changes nothing about what a half does.
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 //! It knows no objects, no versions and no meaning: whether an id exists, and whether the message is allowed,
 //! is the caller's question.
 //!
-//! Invariant: whatever the peer sends, the outcome is a well-formed `Vec<Arg>` or an [`Error`] that says what
+//! Invariant: for any input of the peer, the outcome is a well-formed `Vec<Arg>` or an [`Error`] that says what
 //! was expected; memory and descriptors held are bounded by the constants below; a descriptor is either
 //! handed on in an [`Arg::Fd`] or closed.
 
@@ -59,7 +59,7 @@ pub struct RawMessage {
 
 /// Why bytes are not a Wayland message, or cannot become one.
 ///
-/// All variants but [`Error::QueueFull`] are the fault of whoever made the message: the peer when reading,
+/// All variants but [`Error::QueueFull`] are the fault of the maker of the message: the peer when reading,
 /// the caller when encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {

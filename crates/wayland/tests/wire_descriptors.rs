@@ -1,4 +1,4 @@
-//! Descriptors do not leak, whatever happens to the messages that they came with.
+//! Descriptors do not leak, no matter what happens to the messages that they came with.
 //!
 //! Alone in its own process, because it counts the process's descriptors.
 

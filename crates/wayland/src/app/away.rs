@@ -1,8 +1,8 @@
 //! A program without a display: what it is told when its display goes, and what becomes of its commits meanwhile.
 //!
-//! The program goes on as if nobody looked: buffers come back at once, frames are slow, `sync` is answered here. Whatever
-//! it says is kept so that only the last of it counts. Invariant: nothing leaves, and nothing grows with the number of
-//! commits.
+//! The program goes on as if no user looked: buffers come back at once, frames are slow, `sync` is answered here.
+//! What it says is kept so that only the last of it counts. Invariant: nothing leaves, and nothing grows with the
+//! number of commits.
 
 use std::cmp::Reverse;
 

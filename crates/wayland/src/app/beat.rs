@@ -144,7 +144,7 @@ mod tests {
             }
         }
 
-        /// Whatever is told, and whatever the period becomes.
+        /// For any times that are told, and any change of the period.
         #[test]
         fn two_ticks_are_never_closer_than_half_a_period(
             steps in prop::collection::vec((any::<u64>(), nanos(2_000_000..100_000_000), nanos(0..50_000_000)), 1..60)

@@ -61,7 +61,7 @@ impl Connection {
         self.surfaces.values().map(|surface| surface.painter.films()).sum()
     }
 
-    /// The attended first and who has waited too long, then whoever waits longest; `None` when it is not due.
+    /// The attended first and who has waited too long, then the one that waits longest; `None` when it is not due.
     fn step_order(&self, step: Better, id: u32) -> Option<(bool, Time, u32)> {
         let due = self.step_due(step, id).filter(|due| *due <= self.now)?;
         let first = self.now.since(due) >= PATIENCE || self.is_attended(id);

@@ -48,7 +48,7 @@ impl Message {
 pub(crate) struct Stock(BTreeMap<u128, Weak<[u8]>>);
 
 impl Stock {
-    /// A content to be kept, together with whoever else keeps it.
+    /// A content to be kept, together with all others that keep it.
     pub(crate) fn share(&mut self, hash: u128, bytes: &[u8]) -> Rc<[u8]> {
         if let Some(shared) = self.0.get(&hash).and_then(Weak::upgrade) {
             return shared;
@@ -180,7 +180,7 @@ impl Graves {
         found.into_keys().collect()
     }
 
-    /// Forgets those that nobody needs.
+    /// Forgets those that no living object needs.
     pub(crate) fn sweep(&mut self, living: impl Iterator<Item = WireId>) {
         let needed = self.needed(living);
         self.graves.retain(|name, _| needed.binary_search(name).is_ok());

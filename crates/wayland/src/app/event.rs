@@ -275,7 +275,7 @@ impl Connection {
                         self.send(&ToDisplay::Request(Request { object: wire, opcode, args: Vec::new() }));
                     }
                 }
-                // Nobody will write: the reader at the other side sees the end at once.
+                // No program will write: the reader at the other side sees the end at once.
                 WireArg::Pipe(pipe) => drop(self.outgoing_pipe(pipe)?),
                 _ => {}
             }

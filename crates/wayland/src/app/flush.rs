@@ -1,11 +1,11 @@
 //! How units leave: pacing, frame callbacks, and the pixels that go with a unit.
 //!
 //! One commit of a surface leaves in each interval of the [beat](super::beat), at once if none has left in it, and only while
-//! the content budget lasts; meanwhile newer commits fold into the waiting one. Order beats pace: whatever later requests
+//! the content budget lasts; meanwhile newer commits fold into the waiting one. Order beats pace: what later requests
 //! build on leaves first. A frame callback is answered at the first tick after its commit left, so that the commit that
 //! the program answers with finds the interval free. Invariant: a unit is queued after the updates that it names, and
-//! frame callbacks are answered only for commits that have left, that nobody would see, or that wait for a link which has
-//! been silent for long.
+//! frame callbacks are answered only for commits that have left, that no user would see, or that wait for a link which
+//! has been silent for long.
 //!
 //! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
 //! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
@@ -25,11 +25,11 @@ use super::pacing::Payer;
 use super::standing::Stage;
 use super::surface::Surface;
 
-/// Frame callbacks of a surface that nobody sees: slow, never none, or a program would block in its swap.
+/// Frame callbacks of a surface that no user sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
 /// The same of a surface that the active display does not get to see just now, while others look on.
 const BEHIND_PERIOD: Duration = Duration::from_millis(100);
-/// A commit that has not come through for so long is stranded: what is drawn after it is drawn for nobody.
+/// A commit that has not come through for so long is stranded: no user sees what is drawn after it.
 const STRANDED: Duration = Duration::from_secs(2);
 /// What has waited for so long goes before what the user attends to, so that no surface starves.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ pub enum Turn {
     Better,
 }
 
-/// What goes first; inside a rank, whoever waited longest.
+/// What goes first; inside a rank, the one that waited longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// Has waited for [`PATIENCE`], since then.
@@ -97,7 +97,7 @@ impl Connection {
             return false;
         };
         match turn {
-            // Whatever the user attends to of this program waits for it.
+            // What the user attends to of this program waits for it.
             Turn::First => self.devices.focus().is_anywhere() || self.now.since(making.began) >= PATIENCE,
             Turn::Rest => true,
             Turn::Better => false,
@@ -241,7 +241,7 @@ impl Connection {
         let surface = self.surfaces.get(&id)?;
         let period = if self.watching.is_on() { BEHIND_PERIOD } else { HIDDEN_PERIOD };
         let hidden = surface.frames.last().map_or(Time::ZERO, |last| last + period);
-        // Nobody sees what it draws while the link is silent, either; or only those who look on.
+        // No user sees what it draws while the link is silent, either; or only those who look on.
         let stranded = surface.stranded(self.frame_patience()).map(|since| hidden.max(since));
         self.tick_due(surface, hidden).into_iter().chain(stranded).min()
     }
@@ -315,8 +315,8 @@ impl Connection {
         bytes
     }
 
-    /// Sends a surface's waiting commit now, whatever pace and budget say: order demands it. What has left is built upon
-    /// and stays.
+    /// Sends a surface's waiting commit now, against pace and budget if need be: order demands it. What has left is
+    /// built upon and stays.
     pub(super) fn flush_surface(&mut self, id: u32) -> Result<(), Fault> {
         self.leave(id)?;
         self.finish_making()

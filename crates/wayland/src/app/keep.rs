@@ -1,6 +1,6 @@
 //! What a program says, kept for another display: births of objects, requests that last, committed state.
 //!
-//! Says nothing to any display itself. Invariant: whatever is kept names only objects that the app side named, since the
+//! Says nothing to any display itself. Invariant: what is kept names only objects that the app side named, since the
 //! names that a display gives away end with it.
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};

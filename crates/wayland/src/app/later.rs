@@ -142,7 +142,7 @@ impl Connection {
         if surface.timing.push_below(id, pending) { self.apply_held(root) } else { Ok(()) }
     }
 
-    /// What waits for room is drawn for nobody: its frame callbacks are answered as those of a hidden surface.
+    /// No user sees what waits for room: its frame callbacks are answered as those of a hidden surface.
     fn let_draw(&mut self, id: u32) {
         let tick = self.beat().tick(self.now);
         if !self.surfaces.get(&id).is_some_and(|surface| self.room.crowds_out(surface)) {

@@ -1,10 +1,10 @@
 //! What a display of an older version leaves to this side: events that it does not know, a request that it cannot take.
 //!
-//! Programs are offered the same versions whatever display is attached. Most of what a later version adds is an option that
-//! a compositor need not use; the rest is here: wheel steps in 120ths, the scale that a surface should have, what a window
-//! manager can do, and popups that move. These cannot be made up well: a program that begins at a display without them is
-//! told so, and places its popups anew by itself; one that watches for idle users is not offered what the display has not.
-//! Invariant: what the display says itself is never said here too.
+//! Programs are offered the same versions with any display attached. Most of what a later version adds is an option
+//! that a compositor need not use; the rest is here: wheel steps in 120ths, the scale that a surface should have, what
+//! a window manager can do, and popups that move. These cannot be made up well: a program that begins at a display
+//! without them is told so, and places its popups anew by itself; one that watches for idle users is not offered what
+//! the display has not. Invariant: what the display says itself is never said here too.
 
 use crate::policy::Handler;
 use crate::wire::Arg;

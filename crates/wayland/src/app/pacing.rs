@@ -41,7 +41,7 @@ pub(super) enum Payer {
     Credit { paid: u64, debt: bool },
     /// Without budget it takes a place that it had.
     Place,
-    /// Order demands it, whatever the budget.
+    /// Order demands it, with any budget.
     Debt,
 }
 

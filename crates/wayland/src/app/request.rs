@@ -251,7 +251,7 @@ impl Connection {
                     None => return Ok(None),
                 },
                 Arg::NewId(id) => WireArg::NewId(self.objects.name(id).unwrap_or(WireId::NULL)),
-                // Nobody is there to read or write it: the program sees the end at once.
+                // No display reads or writes it: the program sees the end at once.
                 Arg::Fd(_) if !crosses && call.rule.fd == Some(Fd::Pipe) => return Ok(None),
                 Arg::Fd(fd) => self.translate_fd(call, fd, size, crosses)?,
             });

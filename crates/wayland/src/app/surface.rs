@@ -106,8 +106,8 @@ impl Surface {
         self.painter.forget_last();
     }
 
-    /// Whether its waiting commit stays here: nobody sees it, and the compositor does not wait for it. It leaves when
-    /// somebody does.
+    /// Whether its waiting commit stays here: no user sees it, and the compositor does not wait for it. It leaves when
+    /// one does.
     pub(crate) fn withholds(&self) -> bool {
         if self.standing.stage() != Stage::Shown {
             return true;

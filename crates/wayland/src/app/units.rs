@@ -1,7 +1,7 @@
 //! A commit on its way out while its pixels are being encoded, a slice at a time.
 //!
 //! What a slice has made leaves at once, as an update of its own; the unit names the last of them, and leaves when all are
-//! made. Until then the connection reads no further requests, so nothing changes under it; whatever cannot wait for that
+//! made. Until then the connection reads no further requests, so nothing changes under it; what cannot wait for that
 //! has the rest made first. Who may begin is decided in `flush`. Invariants: a connection makes one unit at a time; and when
 //! it has none under way, no draft has an update under way either.
 

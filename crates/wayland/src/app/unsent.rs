@@ -220,7 +220,7 @@ impl Unsent {
         self.children.iter_mut().for_each(|(_, unsent)| unsent.unstack(child));
     }
 
-    /// Gives up: the frame callbacks and the presentation feedback that nobody will answer, children's included.
+    /// Gives up: the frame callbacks and the presentation feedback that no display will answer, children's included.
     pub(crate) fn into_callbacks(self, frames: &mut Vec<u32>, feedback: &mut Vec<u32>) {
         frames.extend(self.frames);
         feedback.extend(self.feedback);

@@ -15,7 +15,7 @@ use wayferry_video::{Order, Picture, Quality, Rate, Size};
 /// Whether there is a codec.
 pub(crate) const IS_THERE: bool = true;
 
-/// Who makes frames: whoever asks, or a thread. It ends when this is dropped.
+/// Who makes frames: the caller, or a thread. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) enum Maker {
     Asker,
@@ -44,7 +44,7 @@ impl Maker {
     }
 }
 
-/// Makes frames until nobody wants any more.
+/// Makes frames until its [`Maker`] is dropped.
 fn work(jobs: &Receiver<Job>) {
     for job in jobs {
         job.run();
@@ -69,7 +69,7 @@ impl Job {
             &self.pixels[y as usize * stride..][..stride]
         };
         if let Some(data) = self.codec.encode(self.order, row, self.rate) {
-            // Nobody waits any more if this fails.
+            // No film waits any more if this fails.
             let _ = self.reply.send(data);
         }
     }

@@ -94,7 +94,7 @@ impl Pool {
         }
     }
 
-    /// The content begins anew: whatever the buffers hold is void.
+    /// The content begins anew: what the buffers hold is void.
     pub(crate) fn reset(&mut self) {
         for buffer in &mut self.buffers {
             buffer.missing = Region::full(buffer.size);

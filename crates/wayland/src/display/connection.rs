@@ -201,7 +201,7 @@ impl Connection {
     }
 
     /// Does a part of what takes long: paints large units that are ready, and decompresses large content that has arrived,
-    /// for which its unit waits. [`Self::next_timeout`] says at once that there is more, so that whatever shares the thread
+    /// for which its unit waits. [`Self::next_timeout`] says at once that there is more, so that what shares the thread
     /// has its turn before.
     pub fn work(&mut self, now: Time, room: &mut Room) {
         if self.link.output.is_empty() {

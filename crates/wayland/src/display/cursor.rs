@@ -123,7 +123,7 @@ impl Cursors {
     }
 }
 
-/// Only known shapes are kept apart, so the map stays small whatever numbers come.
+/// Only known shapes are kept apart, so the map stays small for any numbers that come.
 fn known(shape: u32) -> u32 {
     if names(shape).is_empty() { 0 } else { shape }
 }

@@ -14,7 +14,7 @@ use crate::codec::{self, Decoder, Shown};
 const MAX_AGE: u64 = 64;
 
 /// Memory that a decoder may take: in bytes per pixel of its pictures, which are larger than the film by so many pixels in
-/// each direction, and in bytes whatever the size.
+/// each direction, and in bytes for any size.
 const MEMORY: usize = 16;
 const MARGIN: u32 = 80;
 const LEAST_MEMORY: usize = 4 << 20;

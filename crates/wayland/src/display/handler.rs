@@ -2,7 +2,7 @@
 //!
 //! The interface's block in the policy table names the handler; [`super::handlers`] finds it. A handler keeps nothing by
 //! itself: what it must remember from one message to the next is in the connection. Invariant: no message is a
-//! handler's alone; it is checked, ordered, translated and passed on as its row says, whatever the handler does.
+//! handler's alone; it is checked, ordered, translated and passed on as its row says, no matter what the handler does.
 
 use wayferry_proto::Time;
 use wayland_backend::protocol::MessageDesc;

@@ -19,7 +19,7 @@ pub(crate) enum Key {
     Order(WireId),
     /// The object is named by something held: its destructor waits.
     Use(WireId),
-    /// The object is made by something held: whatever names it waits.
+    /// The object is made by something held: what names it waits.
     Make(WireId),
     /// The surface is unmapped by something held, and its role loses what was asked of it: requests to what belongs to
     /// the surface wait.

@@ -7,7 +7,7 @@
 //!
 //! It keeps nothing that the app side could not rebuild: kill it, start another, attach again.
 //!
-//! Invariant: whatever the app side sends, the compositor sees requests that a well-behaved client could have
+//! Invariant: for any input of the app side, the compositor sees requests that a well-behaved client could have
 //! sent, or the connection ends with an [`End`](crate::End) that says what was wrong; other connections never notice.
 
 mod bind;

@@ -291,7 +291,7 @@ impl Objects {
         Ok(wire)
     }
 
-    /// Takes in an object that the compositor made for nobody.
+    /// Takes in an object that the compositor made for no program.
     pub(crate) fn adopt_orphan(
         &mut self,
         id: u32,

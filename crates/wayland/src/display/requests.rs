@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows single protocols but by the tables and by [`super::meaning`]; what needs code of its own is in the
 //! [`handlers`]. Invariant: a request is checked in full when it arrives;
-//! what a check has accepted can be sent later, because destructors wait for whatever is held before them.
+//! what a check has accepted can be sent later, because destructors wait for what is held before them.
 
 use wayferry_pixels::{Format, Size};
 use wayland_backend::protocol::{AllowNull, ArgumentType, MessageDesc};

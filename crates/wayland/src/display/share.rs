@@ -1,8 +1,8 @@
 //! What one program takes of the display's machine beyond what is shown, and how it gives some of that back.
 //!
-//! The run loop shares one budget among all programs of a session; here is what it measures and what it asks for. Whatever is
-//! given up can be had again: the app side has the pixels, and is asked for the whole content of a surface when something builds on
-//! what is not here any more. Invariant: giving up ends no connection.
+//! The run loop shares one budget among all programs of a session; here is what it measures and what it asks for. What
+//! is given up can be had again: the app side has the pixels, and is asked for the whole content of a surface when
+//! something builds on what is not here any more. Invariant: giving up ends no connection.
 
 use wayferry_proto::Time;
 

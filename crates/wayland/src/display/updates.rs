@@ -256,7 +256,7 @@ impl Updates {
         Ok(any)
     }
 
-    /// An update counts as there from now on, unless nobody needs it.
+    /// An update counts as there from now on, unless it is needed no more.
     fn complete(&mut self, surface: WireId, seq: u64, update: Stored) -> Result<(), End> {
         let wanted = self.book.complete(SurfaceId(surface.0), UpdateSeq(seq));
         if wanted.map_err(|error| End::PeerViolation(error.to_string()))? {

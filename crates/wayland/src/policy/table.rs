@@ -28,7 +28,7 @@ pub struct Block {
     pub again: Again,
     /// Events that tell the program, of each of its objects, that the display is gone: without arguments, or with null.
     pub farewell: &'static [&'static str],
-    /// Whether the compositor owes events to whoever binds it: a later `sync` waits for them. For globals
+    /// Whether the compositor owes events to a program that binds it: a later `sync` waits for them. For globals
     /// only.
     pub greets: bool,
     /// Its requests, in the order of their opcodes.
@@ -57,7 +57,7 @@ pub fn blocks() -> impl Iterator<Item = &'static Block> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// The rule for whatever has no row.
+/// The rule for what has no row.
 pub const REFUSED: Rule = rule(Class::Refused, "");
 
 /// An interface whose objects both sides have, and that are made again at another display.

@@ -58,7 +58,7 @@ impl OutBuffer {
         Ok(())
     }
 
-    /// Takes out everything that waits, for whoever moves it by other means than a [`Socket`](super::Socket).
+    /// Takes out everything that waits, for a caller that moves it by other means than a [`Socket`](super::Socket).
     pub fn take(&mut self) -> (Vec<u8>, Vec<OwnedFd>) {
         self.written += self.bytes.len() as u64;
         (self.bytes.drain(..).collect(), self.fds.drain(..).map(|(_, fd)| fd).collect())

@@ -1,7 +1,7 @@
 //! A program that has an object of every kind and has said everything to it, at one display and at the next.
 //!
-//! It knows nothing of what it says: arguments are whatever fits the signature. Invariant: objects are only named while
-//! they live.
+//! It knows nothing of what it says: arguments are anything that fits the signature. Invariant: objects are only named
+//! while they live.
 
 use std::collections::{BTreeMap, BTreeSet};
 

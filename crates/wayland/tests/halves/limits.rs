@@ -33,7 +33,7 @@ fn spin(rig: &mut Rig, program: &mut Honest, windows: &mut [Window]) {
     rig.flush(u64::MAX, false);
 }
 
-/// Nobody has ended anything, and the program is not told otherwise.
+/// Neither half has ended, and the program is not told otherwise.
 fn all_live(rig: &mut Rig, program: &mut Honest) {
     assert_eq!((rig.app.end(), rig.display.end()), (None, None));
     program.read(rig);

@@ -1,4 +1,4 @@
-//! Random programs through both halves, whatever the order of arrival: no commit is ever torn.
+//! Random programs through both halves, in any order of arrival: no commit is ever torn.
 
 mod compositor;
 mod everything;
@@ -140,7 +140,7 @@ fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
         check_onlooker(&mut rig, onlooker, &program);
     }
     assert_eq!((rig.app.end(), rig.display.end()), (None, None));
-    assert_eq!(program.waiting, Vec::<u32>::new(), "frame callbacks that nobody answered");
+    assert_eq!(program.waiting, Vec::<u32>::new(), "frame callbacks that no half answered");
     for (surface, log) in rig.compositor.logs.iter().enumerate() {
         // What could not be painted shows nothing where there was nothing before.
         let blank = rig.was_spoiled(surface);
@@ -164,7 +164,7 @@ fn children_keep_their_order_at_the_display_after_the_next() {
     run(&[Step::Attach, place(4, 1, false), place(1, 0, false), paint(0), Step::LookOn]);
 }
 
-/// What left for the active display, and what there is to be seen, meets whoever looks on.
+/// What left for the active display, and what there is to be seen, meets the display that looks on.
 fn turn(rig: &mut Rig, onlooker: &mut Option<Onlooker>) {
     let published: Vec<_> = std::iter::from_fn(|| rig.app.poll_published()).collect();
     onlooker.iter_mut().for_each(|onlooker| onlooker.turn(rig, &published));
@@ -225,7 +225,7 @@ fn check_order(commits: &[Option<u128>], log: impl Iterator<Item = Option<u128>>
 
 proptest! {
     #[test]
-    fn no_commit_is_torn_whatever_the_order_of_arrival(steps in proptest::collection::vec(step(), 1..160)) {
+    fn no_commit_is_torn_by_any_order_of_arrival(steps in proptest::collection::vec(step(), 1..160)) {
         run(&steps);
     }
 }
@@ -276,7 +276,7 @@ proptest! {
     }
 }
 
-/// Neither half accuses the other of anything, and the compositor gets nothing unsound, whatever objects there are.
+/// Neither half accuses the other of anything, and the compositor gets nothing unsound, with any objects there are.
 #[test]
 fn an_object_of_every_kind_is_at_the_next_display_too() {
     for alone in [false, true] {
@@ -321,8 +321,8 @@ fn watched(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whenever a display begins to look on, it comes to show what the active one shows; and whatever its user does, the
-    /// program's windows are as if nobody had looked on.
+    /// Whenever a display begins to look on, it comes to show what the active one shows; and no matter what its user
+    /// does, the program's windows are as if no display had looked on.
     #[test]
     fn a_view_that_joins_at_any_time_shows_what_the_active_display_shows(
         steps in proptest::collection::vec(watched(wandering(step())), 1..200)

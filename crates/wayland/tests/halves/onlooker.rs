@@ -1,6 +1,6 @@
 //! A display that looks on, in lock-step with the two halves: its own display half and compositor.
 //!
-//! Whatever leaves the view waits here until it is delivered. Checked on the way: nobody accuses anybody, and whatever its
+//! What leaves the view waits here until it is delivered. Checked on the way: no half accuses another, and what its
 //! compositor shows of a surface the program has committed.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! The two halves in lock-step: whatever leaves one waits here until it is delivered to the other.
+//! The two halves in lock-step: what leaves one waits here until it is delivered to the other.
 //!
 //! The program and the order of arrival are the caller's. Checked on the way: neither half accuses the other, and every
 //! unit that is applied shows what the app half's content was when it made the unit.
@@ -92,7 +92,7 @@ impl Rig {
     /// The display is gone, with everything that was on its way.
     pub(crate) fn detach(&mut self) {
         self.app.detach(self.now);
-        assert!(self.app.poll_action().is_none(), "there is nobody to act for");
+        assert!(self.app.poll_action().is_none(), "there is no display to act for");
         let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
         (self.display, self.compositor) = (display::Connection::new(config), Compositor::new());
         self.to_display.clear();
@@ -346,7 +346,7 @@ impl Rig {
         }
         let (bytes, fds) = self.app.output().take();
         drop(fds);
-        // Whoever reads takes everything; the descriptors are of no interest.
+        // The reader takes everything; the descriptors are of no interest.
         if self.events.push(&bytes, []).is_err() {
             self.events = InBuffer::new();
         }

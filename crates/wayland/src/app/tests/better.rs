@@ -151,7 +151,7 @@ fn nothing_is_lossy_where_no_rate_is_known_or_it_is_not_wanted() {
 }
 
 #[test]
-fn without_credit_nothing_becomes_better_and_nobody_is_woken_for_it() {
+fn without_credit_nothing_becomes_better_and_no_timeout_is_set_for_it() {
     let Shown { mut rig, .. } = lossy_photo();
     rig.now += Duration::from_secs(1);
     let before = rig.updates.len();

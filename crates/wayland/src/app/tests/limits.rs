@@ -4,7 +4,7 @@ use super::*;
 
 /// A window of foot announces half a gibibyte that it hardly touches: what is announced costs nothing.
 #[test]
-fn regression_forty_pools_of_half_a_gibibyte_each_end_nobody() {
+fn regression_forty_pools_of_half_a_gibibyte_each_end_no_connection() {
     let mut rig = Rig::new();
     let shm = rig.bind("wl_shm");
     let sparse = |size: i32| {
@@ -72,7 +72,7 @@ fn regression_icons_stay_at_home_where_the_compositor_takes_none() {
     let (manager, shm) = (rig.bind("xdg_toplevel_icon_manager_v1"), rig.bind("wl_shm"));
     let buffer = rig.buffer(shm, 64, 64, 9);
     iconic(&mut rig, manager, buffer);
-    assert!(rig.pipes.is_empty(), "nobody asked for {:?}", rig.pipes);
+    assert!(rig.pipes.is_empty(), "the display did not ask for {:?}", rig.pipes);
     // Another display may take them; one that is too large for an icon no display does.
     let large = rig.buffer(shm, 2000, 2, 9);
     iconic(&mut rig, manager, large);

@@ -93,7 +93,7 @@ fn a_large_commit_leaves_in_several_updates_and_one_unit_after_them() {
     let units = rig.units();
     assert_eq!((units.len(), units[0].content), (1, UnitContent::Update(UpdateSeq(6))));
     assert_eq!(shown(&rig.updates), pixels(&rig, surface));
-    // What follows keeps its distance from the beginning, and nobody asks for the update back.
+    // What follows keeps its distance from the beginning, and no turn asks for the update back.
     commit(&mut rig, surface, shm, 8, 3);
     rig.now += FRAME;
     for turn in [Turn::First, Turn::Rest] {

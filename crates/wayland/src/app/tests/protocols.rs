@@ -479,7 +479,7 @@ fn regression_a_window_stays_rotated_as_the_last_display_wanted_it() {
         let (surface, ..) = rig.mapped();
         rig.event(surface, "preferred_buffer_transform", vec![WireArg::Uint(1)]);
         assert_eq!(transforms(&rig.events()), [1]);
-        assert_eq!(transforms(&rig.detach()), [0; 0], "nobody sees it");
+        assert_eq!(transforms(&rig.detach()), [0; 0], "no display shows it");
         rig.attach_to(&desk_with(&[("wl_compositor", version)]));
         assert_eq!(transforms(&rig.events()), [0], "as long as the new one says nothing else");
         rig.detach();

@@ -339,7 +339,7 @@ fn popups_close_from_the_top_and_are_not_made_again() {
     rig.sent.clear();
     rig.commit(surface);
     rig.flush(u64::MAX);
-    assert!(rig.sent.is_empty(), "nobody sees it");
+    assert!(rig.sent.is_empty(), "no user sees it");
     // A new one must wait until its parent is shown.
     let of = rig.make(base, "get_xdg_surface", "xdg_surface", vec![Arg::Object(surface)]);
     let args = vec![Arg::Object(xdg), Arg::Object(positioner)];
@@ -511,7 +511,7 @@ fn the_clipboard_is_offered_again_with_the_first_serial() {
     rig.sent.clear();
     let wire = WireArg::Object(rig.connection.objects.wire(surface).unwrap());
     rig.event(keyboard, "enter", vec![WireArg::Uint(4), wire, WireArg::Array(vec![])]);
-    assert!(rig.sent.is_empty(), "a window that appears takes nobody's clipboard");
+    assert!(rig.sent.is_empty(), "a window that appears takes no program's clipboard");
     rig.event(keyboard, "key", [5, 100, 29, 1].map(WireArg::Uint).to_vec());
     let [ToDisplay::Request(request)] = &rig.sent[..] else { panic!("{:?}", rig.story()) };
     assert_eq!(request.args[1], WireArg::Uint(5));
@@ -630,7 +630,7 @@ fn an_input_method_counts_from_the_programs_first_commit() {
 }
 
 #[test]
-fn whoever_waits_for_a_token_gets_one() {
+fn a_program_that_waits_for_a_token_gets_one() {
     let activation = "xdg_activation_v1";
     let desk = desk_with(10, &[activation]);
     let mut rig = Rig::with_desk(&desk);

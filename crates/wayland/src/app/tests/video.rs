@@ -315,7 +315,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The link takes what it takes; what of it nobody has got yet can be had back.
+/// The link takes what it takes; what of it the display has not got yet can be had back.
 fn flush(rig: &mut Rig, mut credit: Credit, taking: bool) {
     for turn in [Turn::First, Turn::Rest, Turn::Better] {
         let updates = &mut rig.updates;
@@ -333,7 +333,7 @@ proptest! {
 
     /// No update is ever refused, and at rest every pixel is exact.
     #[test]
-    fn whatever_happens_frames_can_be_shown(steps in proptest::collection::vec(step(), 1..7)) {
+    fn frames_can_be_shown_after_any_steps(steps in proptest::collection::vec(step(), 1..7)) {
         let (mut rig, window) = rig();
         let (mut time, mut pixels) = (1, commit_scene(&mut rig, window, 0));
         for step in steps {

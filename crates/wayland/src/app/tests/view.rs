@@ -342,7 +342,7 @@ fn a_view_asks_for_no_seat_and_no_clipboard() {
 }
 
 proptest! {
-    /// Whatever a view's display sends, the program hears nothing of it, and what is kept for the view stays bounded.
+    /// Of any input of a view's display the program hears nothing, and what is kept for the view stays bounded.
     #[test]
     fn hostile_views_reach_no_program(
         words in proptest::collection::vec((0u8..12, 0u64..40, 0u64..40, 0u16..4), 1..200),

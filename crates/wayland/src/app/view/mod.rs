@@ -249,7 +249,7 @@ impl View {
         self.again.filter(|_| self.end.is_none() && !self.is_ahead())
     }
 
-    /// Handles a message of the view's display. Whatever it says of input is not even looked at.
+    /// Handles a message of the view's display. What it says of input is not even looked at.
     pub fn on_message(&mut self, now: Time, bytes: &[u8]) {
         if self.end.is_some() {
             return;

@@ -1,7 +1,7 @@
 //! What there is to be seen of a program: its windows, with the surfaces in them.
 //!
 //! Read from what is kept for another display. Popups are part of the surface that they belong to, at the place where the
-//! active display has put them. Invariant: whatever the program did, a scene is within the bounds of units.
+//! active display has put them. Invariant: after any requests of the program, a scene is within the bounds of units.
 
 use std::collections::HashMap;
 

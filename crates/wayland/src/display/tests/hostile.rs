@@ -1,4 +1,4 @@
-//! Whatever the app side sends, the connection ends with a clear error or lives; it never panics.
+//! For any input of the app side, the connection ends with a clear error or lives; it never panics.
 
 use proptest::prelude::*;
 use wayferry_pixels::{Compression, Content, Encoder, Format};

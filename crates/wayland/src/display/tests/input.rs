@@ -274,9 +274,9 @@ fn regression_a_window_goes_although_its_icon_has_not_come() {
     rig.assert_alive();
 }
 
-/// Blobs that nobody has used yet make room for newer ones.
+/// Blobs that no request has used yet make room for newer ones.
 #[test]
-fn regression_icons_whose_pixels_were_forgotten_end_nobody() {
+fn regression_icons_whose_pixels_were_forgotten_end_no_connection() {
     let mut rig = Rig::new();
     let manager = rig.bind("xdg_toplevel_icon_manager_v1");
     let pixels = icon_of(size(2, 2), [9, 8, 7, 255]);

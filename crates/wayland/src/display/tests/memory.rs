@@ -34,7 +34,7 @@ fn change(rig: &mut Rig, window: WireId, colour: u8) {
 }
 
 #[test]
-fn regression_more_pixels_than_are_kept_end_nobody() {
+fn regression_more_pixels_than_are_kept_end_no_connection() {
     let mut rig = Rig::new();
     let windows = windows(&mut rig, 8);
     rig.assert_alive();

@@ -166,7 +166,7 @@ fn destroying_a_surface_cancels_its_units() {
     let told = rig.take_told();
     assert_eq!(told[0], ToApp::Discarded { surface, unit: 1 });
     assert_eq!(told[1..], [toplevel, xdg_surface, surface].map(ToApp::Deleted));
-    // Late pixels for it are nobody's.
+    // Late pixels for it belong to no surface.
     let update = rig.fresh(surface, size(1, 1), RED);
     rig.deliver(update);
     rig.assert_alive();

@@ -44,7 +44,7 @@ pub(super) const BLOCKS: &[Block] = &[
             one_shot("set_serial").serial(0),
             forward("set_app_id"),
             forward("set_surface"),
-            // `done` is owed whatever becomes of the request: GTK waits for it.
+            // `done` is owed no matter what becomes of the request: GTK waits for it.
             reply("commit"),
             destructor("destroy"),
         ],
