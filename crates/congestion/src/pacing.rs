@@ -1,6 +1,6 @@
 //! How fast packets leave within the window.
 //!
-//! Two times the bottleneck's rate as long as nobody knows how much faster the link is, else a little more than the
+//! Two times the bottleneck's rate as long as it is unknown how much faster the link is, else a little more than the
 //! window asks for, and never below the rate: an update leaves an idle sender at the link's speed. Invariant: never zero.
 
 use std::time::Duration;

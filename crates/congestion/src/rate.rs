@@ -37,12 +37,13 @@ impl RateEstimator {
         self.limit
     }
 
-    /// The highest rate of the last [`LINE_MEMORY`], once or twice: what the line has, whoever shares it now.
+    /// The highest rate of the last [`LINE_MEMORY`], once or twice: what the line has, no matter which flows share it
+    /// now.
     pub(crate) fn line(&self) -> Option<u64> {
         self.rate.map(|rate| rate.max(self.spans[0]).max(self.spans[1]))
     }
 
-    /// Nobody shares the line: its rate is what is measured.
+    /// No other flow shares the line: its rate is what is measured.
     pub(crate) fn forget_line(&mut self) {
         self.spans = [0; 2];
     }
