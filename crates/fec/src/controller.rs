@@ -4,7 +4,7 @@
 //! counts: a link is not forgotten while it idles. Loss that comes with a standing queue and exceeds what the link alone
 //! loses is congestion's own; repair would feed it, so it is not learned from, and repair goes down to the minimum.
 //!
-//! The one invariant: a plan never exceeds what the code has room for, whatever is reported.
+//! The one invariant: for any report, a plan never exceeds what the code has room for.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A block's bytes, from whatever of its source and repair has arrived.
+//! A block's bytes, from what of its source and repair has arrived.
 //!
 //! Columns in which the same rows are missing are solved together ([`columns`](crate::columns)). Neighbouring segments
 //! share their syndromes, computed over the rows at once; then one small inverse for each segment. A column is solved at

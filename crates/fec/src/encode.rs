@@ -1,6 +1,6 @@
 //! Repair rows from a block's source.
 //!
-//! It keeps nothing between calls: a later row is made from the source alone, whatever rows were made before.
+//! It keeps nothing between calls: a later row is made from the source alone, no matter what rows were made before.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Erasure code over byte columns: repair rows made from a block of bytes, and the bytes of the block found again.
 //!
 //! A block is laid out in rows ([`Layout`]); [`encode`] makes repair rows, any of them at any time, and a [`Decoder`]
-//! takes whatever byte ranges of source and repair arrive, in any order, and gives back every byte that they determine.
+//! takes any byte ranges of source and repair that arrive, in any order, and gives back every byte that they determine.
 //! A [`RepairController`] says how many repair rows a block should have.
 //!
 //! # The code

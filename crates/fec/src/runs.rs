@@ -1,6 +1,6 @@
 //! A set of byte positions, kept as sorted runs that neither overlap nor touch.
 //!
-//! It does not limit itself: whoever inserts asks [`Runs::count`] first.
+//! It does not limit itself: a caller that inserts asks [`Runs::count`] first.
 
 use std::ops::Range;
 

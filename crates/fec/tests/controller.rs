@@ -208,7 +208,7 @@ fn a_fixed_ratio_is_rounded_up() {
 }
 
 #[test]
-fn whatever_is_reported_a_plan_fits() {
+fn a_plan_fits_for_any_report() {
     let extremes = [0, 1, 100, u64::MAX];
     let priors = [f32::NAN, f32::INFINITY, -1.0, 0.0, 1.0];
     for (loss, packets) in priors.iter().flat_map(|&loss| priors.map(|packets| (loss, packets))) {

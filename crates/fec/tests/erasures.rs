@@ -1,4 +1,4 @@
-//! The code from outside: whatever is lost, a column with k known bytes is found, one with fewer is not.
+//! The code from outside: after any losses, a column with k known bytes is found, one with fewer is not.
 
 use proptest::prelude::*;
 use wayferry_fec::{Decoder, Error, Layout, MAX_RUNS, encode};
