@@ -145,7 +145,7 @@ pub(crate) enum BenchCommand {
     Cc(CcFlags),
     /// The pixel codec beside plain ones, over generated screens: bytes, processor time, time to paint.
     ///
-    /// Whoever encodes and decodes is one thread, and its processor time is what counts. Targets are those of the
+    /// One thread encodes and decodes, and its processor time is what counts. Targets are those of the
     /// design; paint times are those of the bytes on a link that does nothing else.
     Pixels(PixelsFlags),
     /// Find the compression that shows a picture soonest over a link: time to encode, to send and to decode.

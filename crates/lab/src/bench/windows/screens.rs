@@ -161,7 +161,7 @@ fn play(
         match tell {
             Some(tell) => {
                 strip.draw_large(&mut image);
-                // Nobody wants to know any more when the bench is over.
+                // No reader is left when the bench is over.
                 let _ = tell.send(Photo { drawn: strip.drawn, checksum: image.checksum() });
             }
             None => {
