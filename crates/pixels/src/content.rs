@@ -89,7 +89,7 @@ impl Content {
     /// When the layout was made for another size or format.
     ///
     /// # Errors
-    /// Whatever `read` returns, at once. The content is then unspecified inside the damage.
+    /// What `read` returns, at once. The content is then unspecified inside the damage.
     pub fn absorb<E>(
         &mut self,
         layout: &Layout,

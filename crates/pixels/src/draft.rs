@@ -3,7 +3,7 @@
 //! A [`Draft`] takes in commits; an [`Encoder`](crate::Encoder) takes updates out of it. Beside the
 //! content it keeps the rows of tiles (of 64 × 64 pixels) that have changed since the last update, as they
 //! were before: so several commits become one update, and its copies name pixels that the display has. It
-//! keeps the same for the last update, which can be taken back as long as nobody was sent it.
+//! keeps the same for the last update, which can be taken back as long as no display was sent it.
 //!
 //! Memory: the content, at most once more for what has changed since the last update, and at most once
 //! more for what the last update changed. It does not know numbers of updates or who is sent them.
@@ -89,7 +89,7 @@ impl Draft {
     /// When the layout was made for another size or format.
     ///
     /// # Errors
-    /// Whatever `read` returns, at once. The content is then unspecified inside the damage, all of which
+    /// What `read` returns, at once. The content is then unspecified inside the damage, all of which
     /// counts as changed.
     pub fn absorb<E>(
         &mut self,
@@ -154,7 +154,7 @@ impl Draft {
         self.making.as_ref().map_or(0, Making::pixels)
     }
 
-    /// An update of which chunks are still to be made will not be: nobody knows what the display side has.
+    /// An update of which chunks are still to be made will not be: this side does not know what the display side has.
     pub(crate) fn give_up(&mut self) {
         if self.is_making() {
             self.renew();

@@ -85,7 +85,7 @@ impl std::fmt::Debug for Workspace {
 
 /// Looks on while chunks are made, for timelines. The encoder has no clock: it is given the time.
 pub trait Watch: Sync {
-    /// The time, in whatever unit the watcher likes.
+    /// The time, in any unit that the watcher likes.
     fn now(&self) -> u64;
 
     /// A thread (0 is the caller's) has made `bytes` of chunks from a part that it began at `start`.
@@ -105,7 +105,7 @@ impl Encoder {
     }
 
     /// Lets up to `threads` threads (1 to 64; others are brought into this range), the caller's among
-    /// them, share the work of an update of many pixels. The chunks are the same whatever the number.
+    /// them, share the work of an update of many pixels. The chunks are the same for any number.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
@@ -139,8 +139,8 @@ impl Encoder {
     }
 
     /// Begins what [`Self::encode`] does at once: [`Self::step`] and [`Self::finish`] make the chunks. The draft counts
-    /// the update as the last one from now on. Whatever changes the draft's content before the last chunk is made gives the
-    /// update up, and the next one says everything.
+    /// the update as the last one from now on. Any change of the draft's content before the last chunk is made gives
+    /// the update up, and the next one says everything.
     pub fn begin(&mut self, draft: &mut Draft) {
         draft.give_up();
         let plan = draft.plan();
@@ -255,7 +255,7 @@ impl Encoder {
     fn make(&mut self, draft: &mut Draft, room: u64, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
         let Some(mut making) = draft.making.take() else { return Vec::new() };
         if making.is_under_way() && !making.waits() {
-            // Another update, for whoever counts them; to look whether a frame is made is none.
+            // Another update, where updates are counted; to look whether a frame is made is none.
             draft.motion.pass(making.began);
         }
         let mut chunks = self.run(draft.content(), &mut making, room, watch);

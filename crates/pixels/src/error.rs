@@ -6,8 +6,8 @@ use crate::geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
 
 /// A refused size, layout or chunk.
 ///
-/// `Size` and `Layout` are the fault of whoever described the buffer (the program), `ChunkShape` that of the
-/// caller; the others are the fault of whoever made the chunk (the peer).
+/// `Size` and `Layout` are the fault of the program, which described the buffer, `ChunkShape` that of the
+/// caller; the others are the fault of the peer, which made the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -5,7 +5,7 @@
 //!          channel, length of the frame, its bytes as far as they fit
 //! u8 4     number stream, more bytes; right behind the chunk that they continue
 //! ```
-//! A frame is painted when everything else of its update is, over whatever that has left there. This module knows
+//! A frame is painted when everything else of its update is, over what that has left there. This module knows
 //! neither what is in a frame nor what came before it.
 //!
 //! The one invariant: the frames of an update lie inside the surface, share no pixel, and are of different streams.
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::geometry::{Rect, Size};
 use crate::motion::{Film, MAX_FILMS};
 
-/// Makes the frames of films: whoever has a codec.
+/// Makes the frames of films: a caller that has a codec.
 pub trait Films {
     /// Begins the next frame of a film, whose pixels are in `content`; of a film that begins a first frame. `None` if there
     /// is none to be had: the film is over then.

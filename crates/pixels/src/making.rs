@@ -25,7 +25,7 @@ pub(crate) struct Making {
     pieces: Vec<Piece>,
     /// Pieces that copy.
     copying: usize,
-    /// The first piece that nobody has taken.
+    /// The first piece that no thread has taken.
     next: usize,
     /// What is left.
     pixels: u64,

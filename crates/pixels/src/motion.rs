@@ -165,7 +165,7 @@ impl Motion {
             tile.pictures <<= 1;
         }
         if self.tiles.iter().all(|tile| tile.pictures == 0) {
-            // Whatever moves begins now.
+            // All that moves begins now.
             self.updates = 0;
             self.tiles.iter_mut().for_each(|tile| tile.bounds = None);
         }
@@ -312,7 +312,8 @@ fn is_film(rect: Rect) -> bool {
 /// Updates from one choice of films to the next: as many as a tile must change in, so that what begins is found at once.
 const PERIOD: u32 = 8;
 
-/// Sides of films, and how many pixels: a codec needs about 12 ns for each, and whatever else is to be done waits meanwhile.
+/// Sides of films, and how many pixels: a codec needs about 12 ns for each, and all else that is to be done waits
+/// meanwhile.
 const LEAST_SIDE: u32 = 128;
 const MOST_SIDE: u32 = 3840;
 const MOST_PIXELS: u64 = 1920 * 1088;

@@ -5,7 +5,7 @@
 //! where the rows of a band agree with one of the few distances that win, a copy is made of them. Bands
 //! that agree share a copy. Nothing is looked for sideways or across bands.
 //!
-//! Hashes only choose. The one invariant: a copy is a proposal, and whoever uses it compares what it
+//! Hashes only choose. The one invariant: a copy is a proposal, and a caller that uses it compares what it
 //! gives with what is wanted; copies do not overlap, and their sources lie inside the surface.
 
 use xxhash_rust::xxh3::xxh3_64;

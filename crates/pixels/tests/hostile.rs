@@ -191,7 +191,7 @@ fn too_many_bytes_are_refused() {
     assert_eq!(check(&before, &[&chunk]), Err(Error::ChunkPayload { expected: 7, got: None }));
 }
 
-/// Copies take from the content before the update, whatever overlaps what.
+/// Copies take from the content before the update, no matter what overlaps what.
 #[test]
 fn copies_are_carried_out_at_once() {
     let size = Size::new(40, 30).unwrap();

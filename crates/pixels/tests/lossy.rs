@@ -1,5 +1,6 @@
 //! A program paints, and what it shows leaves over a link that takes little at once. What the draft does not count as lossy
-//! is exact on the display side, whatever was painted, scrolled, taken back and told better in between; and at rest all is.
+//! is exact on the display side, no matter what was painted, scrolled, taken back and told better in between; and at
+//! rest all is.
 
 mod program;
 

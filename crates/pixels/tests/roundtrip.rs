@@ -1,6 +1,6 @@
 //! A program paints into its buffers and commits; the display side gets the chunks of each update in any
-//! order. After every delivery both contents equal what the program's buffer shows, whatever was folded into
-//! one update and whatever was encoded in between and never sent.
+//! order. After every delivery both contents equal what the program's buffer shows, no matter what was folded into
+//! one update and what was encoded in between and never sent.
 
 mod program;
 
@@ -326,7 +326,7 @@ fn a_watcher_is_told_of_all_work() {
     }
 }
 
-/// A draft of this picture that nobody has been sent.
+/// A draft of this picture that no display has been sent.
 fn drawn(size: Size, paint: Paint) -> Draft {
     let mut picture = Picture::new(size, Format::Xrgb8888);
     picture.paint(size.rect(), paint);
