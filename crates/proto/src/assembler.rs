@@ -1,4 +1,4 @@
-//! Puts the byte ranges of one stream in order, whatever order they come in.
+//! Puts the byte ranges of one stream in order, from any order that they come in.
 //!
 //! It knows nothing of what the bytes mean. What has been given out can be kept for a while, because a block can only be
 //! repaired with the help of those bytes of it that came. Invariants: every byte is given out exactly once and in order;

@@ -1,4 +1,4 @@
-//! What passes between a [`Session`](crate::Session) and whatever moves its bytes.
+//! What passes between a [`Session`](crate::Session) and what moves its bytes.
 //!
 //! A carrier opens one-way streams, writes to them by priority, and tells what arrived in any order. These are plain
 //! values: this crate contains no carrier. Invariant: a stream's id is never used twice in its direction.

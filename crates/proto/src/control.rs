@@ -183,8 +183,8 @@ pub struct Hello {
     pub clock: HostTime,
     /// Program and version; ≤ [`MAX_SOFTWARE`] bytes.
     pub software: String,
-    /// Which run of a display side this is: random, and as secret as a ticket's, for whoever shows it may go on with
-    /// what that run has begun. From a display that can resume.
+    /// Which run of a display side this is: random, and as secret as a ticket's, for a display that shows it may go on
+    /// with what that run has begun. From a display that can resume.
     pub incarnation: Option<Secret>,
     /// The display wants to go on with a session of an earlier carrier.
     pub resuming: bool,
@@ -379,7 +379,7 @@ pub enum Control {
     Resume(Resume),
     /// Answers [`Control::Resume`]: there is nothing to go on with. The session's own.
     Declined,
-    /// The sender gives one of its channels up, whatever has become of its stream. The session's own.
+    /// The sender gives one of its channels up, no matter what has become of its stream. The session's own.
     GivenUp {
         /// The channel's number.
         number: u64,

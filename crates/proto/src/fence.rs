@@ -49,7 +49,7 @@ impl Updates {
         Ok(())
     }
 
-    /// All chunks of an update are here. `false` when nobody needs them: its surface is destroyed, or a later update
+    /// All chunks of an update are here. `false` when they are not needed: its surface is destroyed, or a later update
     /// has replaced it and is there. Updates are to be applied up to [`Updates::reached`], in sequence.
     ///
     /// # Errors

@@ -268,7 +268,7 @@ mod tests {
     use crate::wire::Writer;
 
     #[test]
-    fn messages_come_out_whatever_the_splitting() {
+    fn messages_come_out_of_any_splitting() {
         let messages: [&[u8]; 4] = [b"one", b"", &[7; 300], &[8; 20_000]];
         let mut writer = Writer::new();
         for message in messages {

@@ -33,7 +33,8 @@ pub struct Config {
     /// it lets in the display that it names, not another. The first [`MAX_SECRETS`] count. Default none.
     pub accepted_incarnations: Vec<Secret>,
     /// Names what begins here (display): random for each [`Session::new`](crate::Session::new), the same for each
-    /// [`Session::resuming`](crate::Session::resuming). The session can be resumed by whoever shows it. Offers [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.
+    /// [`Session::resuming`](crate::Session::resuming). The session can be resumed by a display that shows it. Offers
+    /// [`Capabilities::RESUME`]. An app side offers that as a capability. Default none.
     pub resume: Option<Secret>,
     /// What this side can decompress, and would use, preferred first. Default all, Zstandard first.
     pub compression: Vec<Compression>,

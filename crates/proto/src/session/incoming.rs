@@ -197,7 +197,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// The peer gave a numbered channel up, whatever came of it.
+    /// The peer gave a numbered channel up, no matter what came of it.
     pub(super) fn given_up(&mut self, number: u64, code: u32) -> Result<(), Error> {
         let ledger = self.ledger()?;
         match ledger.source(number) {

@@ -204,7 +204,7 @@ impl Ledger {
     }
 }
 
-/// Most ranges that this side puts into a receipt, so that it fits a message whatever the numbers are.
+/// Most ranges that this side puts into a receipt, so that it fits a message with any numbers.
 const MOST_RANGES: usize = 1024;
 
 /// The same of open channels.

@@ -439,7 +439,7 @@ impl Session {
     }
 
     /// Whether the peer has taken this side's hello, as everything tells that it says after its own: an app side says
-    /// hello to whoever comes, and may refuse it still.
+    /// hello to every display that comes, and may refuse it still.
     pub fn is_welcome(&self) -> bool {
         self.welcome
     }

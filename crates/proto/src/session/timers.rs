@@ -101,7 +101,7 @@ impl Timers {
         self.receipt = Some(self.receipt.map_or(due, |before| before.min(due)));
     }
 
-    /// The peer's hello came, and whatever else was to come with it.
+    /// The peer's hello came, and all else that was to come with it.
     pub(super) fn ready(&mut self, now: Time) {
         if matches!(self.phase, Phase::Handshake { .. }) {
             self.phase = Phase::Ready;

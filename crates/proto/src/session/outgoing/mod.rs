@@ -66,7 +66,7 @@ pub(super) struct Outgoing {
     places: BTreeMap<Class, u64>,
     queued_content: usize,
     /// How many bytes of large content and of pipes may wait in the carrier, and how many more may be handed over; without
-    /// end while nobody tells of the link.
+    /// end while no carrier tells of the link.
     ahead: u64,
     room: u64,
     /// How many bytes of pipes may be handed over although content waits.

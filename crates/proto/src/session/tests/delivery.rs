@@ -1,4 +1,4 @@
-//! What is sent arrives, in order, whole, once; whatever the link does.
+//! What is sent arrives, in order, whole, once; no matter what the link does.
 
 use proptest::prelude::*;
 
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn everything_arrives_whatever_the_route(seed: u64, app in 0_u64..128, display in 0_u64..128) {
+    fn everything_arrives_by_any_route(seed: u64, app in 0_u64..128, display in 0_u64..128) {
         everything_arrives(LinkPlan::ROUGH, [Kinds::from_bits(app), Kinds::from_bits(display)], seed);
     }
 

@@ -47,7 +47,7 @@ fn messages_of_the_main_channel_need_not_wait_for_the_hello() {
 fn versions_without_overlap_are_named_to_both() {
     let (ours, theirs) = (Versions::CURRENT, Versions { min: 2, max: 3 });
     let pair = pair(app(), Config { versions: theirs, ..display() });
-    // Whoever hears the other's hello first closes; both do here, at the same moment.
+    // The side that hears the other's hello first closes; both do here, at the same moment.
     let at_app = CloseReason::Incompatible { ours, theirs };
     assert_eq!(pair.ends[APP].closed(), [(at_app, ClosedBy::Us)]);
     let at_display = CloseReason::Incompatible { ours: theirs, theirs: ours };
@@ -203,7 +203,7 @@ fn a_close_frees_everything_and_is_told_once() {
     pair.app().send_update(update(1, 1), vec![vec![0; 9_000]]).unwrap();
     pair.app().close(CloseReason::Done);
     pair.app().close(CloseReason::Timeout);
-    // Whatever is called afterwards does nothing.
+    // Any call afterwards does nothing.
     let late = pair.app().open(wayland(2));
     pair.app().send(late, b"unheard").unwrap();
     pair.app().write(late, Bytes::from_static(b"unheard"));

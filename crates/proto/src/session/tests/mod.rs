@@ -141,7 +141,7 @@ impl Pair {
         pair
     }
 
-    /// The carrier is gone, with what was on its way. Nobody is told.
+    /// The carrier is gone, with what was on its way. Neither side is told.
     pub(super) fn cut(&mut self) {
         self.settle();
         self.dead = true;

@@ -117,7 +117,7 @@ fn who_closes_means_it() {
     pair.app().close(CloseReason::Gone);
     pair.settle();
     assert_eq!(pair.ends[APP].events, [Event::Closed { reason: CloseReason::Gone, by: ClosedBy::Us }]);
-    assert!(pair.ends[APP].transmits.is_empty(), "there is nobody to tell");
+    assert!(pair.ends[APP].transmits.is_empty(), "there is no peer to tell");
     assert_eq!(pair.ends[APP].session.footprint(), 0);
 }
 
@@ -187,7 +187,7 @@ fn regression_a_link_lost_before_the_answer_is_not_the_end() {
     pair.ends.iter().for_each(|end| assert_eq!((end.closed(), end.session.retained()), (vec![], 0)));
 }
 
-/// Nobody has heard of the display when it comes again.
+/// The app side has not heard of the display when it comes again.
 #[test]
 fn regression_a_link_lost_before_the_hello_came_is_not_the_end() {
     let [app, display] = resumable_configs();
@@ -406,7 +406,7 @@ fn a_pipe_keeps_its_window() {
 }
 
 #[test]
-fn a_display_that_nobody_knows_begins_anew() {
+fn an_unknown_display_begins_anew() {
     let mut pair = Pair::resumable();
     let up = pair.display().open(events(1));
     let down = pair.app().open(wayland(1));
@@ -519,7 +519,7 @@ fn it_can_be_tried_again_and_again() {
         pair.reconnect();
         pair.run(Duration::from_millis(after));
     }
-    // Nobody answers at all.
+    // The peer does not answer at all.
     pair.lose();
     pair.reconnect();
     pair.cut();
@@ -552,7 +552,7 @@ fn a_candidate_gives_back_what_it_cannot_go_on_with() {
     assert!(candidate.session.is_closed());
 }
 
-/// Packets of an earlier attempt are late: what they say is of an earlier time, and nobody is there any more.
+/// Packets of an earlier attempt are late: what they say is of an earlier time, and their display is there no more.
 #[test]
 fn a_display_that_comes_late_is_not_let_in() {
     let mut pair = Pair::resumable();

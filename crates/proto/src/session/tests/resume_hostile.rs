@@ -147,7 +147,7 @@ fn what_has_come_cannot_be_missing_later() {
         talk.lose();
         let mut candidate = Talk::candidate();
         candidate.say(&resume(receipt));
-        assert!(candidate.alone.events().is_empty(), "nobody has decided");
+        assert!(candidate.alone.events().is_empty(), "the caller has not decided");
         candidate.alone.session.succeed(Time::ZERO, talk.alone.session).unwrap();
         let mut events = candidate.alone.events();
         assert!(matches!(events.remove(0), Event::Suspended { .. }));
@@ -356,7 +356,7 @@ fn nothing_is_kept_for_a_peer_that_is_not_resumed() {
         talk.alone.transmits();
     }
     assert_eq!((talk.alone.session.retained(), cost(&talk)), (0, before));
-    // Whatever it says of them, at last: it got them all.
+    // At last it says something of them: it got them all.
     talk.received(Receipt { lasting: 991, done: vec![1..=10, 12..=1_001], open: vec![] });
     talk.received(open(11, 5));
     assert_eq!((talk.alone.events(), cost(&talk)), (vec![], before));
