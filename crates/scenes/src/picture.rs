@@ -1,4 +1,4 @@
-//! Photographs that nobody took: soft light, hard edges, texture, and the grain of a sensor.
+//! Photographs that no camera took: soft light, hard edges, texture, and the grain of a sensor.
 //!
 //! They are made for coders, not for eyes: brightness varies more than colour, neighbouring pixels are alike, and the grain
 //! is such that a lossless coder with gradient prediction needs about 0.75 bytes per pixel (a test measures it).
