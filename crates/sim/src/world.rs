@@ -82,7 +82,7 @@ pub struct World {
 /// A packet on the link.
 #[derive(Clone, Debug)]
 struct Packet {
-    /// Nobody takes those of constant flows.
+    /// `None` for those of constant flows.
     to: Option<usize>,
     bytes: Vec<u8>,
 }

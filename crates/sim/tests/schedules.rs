@@ -1,4 +1,4 @@
-//! Sessions that outlive their carriers: what one side says is what the other one hears, whatever the link does.
+//! Sessions that outlive their carriers: what one side says is what the other one hears, no matter what the link does.
 //!
 //! A failure names its seed; `cargo run --release -p wayferry-sim --example schedules -- SEED` runs it again alone.
 

@@ -84,7 +84,7 @@ impl Run {
     }
 
     /// The response time that the link allows at this run's bytes: the mean update on the line, and the round trip, or
-    /// half of it where nobody asks.
+    /// half of it where there are no requests.
     pub fn floor(&self, cell: Cell) -> Duration {
         let bytes = self.wire_bytes + self.wire_packets * HEADERS;
         let way = if cell.workload.plan().has_requests() { cell.rtt() } else { cell.rtt() / 2 };

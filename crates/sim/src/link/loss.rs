@@ -1,6 +1,6 @@
 //! The loss processes: one decision a packet.
 //!
-//! Invariant: every packet takes the same number of random numbers whatever the process, so that losses at two rates
+//! Invariant: every packet takes the same number of random numbers for any process, so that losses at two rates
 //! hit the same packets as far as they can.
 
 use std::time::Duration;

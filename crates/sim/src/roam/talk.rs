@@ -120,7 +120,7 @@ impl Talk {
     pub(super) fn say(&mut self, now: Time, session: &mut Session) {
         self.now = now;
         while self.next <= now && self.next < self.end {
-            // What is kept while nobody listens is for us to bound.
+            // What is kept while no peer listens is for us to bound.
             if session.retained() < MOST_RETAINED && !session.is_closed() {
                 self.act(session);
             }
@@ -267,7 +267,7 @@ impl Talk {
         self.last_heard = Some(self.now);
         if !known {
             let what = format!("{event:?}").chars().take(200).collect::<String>();
-            self.fault = Some(format!("the {:?} side heard what nobody said: {what}", self.side));
+            self.fault = Some(format!("the {:?} side heard what was not said: {what}", self.side));
         }
     }
 

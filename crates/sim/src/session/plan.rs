@@ -1,7 +1,8 @@
 //! What is sent when: the workload as plain values, known to both halves.
 //!
-//! The bytes of a chunk are a pattern that names the update, the chunk and the place in it, so that whoever sees a piece
-//! of any stream knows what it is. Invariant: the pattern of eight bytes at a multiple of eight decodes to its place.
+//! The bytes of a chunk are a pattern that names the update, the chunk and the place in it, so that an observer of a
+//! piece of any stream knows what it is. Invariant: the pattern of eight bytes at a multiple of eight decodes to its
+//! place.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub enum Pace {
         /// From one update's end to the next one's request.
         pause: Duration,
     },
-    /// A request each, sent at these times after the first, whatever has come.
+    /// A request each, sent at these times after the first, no matter what has come.
     Keys(Vec<Duration>),
 }
 

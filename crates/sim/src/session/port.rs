@@ -37,7 +37,7 @@ struct Outgoing {
     priority: Priority,
     queue: VecDeque<Bytes>,
     finish: bool,
-    /// Counts as content whatever its class is.
+    /// Counts as content in any class.
     always_content: bool,
 }
 

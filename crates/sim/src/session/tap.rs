@@ -1,4 +1,5 @@
-//! Listens to the pieces of streams as they come and says when all bytes of a chunk were there, whatever holds them back.
+//! Listens to the pieces of streams as they come and says when all bytes of a chunk were there, no matter what holds
+//! them back.
 //!
 //! In a session over one ordered stream the chunk becomes visible only when everything before it has come; the difference
 //! is what the evaluation calls blocking. The tap recognises the pattern of [`plan`](super::plan) in any piece of any
