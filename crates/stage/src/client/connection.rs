@@ -113,7 +113,7 @@ impl Client {
 
     /// What it has done so far.
     pub fn counts(&self) -> Counts {
-        *self.inner.counts.lock().expect("nobody panics with it")
+        *self.inner.counts.lock().expect("no thread panics with it")
     }
 
     /// The globals offered: interface and version.

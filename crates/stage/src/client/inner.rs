@@ -27,7 +27,7 @@ use super::buffer::{Slot, SlotOf};
 use super::counts::Counts;
 use crate::compositor::{Clipboard, Rect};
 
-/// A surface of a client, whatever its role; named by its place in the order of creation.
+/// A surface of a client, of any role; named by its place in the order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pane(pub(crate) usize);
 
@@ -238,7 +238,7 @@ impl Inner {
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
-        change(&mut self.counts.lock().expect("nobody panics with it"));
+        change(&mut self.counts.lock().expect("no thread panics with it"));
     }
 
     fn pane_of(&self, surface: &wl_surface::WlSurface) -> Option<Pane> {
@@ -260,7 +260,7 @@ impl Inner {
     }
 }
 
-/// Writes what was copied to whoever pastes it, beside the script.
+/// Writes what was copied to the client that pastes it, beside the script.
 fn serve(copied: &Copied, mime_type: &str, pipe: OwnedFd) {
     let Some(index) = copied.iter().position(|(name, _)| name == mime_type) else { return };
     let copied = copied.clone();

@@ -74,7 +74,7 @@ impl Program {
 
     /// What it has done so far.
     pub fn counts(&self) -> Counts {
-        *self.counts.lock().expect("nobody panics with it")
+        *self.counts.lock().expect("no thread panics with it")
     }
 
     /// Whether the script has ended.

@@ -1,6 +1,6 @@
 //! `wl_data_device_manager`: the clipboard, and drag and drop.
 //!
-//! The clipboard belongs to a client's source or to the stage itself; whoever has the keyboard focus is offered
+//! The clipboard belongs to a client's source or to the stage itself; the client with the keyboard focus is offered
 //! it. Pipes are handed from one client to the other; the stage reads and writes its own in a thread each.
 
 use std::sync::{Arc, Mutex};
@@ -299,10 +299,10 @@ impl Dispatch<wl_data_source::WlDataSource, Source> for State {
     ) {
         match request {
             wl_data_source::Request::Offer { mime_type } => {
-                data.types.lock().expect("nobody panics with it").push(mime_type);
+                data.types.lock().expect("no thread panics with it").push(mime_type);
             }
             wl_data_source::Request::SetActions { dnd_actions: WEnum::Value(actions) } => {
-                data.actions.lock().expect("nobody panics with it").0 = actions;
+                data.actions.lock().expect("no thread panics with it").0 = actions;
             }
             _ => {}
         }
@@ -362,11 +362,11 @@ impl Dispatch<wl_data_offer::WlDataOffer, Arc<Offer>> for State {
 fn types_of(source: &wl_data_source::WlDataSource) -> Vec<String> {
     source
         .data::<Source>()
-        .map(|it| it.types.lock().expect("nobody panics with it").clone())
+        .map(|it| it.types.lock().expect("no thread panics with it").clone())
         .unwrap_or_default()
 }
 
 fn actions_of(source: &wl_data_source::WlDataSource) -> DndAction {
-    let actions = source.data::<Source>().map(|it| it.actions.lock().expect("nobody panics with it").0);
+    let actions = source.data::<Source>().map(|it| it.actions.lock().expect("no thread panics with it").0);
     actions.unwrap_or(DndAction::None)
 }

@@ -1,4 +1,4 @@
-//! Whole-number rectangles of the compositor, in whatever space the field that holds them names.
+//! Whole-number rectangles of the compositor, in the space that the field that holds them names.
 
 /// A rectangle; empty when a side is not positive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -161,7 +161,7 @@ impl Dispatch<XdgPopup, SurfaceId> for State {
             xdg_popup::Request::Reposition { positioner, token } => {
                 let rules = positioner.data::<positioner::Shared>();
                 if let (Some(popup), Some(rules)) = (state.popup_mut(*id), rules) {
-                    popup.rules = *rules.lock().expect("nobody panics with it");
+                    popup.rules = *rules.lock().expect("no thread panics with it");
                 }
                 state.place_popup(*id, Some(token));
             }

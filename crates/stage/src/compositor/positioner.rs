@@ -106,7 +106,7 @@ impl Dispatch<XdgPositioner, Shared> for State {
         _: &DisplayHandle,
         _: &mut DataInit<'_, State>,
     ) {
-        let mut rules = shared.lock().expect("nobody panics with it");
+        let mut rules = shared.lock().expect("no thread panics with it");
         match request {
             xdg_positioner::Request::SetSize { width, height } if width > 0 && height > 0 => {
                 rules.size = (width, height);

@@ -154,7 +154,7 @@ impl Dispatch<source::ZwpPrimarySelectionSourceV1, Types> for State {
         _: &mut DataInit<'_, State>,
     ) {
         if let source::Request::Offer { mime_type } = request {
-            types.lock().expect("nobody panics with it").push(mime_type);
+            types.lock().expect("no thread panics with it").push(mime_type);
         }
     }
 
@@ -190,6 +190,6 @@ impl Dispatch<offer::ZwpPrimarySelectionOfferV1, Arc<PrimaryOrigin>> for State {
 fn types_of(source: &source::ZwpPrimarySelectionSourceV1) -> Vec<String> {
     source
         .data::<Types>()
-        .map(|types| types.lock().expect("nobody panics with it").clone())
+        .map(|types| types.lock().expect("no thread panics with it").clone())
         .unwrap_or_default()
 }

@@ -25,7 +25,7 @@ impl Region {
 
 impl Shared {
     pub(crate) fn add(&self, rect: Rect, added: bool) {
-        let mut region = self.0.lock().expect("nobody panics with it");
+        let mut region = self.0.lock().expect("no thread panics with it");
         if region.operations.len() < OPERATIONS {
             region.operations.push((rect, added));
         }
@@ -33,7 +33,7 @@ impl Shared {
 }
 
 pub(crate) fn region_of(resource: &WlRegion) -> Option<Region> {
-    resource.data::<Shared>().map(|shared| shared.0.lock().expect("nobody panics with it").clone())
+    resource.data::<Shared>().map(|shared| shared.0.lock().expect("no thread panics with it").clone())
 }
 
 /// A client that wants a finer region than this gets a coarser one.

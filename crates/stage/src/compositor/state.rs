@@ -63,7 +63,7 @@ impl ClientData for Member {
                 error.object_interface, error.object_id, error.code, error.message
             )),
         };
-        self.gone.lock().expect("nobody panics with it").push((self.number, violation));
+        self.gone.lock().expect("no thread panics with it").push((self.number, violation));
     }
 }
 
@@ -112,7 +112,7 @@ impl State {
 
     /// Logs the clients that went since the last call.
     pub(crate) fn collect_gone(&mut self) {
-        let gone: Vec<_> = self.gone.lock().expect("nobody panics with it").drain(..).collect();
+        let gone: Vec<_> = self.gone.lock().expect("no thread panics with it").drain(..).collect();
         if gone.is_empty() {
             return;
         }

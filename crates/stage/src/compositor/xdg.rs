@@ -251,7 +251,7 @@ impl Dispatch<xdg_surface::XdgSurface, SurfaceId> for State {
                 let popup = init.init(new, *id);
                 let parent = parent.and_then(|parent| parent.data::<SurfaceId>().copied());
                 let rules = positioner.data::<positioner::Shared>();
-                let rules = rules.map(|rules| *rules.lock().expect("nobody panics with it"));
+                let rules = rules.map(|rules| *rules.lock().expect("no thread panics with it"));
                 let rules = rules.unwrap_or_default();
                 if !rules.is_complete() {
                     if let Some(xdg) = state.xdg(*id) {

@@ -112,7 +112,7 @@ impl<T: Clone> Lane<T> {
         self.last_due = Duration::ZERO;
     }
 
-    /// Cuts the lane, or mends it: while it is down, whatever leaves the queue is lost.
+    /// Cuts the lane, or mends it: while it is down, what leaves the queue is lost.
     pub fn set_down(&mut self, now: Duration, down: bool) {
         self.advance(now);
         self.down = down;

@@ -10,7 +10,7 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Whether the next packet is lost. Takes two random numbers whatever the process, so that changing it does
+    /// Whether the next packet is lost. Takes two random numbers for any process, so that changing it does
     /// not change the other decisions.
     pub(crate) fn next(&mut self, loss: Loss, random: &mut Random) -> bool {
         let (change, fate) = (random.unit(), random.unit());

@@ -148,7 +148,7 @@ impl Shared {
     }
 
     fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        self.lanes.lock().expect("nobody panics with it")
+        self.lanes.lock().expect("no thread panics with it")
     }
 
     fn ring(&self) {

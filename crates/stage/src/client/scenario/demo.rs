@@ -21,7 +21,7 @@ use crate::strip::Strip;
 pub struct Demo {
     /// Title of the window.
     pub title: String,
-    /// Whether it types [`Demo::TEXT`] by itself while nobody else types.
+    /// Whether it types [`Demo::TEXT`] by itself while no user types.
     pub types_itself: bool,
     /// Frames to draw; `None` goes on until it is stopped.
     pub frames: Option<u64>,
