@@ -21,7 +21,7 @@ fn ffmpeg() {
         build.includes(&library.include_paths);
     }
     build.compile("wayferry_ffmpeg");
-    // Behind what needs them: a linker may leave out what nobody has asked for yet.
+    // Behind what needs them: a linker may leave out what no object has asked for yet.
     for library in &libraries {
         for path in &library.link_paths {
             println!("cargo::rustc-link-search=native={}", path.display());

@@ -1,7 +1,7 @@
 //! From frames to pixels.
 //!
 //! Frames come from the peer and are not trusted: what they consist of and for which size is checked before the codec
-//! sees them. A frame that is missing, refused or broken ends the stream until its next key frame, for whatever is
+//! sees them. A frame that is missing, refused or broken ends the stream until its next key frame, for what is
 //! predicted from a wrong picture is wrong too.
 
 use crate::codec;

@@ -27,7 +27,7 @@ pub struct Encoder {
 }
 
 /// How good pictures may become, 1 to 100. Default: 80. A bound on bytes where the rate would allow more; where the rate
-/// does not, pictures are worse whatever this says.
+/// does not, pictures are worse than this says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quality(u8);
 

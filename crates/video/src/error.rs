@@ -7,7 +7,7 @@ use crate::size::{MAX_PIXELS, MAX_SIDE};
 /// A refused size, picture or frame.
 ///
 /// `Size` and `Row` are the fault of the caller, `Codec` that of the codec or of too little memory. The others are the
-/// fault of whoever made the frame, or of the way it came; after them a decoder waits for a key frame.
+/// fault of the peer that made the frame, or of the way it came; after them a decoder waits for a key frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

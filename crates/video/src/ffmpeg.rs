@@ -131,7 +131,7 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        // SAFETY: opened in `open`, used by nobody else, never again.
+        // SAFETY: opened in `open`, used by no other owner, never again.
         unsafe { wayferry_close(self.raw.as_ptr()) }
     }
 }
@@ -223,7 +223,7 @@ impl Decoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        // SAFETY: opened in `new`, used by nobody else, never again.
+        // SAFETY: opened in `new`, used by no other owner, never again.
         unsafe { wayferry_close(self.raw.as_ptr()) }
     }
 }

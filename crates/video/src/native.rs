@@ -135,7 +135,7 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        // SAFETY: created in `new`, used by nobody else, never again. Destroying uninitialises.
+        // SAFETY: created in `new`, used by no other owner, never again. Destroying uninitialises.
         unsafe { library::WelsDestroySVCEncoder(self.raw) }
     }
 }
@@ -256,7 +256,7 @@ impl Decoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        // SAFETY: created in `new`, used by nobody else, never again. Destroying uninitialises.
+        // SAFETY: created in `new`, used by no other owner, never again. Destroying uninitialises.
         unsafe { library::WelsDestroyDecoder(self.raw) }
     }
 }

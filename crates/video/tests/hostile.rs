@@ -159,7 +159,7 @@ proptest! {
         prop_assert!(Decoder::new(size()).decode(0, &data).is_err());
     }
 
-    /// Whatever happens to a frame, the next key frame is shown as if nothing had been.
+    /// After any damage to a frame, the next key frame is shown as if nothing had been.
     #[test]
     fn a_key_frame_mends_everything(
         at in 0..6_usize,
