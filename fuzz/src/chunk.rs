@@ -8,8 +8,8 @@ use wayferry_pixels::{Content, Decoder, Error, Format, Region, Size};
 
 use crate::Input;
 
-/// Frames of films lie inside the surface and apart, whatever is in them. An update that is refused changes nothing, and is
-/// refused in any order of its chunks; one that is applied changes only what it says.
+/// Frames of films lie inside the surface and apart, no matter what is in them. An update that is refused changes
+/// nothing, and is refused in any order of its chunks; one that is applied changes only what it says.
 ///
 /// # Panics
 /// When that is not so.

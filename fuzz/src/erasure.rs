@@ -7,7 +7,7 @@ use wayferry_fec::{Decoder, Layout, encode};
 
 use crate::Input;
 
-/// Whatever is fed, memory stays that of the rows seen; and if it is the truth, all that is recovered is.
+/// For any input, memory stays that of the rows seen; and if the input is the truth, all that is recovered is.
 ///
 /// # Panics
 /// When that is not so.

@@ -1,6 +1,6 @@
 //! What the fuzz targets do with their input.
 //!
-//! Each module has a `run`, which must neither panic nor use much memory whatever its input, and states in
+//! Each module has a `run`, which must neither panic nor use much memory for any input, and states in
 //! asserts what else must hold. The targets in `fuzz_targets/` hand the fuzzer's bytes to it; the test below
 //! hands it the seeds, so that a seed which has become a regression fails without a fuzzer too.
 //! `examples/seeds.rs` writes those seeds that are made by the code itself.

@@ -11,7 +11,7 @@ use crate::operation::Op;
 use crate::shrink::shrink;
 use crate::twice;
 
-/// Whatever a program does, its windows look as they would without the halves.
+/// After any requests of a program, its windows look as they would without the halves.
 ///
 /// # Panics
 /// When they do not, with the operations for a test beside the others that once differed.

@@ -11,8 +11,8 @@ use crate::Input;
 use crate::web_capsules::{Capsules, Close, KEPT_MAX, Malformed};
 use crate::web_wire::{self as wire, Step};
 
-/// A header is read to its last byte and no further, whatever comes behind it. What we write is read back. Capsules say the
-/// same in any pieces, and little is kept of them.
+/// A header is read to its last byte and no further, no matter what comes behind it. What we write is read back.
+/// Capsules say the same in any pieces, and little is kept of them.
 ///
 /// # Panics
 /// When that is not so.

@@ -25,7 +25,7 @@ pub const ALONE: u8 = 4;
 /// The flag for sides that can resume.
 pub const RESUMABLE: u8 = 8;
 
-/// A session takes whatever comes; all that it passes on is within its bounds, and after the end there is
+/// A session takes any input; all that it passes on is within its bounds, and after the end there is
 /// nothing.
 ///
 /// # Panics
