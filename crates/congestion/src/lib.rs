@@ -10,12 +10,16 @@
 //! Where to begin: [`Copa`] is the shell that noq calls; `train` and `rate` measure the bottleneck, `base_rtt` and
 //! `queue` the delay, `loss` the losses; `phase` decides what the controller is about; `window` and `compete` are its two
 //! laws, `pacing` the third number. Invariant: what it does is a function of the calls made to it.
+//!
+//! Beside it, and for any controller: [`metered`] tells what passes between it and noq, [`Meter`] makes figures of that.
 
 mod ack;
 mod base_rtt;
 mod compete;
 mod copa;
 mod loss;
+mod meter;
+mod metered;
 mod pacing;
 mod phase;
 mod queue;
@@ -25,4 +29,6 @@ mod train;
 mod window;
 
 pub use copa::{Copa, CopaFactory};
+pub use meter::{Figures, Meter};
+pub use metered::{Listener, Report, metered};
 pub use state::{Shared, State};

@@ -17,10 +17,10 @@ use wayferry_proto::Time;
 
 use crate::app::{App, Io};
 use crate::clock::Clock;
-use crate::controller::{Controller, factory};
+use crate::controller::Controller;
 use crate::crypto::Plain;
 use crate::error::Error;
-use crate::meter::{Meter, metered};
+use crate::meter::Meter;
 use crate::random::Random;
 use crate::transport::{PacketSize, Windows, transport};
 
@@ -55,7 +55,7 @@ impl Quic {
     }
 
     pub(crate) fn transport(self, meter: &Meter) -> Arc<TransportConfig> {
-        transport(metered(factory(self.controller, meter.shared()), meter), self.size, self.windows)
+        transport(meter.controllers(self.controller), self.size, self.windows)
     }
 }
 

@@ -28,7 +28,7 @@ mod world;
 
 pub use controller::Controller;
 pub use error::Error;
-pub use meter::{Figures, Meter};
+pub use meter::Meter;
 pub use random::Random;
 pub use stats::Samples;
 pub use transport::{PacketSize, Windows};

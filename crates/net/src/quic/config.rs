@@ -11,7 +11,7 @@ use noq::{
 };
 
 use super::error::SetupError;
-use super::meter::{Meter, MeteredFactory};
+use super::meter::Meter;
 use super::standing::{STRANGER_STREAMS, STRANGER_WINDOW};
 
 /// What decides how much is sent when.
@@ -75,7 +75,7 @@ impl Options {
     }
 
     /// The transport of one connection, which reports to `meter`.
-    fn transport(&self, meter: Arc<Meter>, side: &str) -> TransportConfig {
+    fn transport(&self, meter: &Arc<Meter>, side: &str) -> TransportConfig {
         let mut config = TransportConfig::default();
         // One stream per update, key press flush or pipe; no pool to exhaust.
         config.max_concurrent_uni_streams(self.streams.into());
@@ -102,7 +102,7 @@ impl Options {
         // too short: all datagrams of a batch have the first one's size, and that frame is written unchecked.
         // A batch of one is never short. Costs about a third more CPU per byte sent.
         config.enable_segmentation_offload(false);
-        config.congestion_controller_factory(Arc::new(MeteredFactory::new(self.congestion, meter)));
+        config.congestion_controller_factory(meter.controllers(self.congestion));
         if let Some(directory) = &self.qlog {
             write_qlog(&mut config, directory, side);
         }
@@ -112,7 +112,7 @@ impl Options {
     pub(super) fn client(
         &self,
         tls: rustls::ClientConfig,
-        meter: Arc<Meter>,
+        meter: &Arc<Meter>,
     ) -> Result<ClientConfig, SetupError> {
         let crypto = QuicClientConfig::try_from(tls).map_err(|error| SetupError::Tls(error.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
@@ -134,7 +134,7 @@ impl Options {
         &self,
         base: &ServerConfig,
         tls: rustls::ServerConfig,
-        meter: Arc<Meter>,
+        meter: &Arc<Meter>,
     ) -> Result<Arc<ServerConfig>, SetupError> {
         let mut config = base.clone();
         config.crypto = Arc::new(server_crypto(tls)?);

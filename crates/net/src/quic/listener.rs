@@ -265,7 +265,7 @@ impl Door {
             incoming.refuse();
             return None;
         };
-        let config = self.options.server_connection(&self.server, tls, Arc::clone(&shared.meter)).ok()?;
+        let config = self.options.server_connection(&self.server, tls, &shared.meter).ok()?;
         let connecting = incoming.accept_with(config).ok()?;
         Some(Handshake { number, connecting, shared, address })
     }

@@ -295,7 +295,7 @@ impl Contender {
     /// Sends the first packet; with a ticket, if there is one and it is wanted.
     fn start(&self, with_ticket: bool) -> Result<Result<Connecting, NoqConnectError>, SetupError> {
         let Plan { tls, tickets, options, trust, .. } = &self.plan;
-        let config = options.client(tls.clone(), Arc::clone(&self.shared.meter))?;
+        let config = options.client(tls.clone(), &self.shared.meter)?;
         tickets.allow(with_ticket);
         let connecting = self.endpoint.connect_with(config, self.address, trust.server_name());
         tickets.allow(false);

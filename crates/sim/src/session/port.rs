@@ -127,7 +127,7 @@ impl Port {
             rtt: figures.rtt,
             base_rtt: figures.base_rtt,
             queue_delay: figures.queue_delay,
-            payload: Some(figures.payload()),
+            payload: Some(figures.payload),
             window: figures.window,
             unsent: figures.content + self.backlog,
             rate: figures.rate,
