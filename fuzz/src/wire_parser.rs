@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use wayferry_proto::wire::{Reader, Writer};
 use wayferry_proto::{
-    Arrival, Capabilities, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK, MAX_CONTROL,
-    MAX_MESSAGE, Session, Side, StreamId, Time, Transmit,
+    Arrival, Candidate, Capabilities, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK,
+    MAX_CONTROL, MAX_MESSAGE, Session, Side, StreamId, Time, Transmit,
 };
 
 use crate::Input;
@@ -149,9 +149,13 @@ impl Link {
             peer = Session::resuming(self.peer.clone(), peer);
         }
         self.greet(peer);
-        if self.session.succeed(self.now, old).is_err() {
-            assert!(self.session.is_closed(), "a candidate for what was suspended");
-        }
+        let fresh = Session::new(self.config.clone());
+        let candidate =
+            Candidate::new(std::mem::replace(&mut self.session, fresh)).expect("its hello is there");
+        self.session = candidate.succeed(self.now, old).unwrap_or_else(|(candidate, _)| {
+            assert!(candidate.holder().is_closed(), "a candidate for what was suspended");
+            candidate.begin(self.now)
+        });
     }
 
     /// Delivers what a sound peer of the other side sends first.

@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use wayferry_net::quic::{Connected, Listener};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
 use wayferry_proto::admission::{Admission, Fate, Lane, Role};
-use wayferry_proto::{Config, Secret, Session, SessionId, Source, Time};
+use wayferry_proto::{Candidate, Config, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
 use crate::edge::socket::random_bytes;
@@ -139,7 +139,7 @@ impl Door {
     }
 
     /// Looks at the candidates; gives those that are let in, and as what.
-    pub fn turn(&mut self, now: Time) -> Vec<(Role, Link)> {
+    pub fn turn(&mut self, now: Time) -> Vec<(Role, Candidate<Link>)> {
         if let Some(listener) = &self.listener {
             listener.clear_wake();
         }
@@ -170,16 +170,16 @@ impl Door {
     }
 
     /// Hears a candidate; gives it if it is let in.
-    fn look_at(&mut self, number: u64, now: Time) -> Option<(Role, Link)> {
+    fn look_at(&mut self, number: u64, now: Time) -> Option<(Role, Candidate<Link>)> {
         let link = self.admission.get_mut(number)?;
         link.receive(now);
         link.transmit(now);
         match self.admission.look_at(number, now)? {
             Fate::Waits => None,
-            Fate::Enters(role, link, dismissed) => {
+            Fate::Enters(role, candidate, dismissed) => {
                 self.dismiss(dismissed);
-                link.welcome();
-                Some((role, link))
+                candidate.holder().welcome();
+                Some((role, candidate))
             }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);

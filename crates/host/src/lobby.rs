@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
 use wayferry_proto::admission::Role;
-use wayferry_proto::{Secret, Time};
+use wayferry_proto::{Candidate, Secret, Time};
 
 use crate::bootstrap::{Choice, Line};
 use crate::carriers;
@@ -33,7 +33,7 @@ use crate::sessions::{self, Named};
 /// What somebody wants of the session, or has for it.
 pub enum Call {
     /// A display that was let in, as what its secret is good for.
-    Display(Role, Box<Link>),
+    Display(Role, Box<Candidate<Link>>),
     /// The figures are wanted here.
     Info(OwnedFd),
     /// The display is to leave.
@@ -85,7 +85,7 @@ impl Part for Lobby {
             }
         }
         let come = self.door.turn(now).into_iter();
-        self.calls.extend(come.map(|(role, link)| Call::Display(role, Box::new(link))));
+        self.calls.extend(come.map(|(role, candidate)| Call::Display(role, Box::new(candidate))));
         Ok(())
     }
 }

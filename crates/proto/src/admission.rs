@@ -16,7 +16,9 @@ use std::time::Duration;
 use secrets::Shown;
 pub use secrets::{INVITED, MAX_GIVEN, MAX_VIEWERS, Role, Secrets};
 
-use crate::{Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time};
+use crate::{
+    Candidate, Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time,
+};
 
 /// Candidates before the door, and what lets them in. `C` is a certificate; `H` holds a place, and its session.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub struct Admission<C, H> {
     config: Config,
     secrets: Secrets<C>,
     /// By [`Lane`].
-    lanes: [Places<Candidate<C, H>>; 3],
+    lanes: [Places<Visitor<C, H>>; 3],
     /// How many have come.
     count: u64,
 }
@@ -42,7 +44,7 @@ pub enum Lane {
 
 /// A display before the door.
 #[derive(Debug)]
-struct Candidate<C, H> {
+struct Visitor<C, H> {
     holder: H,
     /// What was accepted when it came.
     accepted: Vec<Secret>,
@@ -57,7 +59,7 @@ pub enum Fate<C, H> {
     /// It keeps its place.
     Waits,
     /// It is let in. The certificate of a display that cannot come again for it is good no more.
-    Enters(Role, H, Option<C>),
+    Enters(Role, Candidate<H>, Option<C>),
     /// It is not let in; its session is closed. With the reason, if that is its own doing.
     Leaves(H, Option<(CloseReason, ClosedBy)>),
 }
@@ -104,7 +106,7 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         let accepted = accepted_secrets.clone();
         let config = Config { start: now, accepted_secrets, accepted_incarnations, ..self.config.clone() };
         let until = (lane == Lane::Stranger).then_some(now + PATIENCE);
-        let candidate = Candidate { holder: make(config), accepted, certificate, until };
+        let candidate = Visitor { holder: make(config), accepted, certificate, until };
         self.count += 1;
         let lost = self.lanes[lane as usize].enter(self.count, source, candidate);
         (self.count, lost.map(turned_away))
@@ -143,8 +145,8 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     }
 
     /// A secret works once, also for two that came with it at the same time.
-    fn let_in(&mut self, candidate: Candidate<C, H>, now: Time) -> Fate<C, H> {
-        let Candidate { mut holder, accepted, certificate, .. } = candidate;
+    fn let_in(&mut self, candidate: Visitor<C, H>, now: Time) -> Fate<C, H> {
+        let Visitor { mut holder, accepted, certificate, .. } = candidate;
         let session = holder.as_mut();
         // Given up before anybody looked: a display that tries several ways at once. The one that is here stays.
         if session.is_closed() {
@@ -156,7 +158,10 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         let wish = if looks_on { Role::View } else { Role::Active };
         // Of two ways that a display takes at the same time, the other may have used the secret.
         match self.secrets.admit(&Shown { secret, incarnation, certificate, wish }, now) {
-            Some((part, dismissed)) => Fate::Enters(part, holder, dismissed),
+            Some((part, dismissed)) => match Candidate::new(holder) {
+                Ok(candidate) => Fate::Enters(part, candidate, dismissed),
+                Err(holder) => Fate::Leaves(holder, None),
+            },
             None => {
                 session.close(CloseReason::BadSecret);
                 Fate::Leaves(holder, None)
@@ -167,7 +172,7 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     /// When a candidate is to be looked at, at the latest.
     pub fn next_timeout(&self) -> Option<Time> {
         let candidates = self.lanes.iter().flat_map(Places::iter).map(|(_, candidate)| candidate);
-        let due = |candidate: &Candidate<C, H>| {
+        let due = |candidate: &Visitor<C, H>| {
             [candidate.holder.as_ref().next_timeout(), candidate.until].into_iter().flatten().min()
         };
         candidates.filter_map(due).min()
@@ -193,7 +198,7 @@ fn step(session: &mut Session) -> Step {
 }
 
 /// Its place is wanted by a newer one, or it has had it for long enough. It may try again.
-fn turned_away<C, H: AsMut<Session>>(mut candidate: Candidate<C, H>) -> H {
+fn turned_away<C, H: AsMut<Session>>(mut candidate: Visitor<C, H>) -> H {
     candidate.holder.as_mut().close(CloseReason::TooMuch(NO_PLACE.into()));
     candidate.holder
 }

@@ -12,6 +12,7 @@
 
 pub mod admission;
 mod assembler;
+mod candidate;
 mod carrier;
 mod channel;
 mod clock;
@@ -27,6 +28,7 @@ pub mod succession;
 mod time;
 pub mod wire;
 
+pub use candidate::Candidate;
 pub use carrier::{Arrival, LinkState, Transmit};
 pub use channel::{
     ChannelId, Class, ConnectionId, Header, Kind, Kinds, Label, MAX_BLOB, MAX_EDGE, MAX_HEADER, MAX_ROW,

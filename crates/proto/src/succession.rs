@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
-use crate::{CloseReason, ClosedBy, Config, Control, Session, Side, Time};
+use crate::{Candidate, CloseReason, ClosedBy, Config, Control, Session, Side, Time};
 
 /// The display of a session, or the place of one. See the module.
 #[derive(Debug)]
@@ -160,6 +160,12 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         }
     }
 
+    /// With this display, of which nothing has been heard yet, and no other.
+    pub fn only(display: H, now: Time) -> Self {
+        let rules = Rules { followed: false, linger: None };
+        Self { place: Place::Active(display), ..Self::new(rules, now, None) }
+    }
+
     /// The display that is there or away.
     pub fn display(&self) -> Option<&H> {
         match &self.place {
@@ -204,45 +210,46 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         self.outputs.pop_front()
     }
 
-    /// A display was let in, whose hello is known. The one that is here goes on with it if it is the same; any other has to go.
-    pub fn enter(&mut self, now: Time, mut display: H) {
-        let peer = display.as_ref().peer();
+    /// A display was let in. The one that is here goes on with it if it is the same; any other has to go.
+    pub fn enter(&mut self, now: Time, candidate: Candidate<H>) {
+        let peer = candidate.peer();
         let meets = |here: &H| {
             let (peer, session) = (peer?, here.as_ref());
             Some((session.is_late(peer), session.is_of(peer)))
         };
         let (late, same) = self.display().and_then(meets).unwrap_or_default();
         if late || self.course == Course::Over {
-            // It has given this carrier up for the one that is here.
-            return self.outputs.push_back(Output::Drop(display));
+            // It has given this carrier up for the one that is here, and hears nothing more on it.
+            return self.outputs.push_back(Output::Drop(candidate.begin(now)));
         }
-        if same && self.resume(now, &mut display) {
-            self.place = Place::Active(display);
-            return self.outputs.push_back(Output::Report(Report::Back));
-        }
-        // Does nothing to one that begins.
-        display.as_mut().decline(now);
+        let candidate = match if same { self.resume(now, candidate) } else { Err(candidate) } {
+            Ok(display) => {
+                self.place = Place::Active(display);
+                return self.outputs.push_back(Output::Report(Report::Back));
+            }
+            Err(candidate) => candidate,
+        };
         self.dismiss(now, CloseReason::Gone);
-        self.place = Place::Active(display);
+        self.place = Place::Active(candidate.begin(now));
         self.since = now;
         self.expires = None;
         self.outputs.push_back(Output::Report(Report::Attached));
     }
 
-    /// The same display has come on another carrier. Whether it goes on; if not, its session was over at this very moment.
-    fn resume(&mut self, now: Time, display: &mut H) -> bool {
+    /// The same display has come on another carrier, and goes on; if it comes back, its session was over at this very moment.
+    fn resume(&mut self, now: Time, candidate: Candidate<H>) -> Result<H, Candidate<H>> {
         let (Place::Active(mut old) | Place::Away(mut old)) = mem::replace(&mut self.place, Place::Empty)
         else {
-            return false;
+            return Err(candidate);
         };
         let session = mem::replace(old.as_mut(), Session::new(Config::new(Side::App)));
-        let goes_on = display.as_mut().succeed(now, session).is_ok();
+        let display = candidate.succeed(now, session).map_err(|(candidate, _)| candidate);
         self.since = now;
         self.outputs.push_back(Output::Drop(old));
-        if !goes_on {
+        if display.is_err() {
             self.outputs.push_back(Output::Detach);
         }
-        goes_on
+        display
     }
 
     /// The display's session has lost its carrier ([`Event::Suspended`](crate::Event::Suspended)), and waits for another.

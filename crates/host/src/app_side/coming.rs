@@ -23,8 +23,8 @@ impl AppSide<'_> {
     pub(super) fn take_calls(&mut self, now: Time) {
         while let Some(call) = self.lobby.as_mut().and_then(Lobby::poll_call) {
             match call {
-                Call::Display(Role::Active, link) => self.take_display(now, *link),
-                Call::Display(Role::View, link) => self.views.take(now, *link),
+                Call::Display(Role::Active, candidate) => self.take_display(now, *candidate),
+                Call::Display(Role::View, candidate) => self.views.take(now, *candidate),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
                     let word = match self.send_display_away(now) {

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use wayferry_proto::succession::{Around, End, Output, Presence, Program, Report, Rules, Succession};
-use wayferry_proto::{CloseReason, ClosedBy, Side, Time};
+use wayferry_proto::{Candidate, CloseReason, ClosedBy, Side, Time};
 use wayferry_wayland::blob::Sent;
 
 use super::{AppSide, Outcome};
@@ -26,11 +26,7 @@ pub struct Displays {
 impl Displays {
     /// This one and no other, with which the session ends.
     pub fn only(link: Link, now: Time) -> Self {
-        let mut succession = Succession::new(Rules { followed: false, linger: None }, now, None);
-        succession.enter(now, link);
-        // That it is there is known.
-        while succession.poll_output().is_some() {}
-        Self { succession, absent: Link::detached(Side::App) }
+        Self { succession: Succession::only(link, now), absent: Link::detached(Side::App) }
     }
 
     /// None yet; they come and go. If none has come when it `expires`, the session ends; so it does when none has been
@@ -93,8 +89,8 @@ impl AsMut<Link> for Displays {
 
 impl AppSide<'_> {
     /// A display was let in.
-    pub(super) fn take_display(&mut self, now: Time, link: Link) {
-        self.hub.link.succession.enter(now, link);
+    pub(super) fn take_display(&mut self, now: Time, candidate: Candidate<Link>) {
+        self.hub.link.succession.enter(now, candidate);
         self.perform(now);
     }
 

@@ -14,7 +14,8 @@ use std::time::Duration;
 use rustix::event::PollFlags;
 use wayferry_pixels::{Encoder, Workspace};
 use wayferry_proto::{
-    Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret, Time,
+    Candidate, Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret,
+    Time,
 };
 use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
 use wayferry_wayland::snapshot::Snapshot;
@@ -127,8 +128,8 @@ impl Views {
     }
 
     /// A display was let in that looks on; one that comes again is told everything anew.
-    pub(super) fn take(&mut self, now: Time, mut link: Link) {
-        if let Some(peer) = link.session.peer() {
+    pub(super) fn take(&mut self, now: Time, candidate: Candidate<Link>) {
+        if let Some(peer) = candidate.peer() {
             if self.viewers.iter().any(|viewer| viewer.link.session.is_late(peer)) {
                 return;
             }
@@ -136,7 +137,7 @@ impl Views {
             let same = |viewer: &Viewer| viewer.link.session.peer().and_then(|peer| peer.incarnation) == it;
             self.drop_those(|viewer| it.is_some() && same(viewer));
         }
-        link.session.forgo(now);
+        let mut link = candidate.forgo(now);
         link.session.restrict(LIMITS);
         if self.is_full() {
             // It is welcome, and hears so first: one that is refused before that comes again.

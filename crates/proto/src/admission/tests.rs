@@ -63,7 +63,7 @@ fn enter(door: &mut Door, place: (Lane, Source), certificate: u8, said: Vec<Arri
 
 fn look(door: &mut Door, number: u64, now: Time) -> Option<(Role, Session)> {
     match door.look_at(number, now)? {
-        Fate::Enters(part, session, _) => Some((part, session)),
+        Fate::Enters(part, candidate, _) => Some((part, candidate.begin(now))),
         Fate::Waits | Fate::Leaves(..) => None,
     }
 }

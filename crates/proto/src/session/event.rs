@@ -8,8 +8,8 @@ use crate::{ChannelId, CloseReason, ClosedBy, Control, Header, Hello, RemoteChan
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The peer's hello came and fits. Nothing of its carrier but warnings and the end comes before it. On the app side, a
-    /// peer that is [resuming](Hello::resuming) waits for [`Session::succeed`](crate::Session::succeed) or
-    /// [`Session::decline`](crate::Session::decline); it and this side's channels say nothing until then.
+    /// peer that is [resuming](Hello::resuming) waits for what becomes of its
+    /// [candidate](crate::Candidate); it and this side's channels say nothing until then.
     Ready {
         /// What it said.
         peer: Hello,
@@ -93,7 +93,7 @@ pub enum Event {
     /// Something odd that did no harm; worth a line in the log.
     Warning(String),
     /// The carrier is gone, the session is not: it keeps what it has to say and waits for another carrier. See
-    /// [`Session::resuming`](crate::Session::resuming) and [`Session::succeed`](crate::Session::succeed).
+    /// [`Session::resuming`](crate::Session::resuming) and [`Candidate::succeed`](crate::Candidate::succeed).
     Suspended {
         /// Why.
         reason: CloseReason,

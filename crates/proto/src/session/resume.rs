@@ -50,7 +50,7 @@ impl Session {
     /// # Errors
     /// `old` as it was: the peer does not want to resume, [not this session](Session::is_of), or this session or that one is
     /// over.
-    pub fn succeed(&mut self, now: Time, old: Self) -> Result<(), Box<Self>> {
+    pub(crate) fn succeed(&mut self, now: Time, old: Self) -> Result<(), Box<Self>> {
         let fits = self.peer().is_some_and(|peer| old.is_of(peer)) && old.is_resumable();
         let theirs = match &mut self.resumption {
             Resumption::Asked(theirs) if fits && self.state == State::Open => theirs.take(),
@@ -90,7 +90,7 @@ impl Session {
 
     /// App: answers a peer that is [resuming](crate::Hello::resuming) that there is nothing to go on with. This is a new
     /// session then. Does nothing else.
-    pub fn decline(&mut self, now: Time) {
+    pub(crate) fn decline(&mut self, now: Time) {
         let Resumption::Asked(theirs) = &self.resumption else { return };
         if self.state != State::Open {
             return;
@@ -105,8 +105,8 @@ impl Session {
 
     /// App: this session never goes on over another carrier. A peer that is [resuming](crate::Hello::resuming) is
     /// [declined](Session::decline); nothing of what has left is kept, however late the peer says that it has it; and the session
-    /// ends with its carrier. The peer may still begin anew over another. To be called once the peer's hello is there.
-    pub fn forgo(&mut self, now: Time) {
+    /// ends with its carrier. The peer may still begin anew over another.
+    pub(crate) fn forgo(&mut self, now: Time) {
         self.decline(now);
         self.forgone = true;
         self.outgoing.forgo();

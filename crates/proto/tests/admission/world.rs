@@ -423,9 +423,9 @@ impl World {
 fn judge(door: &mut Admission<u8, Session>, account: &mut Account, guest: &mut Guest, now: Time) {
     let whole = guest.display.as_ref().is_some_and(|_| !guest.heads.is_empty() && guest.said.is_empty());
     match door.look_at(guest.number, now) {
-        Some(Fate::Enters(role, session, _)) => {
+        Some(Fate::Enters(role, candidate, _)) => {
             assert_eq!(account.let_in(guest, role, now), Ok(()));
-            guest.app = Some(session);
+            guest.app = Some(candidate.begin(now));
         }
         Some(Fate::Leaves(session, why)) => {
             assert!(session.is_closed());

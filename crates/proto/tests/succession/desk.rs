@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use wayferry_proto::{
-    Arrival, Capabilities, CloseReason, Config, ConnectionId, Event, Header, MAX_MESSAGE, Secret, Session,
-    Side, StreamId, Time, Transmit,
+    Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Event, Header, MAX_MESSAGE, Secret,
+    Session, Side, StreamId, Time, Transmit,
 };
 
 /// What holds a display's session at the app side: one carrier.
@@ -84,13 +84,12 @@ impl Desk {
     }
 
     /// What it says first has arrived over its carrier: one that may enter.
-    pub(crate) fn knock(&mut self, now: Time) -> Holder {
+    pub(crate) fn knock(&mut self, now: Time) -> Candidate<Holder> {
         let mut session = Session::new(app_config());
         carry(now, &mut self.session, &mut session, &mut self.heads);
-        let ready =
-            std::iter::from_fn(|| session.poll_event()).any(|event| matches!(event, Event::Ready { .. }));
-        assert!(ready, "its hello is there");
-        Holder { session, carrier: self.carrier, heads: BTreeMap::new() }
+        while session.poll_event().is_some_and(|event| !matches!(event, Event::Ready { .. })) {}
+        let holder = Holder { session, carrier: self.carrier, heads: BTreeMap::new() };
+        Candidate::new(holder).expect("its hello is there")
     }
 
     /// All that the two sides have to say to each other over this carrier arrives; what the display was told comes back.

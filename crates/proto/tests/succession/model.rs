@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wayferry_proto::succession::{Around, End, MAX_OWED, Output, Presence, Report, Rules, Succession};
-use wayferry_proto::{CloseReason, Event, Time};
+use wayferry_proto::{Candidate, CloseReason, Event, Time};
 
 use crate::desk::{Desk, Holder, lost};
 
@@ -63,7 +63,7 @@ struct World {
     desks: [Option<(Desk, Hello)>; 3],
     incarnations: u8,
     carriers: u32,
-    door: Vec<(Holder, Hello)>,
+    door: Vec<(Candidate<Holder>, Hello)>,
     /// The account: which display must be there.
     here: Option<Hello>,
     entered: Vec<u32>,
@@ -140,18 +140,18 @@ impl World {
                 )
             }
         };
-        let holder = display.knock(self.now);
-        let said = holder.session.peer().map(|peer| (peer.resuming, peer.began));
-        (hello.resuming, hello.began) = said.unwrap_or_default();
+        let candidate = display.knock(self.now);
+        (hello.resuming, hello.began) =
+            candidate.peer().map(|peer| (peer.resuming, peer.began)).unwrap_or_default();
         self.desks[desk] = Some((display, hello));
-        self.door.push((holder, hello));
+        self.door.push((candidate, hello));
     }
 
     fn enter(&mut self, which: u8) {
         if self.door.is_empty() {
             return;
         }
-        let (holder, hello) = self.door.remove(usize::from(which) % self.door.len());
+        let (candidate, hello) = self.door.remove(usize::from(which) % self.door.len());
         let same = self.here.filter(|here| here.incarnation == hello.incarnation);
         let late = same.is_some_and(|here| here.attempt >= hello.attempt);
         self.entered.push(hello.carrier);
@@ -168,7 +168,7 @@ impl World {
         if !self.over && !late {
             self.here = Some(hello);
         }
-        self.succession.enter(self.now, holder);
+        self.succession.enter(self.now, candidate);
     }
 
     /// Something of its carrier reaches the display's session, and the caller passes on what that says.

@@ -14,7 +14,7 @@ use noq_proto::{
     ValidationTokenConfig,
 };
 use wayferry_proto::succession::{Around, Output, Report, Rules, Succession};
-use wayferry_proto::{Capabilities, CloseReason, Config, Event, Session, Side, Time};
+use wayferry_proto::{Candidate, Capabilities, CloseReason, Config, Event, Session, Side, Time};
 
 use super::leg::{Leg, Outgoing};
 use super::talk::Talk;
@@ -194,7 +194,8 @@ impl Server {
                 let Some(port) = self.candidates.remove(&handle) else { return };
                 let known = self.session().is_some_and(|session| session.is_of(&peer));
                 let anew = self.anew;
-                self.succession.enter(now, Display { leg: Some(handle), port });
+                let Ok(candidate) = Candidate::new(Display { leg: Some(handle), port }) else { return };
+                self.succession.enter(now, candidate);
                 self.perform(clock, now);
                 if known && self.anew != anew {
                     self.fault = Some("a candidate did not succeed the session".to_owned());

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use wayferry_net::Carrier;
-use wayferry_proto::{Arrival, LinkState, Secret, Session, Side, StreamId, Transmit};
+use wayferry_proto::{Arrival, Candidate, LinkState, Secret, Session, Side, StreamId, Transmit};
 use wayferry_wayland::app::{Connection, Turn};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, WireArg, WireId};
 use wayferry_wayland::snapshot::Global;
@@ -123,7 +123,7 @@ impl Display {
             display.turn(now, Hears::All);
             link.receive(now);
         }
-        views.take(now, link);
+        views.take(now, Candidate::new(link).unwrap_or_else(|_| panic!("its hello is there")));
         display
     }
 
