@@ -76,7 +76,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
 
 .PHONY: check
-check: ## Format, lints, documentation, layers, licences
+check: ## Format, lints, documentation, layers, licences, and what a browser can use as WebAssembly
 	scripts/setup
 	$(LIMIT) $(CHECK_SECONDS) $(MAKE) --no-print-directory checks
 	$(MAKE) --no-print-directory check-python
@@ -102,6 +102,7 @@ checks:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy --package wayferry --package wayferry-wayland --no-default-features --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	scripts/test-wasm
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target on its seeds, or look for more (SECONDS=… for each)
