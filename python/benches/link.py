@@ -93,7 +93,7 @@ class Adapter(ABC):
 
     @abstractmethod
     async def listen(self, port: int) -> None:
-        """Serves whoever comes; adds to `accepted` what is not over yet."""
+        """Serves every peer that comes; adds to `accepted` what is not over yet."""
 
     @abstractmethod
     async def connect(self, port: int) -> Link: ...

@@ -281,4 +281,4 @@ if __name__ == "__main__":
     answers = os.dup(1)
     os.dup2(2, 1)
     asyncio.run(main(sys.argv[1], sys.argv[2], setup_from(Path(sys.argv[3])), answers))
-    os._exit(0)  # a library's clean-up is nobody's measurement
+    os._exit(0)  # a library's clean-up is not measured

@@ -46,7 +46,7 @@ class Run:
         return [child.ask("mark") for child in (self.server, self.client)]
 
     def warm_up(self, **order: Any) -> None:
-        """A first transfer that nobody measures: windows open, caches fill."""
+        """A first transfer that is not measured: windows open, caches fill."""
         self.client.ask("send", self.limit, seconds=min(WARM, self.seconds / 2), **order)
         self.server.ask("received", self.limit, streams=order["streams"])
 
@@ -236,7 +236,7 @@ def agree(sent: int, got: int) -> None:
 
 
 def free_port() -> int:
-    """Nobody's at this moment; not every library can say which one it was given."""
+    """No program's at this moment; not every library can say which one it was given."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,6 +1,6 @@
 //! What a program has written and QUIC has not taken yet, small pieces joined to large ones.
 //!
-//! It knows no stream: whoever owns it moves [`Outgoing::chunks`] on. [`LIMIT`] is where it says that it has no room;
+//! It knows no stream: its owner moves [`Outgoing::chunks`] on. [`LIMIT`] is where it says that it has no room;
 //! a write is taken whole, so it may hold up to one write more. The invariant: the bytes leave in the order in which
 //! they came.
 
@@ -83,7 +83,7 @@ impl Outgoing {
     }
 }
 
-/// As [`Bytes`]: one copy, whatever the object is.
+/// As [`Bytes`]: one copy, for any kind of object.
 pub(crate) fn owned(data: Cow<'_, [u8]>) -> Bytes {
     match data {
         Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),

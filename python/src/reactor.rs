@@ -146,7 +146,7 @@ impl Reactor {
     }
 }
 
-/// Nobody can drain it any more; and tokens on the list would keep the list alive.
+/// No caller can drain it any more; and tokens on the list would keep the list alive.
 impl Drop for Reactor {
     fn drop(&mut self) {
         if guard::check().is_ok() {

@@ -138,7 +138,7 @@ impl SendStream {
 
     fn finish_if_empty(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.state == State::Finishing && self.outgoing.is_empty() {
-            // Whoever waits for a message waits for its end: it leaves on the thread on which the message did.
+            // A reader that waits for a message waits for its end: it leaves on the thread on which the message did.
             let prompt = self.turn == Some(self.turns.turn());
             let stream = self.stream.inner();
             let mut finish = || stream.finish();
@@ -219,7 +219,7 @@ impl SendStream {
 
     fn room(&mut self, py: Python<'_>) -> PyResult<bool> {
         guard::check()?;
-        // Whoever writes next is told what is wrong.
+        // The caller that writes next is told what is wrong.
         Ok(self.writable().is_err() || self.make_room(py).unwrap_or(true))
     }
 

@@ -92,7 +92,7 @@ impl TicketStore {
     }
 }
 
-/// A certificate for `names` that nobody vouches for, and its key.
+/// A certificate for `names` that no authority vouches for, and its key.
 #[pyfunction]
 #[expect(
     clippy::needless_pass_by_value,

@@ -69,7 +69,7 @@ def server_tls(**changes: object) -> _native.ServerTls:
 
 
 class Turns:
-    """One reactor and whoever polls with it."""
+    """One reactor and the pollers on it."""
 
     def __init__(self) -> None:
         self.reactor = _native.Reactor()

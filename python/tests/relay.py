@@ -145,7 +145,7 @@ class Relay:
                 self._held.append((way, packet))
                 return
         dice = self._random
-        # One roll per fault whatever the others say: a packet's fate depends on its number and the seed.
+        # One roll per fault, whichever the others are: a packet's fate depends on its number and the seed.
         lost, doubled, late = dice.random(), dice.random(), dice.random()
         overtaken_by = dice.randint(1, MOST_OVERTAKING)
         if lost < self._faults.loss:

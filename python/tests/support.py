@@ -120,7 +120,7 @@ async def echo(connection: quic.Connection) -> None:
 
 
 async def _echo_stream(stream: quic.BiStream) -> None:
-    # Whoever closes the connection with streams open does so on purpose; it is not this side's test.
+    # A peer that closes the connection with streams open does so on purpose; it is not this side's test.
     with contextlib.suppress(quic.ConnectionClosed):
         async for chunk in stream.receive:
             await stream.send.write(chunk)

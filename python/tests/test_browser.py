@@ -160,7 +160,7 @@ async def browser(profile: pathlib.Path) -> AsyncIterator[Browser]:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose descriptors are in nobody's way."""
+    """A pipe whose descriptors are out of the way."""
     low = os.pipe()
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in low]
     for fd in low:
@@ -314,7 +314,7 @@ class Everything:
             await uni.acked()
             given_up = await session.open_uni()
             await given_up.write(b"x")
-            # A reset may overtake what says which session the stream belongs to; then nobody learns of it.
+            # A reset may overtake what says which session the stream belongs to; then it is not seen.
             while await session.receive_datagram() != b"seen":
                 pass
             given_up.reset(22)

@@ -1,4 +1,4 @@
-"""Cancelling any operation at any moment: nothing is lost, nothing happens twice, and nobody waits for ever.
+"""Cancelling any operation at any moment: nothing is lost, nothing happens twice, and no task waits for ever.
 
 Every operation runs as a task that is cancelled after a random number of turns of the loop, again and again
 until one attempt gets through. A cancelled write has done nothing and a cancelled read has lost nothing; so
@@ -216,7 +216,7 @@ async def numbered_datagrams(
         assert received.result() == data
 
 
-def test_cancelled_connects_and_accepts_harm_nobody() -> None:
+def test_cancelled_connects_and_accepts_harm_no_other() -> None:
     async def main() -> None:
         harrier = Harrier(SEED)
         async with serving() as server:

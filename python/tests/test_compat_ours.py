@@ -117,7 +117,7 @@ async def test_what_a_field_asks_for_is_refused_by_name(field: str) -> None:
 async def test_a_wrong_value_fails_instead_of_hanging(field: str, value: Any) -> None:
     configuration = client_configuration()
     setattr(configuration, field, value)
-    with pytest.raises(ValueError):  # noqa: PT011 - the words are those of whoever checks
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are those of the check
         async with connect("127.0.0.1", 1, configuration=configuration):
             pass
 
@@ -209,7 +209,7 @@ async def test_no_common_protocol_fails() -> None:
 
 
 @asynchronous
-async def test_nobody_there_fails_after_the_idle_timeout() -> None:
+async def test_a_silent_peer_fails_after_the_idle_timeout() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         with pytest.raises(ConnectionError):
@@ -424,7 +424,7 @@ async def test_writing_to_a_connection_that_is_over_does_nothing() -> None:
 
 
 @asynchronous
-async def test_a_server_that_nobody_keeps_goes_on() -> None:
+async def test_a_server_that_no_variable_keeps_goes_on() -> None:
     configuration = QuicConfiguration(
         is_client=False, certificate=CERT, private_key=KEY, alpn_protocols=["test"]
     )

@@ -282,7 +282,7 @@ async def test_closing_twice_is_closing_once() -> None:
 @asynchronous
 async def test_a_cancelled_close_still_ends_every_wait() -> None:
     async with pair() as (client, server):
-        # Nobody reads, so that draining would take as long as it may.
+        # No task reads, so that draining would take as long as it may.
         stream = await client.open_uni()
         await stream.write(bytes(8 << 20))
         closing = asyncio.ensure_future(client.close(drain=20))

@@ -112,7 +112,7 @@ async def test_the_answer_is_the_same_after_a_failed_handshake() -> None:
     async with serving(tls=EARLY_SERVER_TLS) as server:
         await ticket(server, tickets)
         address = server.local_addr
-    # Nobody listens there any more.
+    # No server listens there any more.
     config = quic.Config(handshake_timeout=0.3)
     client = await quic.connect(*address, tls=CLIENT_TLS, tickets=tickets, early_data=True, config=config)
     waits = [asyncio.ensure_future(_accepted(client)) for _ in range(2)]

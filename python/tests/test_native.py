@@ -707,7 +707,7 @@ def test_a_forked_child_is_refused() -> None:
                     if "fork" in str(error):
                         continue
                 allowed.append(call)
-            # Dropping takes no lock that nobody will ever free.
+            # Dropping takes no lock that no thread will ever free.
             del calls, call, ours, theirs, tx, rx, listener, waiting, turns
             os._exit(len(allowed))
         _, status = os.waitpid(child, 0)

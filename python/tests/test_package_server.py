@@ -1,4 +1,4 @@
-"""Servers: who gets what comes in, what happens to what nobody takes, and how it ends."""
+"""Servers: who gets what comes in, what happens to what no task takes, and how it ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_cancelled_take_loses_no_connection(server_tls: quic.ServerTls, client
     run(main())
 
 
-def test_connections_that_nobody_takes_do_not_pile_up(
+def test_connections_that_no_task_takes_do_not_pile_up(
     server_tls: quic.ServerTls, client_tls: quic.ClientTls
 ) -> None:
     async def main() -> None:
@@ -82,7 +82,7 @@ def test_a_busy_port_is_an_os_error(server_tls: quic.ServerTls) -> None:
     run(main())
 
 
-def test_a_port_is_free_some_time_after_close_whatever_is_still_held(
+def test_a_port_is_free_some_time_after_close_with_all_still_held(
     server_tls: quic.ServerTls, client_tls: quic.ClientTls
 ) -> None:
     held: list[object] = []

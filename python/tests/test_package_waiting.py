@@ -299,7 +299,7 @@ def test_datagrams_wait_for_room(pair: Pair) -> None:
 
 
 def test_a_woken_task_keeps_its_context(pair: Pair) -> None:
-    name = contextvars.ContextVar("name", default="nobody")
+    name = contextvars.ContextVar("name", default="no task")
 
     async def main() -> None:
         async with pair() as (client, server):
@@ -318,12 +318,12 @@ def test_a_woken_task_keeps_its_context(pair: Pair) -> None:
             await here.write(b"x")
             await client.send_datagram(b"x")
             assert await asyncio.gather(*tasks) == ["reader", "receiver"]
-            assert name.get() == "nobody"
+            assert name.get() == "no task"
 
     run(main())
 
 
-def test_a_task_that_ends_the_loop_loses_nobody_elses_wake() -> None:
+def test_a_task_that_ends_the_loop_loses_no_other_wake() -> None:
     tokens = [1 << 60, 1 << 61]
 
     async def wait(reactor: _reactor.Reactor, token: int, end: BaseException | None) -> str:

@@ -23,7 +23,7 @@ def noise(size: int, seed: int = 0) -> bytes:
 async def through(
     sender: quic.Connection, receiver: quic.Connection
 ) -> tuple[quic.SendStream, quic.ReceiveStream]:
-    """Both ends of a new stream; one byte has passed, since QUIC tells nobody of a stream without any."""
+    """Both ends of a new stream; one byte has passed, since QUIC tells no peer of a stream without any."""
     sending = await sender.open_uni()
     await sending.write(b"!")
     receiving = await receiver.accept_uni()
@@ -367,7 +367,7 @@ async def test_write_nowait_takes_what_there_is_room_for() -> None:
 
 
 async def blocked_writer(sending: quic.SendStream) -> asyncio.Task[None]:
-    """A task that waits for room on a stream that nobody reads."""
+    """A task that waits for room on a stream that no peer reads."""
 
     async def write() -> None:
         while True:

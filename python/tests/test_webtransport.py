@@ -230,7 +230,7 @@ async def test_every_wait_ends_with_the_session() -> None:
 
 
 @asynchronous
-async def test_a_client_that_leaves_while_its_request_waits_harms_nobody() -> None:
+async def test_a_client_that_leaves_while_its_request_waits_harms_no_other() -> None:
     waiting = asyncio.Event()
     handled: list[BaseException | None] = []
 

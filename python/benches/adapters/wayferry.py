@@ -83,7 +83,7 @@ class WayferryLink(Link):
             async for stream in self.connection.accept_uni():
                 self.keeper.start(self.sink(stream))
         except quic.ConnectionClosed:
-            return  # whoever waits for what did not come says so
+            return  # the task that waits for what did not come says so
 
     async def bi(self) -> None:
         try:

@@ -1,4 +1,4 @@
-//! What the peers share: how they are started, and what they do on streams, whatever the library.
+//! What the peers share: how they are started, and what they do on streams, with any library.
 //!
 //!     PEER ROLE JSON
 //!

@@ -233,7 +233,7 @@ async fn read_to_end(receive: &mut ReceiveStream) -> Outcome<Vec<u8>> {
     Ok(data)
 }
 
-/// That a stream was stopped is told to whoever writes to it.
+/// That a stream was stopped is told to a task that writes to it.
 async fn write_until_an_error(mut send: SendStream) -> stream::Result<()> {
     loop {
         send.send(Bytes::from_static(b"more")).await?;

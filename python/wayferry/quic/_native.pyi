@@ -153,7 +153,7 @@ class Listener:
     def set_web(self, on: bool) -> None: ...
     def stats(self) -> dict[str, int]: ...  # accepted, failed, refused, retried, half_open, open
     def failures(self) -> list[str]: ...  # the last few handshakes that failed, for people
-    def stop(self) -> None: ...  # nobody else comes in; connections go on
+    def stop(self) -> None: ...  # no other peer comes in; connections go on
     def close(self, code: int, reason: bytes) -> None: ...  # connections too
     def idle(self) -> Waiting: ...  # over when no connection is left
 

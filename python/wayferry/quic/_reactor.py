@@ -4,8 +4,8 @@ One `Reactor` per running loop, shared by everything that was opened on it. The 
 descriptor readable when tokens are ready; the loop then calls `drain`, which wakes who waits for them. It
 polls nothing itself and knows neither streams nor connections.
 
-The invariant: nobody waits for a token without a poll in the same turn of the loop that said "pending". So a
-token that nobody waits for may be dropped, and a wait that is cancelled only has to forget itself.
+The invariant: no task waits for a token without a poll in the same turn of the loop that said "pending". So a
+token that no task waits for may be dropped, and a wait that is cancelled only has to forget itself.
 """
 
 from __future__ import annotations
@@ -92,20 +92,20 @@ class Reactor:
         self._rest()
 
     def drain(self) -> None:
-        """Wakes whoever waits for the tokens that are ready."""
+        """Wakes the tasks that wait for the tokens that are ready."""
         self.budget = BUDGET
         self._dispatch(iter(self.native.drain()))
         self._rest()
 
     def waiter(self, token: int) -> Waiter:
-        """What to await until `token` is ready. Whoever is cancelled over it calls `forget`."""
+        """What to await until `token` is ready. A task that is cancelled over it calls `forget`."""
         waiter = self.waiters[token] = Waiter(self.loop)
         if not self._registered:
             self._register()
         return waiter
 
     def forget(self, token: int, waiter: Waiter) -> None:
-        """Removes a wait that nobody needs any more."""
+        """Removes a wait that no task needs any more."""
         if self.waiters.get(token) is waiter:
             del self.waiters[token]
             self._rest()
@@ -160,7 +160,7 @@ class Reactor:
             stream._flush()
 
     def dispose(self, native: _native.Connection | _native.Listener) -> bool:
-        """Closes what was dropped, on whatever thread that happens; whether it was still open."""
+        """Closes what was dropped, on any thread that drops it; whether it was still open."""
         try:
             # Its end may be known there and not here yet.
             if isinstance(native, _native.Connection) and native.closed() is not None:

@@ -1,7 +1,7 @@
 """Callers of one kind of operation, one at a time, first come first served.
 
 A native operation keeps one place for one waiter. A `Line` puts the callers behind each other, so that each
-gets its own answer and none is forgotten. It costs nothing while nobody has to wait.
+gets its own answer and none is forgotten. It costs nothing while no caller has to wait.
 """
 
 from __future__ import annotations

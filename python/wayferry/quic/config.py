@@ -53,7 +53,7 @@ class Config:
 
     stream_window: int = 1 << 20
     """Bytes that the peer may send on one stream ahead of what was read, at most 1 MiB. Small windows limit
-    the rate to one window per round trip; large ones cost memory while nobody reads."""
+    the rate to one window per round trip; large ones cost memory while no task reads."""
 
     connection_window: int = 16 << 20
     """Bytes that the peer may send on all streams together ahead of what was read."""
@@ -72,7 +72,7 @@ class Config:
     """Handshakes that a server has under way at once; it refuses the next ones."""
 
     keylog: str | os.PathLike[str] | None = None
-    """A file to append the TLS secrets to, in the format of `SSLKEYLOGFILE`. Whoever has it can read
+    """A file to append the TLS secrets to, in the format of `SSLKEYLOGFILE`. A reader of it can read
     everything."""
 
     qlog_dir: str | os.PathLike[str] | None = None

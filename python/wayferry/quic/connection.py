@@ -177,7 +177,7 @@ class Connection:
         return self._native.send_datagram_nowait(data)
 
     async def receive_datagram(self) -> bytes:
-        """The next datagram. While nobody takes them, `Config.datagram_buffer` bytes are kept, the newest.
+        """The next datagram. While no task takes them, `Config.datagram_buffer` bytes are kept, the newest.
 
         Cancel-safe: a cancelled call has taken none.
         """
@@ -270,7 +270,7 @@ class Connection:
         self._native.update_keys()
 
     def export_keying_material(self, label: bytes, context: bytes, length: int) -> bytes:
-        """Bytes that both sides, and nobody else, derive from the handshake (RFC 8446 §7.5).
+        """Bytes that both sides, and no others, derive from the handshake (RFC 8446 §7.5).
 
         Raises:
             ValueError: before the end of the handshake, or for more bytes than there are.

@@ -130,7 +130,7 @@ class ReceiveStream:
             self._line.leave()
 
     def unordered(self) -> Unordered:
-        """The data as they come, each piece with its offset, whatever is still missing before it. For once
+        """The data as they come, each piece with its offset, even if some are missing before it. For once
         and for all: afterwards the other reads raise ValueError.
 
         Raises:
@@ -141,7 +141,7 @@ class ReceiveStream:
         return Unordered(self)
 
     def stop(self, code: int = 0) -> None:
-        """Tells the peer that nobody reads on, and forgets what has come (STOP_SENDING, RFC 9000 §3.5).
+        """Tells the peer that no task reads on, and forgets what has come (STOP_SENDING, RFC 9000 §3.5).
 
         Args:
             code: the application's error code, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1), else ValueError.

@@ -197,7 +197,7 @@ class Server:
             reason: the text with it.
             drain: seconds to wait, first until the peers have acknowledged what was finished, then until they
                 were told of the end. 0: close now. Handlers that do not end when they are cancelled may take
-                a second longer, whatever `drain` is; then they are left alone.
+                a second longer, no matter what `drain` is; then they are left alone.
 
         The port is free again when late packets cannot come any more: some round trips later (RFC 9000
         §10.2).

@@ -49,7 +49,7 @@ class ClientTls:
     """Which servers a client trusts, and who it is itself.
 
     Args:
-        pins: fingerprints (`fingerprint()`) of the certificates to trust, whatever their names and dates say.
+        pins: fingerprints (`fingerprint()`) of the certificates to trust, for any names and dates in them.
         roots: the certificate authorities to trust: `"system"` (the operating system's), `"webpki"`
             (Mozilla's, built in), a path, or PEM text as bytes. `"system"` when there are no pins.
         client_cert: the certificate chain and the key to show to servers that ask.
@@ -88,7 +88,7 @@ class ClientTls:
         alpn: Sequence[str] = (),
         server_name: str | None = None,
     ) -> ClientTls:
-        """TRUSTS ANYBODY. Whoever sits between both ends can read and change everything.
+        """TRUSTS ANYBODY. An attacker between both ends can read and change everything.
 
         For experiments on one machine. `pins` take one line more and are secure.
         """

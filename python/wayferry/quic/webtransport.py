@@ -37,7 +37,7 @@ def connect(
 
     Args:
         url: `https://host[:port]/path`; the port is 443 when not said.
-        tls: whom to trust. The application protocol is HTTP/3, whatever it says.
+        tls: whom to trust. The application protocol is HTTP/3, no matter what it says.
         config: the settings of the connection.
         local_addr: the IP address and port (0: any) to send from.
         timeout: seconds for all of it. `Config.handshake_timeout` bounds the handshake, the session's

@@ -87,7 +87,7 @@ class Outgoing:
                     self.stream.reset(code)
 
     def end(self) -> None:
-        """Nothing will be sent any more: whoever waits goes on."""
+        """Nothing will be sent any more: a task that waits goes on."""
         self._forget()
         self._over.set()
 

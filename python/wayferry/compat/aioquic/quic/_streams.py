@@ -131,13 +131,13 @@ class Streams:
             await asyncio.wait(self._pumps, timeout=seconds)
 
     def drop_pauses(self) -> None:
-        """The connection is over: what arrived is handed on now, whoever wanted a pause."""
+        """The connection is over: what arrived is handed on now, no matter which program wanted a pause."""
         self._pauses_ended = True
         for incoming in self._incoming.values():
             incoming.end_pauses()
 
     def end(self) -> None:
-        """Nothing will move any more: whoever waits goes on."""
+        """Nothing will move any more: a task that waits goes on."""
         for outgoing in self._outgoing.values():
             outgoing.end()
         self._outgoing.clear()
@@ -228,7 +228,7 @@ class Streams:
         try:
             code = await send.stopped()
         except quic.ConnectionClosed:
-            return  # `end` comes; until then the stream is there, for whoever still writes
+            return  # `end` comes; until then the stream is there, for a task that still writes
         except (quic.QuicError, ValueError):
             pass  # it was reset
         self._outgoing.pop(outgoing.id, None)

@@ -1,6 +1,6 @@
 """What programs find behind `protocol._quic`: a QUIC connection with aioquic's methods, run by Wayferry.
 
-It is no sans-IO connection: nobody gives it packets or asks it for some. All methods return at once; what
+It is no sans-IO connection: no caller gives it packets or asks it for some. All methods return at once; what
 they ask for is done by tasks that end with the connection. What is asked for before the handshake is over
 waits for it. Writing to a connection that is over does nothing, as in aioquic.
 """
