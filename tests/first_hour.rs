@@ -75,7 +75,7 @@ fn a_session_that_is_stopped_while_its_display_is_away_is_gone_when_stop_says_so
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_127_whatever_starts_it() {
+fn a_program_that_does_not_exist_is_127_however_it_is_started() {
     let (sway, sshd) = (Sway::start(), Sshd::start());
     let home = Home::new();
     let place = home.write("place", "#!/bin/sh\nexec \"$@\"\n");

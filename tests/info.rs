@@ -80,7 +80,7 @@ fn the_dead_and_strangers_are_not_shown() {
 }
 
 #[test]
-fn nobody_to_show_is_no_error() {
+fn no_session_to_show_is_no_error() {
     let home = Home::new();
     assert_eq!(home.wayferry().arg("info").run(), b"no sessions\n");
     assert_eq!(info(&home), [Value::Null; 0]);

@@ -273,7 +273,7 @@ fn executable(path: &std::path::Path) -> String {
     path.display().to_string()
 }
 
-/// Nothing is asked of the network: no first-run page, and a proxy that nobody runs for what asks all the same.
+/// Nothing is asked of the network: no first-run page, and a proxy that does not run for what asks all the same.
 const FIREFOX_STAYS_HOME: &str = r#"
 user_pref("browser.startup.homepage_override.mstone", "ignore");
 user_pref("datareporting.policy.firstRunURL", "");

@@ -108,7 +108,7 @@ fn noise(seed: u64) -> Vec<u8> {
 
 const SIZE: usize = 6 << 20;
 
-/// No text, so that nobody converts it.
+/// No text, so that no compositor converts it.
 const KIND: &str = "application/x-noise";
 
 /// A session's program that only tells where others connect to.

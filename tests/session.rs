@@ -102,7 +102,7 @@ fn a_malformed_ticket_is_named() {
 }
 
 #[test]
-fn nobody_answers() {
+fn a_host_that_is_gone_is_a_timeout() {
     let sway = Sway::start();
     let home = Home::new();
     let mut host = host(&home, &[], &["true"]);

@@ -238,7 +238,7 @@ fn a_session_survives_its_ssh_and_is_shown_again_through_another() {
     sway.window("foot", |window| window.app_id == "foot");
     first.kill();
     sway.empty();
-    // Nobody told the session: its display is simply gone.
+    // No message told the session: its display is simply gone.
     let mut second = remote_attach(&sshd, &sway, &remote).start();
     sway.window("foot again", |window| window.app_id == "foot" && window.focused);
     sway.settled();

@@ -11,7 +11,7 @@ use crate::programs::keeps_changing;
 use crate::rig::{Compositor, Program, Session, Sshd, Sway, until};
 use crate::sessions::children;
 
-/// The laptop sleeps while a key is down and the picture changes; nobody tells anybody.
+/// The laptop sleeps while a key is down and the picture changes; neither side tells the other.
 #[test]
 fn a_suspended_display_is_fresh_after_it_wakes_and_no_key_runs_away() {
     let (sway, sshd) = (Sway::start(), Sshd::start());
@@ -36,7 +36,7 @@ fn a_suspended_display_is_fresh_after_it_wakes_and_no_key_runs_away() {
         list[0]["state"].as_str().map(str::to_owned)
     };
     until("the session to notice", || (state()? == "away").then_some(()));
-    // Whoever held the key when the link went silent does not hold it any more.
+    // A key that was held when the link went silent is held no more.
     let repeated = heard();
     sshd.home().write("turn", "");
     until("the program to turn red", || sshd.home().file("turned").exists().then_some(()));

@@ -54,7 +54,7 @@ fn a_view_stays_when_the_active_display_goes_and_others_come() {
     manage(&session, &["detach"]).run();
     assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
     let before = looking.settled();
-    session.home().write("say", "nobody is here");
+    session.home().write("say", "no display is here");
     until("news at the view", || (looking.screenshot() != before).then_some(()));
     session.attach = attach_here(&session, &second).start();
     second.window("foot elsewhere", |window| window.app_id == "foot");
@@ -99,7 +99,7 @@ fn a_view_on_weston_shows_what_moves() {
 }
 
 #[test]
-fn a_stalled_view_delays_nobody_and_catches_up() {
+fn a_stalled_view_delays_no_other_and_catches_up() {
     let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let mut session = Session::start(&active);
     let mut film = session.join(mpv(session.home()).arg("--loop")).start();
@@ -220,14 +220,14 @@ fn those_who_look_on_are_listed_and_can_be_sent_away() {
     }
     let list = listed(&session);
     assert!(!list.contains("view") && list.contains("attached"), "{list}");
-    let nobody = manage(&session, &["detach", "--views"]).start().ended();
-    assert_eq!(nobody.code(), Some(82));
+    let none = manage(&session, &["detach", "--views"]).start().ended();
+    assert_eq!(none.code(), Some(82));
     foot.must_run();
     session.must_run();
 }
 
 #[test]
-fn a_ticket_that_was_taken_back_lets_nobody_in() {
+fn a_ticket_that_was_taken_back_lets_no_display_in() {
     let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let mut session = Session::start(&active);
     let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();

@@ -159,7 +159,7 @@ pub(crate) fn attach_to(compositor: &impl Compositor, options: &[&str], argument
     launch.args(options.iter().copied()).arg("attach").args(arguments.iter().copied()).start()
 }
 
-/// A UDP address of the loopback device that nobody uses.
+/// A UDP address of the loopback device that no program uses.
 pub(crate) fn free_address() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port")
 }

@@ -91,7 +91,7 @@ impl Home {
         binary
     }
 
-    /// Processes that were started here and still live, whoever their parent is now.
+    /// Processes that were started here and still live, no matter which process is their parent now.
     pub(crate) fn living(&self) -> Vec<Pid> {
         let mark = format!("{MARK}={}", self.path.display()).into_bytes();
         let carries = |pid: Pid| {

@@ -87,7 +87,7 @@ impl Picture {
         )
     }
 
-    /// Keeps it as a PNG below `target/` for whoever looks into a failure; gives the path.
+    /// Keeps it as a PNG below `target/` for a look into a failure; gives the path.
     pub(crate) fn keep(&self, name: &str) -> String {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.png", name.replace(' ', "-")));
         let file = BufWriter::new(fs::File::create(&path).expect("a file for the picture"));

@@ -11,8 +11,8 @@ use super::home::MARK;
 use super::program::SYSTEM_PATH;
 use super::{Home, Launch, Program, until};
 
-/// See the module. The server and its callers have the tests' own user: only root may become somebody else. Whoever logs in has
-/// the server's home, and may find programs of a test's own in `bin` there.
+/// See the module. The server and its callers have the tests' own user: only root may become somebody else. A user that
+/// logs in has the server's home, and may find programs of a test's own in `bin` there.
 pub(crate) struct Sshd {
     // Dropped in this order: the server, then the directory with its keys.
     process: Program,

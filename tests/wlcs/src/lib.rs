@@ -3,7 +3,7 @@
 //!
 //! `abi` is what the suite and that module are spoken to with: C, and the only unsafe part. `relay` is a thread that serves
 //! the suite's clients, `client` one of them with its two halves. There is no link: what leaves one half arrives at the
-//! other. Invariant: whatever the suite does to the compositor by its module (moving windows, the pointer, fingers) happens
+//! other. Invariant: what the suite does to the compositor by its module (moving windows, the pointer, fingers) happens
 //! after everything that its clients have sent before.
 
 mod abi;
