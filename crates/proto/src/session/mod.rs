@@ -328,7 +328,7 @@ impl Session {
     /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`], or a chunk is empty; nothing is sent.
     pub fn send_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
         if chunks.len() > MAX_CHUNKS || chunks.iter().map(Vec::len).sum::<usize>() > MAX_UPDATE {
-            return Err(Error::Misuse { expected: "an update of at most 65 536 chunks and 320 MiB" });
+            return Err(Error::Misuse { expected: "an update of at most 65 536 chunks and 20 MiB" });
         }
         if !chunks.iter().all(|chunk| (1..=MAX_CHUNK).contains(&chunk.len())) {
             return Err(Error::Misuse { expected: "chunks of 1 byte to 65 KiB" });
