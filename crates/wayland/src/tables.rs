@@ -39,6 +39,7 @@ use wayland_protocols::wp::{
     fifo::v1::client::wp_fifo_manager_v1::WpFifoManagerV1,
     fractional_scale::v1::client::wp_fractional_scale_manager_v1::WpFractionalScaleManagerV1,
     idle_inhibit::zv1::client::zwp_idle_inhibit_manager_v1::ZwpIdleInhibitManagerV1,
+    input_timestamps::zv1::client::zwp_input_timestamps_manager_v1::ZwpInputTimestampsManagerV1,
     keyboard_shortcuts_inhibit::zv1::client::zwp_keyboard_shortcuts_inhibit_manager_v1::ZwpKeyboardShortcutsInhibitManagerV1,
     linux_dmabuf::zv1::client::zwp_linux_dmabuf_v1::ZwpLinuxDmabufV1,
     linux_drm_syncobj::v1::client::wp_linux_drm_syncobj_manager_v1::WpLinuxDrmSyncobjManagerV1,
@@ -219,6 +220,7 @@ pub const GLOBALS: &[Global] = &[
     offered(ZwpPointerConstraintsV1::interface, 1, Missing::Absent),
     offered(WpPointerWarpV1::interface, 1, Missing::Absent),
     offered(ZwpRelativePointerManagerV1::interface, 1, Missing::Silent),
+    offered(ZwpInputTimestampsManagerV1::interface, 1, Missing::Absent),
     // 3 has the hold gesture. A compositor without it gives no event for it.
     offered(ZwpPointerGesturesV1::interface, 3, Missing::Silent),
     // 2 has dials; sway 1.7 stops at 1.

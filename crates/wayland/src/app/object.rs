@@ -3,7 +3,7 @@
 //! Does not interpret messages. Invariant: an id of the program names at most one object; an object that the display
 //! side has too keeps its entry after the program destroyed it until the display side has said so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use wayland_backend::protocol::Interface;
@@ -45,6 +45,8 @@ pub(crate) enum Data {
         commits: u32,
         before: u32,
     },
+    /// Of an input device: what came for the `zwp_input_timestamps_v1` of these names and waits for an event.
+    Stamps(BTreeMap<WireId, [u32; 3]>),
     /// Of an `xdg_activation_token_v1`: `done` is owed.
     Token,
 }

@@ -70,6 +70,7 @@ macro_rules! handlers {
                 CursorShape: display,
                 Constraint: app,
                 TextInput: app,
+                Timestamps: app,
             }
             tablets {
                 TabletTool: app display,

@@ -1,10 +1,13 @@
 //! Input: where the user is, what is pressed, and what comes too late to be meant.
 
-use crate::message::{Request, WireArg};
+use std::collections::BTreeMap;
+
+use crate::message::{Request, WireArg, WireId};
+use crate::policy;
 use crate::tables;
 use crate::wire::Arg;
 
-use super::super::birth::Message;
+use super::super::birth::{self, Message};
 use super::super::call::{Call, Plain};
 use super::super::connection::Connection;
 use super::super::fault::Fault;
@@ -91,6 +94,10 @@ impl Handles for Keyboard {
         }
     }
 
+    fn note(&self, connection: &mut Connection, id: u32, name: &str, _: &mut [Arg]) -> Result<(), Fault> {
+        tell_stamps(connection, id, name)
+    }
+
     fn emitted(
         &self,
         connection: &mut Connection,
@@ -150,6 +157,10 @@ impl Handles for Pointer {
             ("leave", _) => focus.forget(device),
             _ => {}
         }
+    }
+
+    fn note(&self, connection: &mut Connection, id: u32, name: &str, _: &mut [Arg]) -> Result<(), Fault> {
+        tell_stamps(connection, id, name)
     }
 
     fn tell(&self, told: &mut Told, id: u32, name: &str, args: &[Arg]) {
@@ -233,6 +244,10 @@ impl Handles for Touch {
         }
     }
 
+    fn note(&self, connection: &mut Connection, id: u32, name: &str, _: &mut [Arg]) -> Result<(), Fault> {
+        tell_stamps(connection, id, name)
+    }
+
     fn tell(&self, told: &mut Told, id: u32, name: &str, args: &[Arg]) {
         if let ("up", [_, _, Arg::Int(point)]) = (name, args) {
             told.end_about(id, point.cast_unsigned());
@@ -258,6 +273,82 @@ impl Handles for Touch {
         Ok(())
     }
 }
+
+/// `zwp_input_timestamps_v1`: what comes waits at its device, and reaches the program with the event that it is of. No
+/// event that the program does not get has one, and none that is made up here.
+pub(super) struct Timestamps;
+
+impl Handles for Timestamps {
+    fn hear(&self, connection: &mut Connection, id: u32, _: &str, args: &[WireArg]) -> bool {
+        if let [WireArg::Uint(high), WireArg::Uint(low), WireArg::Uint(nanos)] = *args {
+            let stamp = [high, low, nanos];
+            with_stamps(connection, id, |stamps, name| _ = stamps.insert(name, stamp));
+        }
+        false
+    }
+
+    fn forwarded(&self, connection: &mut Connection, call: Call, _: &[Plain], _: bool) -> Result<(), Fault> {
+        if call.desc.name == "destroy" {
+            with_stamps(connection, call.id, |stamps, name| _ = stamps.remove(&name));
+        }
+        Ok(())
+    }
+}
+
+/// What waits at a device, by the names of the objects that it came for.
+type Stamps = BTreeMap<WireId, [u32; 3]>;
+
+/// Changes what waits at the device of a `zwp_input_timestamps_v1`, while the program has that; its name comes, too.
+fn with_stamps(connection: &mut Connection, id: u32, change: impl FnOnce(&mut Stamps, WireId)) {
+    let objects = &mut connection.objects;
+    let Some((name, past)) = objects.of(id).and_then(|object| Some((object.name?, &object.past))) else {
+        return;
+    };
+    let birth = past.birth.as_ref().and_then(Message::request);
+    // The manager comes first.
+    let device = birth.and_then(|birth| birth::names(&birth).nth(1));
+    let device = device.and_then(|device| objects.by_name(device)).and_then(|id| objects.of_mut(id));
+    let Some(device) = device.filter(|device| device.alive) else { return };
+    if matches!(device.data, Data::Plain) {
+        device.data = Data::Stamps(Stamps::new());
+    }
+    if let Data::Stamps(stamps) = &mut device.data {
+        change(stamps, name);
+    }
+}
+
+/// The program is about to get an event of a device: if that has a time, what waits for it comes first.
+fn tell_stamps(connection: &mut Connection, device: u32, event: &str) -> Result<(), Fault> {
+    let Some(object) = connection.objects.of_mut(device) else { return Ok(()) };
+    let Data::Stamps(stamps) = &mut object.data else { return Ok(()) };
+    let opcode = tables::event_opcode(object.interface, event);
+    if opcode.is_none_or(|opcode| policy::event(object.interface.name, opcode).time.is_none()) {
+        return Ok(());
+    }
+    let offset = connection.offering.desk().clock.offset_nanos();
+    for (name, stamp) in std::mem::take(stamps) {
+        // One that this display does not have is of the display before.
+        if let Some(id) = connection.objects.by_wire(name) {
+            connection.emit(id, "timestamp", by_our_clock(stamp, offset).map(Arg::Uint).into())?;
+        }
+    }
+    Ok(())
+}
+
+/// Seconds in two halves and nanoseconds, by this host's clock: moved by as many whole milliseconds as the event's time
+/// is, because they are the same time.
+fn by_our_clock([high, low, nanos]: [u32; 3], offset_nanos: i64) -> [u32; 3] {
+    let seconds = u64::from(high) << 32 | u64::from(low);
+    let theirs = seconds.saturating_mul(SECOND).saturating_add(u64::from(nanos));
+    let ours =
+        theirs.wrapping_sub(offset_nanos.div_euclid(MILLISECOND).wrapping_mul(MILLISECOND).cast_unsigned());
+    let seconds = ours / SECOND;
+    [(seconds >> 32) as u32, seconds as u32, (ours % SECOND) as u32]
+}
+
+/// In nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: i64 = 1_000_000;
 
 /// `zwp_pointer_constraints_v1.lifetime.oneshot`.
 const ONESHOT: WireArg = WireArg::Uint(1);
@@ -309,5 +400,39 @@ impl Handles for TextInput {
             *count = count.wrapping_add(*before);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_moved_by_as_much_as_the_time_of_its_event() {
+        let of = |stamp: [u32; 3]| {
+            let seconds = u64::from(stamp[0]) << 32 | u64::from(stamp[1]);
+            seconds * SECOND + u64::from(stamp[2])
+        };
+        let theirs = [1, 7, 123_999_999];
+        for offset in [0, 1, -1, 999_999, -1_500_000, 7_300_000_001, -7_300_000_001] {
+            let ours = by_our_clock(theirs, offset);
+            // As `ClockMap::ours_from_millis` has it.
+            let time = ((of(theirs) / 1_000_000) as u32).wrapping_sub(offset.div_euclid(MILLISECOND) as u32);
+            assert_eq!((of(ours) / 1_000_000) as u32, time, "{offset}");
+            assert!(
+                of(ours).abs_diff(of(theirs).wrapping_sub(offset.cast_unsigned())) < 1_000_000,
+                "{offset}"
+            );
+        }
+        assert_eq!(by_our_clock([0, 5, 200_000_000], 4_300_000_000), [0, 0, 900_000_000]);
+    }
+
+    #[test]
+    fn nonsense_stays_a_time() {
+        for stamp in [[u32::MAX; 3], [0; 3], [0, 1, u32::MAX]] {
+            for offset in [i64::MIN, -1, i64::MAX] {
+                assert!(u64::from(by_our_clock(stamp, offset)[2]) < SECOND, "{stamp:?} {offset}");
+            }
+        }
     }
 }

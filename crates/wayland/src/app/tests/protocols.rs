@@ -558,3 +558,117 @@ fn a_session_of_the_compositors_is_passed_on_and_over_with_its_display() {
     );
     assert_eq!(rig.connection.end(), None);
 }
+
+/// A pointer or keyboard (`what`) and its timestamps, where the compositor has them.
+fn stamped(rig: &mut Rig, what: &str, device: &'static str) -> (u32, u32) {
+    let (manager, seat) = (rig.bind("zwp_input_timestamps_manager_v1"), rig.bind("wl_seat"));
+    let (device, stamps) = (rig.id(device), rig.id("zwp_input_timestamps_v1"));
+    rig.request(seat, &format!("get_{what}"), vec![Arg::NewId(device)]);
+    let args = vec![Arg::NewId(stamps), Arg::Object(device)];
+    rig.request(manager, &format!("get_{what}_timestamps"), args);
+    rig.events();
+    (device, stamps)
+}
+
+impl Rig {
+    /// The compositor tells a time, in nanoseconds below a second.
+    fn stamp(&mut self, stamps: u32, nanos: u32) {
+        self.event(stamps, "timestamp", [0, 0, nanos].map(WireArg::Uint).into());
+    }
+
+    fn input(&mut self, device: u32, name: &str, args: &[u32]) {
+        self.event(device, name, args.iter().copied().map(WireArg::Uint).collect());
+    }
+
+    fn read_ago(&mut self, ago: Duration) {
+        let time = self.now.since_start().saturating_sub(ago);
+        self.tell(&ToApp::Read { time_ns: u64::try_from(time.as_nanos()).unwrap() });
+    }
+}
+
+/// The nanoseconds that the program was told, and the names of the events between them.
+fn told(events: &[Event]) -> Vec<String> {
+    let word = |event: &Event| match (event.name, &event.args[..]) {
+        ("timestamp", [_, _, Arg::Uint(nanos)]) => nanos.to_string(),
+        (name, _) => name.to_owned(),
+    };
+    events.iter().map(word).collect()
+}
+
+const TIMESTAMPS: (&str, u32) = ("zwp_input_timestamps_manager_v1", 1);
+
+#[test]
+fn a_timestamp_comes_right_before_its_event() {
+    let offers =
+        |rig: &Rig| rig.connection.offering.offers().iter().any(|offer| offer.interface == TIMESTAMPS.0);
+    assert!(!offers(&Rig::new()), "none would ever come");
+    let mut rig = Rig::with_desk(&desk_with(&[TIMESTAMPS]));
+    let (pointer, stamps) = stamped(&mut rig, "pointer", "wl_pointer");
+    rig.stamp(stamps, 5);
+    assert_eq!(told(&rig.events()), [""; 0], "it waits");
+    rig.input(pointer, "frame", &[]);
+    rig.input(pointer, "button", &[7, 0, 272, 1]);
+    rig.input(pointer, "button", &[8, 0, 272, 0]);
+    assert_eq!(told(&rig.events()), ["frame", "5", "button", "button"]);
+    rig.stamp(stamps, 6);
+    rig.request(stamps, "destroy", vec![]);
+    rig.input(pointer, "axis_stop", &[0, 0]);
+    assert_eq!(told(&rig.events()), ["axis_stop"]);
+    assert_eq!(rig.connection.end(), None);
+}
+
+#[test]
+fn the_timestamp_of_a_late_press_is_dropped_with_it() {
+    let mut rig = Rig::with_desk(&desk_with(&[TIMESTAMPS]));
+    let (pointer, stamps) = stamped(&mut rig, "pointer", "wl_pointer");
+    rig.now += Duration::from_secs(60);
+    rig.read_ago(Duration::from_secs(3));
+    rig.stamp(stamps, 5);
+    rig.input(pointer, "button", &[7, 0, 272, 1]);
+    rig.input(pointer, "frame", &[]);
+    rig.read_ago(Duration::ZERO);
+    rig.stamp(stamps, 6);
+    rig.input(pointer, "button", &[8, 0, 272, 0]);
+    rig.stamp(stamps, 7);
+    rig.input(pointer, "button", &[9, 0, 273, 1]);
+    assert_eq!(told(&rig.events()), ["frame", "7", "button"]);
+}
+
+#[test]
+fn a_key_that_is_made_up_has_no_timestamp_of_another() {
+    let mut rig = Rig::with_desk(&desk_with(&[TIMESTAMPS]));
+    let (keyboard, stamps) = stamped(&mut rig, "keyboard", "wl_keyboard");
+    rig.stamp(stamps, 5);
+    rig.input(keyboard, "key", &[7, 0, 30, 1]);
+    assert_eq!(told(&rig.events()), ["5", "key"]);
+    rig.stamp(stamps, 6);
+    rig.now += Duration::from_millis(250);
+    rig.connection.on_timeout(rig.now);
+    assert_eq!(told(&rig.events()), ["key"], "released here");
+    rig.input(keyboard, "key", &[8, 0, 30, 0]);
+    assert_eq!(told(&rig.events()), [""; 0], "the real release, too late");
+    rig.stamp(stamps, 7);
+    rig.input(keyboard, "key", &[9, 0, 31, 1]);
+    assert_eq!(told(&rig.events()), ["7", "key"]);
+}
+
+#[test]
+fn timestamps_are_asked_for_again_and_none_is_of_a_display_before() {
+    let able = desk_with(&[TIMESTAMPS]);
+    let mut rig = Rig::with_desk(&able);
+    let (pointer, stamps) = stamped(&mut rig, "pointer", "wl_pointer");
+    rig.stamp(stamps, 5);
+    rig.detach();
+    let asked = |told: &[String]| told.iter().any(|told| told.contains("get_pointer_timestamps"));
+    assert!(!asked(&rig.attach_to(&desk())));
+    rig.events();
+    rig.input(pointer, "button", &[7, 0, 272, 1]);
+    assert_eq!(told(&rig.events()), ["button"]);
+    rig.detach();
+    assert!(asked(&rig.attach_to(&able)));
+    rig.events();
+    rig.stamp(stamps, 6);
+    rig.input(pointer, "button", &[7, 0, 272, 1]);
+    assert_eq!(told(&rig.events()), ["6", "button"]);
+    assert_eq!(rig.connection.end(), None);
+}

@@ -73,6 +73,19 @@ pub(super) const BLOCKS: &[Block] = &[
     ),
     lasting("zwp_relative_pointer_v1", &[destructor("destroy")], &[forward("relative_motion").micros(0)]),
     lasting(
+        "zwp_input_timestamps_manager_v1",
+        &[
+            destructor("destroy"),
+            forward("get_keyboard_timestamps"),
+            forward("get_pointer_timestamps"),
+            forward("get_touch_timestamps"),
+        ],
+        &[],
+    ),
+    // By way of the device: the program gets it right before the event that it is of, or not at all.
+    lasting("zwp_input_timestamps_v1", &[destructor("destroy")], &[forward("timestamp")])
+        .handled(Handler::Timestamps),
+    lasting(
         "zwp_pointer_constraints_v1",
         &[
             destructor("destroy"),
