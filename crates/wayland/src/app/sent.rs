@@ -100,7 +100,7 @@ impl Sent {
         self.last = last;
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, feature = "video"))]
     pub(super) fn last(&self) -> Option<UpdateSeq> {
         self.last
     }
