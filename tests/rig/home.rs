@@ -75,7 +75,9 @@ impl Home {
     /// The same with the laboratory beside it.
     pub(crate) fn wayferry_and_lab(&self) -> Launch {
         self.bring(&Path::new(env!("CARGO_BIN_EXE_wayferry")).with_file_name("wayferry-lab"));
-        self.wayferry()
+        let binary = self.bring(Path::new(env!("CARGO_BIN_EXE_wayferry")));
+        // The laboratory has no events.
+        self.launch(binary.to_str().expect("a plain path"))
     }
 
     /// Brings a program here, because the unprivileged user may not be able to reach the checkout.

@@ -109,7 +109,7 @@ impl Error {
             Self::OwnCertificate(_) => "give the files in PEM, the host's own certificate first",
             Self::Install(failure) => failure.hint(),
             Self::NoLaboratory { .. } => {
-                "the demo and the benches are in `wayferry-lab`: build it with `cargo build --package wayferry-lab`"
+                "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
             }
             Self::RemoteMissing { again, .. } => return remote_missing(&sanitize(again)),
             Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",

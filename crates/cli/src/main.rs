@@ -4,11 +4,8 @@
 //! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
 mod attach;
-
 mod conn;
-
 mod error;
-
 mod flags;
 mod front;
 mod generate;
@@ -17,13 +14,9 @@ mod info;
 mod inherit;
 mod lab;
 mod leaving;
-
 mod manage;
-
 mod remote;
-
 mod session;
-
 mod ssh;
 mod tell;
 mod through;
@@ -74,7 +67,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
         Command::Meet { session, view } => front::meet(session.as_deref(), view),
-        Command::Demo(_) | Command::Bench(_) => lab::run(),
+        Command::Demo(_) | Command::Bench(_) => lab::run(&own),
         Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),
         Command::Man => generate::man(),

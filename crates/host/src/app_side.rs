@@ -190,6 +190,9 @@ impl Loop for AppSide<'_> {
         turn_parts(self, now, ready)?;
         self.hear_parts(now);
         self.look(now);
+        if let Some(end) = self.ending.over.take() {
+            return end.map(Some);
+        }
         // Input first: it must not wait for the pixels below.
         self.flush_sockets();
         self.work(now, ready);

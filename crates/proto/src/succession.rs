@@ -265,7 +265,8 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         }
     }
 
-    /// The display's session is over ([`Event::Closed`](crate::Event::Closed)), or is to be as if it were.
+    /// The display's session is over ([`Event::Closed`](crate::Event::Closed)), or is to be as if it were. Where this
+    /// side ended it, the caller has sent what it had to say.
     pub fn close(&mut self, now: Time, reason: CloseReason, by: ClosedBy, around: Around) {
         if matches!(self.place, Place::Empty) {
             return;
@@ -312,7 +313,7 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         if self.course == Course::Over {
             return;
         }
-        if self.expires.is_some_and(|at| at <= now) {
+        if self.course == Course::Running && self.expires.is_some_and(|at| at <= now) {
             self.expires = None;
             self.outputs.push_back(Output::Report(Report::Expired));
         }
@@ -356,6 +357,7 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
             Place::Away(_) | Place::Empty => Duration::ZERO,
         };
         self.course = Course::Leaving { code, until: now + patience };
+        self.expires = None;
         true
     }
 

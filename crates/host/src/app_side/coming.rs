@@ -1,8 +1,8 @@
 //! Displays come and go; the session stays.
 //!
 //! What a display knew of the programs goes with it, and the next one is told everything anew, by each program's core.
-//! Orders from the control socket are carried out here, too. Who follows whom is decided in `displays`. Invariant: each
-//! order is answered once.
+//! Orders from the control socket are carried out here, too. Who follows whom is decided in `displays`. Invariant: no
+//! order is answered twice.
 
 use std::os::fd::OwnedFd;
 

@@ -29,8 +29,8 @@ impl Displays {
         Self { succession: Succession::only(link, now), absent: Link::detached(Side::App) }
     }
 
-    /// None yet; they come and go. If none has come when it `expires`, the session ends; so it does when none has been
-    /// there for as long as it is to `linger`.
+    /// None yet; they come and go. If none has come when it `expires`, the session ends. So it does when none has been
+    /// there for as long as it is to `linger`, once one was, or the programs have begun without.
     pub fn following(linger: Option<Duration>, expires: Option<Time>, now: Time) -> Self {
         let rules = Rules { followed: true, linger };
         Self { succession: Succession::new(rules, now, expires), absent: Link::detached(Side::App) }
@@ -102,6 +102,8 @@ impl AppSide<'_> {
 
     /// The display's session is over.
     pub(super) fn on_display_over(&mut self, now: Time, reason: CloseReason, by: ClosedBy) {
+        // Where this side ended it, the display has yet to hear why.
+        self.hub.link.transmit(now);
         let around = self.around();
         self.hub.link.succession.close(now, reason, by, around);
         self.perform(now);
@@ -110,7 +112,6 @@ impl AppSide<'_> {
     /// The display broke the rules; it hears how.
     pub(super) fn refuse_display(&mut self, now: Time, reason: CloseReason) {
         self.hub.link.session.close(reason.clone());
-        self.hub.link.transmit(now);
         self.on_display_over(now, reason, ClosedBy::Us);
     }
 
@@ -227,5 +228,87 @@ impl AppSide<'_> {
     /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.
     fn forget_display(&mut self) -> bool {
         self.lobby.as_mut().is_some_and(|lobby| lobby.door().forget_active())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::sync::{Arc, Mutex};
+
+    use wayferry_net::Carrier;
+    use wayferry_proto::{Arrival, Config, LinkState, Session, StreamId, Transmit};
+    use wayferry_wayland::app;
+
+    use super::*;
+    use crate::app_side::AppSideConfig;
+    use crate::clock::Clock;
+    use crate::edge::part::Loop;
+    use crate::edge::wait::Ready;
+    use crate::event::Reporter;
+    use crate::settings::Compress;
+
+    /// A display that says something that is no session's, and what it is told.
+    struct Babbling {
+        says: Option<Arrival>,
+        told: Arc<Mutex<Vec<Transmit>>>,
+        wake: OwnedFd,
+    }
+
+    impl Carrier for Babbling {
+        fn transmit(&mut self, transmit: Transmit) {
+            self.told.lock().expect("one thread").push(transmit);
+        }
+
+        fn poll_arrival(&mut self) -> Option<Arrival> {
+            self.says.take()
+        }
+
+        fn link(&self) -> LinkState {
+            LinkState::default()
+        }
+
+        fn wake_fd(&self) -> BorrowedFd<'_> {
+            self.wake.as_fd()
+        }
+
+        fn clear_wake(&self) {}
+    }
+
+    /// What a display says first.
+    fn hello(now: Time) -> Vec<Arrival> {
+        let mut display = Session::new(Config::new(Side::Display));
+        let mut lengths = std::collections::BTreeMap::new();
+        let mut arrivals = Vec::new();
+        while let Some(transmit) = display.poll_transmit(now) {
+            if let Transmit::Data { stream, bytes, .. } = transmit {
+                let length = lengths.entry(stream).or_default();
+                let offset = std::mem::replace(length, *length + bytes.len() as u64);
+                arrivals.push(Arrival::Data { stream, offset, bytes });
+            }
+        }
+        arrivals
+    }
+
+    #[test]
+    fn regression_a_display_that_breaks_the_protocol_is_not_told_so() {
+        let clock = Clock::start();
+        let core = app::Config::default();
+        let config = AppSideConfig { core, compress: Compress::None, oneshot: false, stats: false };
+        let displays = Displays::following(None, None, clock.now());
+        let mut side = AppSide::new(config, clock, displays, Reporter::new(|_| {}));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        // The main channel may not be given up.
+        let says = Some(Arrival::Reset { stream: StreamId(0), code: 1 });
+        let wake = std::fs::File::open("/dev/null").expect("it is there").into();
+        let carrier = Babbling { says, told: Arc::clone(&told), wake };
+        let mut session = Session::new(Config::new(Side::App));
+        hello(clock.now()).into_iter().for_each(|arrival| session.receive(clock.now(), arrival));
+        let candidate = Candidate::new(Link::new(session, Box::new(carrier)));
+        side.take_display(clock.now(), candidate.unwrap_or_else(|_| panic!("its hello is there")));
+        let outcome = side.turn(clock.now(), &Ready::default()).expect("the session goes on");
+        assert_eq!((outcome, side.hub.link.presence()), (None, Presence::Detached));
+        let told = told.lock().expect("one thread");
+        assert!(told.iter().any(|transmit| matches!(transmit, Transmit::Close { .. })), "{told:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! When the session ends, and with which code.
 //!
-//! Every display is told, and has some time to hear it. Programs that a session's program has started may outlive it,
+//! A display that is there is told, and has some time to hear it. Programs that a session's program has started may outlive it,
 //! as with a launcher that forks and exits: the session goes on while one is connected, or may connect in a moment.
 //! Invariant: the code is decided once.
 

@@ -253,6 +253,15 @@ fn a_ticket_that_no_display_used_expires_once() {
 }
 
 #[test]
+fn regression_a_ticket_expires_while_the_session_leaves() {
+    let mut succession: Succession<Holder> = Succession::new(RULES, Time::ZERO, Some(NOW));
+    assert!(succession.end(Time::ZERO, 7, Around { viewers: true, ..Around::default() }));
+    succession.look(LATER);
+    assert_eq!(done(&mut succession), [""; 0], "the code was decided");
+    assert_ne!(succession.next_timeout(), Some(NOW));
+}
+
+#[test]
 fn a_display_that_came_in_time_ends_the_wait() {
     let mut succession = Succession::new(RULES, Time::ZERO, Some(NOW));
     succession.enter(Time::ZERO, Desk::new(1, 1).knock(Time::ZERO));
