@@ -15,8 +15,8 @@ pub enum Transmit {
     /// Open a one-way stream to the peer.
     Open {
         /// Its id, chosen by the session: 0, 1, 2, … in the order of opening. A carrier with numbers of its own keeps
-        /// them equal, for repair names streams by them; so a stream that could not be opened or was given up
-        /// uses its number up.
+        /// them equal, for repair rows may name a stream before its header has come; so a stream that could not be
+        /// opened or was given up uses its number up.
         stream: StreamId,
         /// Its priority; see [`Priority`].
         priority: Priority,
@@ -130,7 +130,8 @@ pub struct LinkState {
     pub base_rtt: Duration,
     /// How long packets wait in the path's queue now.
     pub queue_delay: Duration,
-    /// Most bytes of one stream in a packet; `None` where streams cannot be read out of order, so that repair is in vain.
+    /// Most bytes of one stream in a packet; `None` where streams cannot be read out of order, so that repair is in
+    /// vain.
     pub payload: Option<u16>,
     /// How many bytes may be in flight.
     pub window: u64,
@@ -150,21 +151,22 @@ pub struct LinkState {
     pub lost_runs: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Packets acknowledged; with those lost, all whose fate is known. On a byte stream, acknowledgements: each tells that the
-    /// peer is there.
+    /// Packets acknowledged; with those lost, all whose fate is known. On a byte stream, acknowledgements: each tells
+    /// that the peer is there.
     pub acked_packets: u64,
 }
 
 impl LinkState {
-    /// How many bytes of content may wait: what the link takes while the run loop is busy otherwise. More would only get
-    /// old on its way. Of a larger update the rest waits in the session, where newer content can still take its place.
+    /// How many bytes of content may wait: what the link takes while the run loop is busy otherwise. More would only
+    /// get old on its way. Of a larger update the rest waits in the session, where newer content can still take its
+    /// place.
     pub fn ahead(&self) -> u64 {
         let window = self.window.max(MIN_WINDOW);
         self.rate.map_or(window, |rate| (rate / AHEAD_PER_SECOND).max(MIN_AHEAD).min(window))
     }
 
-    /// The rate that a link of packets is taken to have before it is known: a window in each round trip. `None` for a link
-    /// that does not tell, or has not after a hundred packets.
+    /// The rate that a link of packets is taken to have before it is known: a window in each round trip. `None` for a
+    /// link that does not tell, or has not after a hundred packets.
     pub fn expected_rate(&self) -> Option<u64> {
         let guess = || {
             self.payload.filter(|_| self.acked_packets < SOON)?;

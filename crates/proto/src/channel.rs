@@ -235,8 +235,9 @@ pub struct Label {
 pub struct RepairHeader {
     /// The source's channel, by its [number](Label::number); 0 for the main channel.
     pub channel: u64,
-    /// The stream that carries it, as its sender counts them: for a receiver that counts alike, and to which the source's
-    /// own header has not come. [`StreamId`] 0, the main channel's, if that is the source or where it is not told.
+    /// The stream that carries it, as its sender counts them: for a receiver that counts alike, and to which the
+    /// source's own header has not come, or that cannot resume. [`StreamId`] 0, the main channel's, if that is the
+    /// source, or where the carrier does not make both sides count alike.
     pub stream: StreamId,
     /// Where in that stream the block begins.
     pub offset: u64,
@@ -461,8 +462,8 @@ impl Priority {
         Self(i32::from(class as u8) << 24 | (0xff_ffff - place as i32))
     }
 
-    /// The place for a repair row of what travels at this one: right after it, row after row, before what comes next. Were
-    /// rows to share a place, the ends of all of them would lie in one packet.
+    /// The place for a repair row of what travels at this one: right after it, row after row, before what comes next.
+    /// Were rows to share a place, the ends of all of them would lie in one packet.
     #[must_use]
     pub fn repair(self, index: u8) -> Self {
         let step = (i32::from(index) + 1).min(STEPS as i32 - 1);

@@ -1,8 +1,8 @@
 //! What is done for the objects of an interface beyond what its rows say.
 //!
-//! The interface's block in the policy table names the handler; [`super::handlers`] finds it. A handler keeps nothing by
-//! itself: what it must remember is in the object's [`Data`], its surface or the connection. Invariant: no message is a
-//! handler's alone; it is checked, routed, translated and passed on as its row says, no matter what the handler does.
+//! The interface's block in the policy table names the handler; [`super::handlers`] finds it. A handler keeps nothing
+//! by itself: what it must remember is in the object's [`Data`], its surface or the connection. Invariant: each message
+//! is checked and routed as its row says; only `state`, `may_cross`, `hear` and `renewed` keep one from going on.
 
 use wayland_backend::protocol::Interface;
 
