@@ -19,6 +19,8 @@ pub struct Meter {
     figures: Figures,
     /// What our own controller knows better than every controller tells.
     shared: Shared,
+    /// The base round-trip time and the queue's delay as it last told them: one of a new path begins without.
+    path: Option<(Duration, Duration)>,
     /// Written since noq last looked for something to send.
     unseen: u64,
     /// The last packet that was declared lost.
@@ -58,12 +60,8 @@ pub struct Figures {
 impl Meter {
     /// What is known now.
     pub fn figures(&self) -> Figures {
-        let state = self.shared.state();
-        // Zero before our own controller has measured, and where another one is at work.
-        if state.base_rtt.is_zero() {
-            return self.figures;
-        }
-        Figures { base_rtt: state.base_rtt, queue_delay: state.queue_delay, ..self.figures }
+        let (base_rtt, queue_delay) = self.path.unwrap_or((self.figures.base_rtt, self.figures.queue_delay));
+        Figures { base_rtt, queue_delay, ..self.figures }
     }
 
     /// Where our own controllers of this connection are to publish their state.
@@ -96,6 +94,11 @@ impl Meter {
             }
             Report::Acks { ran_dry, window, rate, .. } => {
                 (self.figures.window, self.figures.rate) = (window, rate);
+                let state = self.shared.state();
+                // Zero before our own controller has measured, and where another one is at work.
+                if !state.base_rtt.is_zero() {
+                    self.path = Some((state.base_rtt, state.queue_delay));
+                }
                 if ran_dry {
                     self.set_unsent(self.unseen);
                 }
@@ -283,7 +286,14 @@ mod tests {
         meter.take(Report::Acked { rtt, least });
         assert_eq!((meter.figures().base_rtt, meter.figures().queue_delay), (least, rtt - least));
         let (base_rtt, queue_delay) = (rtt / 2, rtt / 3);
+        let acks = Report::Acks { now: Instant::now(), in_flight: 0, ran_dry: false, window: 1, rate: None };
         meter.shared().publish(crate::State { base_rtt, queue_delay, ..crate::State::default() });
+        meter.take(acks);
+        assert_eq!((meter.figures().base_rtt, meter.figures().queue_delay), (base_rtt, queue_delay));
+        // Another path's controller has measured nothing yet.
+        meter.shared().publish(crate::State::default());
+        meter.take(Report::Acked { rtt, least });
+        meter.take(acks);
         assert_eq!((meter.figures().base_rtt, meter.figures().queue_delay), (base_rtt, queue_delay));
     }
 }

@@ -260,7 +260,7 @@ impl<'a> AppSide<'a> {
     /// Writes a timeline.
     #[must_use]
     pub fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
-        self.gauges.set_trace(Half::App, file);
+        self.gauges.set_trace(file);
         self
     }
 

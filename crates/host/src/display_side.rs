@@ -320,7 +320,7 @@ impl<'a> DisplaySide<'a> {
     /// Writes a timeline.
     #[must_use]
     pub fn with_trace(mut self, file: Option<Arc<TraceFile>>) -> Self {
-        self.gauges.set_trace(Half::Display, file);
+        self.gauges.set_trace(file);
         self
     }
 

@@ -33,9 +33,9 @@ impl Gauges {
         }
     }
 
-    /// Writes a timeline of this half.
-    pub(crate) fn set_trace(&mut self, half: Half, file: Option<Arc<TraceFile>>) {
-        self.trace = SideTrace::new(half, file);
+    /// Writes a timeline.
+    pub(crate) fn set_trace(&mut self, file: Option<Arc<TraceFile>>) {
+        self.trace = SideTrace::new(self.trace.half(), file);
     }
 
     /// Whether the loop was asked to end by its handle.

@@ -137,6 +137,11 @@ impl SideTrace {
         Self { file, half, queue: Queue::default(), next_clock: Time::ZERO }
     }
 
+    /// Whose it is.
+    pub fn half(&self) -> Half {
+        self.half
+    }
+
     /// Where the Wayland half of this connection puts its spans.
     pub fn probe(&self, connection: ConnectionId) -> Probe {
         let Some(file) = &self.file else { return Probe::default() };
