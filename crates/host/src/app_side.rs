@@ -208,7 +208,7 @@ impl Loop for AppSide<'_> {
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        earlier(earlier(self.hub.link.next_due(), self.grace_at()), self.gauges.next_timeout(now))
+        earlier(earlier(self.hub.link.next_due(), self.look_again_at()), self.gauges.next_timeout(now))
     }
 }
 

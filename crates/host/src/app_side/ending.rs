@@ -13,7 +13,7 @@ use wayferry_wayland::End;
 use super::{AppSide, Outcome};
 use crate::control::{Answer, Told};
 use crate::edge::programs::exit_code;
-use crate::edge::remaining;
+use crate::edge::remaining::{Remaining, remaining};
 use crate::error::Error;
 use crate::event::SessionEvent;
 use crate::lobby::answer;
@@ -60,15 +60,16 @@ impl AppSide<'_> {
         let display = self.accepting.name();
         let done = self.ending.done.as_mut()?;
         if connected {
-            done.grace = None;
+            done.patience = None;
             if !std::mem::replace(&mut done.told, true) {
                 self.hub.reporter.report(SessionEvent::ProgramLeftOthers);
             }
             return None;
         }
-        let may_come = || display.is_some_and(|display| remaining::any_for(display));
-        let until = *done.grace.get_or_insert_with(|| if may_come() { now + GRACE } else { now });
-        (until <= now).then_some(done.code)
+        let patience = done.patience.get_or_insert_with(|| Patience::from(now));
+        patience
+            .is_over(now, || display.map_or(Remaining::Gone, |display| remaining(display)))
+            .then_some(done.code)
     }
 
     /// Whether a program is there to be shown. The X11 bridge is one only while it shows something.
@@ -78,8 +79,9 @@ impl AppSide<'_> {
     }
 
     /// When [`Self::alone_at_last`] is to look again.
-    pub(super) fn grace_at(&self) -> Option<Time> {
-        self.ending.done.as_ref().filter(|_| !self.hub.link.is_leaving())?.grace
+    pub(super) fn look_again_at(&self) -> Option<Time> {
+        let done = self.ending.done.as_ref().filter(|_| !self.hub.link.is_leaving())?;
+        done.patience.as_ref().map(|patience| patience.look)
     }
 
     /// Ends the programs, gives the session's name back, and then tells those who asked for that.
@@ -117,8 +119,8 @@ pub(super) struct Ending {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
     code: u8,
-    /// Until when another program may connect; `None` while one is there.
-    grace: Option<Time>,
+    /// With what may still connect; `None` while a program is there.
+    patience: Option<Patience>,
     /// The user knows that the session goes on.
     told: bool,
 }
@@ -126,9 +128,74 @@ pub(super) struct Done {
 impl Done {
     /// With this code.
     pub(super) fn with(code: u8) -> Self {
-        Self { code, grace: None, told: false }
+        Self { code, patience: None, told: false }
     }
 }
 
-/// How long a program may take to connect whose launcher has ended, or that follows another.
+/// How long another program may take to connect.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// When to look at the processes next.
+    look: Time,
+    /// When it is over if all of them sleep.
+    until: Time,
+    /// When it is over whatever they do.
+    longest: Time,
+}
+
+impl Patience {
+    /// With what the program has left, which was there a moment ago.
+    fn from(now: Time) -> Self {
+        Self { look: now, until: now + GRACE, longest: now + LONGEST }
+    }
+
+    /// Whether none is going to connect any more.
+    fn is_over(&mut self, now: Time, remaining: impl FnOnce() -> Remaining) -> bool {
+        if now >= self.look {
+            match remaining() {
+                Remaining::Gone => return true,
+                Remaining::Asleep => {}
+                Remaining::Busy => self.until = now + GRACE,
+            }
+            self.look = now + LOOK;
+        }
+        now >= self.until.min(self.longest)
+    }
+}
+
+/// How long a program may sleep before it connects whose launcher has ended, or that follows another.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long it may take if it does not sleep, as where a processor is shared by many.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How often is looked what it does.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When it is over, with what the processes do at each look.
+    fn over(remaining: impl Fn(Duration) -> Remaining) -> Duration {
+        let mut patience = Patience::from(Time::ZERO);
+        let mut now = Time::ZERO;
+        while !patience.is_over(now, || remaining(now.since_start())) {
+            now = patience.look;
+        }
+        now.since_start()
+    }
+
+    #[test]
+    fn what_sleeps_is_waited_for_a_moment_and_what_is_gone_is_not() {
+        assert_eq!(over(|_| Remaining::Gone), Duration::ZERO);
+        assert_eq!(over(|_| Remaining::Asleep), GRACE);
+        let second = Duration::from_secs(1);
+        assert_eq!(over(|at| if at < second { Remaining::Asleep } else { Remaining::Gone }), second);
+    }
+
+    #[test]
+    fn regression_a_program_that_waits_for_a_processor_is_waited_for() {
+        let busy_for = |time: Duration| move |at| if at < time { Remaining::Busy } else { Remaining::Asleep };
+        assert_eq!(over(busy_for(Duration::from_secs(5))), Duration::from_secs(5) - LOOK + GRACE);
+        assert_eq!(over(|_| Remaining::Busy), LONGEST);
+    }
+}
