@@ -139,7 +139,7 @@ struct Patience {
     look: Time,
     /// When it is over if all of them sleep.
     until: Time,
-    /// When it is over whatever they do.
+    /// When it is over even if one runs.
     longest: Time,
 }
 
