@@ -72,6 +72,8 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
 	$(LIMIT) $(FULL_SECONDS) scripts/fuzz-smoke 60
 	$(LIMIT) $(FULL_SECONDS) scripts/test-wlcs
+	$(LIMIT) $(BUILD_SECONDS) cargo clippy --package wayferry --package wayferry-wayland --no-default-features \
+	    --all-targets --locked -- -D warnings
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
 
@@ -82,13 +84,8 @@ check: ## Format, lints, documentation, layers, licences, and what a browser can
 	$(MAKE) --no-print-directory check-python
 
 .PHONY: quick
-quick: ## What a change breaks first: format, lints and unit tests, of what has changed since the last build
-	cargo fmt --check
-	scripts/check-tree
-	scripts/check-layers
-	scripts/check-circles
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked --lib --bins
+quick: ## What a change breaks first: format, lints, and unit tests of the crates that have changed
+	scripts/quick
 
 .PHONY: checks
 checks:
@@ -100,7 +97,6 @@ checks:
 	scripts/check-circles
 	scripts/check-licences
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy --package wayferry --package wayferry-wayland --no-default-features --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 	scripts/test-wasm
 
