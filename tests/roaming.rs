@@ -1,4 +1,4 @@
-//! A display that is carried about: its link is cut and its address changes while somebody types and a film plays.
+//! A display that is carried about: its link is cut and its address changes while somebody types and a video plays.
 //!
 //! The two sides are in network namespaces of their own with a pair of virtual links between them, which needs root.
 
@@ -12,16 +12,16 @@ fn a_cut_and_another_address_are_not_noticed_by_who_types_and_watches() {
     let (sway, home) = (Sway::start(), Home::new());
     let lan = Lan::start(&home);
     // Before the programs: its clip is made once.
-    let film = mpv(&home).arg("--loop").words().join(" ");
+    let video = mpv(&home).arg("--loop").words().join(" ");
     let typed = "foot -a foot sh -c 'head -n 4 > heard; exit 5'";
-    let script = format!("{film} & film=$!; {typed}; code=$?; kill $film; exit $code");
+    let script = format!("{video} & video=$!; {typed}; code=$?; kill $video; exit $code");
     let listen = format!("{FAR}:4433");
     let host = home.wayferry().args(["host", "--listen", &listen, "--", "sh", "-c", &script]);
     let mut host = lan.far(host).start();
     let ticket = host.first_line();
     let attach = home.wayferry().env("WAYLAND_DISPLAY", socket(&sway)).args(["attach", &ticket]);
     let mut attach = lan.near(attach).start();
-    sway.window("the film", |window| window.app_id == "mpv");
+    sway.window("the video", |window| window.app_id == "mpv");
     let before = sway.window("foot", |window| window.app_id == "foot");
     sway.message(&["[app_id=foot]", "focus"]);
     sway.window("foot with the focus", |window| window.app_id == "foot" && window.focused);

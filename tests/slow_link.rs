@@ -1,5 +1,5 @@
-//! Real programs over a link that takes 5 Mbit/s, where what does not fit may be lossy: at rest every pixel is as it is without
-//! Wayferry. That something is lossy on its way, the scenario `lossy` of crates/cli shows.
+//! Real programs over a link that takes 5 Mbit/s, where what does not fit may be lossy: at rest every pixel is as it is
+//! without Wayferry. That something is lossy on its way, the scenario `lossy` of crates/cli shows.
 
 use std::time::Duration;
 
@@ -37,11 +37,11 @@ fn a_picture_in_mpv_is_exact_at_rest() {
 }
 
 #[test]
-fn a_film_in_mpv_is_exact_when_it_stops() {
-    // It plays to its end, and stays there; of its last second all frames are alike, for mpv may leave some out. Each is
-    // coded by itself: frames that are coded as changes become a little better for a while.
+fn a_video_in_mpv_is_exact_when_it_stops() {
+    // It plays to its end, and stays there; of its last second all frames are alike, for mpv may leave some out. Each
+    // is coded by itself: frames that are coded as changes become a little better for a while.
     let prepare = |home: &Home| {
-        let clip = home.file("film.mkv").display().to_string();
+        let clip = home.file("video.mkv").display().to_string();
         let source = "mandelbrot=size=1280x720:rate=30,noise=alls=6:allf=t:all_seed=1,trim=end=6,\
                       tpad=stop_mode=clone:stop_duration=1";
         let make = ["-loglevel", "error", "-f", "lavfi", "-i", source];
@@ -55,9 +55,9 @@ fn a_film_in_mpv_is_exact_when_it_stops() {
     let (desk, expected) = direct(&scene, &sway, &mut pointer);
     let mut session = Session::start_over(&sway, narrow(), &[]);
     let mut program = session.join(prepare(session.home())).start();
-    until("a film", || {
+    until("a video", || {
         let sides = info(session.home());
-        sides[0]["surfaces"].as_array()?.iter().any(|surface| surface["films"] == 1).then_some(())
+        sides[0]["surfaces"].as_array()?.iter().any(|surface| surface["videos"] == 1).then_some(())
     });
     scene.act = nothing;
     pose(&scene, &sway, &desk, &mut pointer);

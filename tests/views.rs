@@ -102,7 +102,7 @@ fn a_view_on_weston_shows_what_moves() {
 fn a_stalled_view_delays_no_other_and_catches_up() {
     let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let mut session = Session::start(&active);
-    let mut film = session.join(mpv(session.home()).arg("--loop")).start();
+    let mut video = session.join(mpv(session.home()).arg("--loop")).start();
     active.window("mpv", |window| window.app_id == "mpv");
     let mut view = view_here(&session, &looking).start();
     looking.window("mpv at the view", |window| window.app_id == "mpv");
@@ -115,7 +115,7 @@ fn a_stalled_view_delays_no_other_and_catches_up() {
     }
     let after = memory(&session.host);
     assert!(after < before + 32_768, "memory grew from {before} kB to {after} kB");
-    film.kill();
+    video.kill();
     active.empty();
     let mut foot = session.join((FOOT.prepare)(session.home())).start();
     active.window("foot", |_| true);

@@ -2,8 +2,8 @@
 //! format, and commit what changed: the test below fails until then. Seeds with other names than these are finds, or
 //! recorded; leave them.
 //!
-//! Invariant: the same code makes the same bytes. `web/request` and `web/settings` are recorded, because the library that
-//! writes them puts their fields into another order in each run.
+//! Invariant: the same code makes the same bytes. `web/request` and `web/settings` are recorded, because the library
+//! that writes them puts their fields into another order in each run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -474,7 +474,7 @@ fn erasure() -> Seeds {
     ]
 }
 
-/// Two pictures of a film, a new key frame, one more picture; and two of which the first is missing.
+/// Two pictures of a video, a new key frame, one more picture; and two of which the first is missing.
 fn video() -> Seeds {
     let size = wayferry_video::Size::new(SIDES.0, SIDES.1).expect("a size");
     let mut encoder = wayferry_video::Encoder::new(size, Quality::new(60));
@@ -488,7 +488,7 @@ fn video() -> Seeds {
         [&[0][..], &(data.len() as u16).to_le_bytes(), &data].concat()
     };
     let frames: Vec<Vec<u8>> = (0..4).map(&mut frame).collect();
-    vec![("film", frames.concat()), ("gap", [&frames[0][..], &[1], &frames[1][1..]].concat())]
+    vec![("whole", frames.concat()), ("gap", [&frames[0][..], &[1], &frames[1][1..]].concat())]
 }
 
 fn web() -> Seeds {

@@ -3,12 +3,12 @@
 //! Input: width − 1, height − 1, format, then the chunks of an update, each behind its length in two bytes; what is
 //! left over is one more.
 
-use wayferry_pixels::film;
+use wayferry_pixels::video;
 use wayferry_pixels::{Content, Decoder, Error, Format, Region, Size};
 
 use crate::Input;
 
-/// Frames of films lie inside the surface and apart, no matter what is in them. An update that is refused changes
+/// Frames of videos lie inside the surface and apart, no matter what is in them. An update that is refused changes
 /// nothing, and is refused in any order of its chunks; one that is applied changes only what it says.
 ///
 /// # Panics
@@ -22,14 +22,14 @@ pub fn run(data: &[u8]) {
     before.fill(&[0xA5; 4][..format.bytes_per_pixel()]);
     let all = chunks(input.0);
     let mut chunks = all.clone();
-    if let Ok((frames, others)) = film::split(&all, size) {
-        let rects: Vec<_> = frames.iter().map(|frame| frame.film.rect).collect();
-        assert!(rects.iter().all(|rect| size.rect().contains(*rect)), "a film outside");
+    if let Ok((frames, others)) = video::split(&all, size) {
+        let rects: Vec<_> = frames.iter().map(|frame| frame.video.rect).collect();
+        assert!(rects.iter().all(|rect| size.rect().contains(*rect)), "a video outside");
         let apart = |index: usize| rects[index + 1..].iter().all(|other| !rects[index].intersects(*other));
-        assert!((0..rects.len()).all(apart), "films in each other's way");
+        assert!((0..rects.len()).all(apart), "videos in each other's way");
         let mut again = Vec::new();
         frames.iter().for_each(|frame| frame.write(&mut again));
-        assert_eq!(film::split(&again, size), Ok((frames, Vec::new())), "not as they were");
+        assert_eq!(video::split(&again, size), Ok((frames, Vec::new())), "not as they were");
         chunks = others.into_iter().copied().collect();
     }
     let (content, result) = apply(&before, &chunks);

@@ -1,7 +1,7 @@
-//! Frames of a film from the peer.
+//! Frames of a video from the peer.
 //!
-//! Input: how far the number goes on, less one, and a frame behind its length in two bytes; so on to the end. The region
-//! has 72 × 40 pixels.
+//! Input: how far the number goes on, less one, and a frame behind its length in two bytes; so on to the end. The
+//! region has 72 × 40 pixels.
 
 use wayferry_video::{Decoder, Error, Order, Size};
 

@@ -552,8 +552,8 @@ impl<'a> AppSide<'a> {
             return;
         }
         self.programs.turn = (self.programs.turn + 1) % count;
-        let films = self.programs.connections.values().map(|served| served.core.films()).sum();
-        let mut credit = Credit { films, ..self.hub.link.credit(now) };
+        let videos = self.programs.connections.values().map(|served| served.core.videos()).sum();
+        let mut credit = Credit { videos, ..self.hub.link.credit(now) };
         self.flush_turn(now, Turn::First, &mut credit);
         self.perform_actions();
         self.hub.link.transmit(now);

@@ -223,7 +223,7 @@ fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
         "width": it.size.width(),
         "height": it.size.height(),
         "lossy_pixels": it.lossy,
-        "films": it.films,
+        "videos": it.videos,
     })
 }
 
@@ -295,8 +295,8 @@ mod tests {
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
             let size = Size::new(640, 480).expect("a size");
-            let films = usize::from(lossy > 0);
-            (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy, films })
+            let videos = usize::from(lossy > 0);
+            (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy, videos })
         }))
     }
 
@@ -357,9 +357,9 @@ mod tests {
             "rebuilt_blocks": 3, "rebuilt_bytes": 3_400, "saved_ms_estimate": 309.0,
             "surfaces_known": 3, "surfaces_lossy": 1,
             "surfaces": [
-                { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216, "films": 1 },
-                { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0, "films": 0 },
-                { "program": 1, "surface": 7, "width": 640, "height": 480, "lossy_pixels": 0, "films": 0 },
+                { "program": 1, "surface": 5, "width": 640, "height": 480, "lossy_pixels": 9_216, "videos": 1 },
+                { "program": 1, "surface": 1, "width": 640, "height": 480, "lossy_pixels": 0, "videos": 0 },
+                { "program": 1, "surface": 7, "width": 640, "height": 480, "lossy_pixels": 0, "videos": 0 },
             ],
         });
         assert_eq!(document, expected);

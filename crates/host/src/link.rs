@@ -164,7 +164,7 @@ impl Link {
         }
     }
 
-    /// What may be handed over now, if there are no films.
+    /// What may be handed over now, if there are no videos.
     pub fn credit(&self, now: Time) -> Credit {
         let Some(carrier) = &self.carrier else { return Credit::default() };
         let link = carrier.link();
@@ -179,7 +179,7 @@ impl Link {
             rtt: link.rtt,
             heard: Some(now - self.contact_age(now)),
             rate,
-            films: 0,
+            videos: 0,
             encoded: 0,
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use wayferry_pixels::{Content, Decoder, Format, Size, convert, film};
+use wayferry_pixels::{Content, Decoder, Format, Size, convert, video};
 use wayferry_proto::{ConnectionId, SurfaceId, UpdateHeader};
 use wayferry_stage::Image;
 
@@ -38,8 +38,8 @@ impl Tap {
             self.contents.insert(key, Content::new(size, format));
         }
         let Some(content) = self.contents.get_mut(&key) else { return };
-        // Films are not looked at; they become exact when they rest.
-        if let Ok((_, others)) = film::split(chunks, size) {
+        // Videos are not looked at; they become exact when they rest.
+        if let Ok((_, others)) = video::split(chunks, size) {
             let _ = self.decoder.apply(content, others);
         }
     }

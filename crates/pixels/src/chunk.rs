@@ -1,7 +1,7 @@
 //! The byte layout of a chunk.
 //!
 //! ```text
-//! u8       compression: 0 none, 1 lz4 block, 2 zstd frame (3 and 4 are frames of films, see `film.rs`)
+//! u8       compression: 0 none, 1 lz4 block, 2 zstd frame (3 and 4 are frames of videos, see `video.rs`)
 //! length  length of the body, in bytes
 //! rest     the body, compressed
 //! ```

@@ -144,7 +144,7 @@ impl Draft {
         self.making.is_some()
     }
 
-    /// Whether all that is left of it are frames of films that are being made elsewhere.
+    /// Whether all that is left of it are frames of videos that are being made elsewhere.
     pub fn awaits_frames(&self) -> bool {
         self.making.as_ref().is_some_and(Making::waits)
     }
@@ -161,23 +161,24 @@ impl Draft {
         }
     }
 
-    /// Whether the film of this number goes on; what was kept to make its frames is of no more use if not.
-    pub fn has_film(&self, stream: u8) -> bool {
+    /// Whether the video of this number goes on; what was kept to make its frames is of no more use if not.
+    pub fn has_video(&self, stream: u8) -> bool {
         self.motion.has(stream)
     }
 
-    /// When its films have paused for too long, by the clock of the allowances; then [`Self::end_paused_films`] is due.
-    pub fn films_end(&self) -> Option<Duration> {
+    /// When its videos have paused for too long, by the clock of the allowances; then [`Self::end_paused_videos`] is
+    /// due.
+    pub fn videos_end(&self) -> Option<Duration> {
         self.motion.ends_at()
     }
 
-    /// Ends the films that have paused for too long.
-    pub fn end_paused_films(&mut self, now: Duration) {
+    /// Ends the videos that have paused for too long.
+    pub fn end_paused_videos(&mut self, now: Duration) {
         self.motion.end_paused(now);
     }
 
-    /// How many films there are.
-    pub fn films(&self) -> usize {
+    /// How many videos there are.
+    pub fn videos(&self) -> usize {
         self.motion.count()
     }
 
@@ -197,8 +198,8 @@ impl Draft {
     }
 
     /// From when on [`Encoder::improve`](crate::Encoder::improve) has something to do, and
-    /// [`Encoder::refine`](crate::Encoder::refine), by the clock of the allowances. Either may find that what it looked at
-    /// has to wait; asked again, this then says until when.
+    /// [`Encoder::refine`](crate::Encoder::refine), by the clock of the allowances. Either may find that what it looked
+    /// at has to wait; asked again, this then says until when.
     pub fn wants(&self) -> Wants {
         if !self.is_settled() {
             return Wants::default();
@@ -215,7 +216,7 @@ impl Draft {
         self.present.changed.is_empty() && !self.present.fresh && !self.is_making()
     }
 
-    /// Whether [`Self::take_back`] would do anything. Not with frames of films, which later ones build upon.
+    /// Whether [`Self::take_back`] would do anything. Not with frames of videos, which later ones build upon.
     pub fn can_take_back(&self) -> bool {
         self.last.is_some()
     }

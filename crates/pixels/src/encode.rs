@@ -2,9 +2,9 @@
 //!
 //! The draft says what to copy and what to paint; rectangles are cut into cells, and cells are packed into
 //! chunks, every one of which is compressed by itself. No state of a compressor outlives a chunk; only its
-//! memory is reused. Threads take one section of the cells after the other. A large update can be made in steps, each of
-//! which is an update of its own, so that nothing else has to wait for all of it. Frames of films, which somebody else
-//! makes and which build upon each other, go last, in chunks of their own that stay in their order.
+//! memory is reused. Threads take one section of the cells after the other. A large update can be made in steps, each
+//! of which is an update of its own, so that nothing else has to wait for all of it. Frames of videos, which somebody
+//! else makes and which build upon each other, go last, in chunks of their own that stay in their order.
 //!
 //! The one invariant: the chunks of a call turn the draft's past into its content but for what is counted as lossy,
 //! those without frames in any order; none is longer than [`MAX_CHUNK`], and they do not depend on the number of
@@ -22,12 +22,12 @@ use crate::classify::{Cell, Class, Classifier};
 use crate::compose::Composer;
 use crate::content::Content;
 use crate::draft::{Draft, Plan};
-use crate::film::{self, Begun, Films};
 use crate::geometry::Rect;
 use crate::jpeg::{self, Compressor};
 use crate::making::{Making, Section, Work, fitting};
-use crate::motion::{Film, Motion};
+use crate::motion::{Motion, Video};
 use crate::triage::{self, Allowance, Parts, Picture};
+use crate::video::{self, Begun, Videos};
 
 /// How chunks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub struct Encoder {
     workspace: Workspace,
 }
 
-/// The memory that encoders work in: about half a megabyte for each thread. Clones are the same memory, which encoders that take
-/// turns may share; one that is at work makes the others wait.
+/// The memory that encoders work in: about half a megabyte for each thread. Clones are the same memory, which encoders
+/// that take turns may share; one that is at work makes the others wait.
 #[derive(Clone, Default)]
 pub struct Workspace {
     /// One per thread, the caller's first.
@@ -125,16 +125,16 @@ impl Encoder {
     }
 
     /// As [`Self::encode`], but what is predicted to cost more than is allowed is lossy for now:
-    /// pictures, or, where the change is far too large, everything. What changes all the time becomes a film if
+    /// pictures, or, where the change is far too large, everything. What changes all the time becomes a video if
     /// somebody makes its frames; an update with such cannot be taken back.
     pub fn encode_within(
         &mut self,
         draft: &mut Draft,
         allowance: &Allowance,
-        films: Option<&mut dyn Films>,
+        videos: Option<&mut dyn Videos>,
         watch: Option<&dyn Watch>,
     ) -> Vec<Vec<u8>> {
-        self.begin_within(draft, allowance, films);
+        self.begin_within(draft, allowance, videos);
         self.finish(draft, watch)
     }
 
@@ -149,27 +149,33 @@ impl Encoder {
         self.hold(draft, plan, parts, Duration::ZERO);
     }
 
-    /// Begins what [`Self::encode_within`] does at once, as [`Self::begin`]. Frames of films have begun then,
+    /// Begins what [`Self::encode_within`] does at once, as [`Self::begin`]. Frames of videos have begun then,
     /// too, and are waited for when all else is made.
-    pub fn begin_within(&mut self, draft: &mut Draft, allowance: &Allowance, films: Option<&mut dyn Films>) {
+    pub fn begin_within(
+        &mut self,
+        draft: &mut Draft,
+        allowance: &Allowance,
+        videos: Option<&mut dyn Videos>,
+    ) {
         draft.give_up();
         let plan = draft.plan();
         let mut workers = self.workspace.workers(1, self.compression);
         let Some(worker) = workers.first_mut() else { return };
-        let frames = frames(draft, &plan, &mut worker.classifier, allowance, films);
+        let frames = frames(draft, &plan, &mut worker.classifier, allowance, videos);
         let spent: usize = frames.iter().map(Begun::expected).sum();
-        // What is beside a film does not become a preview because of it.
+        // What is beside a video does not become a preview because of it.
         let left = allowance.bytes.saturating_sub(spent as u64).max(allowance.bytes / 2);
         let left = Allowance { bytes: left, ..*allowance };
-        let rects = film::outside(&plan.rects, &frames);
+        let rects = video::outside(&plan.rects, &frames);
         let mut parts = Parts::of(draft.content(), &rects, &mut worker.classifier, &left);
         parts.frames = frames;
         self.hold(draft, plan, parts, allowance.now);
     }
 
     /// The next chunks of the update that has begun: those of [`Self::slice`] pixels, about. They are for an update of
-    /// their own, after that of the step before; chunks of several steps may also go together. None when none has begun, and
-    /// [`Draft::is_making`] says whether there are more. With a second step to come, the update cannot be taken back.
+    /// their own, after that of the step before; chunks of several steps may also go together. None when none has
+    /// begun, and [`Draft::is_making`] says whether there are more. With a second step to come, the update cannot be
+    /// taken back.
     pub fn step(&mut self, draft: &mut Draft, watch: Option<&dyn Watch>) -> Vec<Vec<u8>> {
         let chunks = self.make(draft, self.slice(), watch);
         if draft.is_making() {
@@ -241,8 +247,8 @@ impl Encoder {
         draft.making = Some(Making::new(plan.copies, parts, self.section(), now));
     }
 
-    /// Pixels that are encoded as one piece of work: enough to be worth another thread, few enough for two milliseconds or
-    /// three. Updates up to this stay on the caller's thread.
+    /// Pixels that are encoded as one piece of work: enough to be worth another thread, few enough for two milliseconds
+    /// or three. Updates up to this stay on the caller's thread.
     fn section(&self) -> u64 {
         match self.compression {
             Compression::None | Compression::Lz4 => 256 << 10,
@@ -264,7 +270,7 @@ impl Encoder {
                 match made {
                     Ok(frame) => frame.write(&mut chunks),
                     // It counts as lossy there, so it becomes exact.
-                    Err(film) => draft.motion.end(film.stream),
+                    Err(video) => draft.motion.end(video.stream),
                 }
             }
         }
@@ -321,16 +327,16 @@ impl Encoder {
     }
 }
 
-/// The frames of films that go with an update.
+/// The frames of videos that go with an update.
 fn frames(
     draft: &mut Draft,
     plan: &Plan,
     classifier: &mut Classifier,
     allowance: &Allowance,
-    films: Option<&mut dyn Films>,
+    videos: Option<&mut dyn Videos>,
 ) -> Vec<Begun> {
     let fits = jpeg::order(draft.content().format()).is_some() && !draft.is_fresh();
-    let Some(films) = films.filter(|_| fits) else {
+    let Some(videos) = videos.filter(|_| fits) else {
         draft.motion = Motion::default();
         return Vec::new();
     };
@@ -339,19 +345,19 @@ fn frames(
     let is_picture = |rect| triage::is_picture(content, rect, classifier);
     let affordable = triage::affordable(allowance);
     let moving = motion.update(content.size(), &plan.rects, affordable, allowance.now, is_picture);
-    let mut frame = |film: Film| {
-        let fourth = jpeg::fourth(content, film.rect)?;
-        let coming = films.frame(content, film)?;
-        Some(Begun { film, fourth, coming })
+    let mut frame = |video: Video| {
+        let fourth = jpeg::fourth(content, video.rect)?;
+        let coming = videos.frame(content, video)?;
+        Some(Begun { video, fourth, coming })
     };
     let mut made = Vec::new();
-    for film in moving {
-        match frame(film) {
+    for video in moving {
+        match frame(video) {
             Some(frame) => {
-                motion.told(film.stream);
+                motion.told(video.stream);
                 made.push(frame);
             }
-            None => motion.end(film.stream),
+            None => motion.end(video.stream),
         }
     }
     draft.motion = motion;

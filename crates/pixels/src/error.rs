@@ -99,8 +99,8 @@ pub enum Error {
         /// The surface's size.
         size: Size,
     },
-    /// Two films of an update share a pixel, or are one.
-    FilmOverlap {
+    /// Two videos of an update share a pixel, or are one.
+    VideoOverlap {
         /// The rectangle of the second.
         rect: Rect,
     },
@@ -141,9 +141,9 @@ impl fmt::Display for Error {
                 "chunk has a wrong image for {}x{} at {},{}",
                 rect.width, rect.height, rect.x, rect.y
             ),
-            Self::FilmOverlap { rect } => write!(
+            Self::VideoOverlap { rect } => write!(
                 f,
-                "film of {}x{} at {},{} is where another one is",
+                "video of {}x{} at {},{} is where another one is",
                 rect.width, rect.height, rect.x, rect.y
             ),
             Self::ChunkBody { length } => write!(f, "chunk announces {length} bytes"),

@@ -7,12 +7,12 @@
 //! buffer damage and [`convert`] rewrites rows for compositors that lack a format.
 //!
 //! Updates have three kinds of parts: copies of what the display has already, solid or few-coloured
-//! rectangles, and pictures. Where a link is too slow for that at once, an update may show pictures, or everything, lossily
-//! at first; [`Encoder::improve`] and [`Encoder::refine`] then say more, until all is exact. What changes all the time crosses
-//! as a [`film`], by a codec of the caller's. This crate knows no Wayland objects, no sockets and no streams; buffers are
-//! read through a callback and chunks are plain bytes. Nothing here waits, and no compressor remembers
-//! anything: a chunk can be decoded without any other, from the content before its update. Those of films alone are not
-//! painted here.
+//! rectangles, and pictures. Where a link is too slow for that at once, an update may show pictures, or everything,
+//! lossily at first; [`Encoder::improve`] and [`Encoder::refine`] then say more, until all is exact. What changes all
+//! the time crosses as a [`video`], by a codec of the caller's. This crate knows no Wayland objects, no sockets and no
+//! streams; buffers are read through a callback and chunks are plain bytes. Nothing here waits, and no compressor
+//! remembers anything: a chunk can be decoded without any other, from the content before its update. Those of videos
+//! alone are not painted here.
 //!
 //! The one invariant: after every update has been applied, in sequence, the two contents are equal byte for
 //! byte, the unused bits of pixels included, wherever the draft does not count them as lossy.
@@ -38,7 +38,6 @@ mod draft;
 mod encode;
 mod error;
 mod fidelity;
-pub mod film;
 mod format;
 mod geometry;
 mod jpeg;
@@ -56,6 +55,7 @@ mod tighten;
 mod tiles;
 #[cfg(feature = "encode")]
 mod triage;
+pub mod video;
 
 pub use chunk::{MAX_CHUNK, MAX_CHUNK_BODY, MAX_CHUNK_COPIES, MAX_CHUNK_RECTS};
 pub use content::{Content, Layout};
@@ -67,7 +67,7 @@ pub use encode::{Compression, Encoder, Watch, Workspace};
 pub use error::Error;
 pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
-pub use motion::{Film, MAX_FILMS};
+pub use motion::{MAX_VIDEOS, Video};
 pub use region::{MAX_RECTS, Region};
 #[cfg(feature = "encode")]
 pub use triage::Allowance;

@@ -1,19 +1,19 @@
 //! An update that is being made: what of it is left to encode, cut into pieces.
 //!
-//! The draft holds it from when the update begins until its last chunk is there; what the draft's content was then must not
-//! change meanwhile. It borrows nothing, and encodes nothing itself.
+//! The draft holds it from when the update begins until its last chunk is there; what the draft's content was then must
+//! not change meanwhile. It borrows nothing, and encodes nothing itself.
 //!
-//! The one invariant: the pieces have every part once, and those that copy come first and leave together: copies name the
-//! content before the update that brings them.
+//! The one invariant: the pieces have every part once, and those that copy come first and leave together: copies name
+//! the content before the update that brings them.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use crate::chunk::{Copy, MAX_CHUNK_COPIES};
-use crate::film::{Begun, Frame};
 use crate::geometry::Rect;
-use crate::motion::Film;
+use crate::motion::Video;
 use crate::triage::{Parts, Picture};
+use crate::video::{Begun, Frame};
 
 /// What is left of an update.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Making {
         let mut making =
             Self { copies, exact, lossy, frames, pieces, copying, next: 0, pixels: 0, least: 0, began };
         making.pixels = making.pieces.iter().map(|piece| making.area(piece)).sum();
-        let most = if making.frames.is_empty() { MAX_STEPS } else { MAX_STEPS_OF_FILMS };
+        let most = if making.frames.is_empty() { MAX_STEPS } else { MAX_STEPS_OF_VIDEOS };
         making.least = making.pixels / most;
         making
     }
@@ -92,9 +92,9 @@ impl Making {
         !self.frames.is_empty() && self.next >= self.pieces.len()
     }
 
-    /// The frames of films that are made by now, or all, if `wait`; or which film has none and is over. They go with the last
-    /// step.
-    pub(crate) fn take_frames(&mut self, wait: bool) -> Vec<Result<Frame, Film>> {
+    /// The frames of videos that are made by now, or all, if `wait`; or which video has none and is over. They go with
+    /// the last step.
+    pub(crate) fn take_frames(&mut self, wait: bool) -> Vec<Result<Frame, Video>> {
         let mut taken = Vec::new();
         self.frames.retain(|begun| match begun.take(wait) {
             Ok(None) => true,
@@ -102,16 +102,16 @@ impl Making {
                 taken.push(Ok(frame));
                 false
             }
-            Err(film) => {
-                taken.push(Err(film));
+            Err(video) => {
+                taken.push(Err(video));
                 false
             }
         });
         taken
     }
 
-    /// The next pieces, of about `room` pixels; more where otherwise the update would have too many steps, or its copies
-    /// two.
+    /// The next pieces, of about `room` pixels; more where otherwise the update would have too many steps, or its
+    /// copies two.
     pub(crate) fn take(&mut self, room: u64) -> Vec<Work<'_>> {
         let room = room.max(self.least);
         let rest = &self.pieces[self.next..];
@@ -175,8 +175,8 @@ pub(crate) fn fitting<T>(items: &[T], weigh: impl Fn(&T) -> u64, room: u64) -> u
 /// Steps of an update, about, at most: however large it is, it must not become too many.
 const MAX_STEPS: u64 = 256;
 
-/// With films even fewer: each is an update, and a film is over after some dozen without a frame.
-const MAX_STEPS_OF_FILMS: u64 = 16;
+/// With videos even fewer: each is an update, and a video is over after some dozen without a frame.
+const MAX_STEPS_OF_VIDEOS: u64 = 16;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,10 @@
-//! Which parts of a surface are films: pictures that change all the time.
+//! Which parts of a surface are videos: pictures that change all the time.
 //!
-//! Of each tile (of 64 × 64 pixels) it remembers in which of the last updates it has changed, whether it was a picture then,
-//! and where in it. Every few updates neighbouring tiles that mostly were become a film, which stays as it is while it
-//! moves. It sees no pixels and has no clock, and knows nothing of codecs.
+//! Of each tile (of 64 × 64 pixels) it remembers in which of the last updates it has changed, whether it was a picture
+//! then, and where in it. Every few updates neighbouring tiles that mostly were become a video, which stays as it is
+//! while it moves. It sees no pixels and has no clock, and knows nothing of codecs.
 //!
-//! The one invariant: films are at most [`MAX_FILMS`], inside the surface, and no two share a pixel.
+//! The one invariant: videos are at most [`MAX_VIDEOS`], inside the surface, and no two share a pixel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use std::time::Duration;
 use crate::geometry::{Rect, Size};
 use crate::tiles::{self, TILE};
 
-/// Most films of a surface.
-pub const MAX_FILMS: usize = 4;
+/// Most videos of a surface.
+pub const MAX_VIDEOS: usize = 4;
 
 /// What moves on a surface.
 #[derive(Default)]
 pub(crate) struct Motion {
     /// By row of tiles, then by column; empty before the first update.
     tiles: Vec<Tile>,
-    /// Updates since films were chosen.
+    /// Updates since videos were chosen.
     updates: u32,
-    films: [Option<Live>; MAX_FILMS],
+    videos: [Option<Live>; MAX_VIDEOS],
 }
 
-/// A film, and what is to become of it in one update.
+/// A video, and what is to become of it in one update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Film {
-    /// Its number, below [`MAX_FILMS`]; free for another one when it is over.
+pub struct Video {
+    /// Its number, below [`MAX_VIDEOS`]; free for another one when it is over.
     pub stream: u8,
     /// Where it is.
     pub rect: Rect,
@@ -41,11 +41,11 @@ struct Tile {
     /// A bit for each update, the lowest for the last: it changed, and it was a picture then.
     changed: u16,
     pictures: u16,
-    /// Around what changed since films were chosen.
+    /// Around what changed since videos were chosen.
     bounds: Option<Rect>,
 }
 
-/// A film that goes on.
+/// A video that goes on.
 #[derive(Clone, Copy)]
 struct Live {
     rect: Rect,
@@ -62,7 +62,7 @@ struct Live {
 type Touched = BTreeMap<usize, (Rect, bool)>;
 
 impl Motion {
-    /// Takes in an update that changes `rects`, and gives the films that are to get a frame with it. One begins only
+    /// Takes in an update that changes `rects`, and gives the videos that are to get a frame with it. One begins only
     /// when more pixels of pictures change than are `affordable`.
     pub(crate) fn update(
         &mut self,
@@ -71,7 +71,7 @@ impl Motion {
         affordable: u64,
         now: Duration,
         is_picture: impl FnMut(Rect) -> bool,
-    ) -> Vec<Film> {
+    ) -> Vec<Video> {
         let touched = self.look(size, rects, affordable, is_picture);
         self.note(size, &touched);
         self.updates += 1;
@@ -80,58 +80,58 @@ impl Motion {
             self.choose(size, pictures.sum::<u64>() > affordable, now);
             self.updates = 0;
         }
-        self.films
+        self.videos
             .iter_mut()
             .zip(0..)
-            .filter_map(|(film, stream)| go_on(film, stream, rects, &touched, now))
+            .filter_map(|(video, stream)| go_on(video, stream, rects, &touched, now))
             .collect()
     }
 
-    /// A film has got its frame.
+    /// A video has got its frame.
     pub(crate) fn told(&mut self, stream: u8) {
-        if let Some(Some(film)) = self.films.get_mut(usize::from(stream)) {
-            (film.begun, film.age) = (true, 0);
+        if let Some(Some(video)) = self.videos.get_mut(usize::from(stream)) {
+            (video.begun, video.age) = (true, 0);
         }
     }
 
-    /// A film is over.
+    /// A video is over.
     pub(crate) fn end(&mut self, stream: u8) {
-        if let Some(film) = self.films.get_mut(usize::from(stream)) {
-            *film = None;
+        if let Some(video) = self.videos.get_mut(usize::from(stream)) {
+            *video = None;
         }
     }
 
     /// An update without frames has left.
     pub(crate) fn pass(&mut self, now: Duration) {
-        for film in &mut self.films {
-            film.iter_mut().for_each(|film| film.age += 1);
-            film.take_if(|film| film.is_over(now));
+        for video in &mut self.videos {
+            video.iter_mut().for_each(|video| video.age += 1);
+            video.take_if(|video| video.is_over(now));
         }
     }
 
-    /// When the next film is over if none gets another frame.
+    /// When the next video is over if none gets another frame.
     pub(crate) fn ends_at(&self) -> Option<Duration> {
-        self.films.iter().flatten().map(|film| film.moved + LONGEST_PAUSE).min()
+        self.videos.iter().flatten().map(|video| video.moved + LONGEST_PAUSE).min()
     }
 
-    /// Ends the films that have paused for too long.
+    /// Ends the videos that have paused for too long.
     pub(crate) fn end_paused(&mut self, now: Duration) {
-        for film in &mut self.films {
-            film.take_if(|film| film.is_over(now));
+        for video in &mut self.videos {
+            video.take_if(|video| video.is_over(now));
         }
     }
 
-    /// Whether the film of this number goes on.
+    /// Whether the video of this number goes on.
     pub(crate) fn has(&self, stream: u8) -> bool {
-        matches!(self.films.get(usize::from(stream)), Some(Some(_)))
+        matches!(self.videos.get(usize::from(stream)), Some(Some(_)))
     }
 
-    /// How many films there are.
+    /// How many videos there are.
     pub(crate) fn count(&self) -> usize {
-        self.films.iter().flatten().count()
+        self.videos.iter().flatten().count()
     }
 
-    /// What is touched is looked at only where a film may begin, or be.
+    /// What is touched is looked at only where a video may begin, or be.
     fn look(
         &self,
         size: Size,
@@ -177,19 +177,19 @@ impl Motion {
         }
     }
 
-    /// Ends films that are not where pictures move any more, and begins others if they are worth it.
+    /// Ends videos that are not where pictures move any more, and begins others if they are worth it.
     fn choose(&mut self, size: Size, scarce: bool, now: Duration) {
         for rect in self.clusters(size) {
-            let over: Vec<usize> = (0..MAX_FILMS)
-                .filter(|slot| self.films[*slot].is_some_and(|film| film.rect.intersects(rect)))
+            let over: Vec<usize> = (0..MAX_VIDEOS)
+                .filter(|slot| self.videos[*slot].is_some_and(|video| video.rect.intersects(rect)))
                 .collect();
             if let [slot] = over[..]
-                && self.films[slot].is_some_and(|film| film.suits(rect))
+                && self.videos[slot].is_some_and(|video| video.suits(rect))
             {
                 continue;
             }
-            over.into_iter().for_each(|slot| self.films[slot] = None);
-            let free = self.films.iter_mut().find(|film| film.is_none());
+            over.into_iter().for_each(|slot| self.videos[slot] = None);
+            let free = self.videos.iter_mut().find(|video| video.is_none());
             if let Some(free) = free.filter(|_| scarce) {
                 *free = Some(Live { rect, begun: false, quiet: 0, age: 0, moved: now });
             }
@@ -215,7 +215,7 @@ impl Motion {
                 open.extend(neighbours(index, size));
             }
             let solid = bounds.filter(|rect| area * FILLED.1 >= rect.area() * FILLED.0);
-            found.extend(solid.map(|rect| self.with_slivers(rect)).filter(|rect| is_film(*rect)));
+            found.extend(solid.map(|rect| self.with_slivers(rect)).filter(|rect| is_video(*rect)));
         }
         found.sort_by_key(|rect| std::cmp::Reverse(rect.area()));
         let mut disjoint: Vec<Rect> = Vec::new();
@@ -227,8 +227,8 @@ impl Motion {
         disjoint
     }
 
-    /// The rectangle with what changes as often right beside it, in tiles of which the film has too few columns or rows
-    /// to be a picture in them.
+    /// The rectangle with what changes as often right beside it, in tiles of which the video has too few columns or
+    /// rows to be a picture in them.
     fn with_slivers(&self, mut rect: Rect) -> Rect {
         loop {
             let near = Rect::between(
@@ -270,23 +270,23 @@ impl Live {
     }
 }
 
-/// What an update means for a film.
+/// What an update means for a video.
 fn go_on(
     slot: &mut Option<Live>,
     stream: u8,
     rects: &[Rect],
     touched: &Touched,
     now: Duration,
-) -> Option<Film> {
-    slot.take_if(|film| film.is_over(now));
-    let film = slot.as_mut()?;
-    film.age += 1;
-    if film.moves(rects, touched) {
-        (film.quiet, film.moved) = (0, now);
-        return Some(Film { stream, rect: film.rect, key: !film.begun });
+) -> Option<Video> {
+    slot.take_if(|video| video.is_over(now));
+    let video = slot.as_mut()?;
+    video.age += 1;
+    if video.moves(rects, touched) {
+        (video.quiet, video.moved) = (0, now);
+        return Some(Video { stream, rect: video.rect, key: !video.begun });
     }
-    film.quiet += 1;
-    slot.take_if(|film| film.is_over(now));
+    video.quiet += 1;
+    slot.take_if(|video| video.is_over(now));
     None
 }
 
@@ -304,31 +304,33 @@ fn neighbours(index: usize, size: Size) -> impl Iterator<Item = usize> {
     beside.into_iter().chain(other).flatten()
 }
 
-fn is_film(rect: Rect) -> bool {
+fn is_video(rect: Rect) -> bool {
     let sides = LEAST_SIDE..=MOST_SIDE;
     sides.contains(&rect.width) && sides.contains(&rect.height) && rect.area() <= MOST_PIXELS
 }
 
-/// Updates from one choice of films to the next: as many as a tile must change in, so that what begins is found at once.
+/// Updates from one choice of videos to the next: as many as a tile must change in, so that what begins is found at
+/// once.
 const PERIOD: u32 = 8;
 
-/// Sides of films, and how many pixels: a codec needs about 12 ns for each, and all else that is to be done waits
+/// Sides of videos, and how many pixels: a codec needs about 12 ns for each, and all else that is to be done waits
 /// meanwhile.
 const LEAST_SIDE: u32 = 128;
 const MOST_SIDE: u32 = 3840;
 const MOST_PIXELS: u64 = 1920 * 1088;
 
-/// The share of a film's rectangle that must move for it to begin.
+/// The share of a video's rectangle that must move for it to begin.
 const FILLED: (u64, u64) = (3, 4);
 
-/// The share of a film, one part in so many, that gets a frame when it changes.
+/// The share of a video, one part in so many, that gets a frame when it changes.
 const LEAST_SHARE: u64 = 8;
 
-/// Columns or rows beside a film that are too few to be looked at as a picture.
+/// Columns or rows beside a video that are too few to be looked at as a picture.
 const SLIVER: u32 = 16;
 
-/// A film is over after so many updates of what changes in which it did not move, after so many of any kind without a frame
-/// (the display side forgets it after 64), or after so long a pause. A slow link may take a second for a first frame.
+/// A video is over after so many updates of what changes in which it did not move, after so many of any kind without a
+/// frame (the display side forgets it after 64), or after so long a pause. A slow link may take a second for a first
+/// frame.
 const MOST_QUIET: u32 = 10;
 const MOST_AGE: u32 = 48;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -353,17 +355,17 @@ mod tests {
         }
 
         /// An update in which pictures and text change.
-        fn show(&mut self, pictures: &[Rect], text: &[Rect]) -> Vec<Film> {
+        fn show(&mut self, pictures: &[Rect], text: &[Rect]) -> Vec<Video> {
             self.now += STEP;
             let rects = [pictures, text].concat();
             let is_picture = |rect: Rect| rect.area() > 1000 && pictures.iter().any(|it| it.intersects(rect));
-            let films = self.motion.update(self.size, &rects, 0, self.now, is_picture);
-            films.iter().for_each(|film| self.motion.told(film.stream));
-            films
+            let videos = self.motion.update(self.size, &rects, 0, self.now, is_picture);
+            videos.iter().for_each(|video| self.motion.told(video.stream));
+            videos
         }
 
-        /// The films of the last of so many equal updates.
-        fn often(&mut self, count: usize, pictures: &[Rect], text: &[Rect]) -> Vec<Film> {
+        /// The videos of the last of so many equal updates.
+        fn often(&mut self, count: usize, pictures: &[Rect], text: &[Rect]) -> Vec<Video> {
             (0..count).map(|_| self.show(pictures, text)).last().unwrap_or_default()
         }
     }
@@ -371,27 +373,27 @@ mod tests {
     const HERE: Rect = Rect::new(100, 70, 300, 200);
 
     #[test]
-    fn what_changes_eight_times_becomes_a_film_with_its_slivers() {
+    fn what_changes_eight_times_becomes_a_video_with_its_slivers() {
         let mut screen = Screen::new();
         assert!(screen.often(7, &[HERE], &[]).is_empty());
-        assert_eq!(screen.show(&[HERE], &[]), [Film { stream: 0, rect: HERE, key: true }]);
-        assert_eq!(screen.show(&[HERE], &[]), [Film { stream: 0, rect: HERE, key: false }]);
+        assert_eq!(screen.show(&[HERE], &[]), [Video { stream: 0, rect: HERE, key: true }]);
+        assert_eq!(screen.show(&[HERE], &[]), [Video { stream: 0, rect: HERE, key: false }]);
     }
 
     #[test]
-    fn text_small_pictures_and_what_is_affordable_are_no_films() {
+    fn text_small_pictures_and_what_is_affordable_are_no_videos() {
         let mut screen = Screen::new();
         let small = Rect::new(500, 500, 127, 300);
         assert!(screen.often(40, &[small], &[HERE]).is_empty());
         let mut screen = Screen::new();
         for _ in 0..40 {
-            let films = screen.motion.update(screen.size, &[HERE], HERE.area(), screen.now, |_| true);
-            assert!(films.is_empty());
+            let videos = screen.motion.update(screen.size, &[HERE], HERE.area(), screen.now, |_| true);
+            assert!(videos.is_empty());
         }
     }
 
     #[test]
-    fn a_film_pauses_and_ends() {
+    fn a_video_pauses_and_ends() {
         let mut screen = Screen::new();
         screen.often(8, &[HERE], &[]);
         let little = [Rect::new(0, 0, 10, 10)];
@@ -407,18 +409,18 @@ mod tests {
     }
 
     #[test]
-    fn a_film_that_grows_or_shrinks_is_chosen_anew() {
+    fn a_video_that_grows_or_shrinks_is_chosen_anew() {
         let mut screen = Screen::new();
         screen.often(8, &[HERE], &[]);
         let large = Rect::new(90, 60, 600, 400);
-        let films = screen.often(16, &[large], &[]);
-        assert_eq!(films.iter().map(|film| film.rect).collect::<Vec<_>>(), [large]);
-        let films = screen.often(24, &[HERE], &[]);
-        assert_eq!(films.iter().map(|film| film.rect).collect::<Vec<_>>(), [HERE]);
+        let videos = screen.often(16, &[large], &[]);
+        assert_eq!(videos.iter().map(|video| video.rect).collect::<Vec<_>>(), [large]);
+        let videos = screen.often(24, &[HERE], &[]);
+        assert_eq!(videos.iter().map(|video| video.rect).collect::<Vec<_>>(), [HERE]);
     }
 
     #[test]
-    fn what_becomes_text_is_no_film_any_more() {
+    fn what_becomes_text_is_no_video_any_more() {
         let mut screen = Screen::new();
         screen.often(8, &[HERE], &[]);
         assert!(screen.show(&[], &[HERE]).is_empty());
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_film_without_frames_for_many_updates_ends() {
+    fn a_video_without_frames_for_many_updates_ends() {
         let mut screen = Screen::new();
         screen.often(8, &[HERE], &[]);
         (0..MOST_AGE - 1).for_each(|_| screen.motion.pass(screen.now));
@@ -438,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn films_are_few_disjoint_and_inside(
+        fn videos_are_few_disjoint_and_inside(
             updates in prop::collection::vec(
                 (0..4usize, prop::collection::vec((0..900u32, 0..700u32, 1..100u32, 1..100u32), 0..4)), 1..80),
             scenes in prop::collection::vec(
@@ -446,15 +448,15 @@ mod tests {
         ) {
             let mut screen = Screen::new();
             let rect = |&(x, y, width, height): &(u32, u32, u32, u32)| Rect::new(x, y, width, height);
-            let mut known = [None; MAX_FILMS];
+            let mut known = [None; MAX_VIDEOS];
             for (scene, text) in updates {
                 let pictures: Vec<Rect> = scenes[scene].iter().map(rect).collect();
-                let films = screen.show(&pictures, &text.iter().map(rect).collect::<Vec<_>>());
-                for (index, film) in films.iter().enumerate() {
-                    prop_assert!(screen.size.rect().contains(film.rect) && is_film(film.rect));
-                    prop_assert!(films[index + 1..].iter().all(|other| !other.rect.intersects(film.rect)));
-                    let last = known[usize::from(film.stream)].replace(film.rect);
-                    prop_assert!(film.key || last == Some(film.rect), "it stays where it begins");
+                let videos = screen.show(&pictures, &text.iter().map(rect).collect::<Vec<_>>());
+                for (index, video) in videos.iter().enumerate() {
+                    prop_assert!(screen.size.rect().contains(video.rect) && is_video(video.rect));
+                    prop_assert!(videos[index + 1..].iter().all(|other| !other.rect.intersects(video.rect)));
+                    let last = known[usize::from(video.stream)].replace(video.rect);
+                    prop_assert!(video.key || last == Some(video.rect), "it stays where it begins");
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What is sent exactly, and what lossily for now.
 //!
-//! Text is never lossy but in a preview, which it leaves first. Costs are predicted from classes; nothing is encoded here.
+//! Text is never lossy but in a preview, which it leaves first. Costs are predicted from classes; nothing is encoded
+//! here.
 //!
 //! The one invariant: the parts cover the rectangles that they are made of, each pixel once.
 
@@ -10,10 +11,10 @@ use crate::chunk;
 use crate::classify::{Class, Classifier};
 use crate::content::Content;
 use crate::fidelity::{Fidelity, Grade, Spot};
-use crate::film::Begun;
 use crate::geometry::{Rect, Size};
 use crate::jpeg;
 use crate::palette::MAX_COLOURS;
+use crate::video::Begun;
 
 /// What an update may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) struct Parts {
     pub(crate) lossy: Vec<Picture>,
     /// What is exact as a whole; its cells are in `exact` too.
     whole: Vec<Rect>,
-    /// Frames of films; no other part is where they are.
+    /// Frames of videos; no other part is where they are.
     pub(crate) frames: Vec<Begun>,
 }
 
@@ -213,7 +214,7 @@ impl Parts {
     pub(crate) fn note(&self, size: Size, fidelity: &mut Fidelity, now: Duration) {
         self.exact.iter().chain(&self.whole).for_each(|rect| fidelity.exact(size, *rect));
         self.lossy.iter().for_each(|picture| fidelity.lost(size, picture.rect, picture.grade, now));
-        self.frames.iter().for_each(|frame| fidelity.lost(size, frame.film.rect, Grade::Detail, now));
+        self.frames.iter().for_each(|frame| fidelity.lost(size, frame.video.rect, Grade::Detail, now));
         fidelity.tidy();
     }
 }

@@ -1,6 +1,6 @@
-//! A program paints, and what it shows leaves over a link that takes little at once. What the draft does not count as lossy
-//! is exact on the display side, no matter what was painted, scrolled, taken back and told better in between; and at
-//! rest all is.
+//! A program paints, and what it shows leaves over a link that takes little at once. What the draft does not count as
+//! lossy is exact on the display side, no matter what was painted, scrolled, taken back and told better in between; and
+//! at rest all is.
 
 mod program;
 
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use program::{PLAIN, Paint, Picture, absorb, paint, rect, shuffle};
 use proptest::prelude::*;
-use wayferry_pixels::film::{self, Coming, Films, Frame};
+use wayferry_pixels::video::{self, Coming, Frame, Videos};
 use wayferry_pixels::{
-    Allowance, Compression, Content, Decoder, Draft, Encoder, Film, Format, MAX_FILMS, Rect, Region, Size,
+    Allowance, Compression, Content, Decoder, Draft, Encoder, Format, MAX_VIDEOS, Rect, Region, Size, Video,
 };
 
 /// One thing that happens.
@@ -21,7 +21,7 @@ enum Step {
     /// The changes so far are sent; so many bytes are allowed, and the chunks come in some order.
     Send(u64, u64),
     /// A picture there changes so many times, and each is sent.
-    Film(Rect, u64),
+    Video(Rect, u64),
     /// They are sent, and taken back before anybody got them.
     TakeBack(u64),
     Improve(u64),
@@ -56,7 +56,7 @@ fn step(size: Size) -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (rect(size), paint()).prop_map(|(rect, paint)| Step::Paint(rect, paint)),
         4 => (bytes.clone(), any::<u64>()).prop_map(|(bytes, salt)| Step::Send(bytes, salt)),
-        1 => (rect(size), 1..20u64).prop_map(|(rect, times)| Step::Film(rect, times)),
+        1 => (rect(size), 1..20u64).prop_map(|(rect, times)| Step::Video(rect, times)),
         1 => bytes.clone().prop_map(Step::TakeBack),
         2 => bytes.clone().prop_map(Step::Improve),
         2 => bytes.prop_map(Step::Refine),
@@ -64,9 +64,9 @@ fn step(size: Size) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The display side forgets a film after 64 updates without a frame, and every step may be one.
+/// The display side forgets a video after 64 updates without a frame, and every step may be one.
 #[test]
-fn a_film_ends_when_many_steps_have_no_frame_of_it() {
+fn a_video_ends_when_many_steps_have_no_frame_of_it() {
     let size = Size::new(2048, 1536).unwrap();
     let (mut pair, mut picture) = shown(size, Paint::Solid(5));
     pair.send(u64::MAX, 0);
@@ -84,11 +84,11 @@ fn a_film_ends_when_many_steps_have_no_frame_of_it() {
         let allowance = pair.allow(u64::MAX);
         pair.encoder.begin_within(&mut pair.draft, &allowance, Some(&mut pair.codec));
         while pair.draft.is_making() {
-            assert!(pair.draft.has_film(0) || steps > 40, "after {steps} steps");
+            assert!(pair.draft.has_video(0) || steps > 40, "after {steps} steps");
             pair.encoder.step(&mut pair.draft, None);
             steps += 1;
         }
-        assert!(!pair.draft.has_film(0) || steps < 64, "after {steps} steps");
+        assert!(!pair.draft.has_video(0) || steps < 64, "after {steps} steps");
     }
     assert!(steps > 64);
 }
@@ -99,7 +99,7 @@ struct Pair {
     draft: Draft,
     theirs: Content,
     codec: Codec,
-    films: BTreeMap<u8, Rect>,
+    videos: BTreeMap<u8, Rect>,
     near: Option<(u32, u32)>,
     now: Duration,
 }
@@ -110,8 +110,8 @@ struct Codec {
     made: u64,
 }
 
-impl Films for Codec {
-    fn frame(&mut self, _: &Content, _: Film) -> Option<Coming> {
+impl Videos for Codec {
+    fn frame(&mut self, _: &Content, _: Video) -> Option<Coming> {
         self.made += 1;
         let bytes = vec![self.made as u8; 900 * self.made as usize];
         if self.made.is_multiple_of(37) {
@@ -129,7 +129,7 @@ impl Pair {
             draft: Draft::new(size, format),
             theirs: Content::new(size, format),
             codec: Codec::default(),
-            films: BTreeMap::new(),
+            videos: BTreeMap::new(),
             near: None,
             now: Duration::from_secs(1),
         }
@@ -178,13 +178,13 @@ impl Pair {
     }
 
     fn deliver(&mut self, mut chunks: Vec<Vec<u8>>, salt: u64) -> usize {
-        let (frames, others) = film::split(&chunks, self.theirs.size()).unwrap();
+        let (frames, others) = video::split(&chunks, self.theirs.size()).unwrap();
         let mut others: Vec<Vec<u8>> = others.into_iter().cloned().collect();
         shuffle(&mut others, salt);
         Decoder::new().apply(&mut self.theirs, &others).unwrap();
-        for Frame { film: Film { stream, rect, key }, data, .. } in frames {
-            assert!(usize::from(stream) < MAX_FILMS && self.draft.has_film(stream));
-            let before = self.films.insert(stream, rect);
+        for Frame { video: Video { stream, rect, key }, data, .. } in frames {
+            assert!(usize::from(stream) < MAX_VIDEOS && self.draft.has_video(stream));
+            let before = self.videos.insert(stream, rect);
             assert!(key || before == Some(rect), "it stays where it begins");
             for y in rect.y..rect.bottom() {
                 let row = vec![data.first().copied().unwrap_or_default(); rect.width as usize * 4];
@@ -230,7 +230,7 @@ fn play(story: &Story) -> Result<(), TestCaseError> {
                 pair.send_in_steps(bytes, salt);
                 sent.clone_from(&picture.bytes);
             }
-            Step::Film(rect, times) => {
+            Step::Video(rect, times) => {
                 for time in 0..times {
                     picture.paint(rect, Paint::Photo(2 * time));
                     absorb(&mut pair.draft, &picture, &PLAIN, &Region::from(rect));
@@ -243,8 +243,8 @@ fn play(story: &Story) -> Result<(), TestCaseError> {
                 let allowance = pair.allow(bytes);
                 let Pair { encoder, draft, codec, .. } = &mut pair;
                 let chunks = encoder.encode_within(draft, &allowance, Some(codec), None);
-                let films = film::split(&chunks, story.size).unwrap().0.len();
-                prop_assert_eq!(draft.can_take_back(), films == 0, "frames build upon each other");
+                let videos = video::split(&chunks, story.size).unwrap().0.len();
+                prop_assert_eq!(draft.can_take_back(), videos == 0, "frames build upon each other");
                 if !draft.take_back() {
                     pair.deliver(chunks, 0);
                     sent.clone_from(&picture.bytes);
@@ -378,7 +378,7 @@ fn what_scrolls_takes_its_grade_along() {
     assert!(pair.wrong(&picture.bytes) > 0, "what was copied is no better than it was");
 }
 
-/// The next picture of a film, and a line of text that changes with it.
+/// The next picture of a video, and a line of text that changes with it.
 fn show_moment(pair: &mut Pair, picture: &mut Picture, here: Rect, text: Rect, time: u64) {
     picture.paint(here, Paint::Photo(2 * time));
     picture.paint(text, Paint::Solid(time as u8));
@@ -388,13 +388,13 @@ fn show_moment(pair: &mut Pair, picture: &mut Picture, here: Rect, text: Rect, t
 }
 
 #[test]
-fn a_picture_that_changes_all_the_time_becomes_a_film() {
+fn a_picture_that_changes_all_the_time_becomes_a_video() {
     let (mut pair, mut picture) = shown(screen(), Paint::Text(5));
     pair.send(u64::MAX, 0);
     let (here, text) = (Rect::new(70, 70, 256, 256), Rect::new(600, 400, 100, 20));
     for time in 0..20 {
         show_moment(&mut pair, &mut picture, here, text, time);
-        assert_eq!((pair.codec.made > 0, pair.draft.films()), (time >= 7, usize::from(time >= 7)), "{time}");
+        assert_eq!((pair.codec.made > 0, pair.draft.videos()), (time >= 7, usize::from(time >= 7)), "{time}");
         assert_eq!(pair.draft.can_take_back(), time < 7, "frames build upon each other");
         assert!(pair.wrong(&picture.bytes) <= here.area(), "what is beside it is exact");
     }
@@ -402,22 +402,22 @@ fn a_picture_that_changes_all_the_time_becomes_a_film() {
     while pair.refine(100_000) > 0 {}
     assert_eq!(pair.wrong(&picture.bytes), 0);
     pair.draft.renew();
-    assert_eq!(pair.draft.films(), 0);
+    assert_eq!(pair.draft.videos(), 0);
 }
 
 #[test]
-fn text_beside_a_film_that_takes_all_that_is_allowed_is_exact() {
+fn text_beside_a_video_that_takes_all_that_is_allowed_is_exact() {
     let (mut pair, mut picture) = shown(screen(), Paint::Text(5));
     pair.send(u64::MAX, 0);
     let (here, text) = (Rect::new(0, 0, 400, 300), Rect::new(448, 400, 320, 60));
     pair.codec.made = 18;
     for time in 0..20 {
         show_moment(&mut pair, &mut picture, here, text, time);
-        if pair.draft.films() > 0 {
+        if pair.draft.videos() > 0 {
             assert!(pair.wrong(&picture.bytes) <= here.area());
         }
     }
-    assert_eq!(pair.draft.films(), 1);
+    assert_eq!(pair.draft.videos(), 1);
     let lossy: Vec<Rect> = pair.draft.lossy().collect();
     assert!(!lossy.is_empty() && !lossy.iter().any(|rect| rect.intersects(text)), "{lossy:?}");
 }
@@ -440,8 +440,8 @@ struct Slow {
     frames: Vec<std::sync::mpsc::Sender<Vec<u8>>>,
 }
 
-impl Films for Slow {
-    fn frame(&mut self, _: &Content, _: Film) -> Option<Coming> {
+impl Videos for Slow {
+    fn frame(&mut self, _: &Content, _: Video) -> Option<Coming> {
         let (sender, bytes) = std::sync::mpsc::channel();
         self.frames.push(sender);
         Some(Coming::new(bytes, 900))
@@ -449,7 +449,7 @@ impl Films for Slow {
 }
 
 #[test]
-fn a_film_survives_however_often_its_frame_is_looked_for() {
+fn a_video_survives_however_often_its_frame_is_looked_for() {
     let (mut pair, mut picture) = shown(screen(), Paint::Text(5));
     pair.send(u64::MAX, 0);
     let (here, text) = (Rect::new(70, 70, 256, 256), Rect::new(600, 400, 100, 20));
@@ -468,6 +468,6 @@ fn a_film_survives_however_often_its_frame_is_looked_for() {
     }
     slow.frames[0].send(vec![7; 900]).unwrap();
     let chunks = pair.encoder.step(&mut pair.draft, None);
-    assert_eq!(film::split(&chunks, screen()).unwrap().0.len(), 1);
-    assert!(!pair.draft.is_making() && pair.draft.films() == 1);
+    assert_eq!(video::split(&chunks, screen()).unwrap().0.len(), 1);
+    assert!(!pair.draft.is_making() && pair.draft.videos() == 1);
 }

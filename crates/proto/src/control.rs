@@ -66,7 +66,8 @@ impl SessionId {
     }
 }
 
-/// The one-time secret of a ticket, or what names one run of a display side. Not shown by `Debug`; compared in constant time.
+/// The one-time secret of a ticket, or what names one run of a display side. Not shown by `Debug`; compared in constant
+/// time.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; 32]);
 
@@ -107,7 +108,7 @@ impl Capabilities {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// Films: updates may bring frames of H.264.
+    /// Videos: updates may bring frames of H.264.
     pub const VIDEO: Self = Self(1);
 
     /// The session goes on over another carrier when its own is lost.
@@ -190,7 +191,8 @@ pub struct Hello {
     pub resuming: bool,
     /// How many carriers of this incarnation were tried before: what comes late of an earlier one can be told.
     pub attempt: u64,
-    /// In which attempt that session began: the first, 0, or the last one that the app side [declined](Control::Declined).
+    /// In which attempt that session began: the first, 0, or the last one that the app side
+    /// [declined](Control::Declined).
     pub began: u64,
 }
 
@@ -277,8 +279,8 @@ fn decode_secret(reader: &mut Reader<'_>) -> Result<Option<Secret>, Error> {
 pub struct Resume {
     /// What it has received of the other's channels.
     pub receipt: Receipt,
-    /// Number and code of those of the other's channels that it stopped last: what [`Receipt::done`] does not say of them.
-    /// At most [`MAX_STOPPED`].
+    /// Number and code of those of the other's channels that it stopped last: what [`Receipt::done`] does not say of
+    /// them. At most [`MAX_STOPPED`].
     pub stopped: Vec<(u64, u32)>,
 }
 
@@ -374,8 +376,8 @@ pub enum Control {
     },
     /// What has come of the receiver's channels since the last one; it need not be kept any more. The session's own.
     Received(Receipt),
-    /// Goes on with the channels of an earlier carrier: from the display the first message after its hello, from the app
-    /// side the answer to that. The session's own.
+    /// Goes on with the channels of an earlier carrier: from the display the first message after its hello, from the
+    /// app side the answer to that. The session's own.
     Resume(Resume),
     /// Answers [`Control::Resume`]: there is nothing to go on with. The session's own.
     Declined,

@@ -1,7 +1,7 @@
 //! Photographs that no camera took: soft light, hard edges, texture, and the grain of a sensor.
 //!
-//! They are made for coders, not for eyes: brightness varies more than colour, neighbouring pixels are alike, and the grain
-//! is such that a lossless coder with gradient prediction needs about 0.75 bytes per pixel (a test measures it).
+//! They are made for coders, not for eyes: brightness varies more than colour, neighbouring pixels are alike, and the
+//! grain is such that a lossless coder with gradient prediction needs about 0.75 bytes per pixel (a test measures it).
 //! Invariant: only sums, products and divisions of floats are used, so that every machine rounds alike.
 
 use crate::canvas::{Canvas, Color};
@@ -12,7 +12,7 @@ pub fn photograph(width: u32, height: u32, seed: u64) -> Canvas {
     expose(width, height, &Random::new(seed), true)
 }
 
-/// The same without grain: what a film's frames have in common.
+/// The same without grain: what a video's frames have in common.
 pub(crate) fn clean(width: u32, height: u32, random: &Random) -> Canvas {
     expose(width, height, random, false)
 }

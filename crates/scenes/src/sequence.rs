@@ -13,7 +13,7 @@ pub enum Sequence {
     Term,
     /// A page with a fixed header and sidebar, scrolled by a wheel with inertia.
     Page,
-    /// A film of 1280 × 720 in a window: a pan and a zoom over a picture, with grain of its own in each frame.
+    /// A video of 1280 × 720 in a window: a pan and a zoom over a picture, with grain of its own in each frame.
     Video,
     /// Ten screens of text, widgets and pictures that take turns.
     Switch,

@@ -80,7 +80,8 @@ fn a_terminal_changes_117_000_pixels_of_which_19_000_are_new() {
     near(means.mean(|one| one.residual), 19_000.0, 10.0);
 }
 
-/// 22 000 are those from the first to the last new pixel of each row; nearly half of them were the same before by chance.
+/// 22 000 are those from the first to the last new pixel of each row; nearly half of them were the same before by
+/// chance.
 #[test]
 fn a_page_changes_407_000_pixels_of_which_22_000_are_new() {
     let means = Means::of(Sequence::Page, 60);
@@ -90,7 +91,7 @@ fn a_page_changes_407_000_pixels_of_which_22_000_are_new() {
 }
 
 #[test]
-fn a_film_changes_nearly_all_of_its_window() {
+fn a_video_changes_nearly_all_of_its_window() {
     let means = Means::of(Sequence::Video, 10);
     near(means.mean(|one| one.damaged), 1280.0 * 720.0, 0.0);
     near(means.mean(|one| one.changed), 1280.0 * 720.0, 5.0);

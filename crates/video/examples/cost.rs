@@ -1,7 +1,7 @@
-//! What a film costs on this machine: processor time of the thread per frame, there and back, and bytes.
+//! What a video costs on this machine: processor time of the thread per frame, there and back, and bytes.
 //!
-//! `ffmpeg -i FILM -t 10 -vf scale=1280:720 -pix_fmt bgr0 -f rawvideo film.bgr0`, then
-//! `cargo run --release -p wayferry-video --example cost -- film.bgr0 1280 720 [BITS_PER_SECOND [QUALITY [OUT.bgr0]]]`;
+//! `ffmpeg -i VIDEO -t 10 -vf scale=1280:720 -pix_fmt bgr0 -f rawvideo video.bgr0`, then
+//! `cargo run --release -p wayferry-video --example cost -- video.bgr0 1280 720 [BITS_PER_SECOND [QUALITY [OUT.bgr0]]]`;
 //! 30 frames per second are taken for granted. What comes back is written to OUT.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ fn main() {
     let size = Size::new(number(1, 1280), number(2, 720)).expect("a size");
     let rate = Rate { bits_per_second: number(3, 4_000_000).into(), interval: Duration::from_secs(1) / 30 };
     let quality = Quality::new(number(4, 80) as u8);
-    let mut film = BufReader::new(File::open(path).expect("the file can be read"));
+    let mut video = BufReader::new(File::open(path).expect("the file can be read"));
     let mut out =
         arguments.get(5).map(|path| BufWriter::new(File::create(path).expect("the file can be written")));
     let (mut encoder, mut decoder) = (Encoder::new(size, quality), Decoder::new(size));
@@ -28,7 +28,7 @@ fn main() {
     let mut pixels = vec![0; stride * size.height() as usize];
     let mut back = pixels.clone();
     let mut costs = Vec::new();
-    while read(&mut film, &mut pixels) {
+    while read(&mut video, &mut pixels) {
         let start = processor_time();
         let row = |y: u32| &pixels[y as usize * stride..][..stride];
         let frame = encoder.encode(Order::Bgrx, row, rate, false).expect("sound").expect("not left out");
@@ -78,8 +78,8 @@ fn report(costs: &[Cost]) {
     );
 }
 
-fn read(film: &mut impl Read, frame: &mut [u8]) -> bool {
-    match film.read_exact(frame) {
+fn read(video: &mut impl Read, frame: &mut [u8]) -> bool {
+    match video.read_exact(frame) {
         Ok(()) => true,
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
         Err(error) => panic!("the file cannot be read: {error}"),

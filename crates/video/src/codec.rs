@@ -1,8 +1,8 @@
 //! FFmpeg's codecs where they serve, OpenH264 where they do not; built with the feature `ffmpeg` only.
 //!
-//! Which of the two it is, turns out when the program runs: libavcodec may have no encoder that opens on this machine, and what
-//! one writes may come late or be another kind of stream than is spoken here. So both are there, with the functions of
-//! [`native`](crate::native); without the feature that module stands in this one's place.
+//! Which of the two it is, turns out when the program runs: libavcodec may have no encoder that opens on this machine,
+//! and what one writes may come late or be another kind of stream than is spoken here. So both are there, with the
+//! functions of [`native`](crate::native); without the feature that module stands in this one's place.
 //!
 //! The invariant: what an encoder gives has passed the same check as what a decoder takes.
 
@@ -115,17 +115,17 @@ enum Either<F, N> {
 mod tests {
     use super::*;
     use crate::color::Order;
-    use crate::film::Film;
+    use crate::video::Video;
 
     fn settings(width: u32, height: u32) -> Settings {
         Settings { size: Size::new(width, height).unwrap(), bitrate: 1_000_000, finest: 20 }
     }
 
-    /// The pictures of a film, without end.
+    /// The pictures of a video, without end.
     fn pictures(size: Size) -> impl Iterator<Item = Planes> {
-        let mut film = Film::new(size.width(), size.height());
+        let mut video = Video::new(size.width(), size.height());
         std::iter::repeat_with(move || {
-            let (picture, mut planes) = (film.next(), Planes::new(size));
+            let (picture, mut planes) = (video.next(), Planes::new(size));
             planes.fill(Order::Bgrx, |y| &picture[y as usize * size.row()..]).unwrap();
             planes
         })
@@ -196,10 +196,10 @@ mod tests {
             let settings = settings(64, 48);
             let open =
                 || ffmpeg::Encoder::open(ffmpeg::Named { name: c"mpeg4", options, steers: false }, settings);
-            let mut film = pictures(settings.size);
-            assert_eq!(open().unwrap().encode(&film.next().unwrap()).is_ok(), ffmpeg_gives, "{options:?}");
+            let mut video = pictures(settings.size);
+            assert_eq!(open().unwrap().encode(&video.next().unwrap()).is_ok(), ffmpeg_gives, "{options:?}");
             let (mut encoder, mut both) = (Encoder::with(open(), settings).unwrap(), Both::new());
-            for (at, planes) in film.take(5).enumerate() {
+            for (at, planes) in video.take(5).enumerate() {
                 let (data, key) = encoder.encode(&planes, at as i64 * 33).unwrap();
                 assert_eq!(key, at == 0, "{options:?}");
                 assert!(matches!(encoder.codec, Either::OpenH264(_)));

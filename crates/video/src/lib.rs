@@ -2,15 +2,15 @@
 //!
 //! A region that changes as a whole, all the time, costs too much without loss. The side that has the pixels keeps one
 //! [`Encoder`] per region and makes a [`Frame`] of each picture; the other side keeps a [`Decoder`] of the same
-//! [`Size`], feeds it the frames in their order and gets [`Picture`]s. Both are OpenH264, built from its source, or, with the
-//! feature `ffmpeg`, FFmpeg's libavcodec where that can make and take the same streams.
+//! [`Size`], feeds it the frames in their order and gets [`Picture`]s. Both are OpenH264, built from its source, or,
+//! with the feature `ffmpeg`, FFmpeg's libavcodec where that can make and take the same streams.
 //!
-//! This crate knows no Wayland and no network, which regions are films, or when to send: the caller numbers the frames,
-//! says how many bits a frame may take, and asks for a key frame when one was lost. No frame waits for another: there are
-//! no B frames, one reference, no threads and no clock.
+//! This crate knows no Wayland and no network, which regions are videos, or when to send: the caller numbers the
+//! frames, says how many bits a frame may take, and asks for a key frame when one was lost. No frame waits for another:
+//! there are no B frames, one reference, no threads and no clock.
 //!
-//! The invariant: a picture is given only when every frame since its key frame has been decoded without a fault, so what
-//! is shown is what the encoder has made, or nothing.
+//! The invariant: a picture is given only when every frame since its key frame has been decoded without a fault, so
+//! what is shown is what the encoder has made, or nothing.
 
 mod bits;
 #[cfg(feature = "ffmpeg")]
@@ -30,9 +30,9 @@ mod stream;
 use native as codec;
 
 #[cfg(all(test, feature = "ffmpeg"))]
-#[path = "../tests/film/mod.rs"]
+#[path = "../tests/video/mod.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
-mod film;
+mod video;
 
 pub use color::Order;
 pub use decode::{Decoder, Picture};

@@ -1,7 +1,7 @@
 //! OpenH264, made safe to call: the only unsafe code of this crate as it is built by default.
 //!
-//! Two handles that own a codec, give it planes or bytes, and copy or borrow what it gives. They know nothing of colours,
-//! of frames' order or of what a stream may contain; the modules above have checked that.
+//! Two handles that own a codec, give it planes or bytes, and copy or borrow what it gives. They know nothing of
+//! colours, of frames' order or of what a stream may contain; the modules above have checked that.
 //!
 //! The invariant: a handle exists only for a codec that has been initialised, and is its only user.
 #![allow(unsafe_code)]
@@ -54,8 +54,8 @@ impl Encoder {
         let table = encoder.table();
         let mut quiet = sys::WELS_LOG_QUIET;
         let mut parameters = sys::SEncParamExt::default();
-        // SAFETY: the functions are those of this codec; options and parameters have the types that the codec reads, and
-        // live until the calls return; it copies them.
+        // SAFETY: the functions are those of this codec; options and parameters have the types that the codec reads,
+        // and live until the calls return; it copies them.
         unsafe {
             ok(call(table.SetOption)?(raw, sys::ENCODER_OPTION_TRACE_LEVEL, (&raw mut quiet).cast()))?;
             ok(call(table.GetDefaultParams)?(raw, &raw mut parameters))?;
@@ -115,8 +115,8 @@ impl Encoder {
             if units == 0 || layer.pNalLengthInByte.is_null() || layer.pBsBuf.is_null() {
                 continue;
             }
-            // SAFETY: the codec says that this many lengths are here, and bytes, one unit after the other, of all of them
-            // together; they stay until it is called again.
+            // SAFETY: the codec says that this many lengths are here, and bytes, one unit after the other, of all of
+            // them together; they stay until it is called again.
             let layer = unsafe {
                 let lengths = std::slice::from_raw_parts(layer.pNalLengthInByte, units);
                 let length = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum();
@@ -157,7 +157,7 @@ fn set_up(parameters: &mut sys::SEncParamExt, settings: Settings) {
     parameters.iMaxQp = 51;
     parameters.iMultipleThreadIdc = 1;
     parameters.bEnableSceneChangeDetect = true;
-    // It takes slow parts of a film for background and leaves them as they are: 3 points of SSIMULACRA2 less.
+    // It takes slow parts of a video for background and leaves them as they are: 3 points of SSIMULACRA2 less.
     parameters.bEnableBackgroundDetection = false;
     let layer = &mut parameters.sSpatialLayers[0];
     layer.iVideoWidth = width as c_int;
@@ -208,8 +208,8 @@ impl Decoder {
             },
             ..Default::default()
         };
-        // SAFETY: the functions are those of this codec; options and parameters have the types that the codec reads, and
-        // live until the calls return; it copies them.
+        // SAFETY: the functions are those of this codec; options and parameters have the types that the codec reads,
+        // and live until the calls return; it copies them.
         unsafe {
             ok_long(call(table.SetOption)?(raw, sys::DECODER_OPTION_TRACE_LEVEL, (&raw mut quiet).cast()))?;
             ok_long(call(table.Initialize)?(raw, &raw const parameters))?;
@@ -271,8 +271,8 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    /// Planes of a picture that is as large as the stream's, and their strides: of luma, of chroma. `None` when there can
-    /// be no such picture there.
+    /// Planes of a picture that is as large as the stream's, and their strides: of luma, of chroma. `None` when there
+    /// can be no such picture there.
     pub(crate) fn new(planes: [*const u8; 3], strides: [c_int; 2], size: Size) -> Option<Self> {
         let (width, _) = size.coded();
         let [luma_stride, chroma_stride] = strides.map(|stride| usize::try_from(stride).unwrap_or(0));

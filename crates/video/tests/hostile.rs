@@ -1,12 +1,12 @@
 //! Frames that no encoder of ours has made, or that came to harm: an error each, and a key frame mends it.
 
 #[allow(dead_code, reason = "other tests use the rest")]
-mod film;
+mod video;
 
 use std::time::Duration;
 
-use film::Film;
 use proptest::prelude::*;
+use video::Video;
 use wayferry_video::{Decoder, Encoder, Error, Frame, Order, Quality, Rate, Size};
 
 const SIDES: (u32, u32) = (72, 40);
@@ -18,11 +18,11 @@ fn size() -> Size {
 
 /// Frames of a stream of this size; the first, the fourth and so on are key frames.
 fn frames(size: Size, count: usize) -> Vec<Frame> {
-    let (mut encoder, mut film) =
-        (Encoder::new(size, Quality::default()), Film::new(size.width(), size.height()));
+    let (mut encoder, mut video) =
+        (Encoder::new(size, Quality::default()), Video::new(size.width(), size.height()));
     let stride = size.width() as usize * 4;
     let mut encode = |at: usize| {
-        let picture = film.next();
+        let picture = video.next();
         let row = |y: u32| &picture[y as usize * stride..][..stride];
         encoder.encode(Order::Bgrx, row, RATE, at.is_multiple_of(3)).unwrap().unwrap()
     };

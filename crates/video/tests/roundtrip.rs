@@ -1,10 +1,10 @@
 //! What comes back of what went in, in quality, bytes and kinds of frames.
 
-mod film;
+mod video;
 
 use std::time::Duration;
 
-use film::{Film, psnr};
+use video::{Video, psnr};
 use wayferry_video::{Decoder, Encoder, Error, Frame, Order, Quality, Rate, Size};
 
 const RATE: Rate = Rate { bits_per_second: 2_000_000, interval: Duration::from_nanos(1_000_000_000 / 30) };
@@ -43,9 +43,9 @@ impl Pair {
 #[test]
 fn pictures_of_any_size_come_back() {
     for (width, height) in [(1, 1), (2, 3), (15, 17), (16, 16), (33, 31), (101, 67), (320, 180), (3840, 9)] {
-        let (mut pair, mut film) = (Pair::new(width, height), Film::new(width, height));
+        let (mut pair, mut video) = (Pair::new(width, height), Video::new(width, height));
         for _ in 0..5 {
-            let picture = film.next();
+            let picture = video.next();
             let frame = pair.encode(&picture, RATE, false);
             let back = pair.decode(&frame);
             assert_eq!(back.len(), picture.len(), "{width}x{height}");
@@ -60,9 +60,9 @@ fn pictures_of_any_size_come_back() {
 fn the_rate_is_obeyed() {
     for (bits_per_second, frames_per_second) in [(250_000, 30), (1_000_000, 30), (500_000, 60), (250_000, 10)]
     {
-        let (mut pair, mut film) = (Pair::new(320, 180), Film::new(320, 180));
+        let (mut pair, mut video) = (Pair::new(320, 180), Video::new(320, 180));
         let rate = Rate { bits_per_second, interval: Duration::from_secs(1) / frames_per_second };
-        let bytes: usize = (0..60).map(|_| pair.encode(&film.next(), rate, false).data.len()).sum();
+        let bytes: usize = (0..60).map(|_| pair.encode(&video.next(), rate, false).data.len()).sum();
         let actual = bytes as f64 * 8.0 * f64::from(frames_per_second) / 60.0;
         let share = actual / bits_per_second as f64;
         assert!(
@@ -74,11 +74,11 @@ fn the_rate_is_obeyed() {
 
 #[test]
 fn the_rate_changes_without_a_key_frame() {
-    let (mut pair, mut film) = (Pair::new(320, 180), Film::new(320, 180));
+    let (mut pair, mut video) = (Pair::new(320, 180), Video::new(320, 180));
     let mut bytes = |bits_per_second| {
         let rate = Rate { bits_per_second, ..RATE };
         // Ten frames to get there, 20 that count.
-        let frames: Vec<_> = (0..30).map(|_| pair.encode(&film.next(), rate, false)).collect();
+        let frames: Vec<_> = (0..30).map(|_| pair.encode(&video.next(), rate, false)).collect();
         assert!(frames.iter().skip(1).all(|frame| !frame.key));
         frames.iter().skip(10).map(|frame| frame.data.len()).sum::<usize>()
     };
@@ -88,28 +88,28 @@ fn the_rate_changes_without_a_key_frame() {
 
 #[test]
 fn a_key_frame_comes_when_it_is_asked_for() {
-    let (mut pair, mut film) = (Pair::new(320, 180), Film::new(320, 180));
-    let keys: Vec<_> = (0..9).map(|at| pair.encode(&film.next(), RATE, at == 5).key).collect();
+    let (mut pair, mut video) = (Pair::new(320, 180), Video::new(320, 180));
+    let keys: Vec<_> = (0..9).map(|at| pair.encode(&video.next(), RATE, at == 5).key).collect();
     assert_eq!(keys, [true, false, false, false, false, true, false, false, false]);
 }
 
 #[test]
 fn a_new_scene_is_a_key_frame() {
-    let (mut pair, mut film) = (Pair::new(320, 180), Film::new(320, 180));
+    let (mut pair, mut video) = (Pair::new(320, 180), Video::new(320, 180));
     // The codec does not look for one within 16 frames of the last key frame.
     for at in 0..20 {
-        assert_eq!(pair.encode(&film.next(), RATE, false).key, at == 0);
+        assert_eq!(pair.encode(&video.next(), RATE, false).key, at == 0);
     }
-    let other: Vec<u8> = film.next().iter().map(|channel| 255 - channel).collect();
+    let other: Vec<u8> = video.next().iter().map(|channel| 255 - channel).collect();
     assert!(pair.encode(&other, RATE, false).key);
 }
 
 #[test]
 fn a_lower_quality_takes_fewer_bytes() {
     let sum = |quality| {
-        let (mut pair, mut film) = (Pair::new(320, 180), Film::new(320, 180));
+        let (mut pair, mut video) = (Pair::new(320, 180), Video::new(320, 180));
         pair.encoder = Encoder::new(pair.encoder.size(), Quality::new(quality));
-        (0..10).map(|_| pair.encode(&film.next(), RATE, false).data.len()).sum::<usize>()
+        (0..10).map(|_| pair.encode(&video.next(), RATE, false).data.len()).sum::<usize>()
     };
     let (poor, good) = (sum(1), sum(100));
     assert!(poor * 2 < good, "{poor} bytes for the poorest, {good} for the best");
@@ -118,7 +118,7 @@ fn a_lower_quality_takes_fewer_bytes() {
 #[test]
 fn both_orders_of_bytes_mean_the_same() {
     let size = Size::new(50, 40).unwrap();
-    let picture = Film::new(50, 40).next();
+    let picture = Video::new(50, 40).next();
     let mut swapped = picture.clone();
     swapped.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
     let frame = |order, picture: &[u8]| {
@@ -141,9 +141,9 @@ fn both_orders_of_bytes_mean_the_same() {
 
 #[test]
 fn after_a_short_row_comes_a_key_frame() {
-    let (mut pair, mut film) = (Pair::new(64, 64), Film::new(64, 64));
-    pair.encode(&film.next(), RATE, false);
+    let (mut pair, mut video) = (Pair::new(64, 64), Video::new(64, 64));
+    pair.encode(&video.next(), RATE, false);
     let short = pair.encoder.encode(Order::Bgrx, |_| &[0; 255], RATE, false);
     assert_eq!(short, Err(Error::Row { length: 255, least: 256 }));
-    assert!(pair.encode(&film.next(), RATE, false).key);
+    assert!(pair.encode(&video.next(), RATE, false).key);
 }

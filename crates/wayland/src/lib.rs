@@ -29,5 +29,5 @@ pub mod wire;
 
 pub use action::{Action, End, Update};
 
-/// Whether films can be made and shown: built with the feature `video`.
+/// Whether videos can be made and shown: built with the feature `video`.
 pub const HAS_VIDEO: bool = codec::IS_THERE;

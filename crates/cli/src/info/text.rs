@@ -96,7 +96,7 @@ impl Document<'_> {
             text += &format!(
                 "; surface {id} of program {program} ({width}x{height}) {:.1} % lossy for now{}",
                 100.0 * share,
-                if figure(surface, "films") > 0 { ", a film" } else { "" }
+                if figure(surface, "videos") > 0 { ", a video" } else { "" }
             );
         }
         text + "\n"
@@ -164,7 +164,7 @@ mod tests {
              loss     12 of 1100 packets sent (1.2 %), 1.2 in a row\n  \
              repair   40 rows of 48.0 kB sent for 30 blocks (4.0 % of all bytes sent)\n  \
              rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n  \
-             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a film\n";
+             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a video\n";
         assert_eq!(paragraph(&read(SAMPLE)), expected);
     }
 

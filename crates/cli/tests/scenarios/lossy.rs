@@ -9,7 +9,7 @@ fn photo(seed: u64) -> Image {
     scene(seed, 0)
 }
 
-/// A moment of a film of such pictures.
+/// A moment of a video of such pictures.
 fn scene(seed: u64, time: u32) -> Image {
     let mut image = Image::new(640, 480, 0);
     let mut state = seed;
@@ -57,9 +57,9 @@ fn a_photograph_is_lossy_at_first_and_exact_when_it_rests() {
 }
 
 #[test]
-fn a_film_is_shown_while_it_moves_and_exact_when_it_rests() {
+fn a_video_is_shown_while_it_moves_and_exact_when_it_rests() {
     let far = Far::start_lossy(LinkConfig { rate: Some(5_000_000), queue_bytes: 1 << 16, ..rough(9) });
-    let mut shown = far.window("film");
+    let mut shown = far.window("video");
     let mut watch = from_now(&far.stage);
     for part in 0..2 {
         let mut image = scene(0, 0);
@@ -70,7 +70,7 @@ fn a_film_is_shown_while_it_moves_and_exact_when_it_rests() {
             shown.client.wait_frame(shown.pane).unwrap();
         }
         let info = far.info();
-        assert!(info.contains("\"films\": 1"), "{info}");
+        assert!(info.contains("\"videos\": 1"), "{info}");
         let commits = until_exact(&mut watch, &image);
         assert!(commits > 20, "{commits} commits: it did not move");
         assert!(far.stage.screenshot(shown.surface).is_some_and(|screen| screen == image));

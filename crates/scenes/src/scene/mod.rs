@@ -1,14 +1,14 @@
 //! Scenes: a canvas and the program that paints on it.
 //!
-//! Each program of this folder paints its first picture when it is made and then one commit after the other, without end.
-//! Invariant: what a commit changes lies inside its damage.
+//! Each program of this folder paints its first picture when it is made and then one commit after the other, without
+//! end. Invariant: what a commit changes lies inside its damage.
 
-mod film;
 mod page;
 mod screens;
 mod still;
 mod terminal;
 mod typing;
+mod video;
 mod widgets;
 
 use crate::canvas::{Canvas, Color, Rect};
@@ -109,7 +109,7 @@ fn start(sequence: Sequence, canvas: &mut Canvas, random: &Random) -> Box<dyn Pr
         Sequence::Gtk => Box::new(widgets::Widgets::new(canvas, random)),
         Sequence::Term => Box::new(terminal::Terminal::new(canvas, random)),
         Sequence::Page => Box::new(page::Page::new(canvas, random)),
-        Sequence::Video => Box::new(film::Film::new(canvas, random)),
+        Sequence::Video => Box::new(video::Video::new(canvas, random)),
         Sequence::Switch => Box::new(still::Turns::new(canvas, screens::all(random))),
         Sequence::Photo => Box::new(still::Turns::new(canvas, screens::photographs(random))),
         Sequence::Same | Sequence::Same4k => Box::new(still::Same::new(canvas, random)),

@@ -1,9 +1,9 @@
 //! What is shown lossily becomes better: text first, then pictures, and exact when it rests.
 //!
-//! Each step is an update of the content that the program has committed already, of what the link takes in 8 ms, and made
-//! only when nothing else waits for the link. Units without state bring several of them to the screen at once, no faster
-//! than frames. Hidden surfaces wait. Invariant: only content that has left as a whole is made better; news of a surface come
-//! first.
+//! Each step is an update of the content that the program has committed already, of what the link takes in 8 ms, and
+//! made only when nothing else waits for the link. Units without state bring several of them to the screen at once, no
+//! faster than frames. Hidden surfaces wait. Invariant: only content that has left as a whole is made better; news of a
+//! surface come first.
 
 use wayferry_pixels::map::SurfaceRect;
 use wayferry_proto::Time;
@@ -56,9 +56,9 @@ impl Connection {
         self.surfaces.values().filter_map(|surface| surface.painter.fidelity())
     }
 
-    /// How many films its surfaces have.
-    pub fn films(&self) -> usize {
-        self.surfaces.values().map(|surface| surface.painter.films()).sum()
+    /// How many videos its surfaces have.
+    pub fn videos(&self) -> usize {
+        self.surfaces.values().map(|surface| surface.painter.videos()).sum()
     }
 
     /// The attended first and who has waited too long, then the one that waits longest; `None` when it is not due.
@@ -95,7 +95,7 @@ impl Connection {
         let Some(painted) = surface.painter.improve(step, bytes, near, &mut means) else { return };
         self.pacing.credit_mut().spend(painted.bytes);
         surface.sent.owe(painted.update.seq);
-        self.publish(painted.update, painted.films);
+        self.publish(painted.update, painted.videos);
     }
 
     /// When what was made better is to be brought to the screen.

@@ -21,8 +21,8 @@ pub struct Config {
     pub compression: Compression,
     /// Quality, from 1 to 100, of pictures that are lossy at first because the link is slow; `None` if nothing may be.
     pub lossy: Option<u8>,
-    /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1. With more than one, films have
-    /// one of their own.
+    /// Threads that share the encoding of a large update, the run loop's among them; 0 is 1. With more than one, videos
+    /// have one of their own.
     pub threads: usize,
     /// Where all that is encoded; of connections that take turns, one is enough.
     pub workspace: Workspace,
@@ -45,6 +45,6 @@ pub struct Desk {
     pub snapshot: Snapshot,
     /// Maps the display side's times to this host's.
     pub clock: ClockMap,
-    /// It shows films.
+    /// It shows videos.
     pub video: bool,
 }

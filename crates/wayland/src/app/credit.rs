@@ -19,10 +19,10 @@ pub struct Credit {
     pub heard: Option<Time>,
     /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
     pub rate: Option<u64>,
-    /// Films that share it, of all programs.
-    pub films: usize,
-    /// Pixels that have been encoded in this turn, by all connections together. Once they are a slice, large content waits
-    /// for the next turn, so that input need not.
+    /// Videos that share it, of all programs.
+    pub videos: usize,
+    /// Pixels that have been encoded in this turn, by all connections together. Once they are a slice, large content
+    /// waits for the next turn, so that input need not.
     pub encoded: u64,
 }
 
@@ -34,7 +34,7 @@ impl Credit {
         rtt: Duration::ZERO,
         heard: None,
         rate: None,
-        films: 0,
+        videos: 0,
         encoded: 0,
     };
 

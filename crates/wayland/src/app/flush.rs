@@ -1,11 +1,11 @@
 //! How units leave: pacing, frame callbacks, and the pixels that go with a unit.
 //!
-//! One commit of a surface leaves in each interval of the [beat](super::beat), at once if none has left in it, and only while
-//! the content budget lasts; meanwhile newer commits fold into the waiting one. Order beats pace: what later requests
-//! build on leaves first. A frame callback is answered at the first tick after its commit left, so that the commit that
-//! the program answers with finds the interval free. Invariant: a unit is queued after the updates that it names, and
-//! frame callbacks are answered only for commits that have left, that no user would see, or that wait for a link which
-//! has been silent for long.
+//! One commit of a surface leaves in each interval of the [beat](super::beat), at once if none has left in it, and only
+//! while the content budget lasts; meanwhile newer commits fold into the waiting one. Order beats pace: what later
+//! requests build on leaves first. A frame callback is answered at the first tick after its commit left, so that the
+//! commit that the program answers with finds the interval free. Invariant: a unit is queued after the updates that it
+//! names, and frame callbacks are answered only for commits that have left, that no user would see, or that wait for a
+//! link which has been silent for long.
 //!
 //! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
 //! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
@@ -68,9 +68,9 @@ impl Rank {
 pub type TakeBack<'a> = dyn FnMut(SurfaceId, UpdateSeq) -> Option<u64> + 'a;
 
 impl Connection {
-    /// Sends what is due while the credit lasts, and answers frame callbacks that are due. `take_back` gets an update back
-    /// of which nothing has left, see [`wayferry_proto::Session::take_back`]. All connections have one turn before any has
-    /// the next.
+    /// Sends what is due while the credit lasts, and answers frame callbacks that are due. `take_back` gets an update
+    /// back of which nothing has left, see [`wayferry_proto::Session::take_back`]. All connections have one turn before
+    /// any has the next.
     pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, take_back: &mut TakeBack<'_>) {
         self.now = now;
         if !self.line.is_attached() {
@@ -190,9 +190,9 @@ impl Connection {
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
         let keys = self.devices.next_timeout(patience);
-        let films = self.surfaces.values().filter_map(|surface| surface.painter.films_end());
+        let videos = self.surfaces.values().filter_map(|surface| surface.painter.videos_end());
         let held = self.timing_due().filter(|_| self.making.is_none());
-        films
+        videos
             .chain(content)
             .chain(frames)
             .chain(keys)
@@ -210,7 +210,7 @@ impl Connection {
         if self.program.has_more() {
             self.process(now);
         }
-        self.surfaces.values_mut().for_each(|surface| surface.painter.end_paused_films(now));
+        self.surfaces.values_mut().for_each(|surface| surface.painter.end_paused_videos(now));
         let step = self
             .release_keys()
             .and_then(|()| self.ping_timeout())
@@ -294,8 +294,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns how
-    /// long it was.
+    /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns
+    /// how long it was.
     fn supersede(&mut self, id: u32, take_back: &mut TakeBack<'_>) -> u64 {
         if !self.surfaces.may_supersede(id) {
             return 0;
@@ -338,8 +338,8 @@ impl Connection {
         chain.into_iter().rev().try_for_each(|id| self.flush_surface(id))
     }
 
-    /// Sends the waiting and cached commits that include a synchronised child: its pixels of then must leave before newer
-    /// ones replace them.
+    /// Sends the waiting and cached commits that include a synchronised child: its pixels of then must leave before
+    /// newer ones replace them.
     pub(super) fn flush_older(&mut self, child: u32) -> Result<(), Fault> {
         let above = self.surfaces.ancestors(child).find(|above| self.surfaces.caches(*above, child));
         above.map_or(Ok(()), |above| self.send_ahead(above))?;

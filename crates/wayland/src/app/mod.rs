@@ -22,7 +22,7 @@
 //! | `shape`, `fade` | how its content is shown; pixels that are multiplied where the compositor cannot |
 //! | `timing`, `room` | commits that are to be applied later, and what all contents take |
 //! | `studio` | what pixels are encoded with |
-//! | `painter`, `films` | its pixels, and what one display is told of them; pictures that change all the time |
+//! | `painter`, `videos` | its pixels, and what one display is told of them; pictures that change all the time |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `pacing`, `beat` | how fast commits leave, and when frames are drawn |
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
@@ -69,7 +69,6 @@ mod event;
 mod fade;
 mod family;
 mod fault;
-mod films;
 mod flow;
 mod flush;
 mod focus;
@@ -121,6 +120,7 @@ mod told;
 mod under_way;
 mod units;
 mod unsent;
+mod videos;
 mod view;
 mod waiting;
 mod watch;

@@ -1,14 +1,14 @@
 //! The pixels of one surface, and what one display is told of them: the active one, or one that only looks on.
 //!
-//! A painter *absorbs* what is new, makes updates of what the display lacks in *steps*, *improves* what was lossy at first,
-//! what is *attended* to before the rest, and *takes back* an update of which nothing has left. It numbers its updates.
-//! Knows no units, no pace and no other surface: what may be made now comes as [`Means`], and the caller decides who is
-//! given an update. Invariant: what differs between the content and what the display has, once all updates are there, is
-//! known to be changed or lossy.
+//! A painter *absorbs* what is new, makes updates of what the display lacks in *steps*, *improves* what was lossy at
+//! first, what is *attended* to before the rest, and *takes back* an update of which nothing has left. It numbers its
+//! updates. Knows no units, no pace and no other surface: what may be made now comes as [`Means`], and the caller
+//! decides who is given an update. Invariant: what differs between the content and what the display has, once all
+//! updates are there, is known to be changed or lossy.
 
 use std::convert::Infallible;
 
-use wayferry_pixels::film;
+use wayferry_pixels::video;
 use wayferry_pixels::{Allowance, Content, Draft, Encoder, Format, Layout, Region, Size, Wants, Watch};
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
@@ -16,7 +16,7 @@ use crate::action::Update;
 use crate::codec;
 
 use super::credit::{Credit, SMALL};
-use super::films::{Films, Maker};
+use super::videos::{Maker, Videos};
 
 /// See the module.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(super) struct Painter {
     surface: SurfaceId,
     /// Its content and what the display lacks of that; none while the surface has no content.
     draft: Option<Draft>,
-    films: Films,
-    /// How often the display has lost the content while films were in it.
-    lost_films: u32,
+    videos: Videos,
+    /// How often the display has lost the content while videos were in it.
+    lost_videos: u32,
     /// Updates so far; they are their numbers.
     updates: u64,
     /// What has been made of the next one.
@@ -51,7 +51,7 @@ pub(super) struct Means<'a> {
     pub(super) lossy: Option<u8>,
 }
 
-/// What films take besides.
+/// What videos take besides.
 pub(super) struct Screen<'a> {
     pub(super) codec: &'a mut codec::Maker,
     /// How many more may begin.
@@ -73,8 +73,8 @@ pub(super) struct Painted {
     pub(super) update: Update,
     /// The length of its chunks.
     pub(super) bytes: u64,
-    /// It may hold frames of films.
-    pub(super) films: bool,
+    /// It may hold frames of videos.
+    pub(super) videos: bool,
     /// The display lacks nothing more of what was begun.
     pub(super) whole: bool,
 }
@@ -88,14 +88,14 @@ pub struct Fidelity {
     pub size: Size,
     /// About how many pixels are not exact, never fewer than there are; 0 if all are.
     pub lossy: u64,
-    /// How many films are in it.
-    pub films: usize,
+    /// How many videos are in it.
+    pub videos: usize,
 }
 
 impl Painter {
     pub(super) fn new(surface: SurfaceId) -> Self {
-        let (films, lost_films) = (Films::default(), 0);
-        Self { surface, draft: None, films, lost_films, updates: 0, coming: None }
+        let (videos, lost_videos) = (Videos::default(), 0);
+        Self { surface, draft: None, videos, lost_videos, updates: 0, coming: None }
     }
 
     /// The pixels; `None` while the surface has no content.
@@ -163,7 +163,7 @@ impl Painter {
     /// The display has been told that, or does not look any more: frees what was kept for it.
     pub(super) fn forget(&mut self) {
         (self.draft, self.coming) = (None, None);
-        self.end_films();
+        self.end_videos();
     }
 
     /// Whether the display lacks pixels.
@@ -198,7 +198,7 @@ impl Painter {
         self.coming.is_some()
     }
 
-    /// Whether all that is left of it are frames that are being made by the films' thread.
+    /// Whether all that is left of it are frames that are being made by the videos' thread.
     pub(super) fn awaits_frames(&self) -> bool {
         self.draft.as_ref().is_some_and(Draft::awaits_frames)
     }
@@ -212,36 +212,36 @@ impl Painter {
         UpdateSeq(self.updates + 1)
     }
 
-    /// Finds out which pixels the display lacks, and plans an update of them: what exceeds the credit is lossy, or frames of
-    /// films where there is a screen.
+    /// Finds out which pixels the display lacks, and plans an update of them: what exceeds the credit is lossy, or
+    /// frames of videos where there is a screen.
     pub(super) fn begin(&mut self, means: &mut Means<'_>, screen: Option<Screen<'_>>) {
-        let Self { draft: Some(draft), films, lost_films, .. } = self else { return };
+        let Self { draft: Some(draft), videos, lost_videos, .. } = self else { return };
         let (fresh, changed) = (draft.is_fresh(), draft.changed().area());
         match means.lossy.zip(means.credit.rate) {
             Some((quality, rate)) => {
                 let now = means.now;
                 let bytes = means.credit.content.max(LEAST_ALLOWANCE);
                 let allowance = Allowance { bytes, quality, now: now.since_start() };
-                let count = means.credit.films;
-                let films = &mut *films;
+                let count = means.credit.videos;
+                let videos = &mut *videos;
                 let mut maker = screen
-                    .filter(|_| *lost_films < MAX_LOST_FILMS)
-                    .map(|Screen { codec, room }| Maker { films, codec, count, room, quality, rate, now });
-                let films = maker.as_mut().map(|maker| maker as &mut dyn film::Films);
-                means.encoder.begin_within(draft, &allowance, films);
+                    .filter(|_| *lost_videos < MAX_LOST_VIDEOS)
+                    .map(|Screen { codec, room }| Maker { videos, codec, count, room, quality, rate, now });
+                let videos = maker.as_mut().map(|maker| maker as &mut dyn video::Videos);
+                means.encoder.begin_within(draft, &allowance, videos);
             }
             None => means.encoder.begin(draft),
         }
-        films.keep(draft);
-        if draft.films() > 0 && !draft.awaits_frames() {
+        videos.keep(draft);
+        if draft.videos() > 0 && !draft.awaits_frames() {
             // Their frames are made.
             means.credit.encoded += changed.saturating_sub(draft.unmade());
         }
         self.coming = Some(Coming { fresh, chunks: Vec::new(), length: 0 });
     }
 
-    /// Encodes a slice of what has begun; if `whole`, it waits for frames. Gives what is there as an update, unless it is so
-    /// little that it would overtake what came before it: no update is larger than a slice.
+    /// Encodes a slice of what has begun; if `whole`, it waits for frames. Gives what is there as an update, unless it
+    /// is so little that it would overtake what came before it: no update is larger than a slice.
     pub(super) fn step(
         &mut self,
         means: &mut Means<'_>,
@@ -269,8 +269,8 @@ impl Painter {
         self.painted(coming.fresh, coming.chunks, whole)
     }
 
-    /// Makes better what is there, in an update of about so many bytes, where the user attends to it before elsewhere. `None`
-    /// if it cannot.
+    /// Makes better what is there, in an update of about so many bytes, where the user attends to it before elsewhere.
+    /// `None` if it cannot.
     pub(super) fn improve(
         &mut self,
         how: Better,
@@ -285,7 +285,7 @@ impl Painter {
             Better::Improve => means.encoder.improve(draft, &allowance, attended),
             Better::Refine => means.encoder.refine(draft, &allowance),
         };
-        self.films.keep(draft);
+        self.videos.keep(draft);
         if chunks.is_empty() {
             return None;
         }
@@ -298,10 +298,10 @@ impl Painter {
         self.updates += 1;
         let draft = self.draft.as_ref()?;
         let (size, format) = (draft.content().size(), draft.content().format());
-        let (bytes, films) = (length(&chunks), draft.films() > 0);
+        let (bytes, videos) = (length(&chunks), draft.videos() > 0);
         let update =
             Update { surface: self.surface, seq: UpdateSeq(self.updates), size, format, fresh, chunks };
-        Some(Painted { update, bytes, films, whole })
+        Some(Painted { update, bytes, videos, whole })
     }
 
     /// An update that another painter has made, as this one's next: the display has had all before it, too.
@@ -344,7 +344,7 @@ impl Painter {
     /// The display could not paint an update: the next one brings everything. Returns whether there is content at all.
     pub(super) fn renew(&mut self) -> bool {
         let Some(draft) = &mut self.draft else { return false };
-        self.lost_films += u32::from(draft.films() > 0);
+        self.lost_videos += u32::from(draft.videos() > 0);
         draft.renew();
         true
     }
@@ -354,43 +354,43 @@ impl Painter {
         if let Some(draft) = &mut self.draft {
             draft.renew();
         }
-        self.end_films();
-        (self.lost_films, self.updates, self.coming) = (0, 0, None);
+        self.end_videos();
+        (self.lost_videos, self.updates, self.coming) = (0, 0, None);
     }
 
-    /// How many films have begun.
-    pub(super) fn films(&self) -> usize {
-        self.films.count()
+    /// How many videos have begun.
+    pub(super) fn videos(&self) -> usize {
+        self.videos.count()
     }
 
     /// How many are in what the display has.
-    pub(super) fn films_shown(&self) -> usize {
-        self.draft.as_ref().map_or(0, Draft::films)
+    pub(super) fn videos_shown(&self) -> usize {
+        self.draft.as_ref().map_or(0, Draft::videos)
     }
 
-    /// Frees what films need.
-    pub(super) fn end_films(&mut self) {
-        self.films.clear();
+    /// Frees what videos need.
+    pub(super) fn end_videos(&mut self) {
+        self.videos.clear();
     }
 
-    /// When [`Self::end_paused_films`] is due.
-    pub(super) fn films_end(&self) -> Option<Time> {
-        self.draft.as_ref()?.films_end().map(|end| Time::ZERO + end)
+    /// When [`Self::end_paused_videos`] is due.
+    pub(super) fn videos_end(&self) -> Option<Time> {
+        self.draft.as_ref()?.videos_end().map(|end| Time::ZERO + end)
     }
 
-    /// Frees what films need that have paused for long.
-    pub(super) fn end_paused_films(&mut self, now: Time) {
-        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.films() > 0) {
-            draft.end_paused_films(now.since_start());
-            self.films.keep(draft);
+    /// Frees what videos need that have paused for long.
+    pub(super) fn end_paused_videos(&mut self, now: Time) {
+        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.videos() > 0) {
+            draft.end_paused_videos(now.since_start());
+            self.videos.keep(draft);
         }
     }
 
     /// How well the display knows the content; `None` while there is none.
     pub(super) fn fidelity(&self) -> Option<Fidelity> {
         let draft = self.draft.as_ref()?;
-        let (size, lossy, films) = (draft.content().size(), draft.lossy_area(), draft.films());
-        Some(Fidelity { surface: self.surface, size, lossy, films })
+        let (size, lossy, videos) = (draft.content().size(), draft.lossy_area(), draft.videos());
+        Some(Fidelity { surface: self.surface, size, lossy, videos })
     }
 }
 
@@ -400,8 +400,8 @@ fn length(chunks: &[Vec<u8>]) -> u64 {
 
 /// Content up to this length is not lossy, however little the link takes now.
 const LEAST_ALLOWANCE: u64 = 16 << 10;
-/// So often may the display lose the content while films are in it; then it gets no more of them.
-const MAX_LOST_FILMS: u32 = 3;
+/// So often may the display lose the content while videos are in it; then it gets no more of them.
+const MAX_LOST_VIDEOS: u32 = 3;
 /// Quality of pictures where none is asked for.
 const ANY_QUALITY: u8 = 75;
 /// Bytes of credit below which a piece would be mostly its own head, and beyond which it would hold up input.

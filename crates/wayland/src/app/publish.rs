@@ -1,7 +1,7 @@
 //! What leaves for the active display, with what views of the program are told of that.
 //!
-//! A view reads the rest from what is kept for another display, see `view`. Invariant: views are told of an update or a unit
-//! in the order in which the active display is.
+//! A view reads the rest from what is kept for another display, see `view`. Invariant: views are told of an update or a
+//! unit in the order in which the active display is.
 
 use std::rc::Rc;
 
@@ -14,8 +14,8 @@ use super::connection::Connection;
 use super::watch::{Published, Whole};
 
 impl Connection {
-    /// Whether anybody looks on. The program then draws as for a display that is there, and [`Self::poll_published`] has
-    /// something to say.
+    /// Whether anybody looks on. The program then draws as for a display that is there, and [`Self::poll_published`]
+    /// has something to say.
     pub fn set_watched(&mut self, watched: bool) {
         self.watching.set(watched);
     }
@@ -31,8 +31,8 @@ impl Connection {
     }
 
     /// An update leaves.
-    pub(super) fn publish(&mut self, update: Update, films: bool) {
-        self.watching.publish(|| Published::Update { update: Rc::new(update.clone()), films });
+    pub(super) fn publish(&mut self, update: Update, videos: bool) {
+        self.watching.publish(|| Published::Update { update: Rc::new(update.clone()), videos });
         self.line.act(Action::Update(update));
     }
 
@@ -44,7 +44,8 @@ impl Connection {
         }
     }
 
-    /// A unit leaves that no commit asked for: the surfaces may have got another shape since, which is not of these pixels.
+    /// A unit leaves that no commit asked for: the surfaces may have got another shape since, which is not of these
+    /// pixels.
     pub(super) fn publish_bare_unit(&mut self, unit: &Unit) {
         if self.watching.is_on() {
             let mut whole = self.whole_in(unit);

@@ -15,7 +15,7 @@ use super::painter::{Means, Screen};
 #[derive(Debug)]
 pub(super) struct Studio {
     encoder: Encoder,
-    /// Makes the frames of films.
+    /// Makes the frames of videos.
     codec: codec::Maker,
     /// Quality of what is lossy at first; `None` if nothing may be.
     lossy: Option<u8>,
@@ -44,7 +44,7 @@ impl Studio {
         Means { now, encoder: &mut self.encoder, credit, lossy: self.lossy }
     }
 
-    /// The same to begin another content, and what films take, of which `room` more may begin.
+    /// The same to begin another content, and what videos take, of which `room` more may begin.
     pub(super) fn begin<'a>(
         &'a mut self,
         now: Time,

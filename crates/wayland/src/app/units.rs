@@ -1,9 +1,9 @@
 //! A commit on its way out while its pixels are being encoded, a slice at a time.
 //!
-//! What a slice has made leaves at once, as an update of its own; the unit names the last of them, and leaves when all are
-//! made. Until then the connection reads no further requests, so nothing changes under it; what cannot wait for that
-//! has the rest made first. Who may begin is decided in `flush`. Invariants: a connection makes one unit at a time; and when
-//! it has none under way, no draft has an update under way either.
+//! What a slice has made leaves at once, as an update of its own; the unit names the last of them, and leaves when all
+//! are made. Until then the connection reads no further requests, so nothing changes under it; what cannot wait for
+//! that has the rest made first. Who may begin is decided in `flush`. Invariants: a connection makes one unit at a
+//! time; and when it has none under way, no draft has an update under way either.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,8 +20,8 @@ use super::pacing::Payer;
 use super::painter::Painted;
 use super::unsent::{Ahead, Change, Unsent};
 
-/// Films of one program: each has a codec's memory, some megabytes.
-const MAX_FILMS: usize = 16;
+/// Videos of one program: each has a codec's memory, some megabytes.
+const MAX_VIDEOS: usize = 16;
 
 /// How often is looked whether a frame is made.
 const FRAME_LOOK: Duration = Duration::from_millis(1);
@@ -91,11 +91,11 @@ impl Connection {
 
     /// Finds out which pixels the display side lacks of a surface. Gives the content if there is nothing to make.
     fn begin_content(&mut self, id: u32, change: Change) -> Option<UnitContent> {
-        let room = MAX_FILMS.saturating_sub(self.films());
+        let room = MAX_VIDEOS.saturating_sub(self.videos());
         let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
         match change {
             Change::Unmap => {
-                surface.painter.end_films();
+                surface.painter.end_videos();
                 return Some(UnitContent::None);
             }
             Change::New if surface.painter.has_news() => {}
@@ -106,21 +106,21 @@ impl Connection {
         None
     }
 
-    /// Encodes a slice of a surface's content; if `whole`, it waits for frames. What is there leaves. Gives the content if
-    /// that was all.
+    /// Encodes a slice of a surface's content; if `whole`, it waits for frames. What is there leaves. Gives the content
+    /// if that was all.
     fn step_content(&mut self, making: &mut Making, id: u32, whole: bool) -> Option<UnitContent> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
         let watch = self.config.probe.encoding(surface.wire, surface.painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let mut means = self.studio.means(self.now, self.pacing.credit_mut());
-        let Painted { update, bytes, films, whole } = surface.painter.step(&mut means, whole, watch)?;
+        let Painted { update, bytes, videos, whole } = surface.painter.step(&mut means, whole, watch)?;
         let seq = update.seq;
-        self.publish(update, films);
+        self.publish(update, videos);
         self.charge(making, bytes);
         whole.then_some(UnitContent::Update(seq))
     }
 
-    /// Whether all that is left of a surface's content are frames that are being made by the films' thread.
+    /// Whether all that is left of a surface's content are frames that are being made by the videos' thread.
     fn awaits_frames(&self, id: u32) -> bool {
         self.surfaces.get(&id).is_some_and(|surface| surface.painter.awaits_frames())
     }

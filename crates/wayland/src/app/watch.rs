@@ -23,8 +23,8 @@ pub enum Published {
     Update {
         /// It.
         update: Rc<Update>,
-        /// It may hold frames of films.
-        films: bool,
+        /// It may hold frames of videos.
+        videos: bool,
     },
     /// A unit: these contents are whole, and are to be shown like this.
     Unit(Vec<Whole>),

@@ -1,14 +1,14 @@
-//! Films of surfaces, as H.264: between the pixels of a content and `wayferry-video`.
+//! Videos of surfaces, as H.264: between the pixels of a content and `wayferry-video`.
 //!
-//! It decides neither what is a film nor when a frame is due. Built without the feature `video`, `none.rs` is in its place.
-//! Invariant: a decoder shows what the encoder of its stream has made, or fails.
+//! It decides neither what is a video nor when a frame is due. Built without the feature `video`, `none.rs` is in its
+//! place. Invariant: a decoder shows what the encoder of its stream has made, or fails.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use wayferry_pixels::film::Coming;
+use wayferry_pixels::video::Coming;
 use wayferry_pixels::{Content, Format, Rect};
 use wayferry_video::{Order, Picture, Quality, Rate, Size};
 
@@ -31,9 +31,10 @@ impl Maker {
 
     fn thread(&mut self) -> Option<&Sender<Job>> {
         if let Self::Thread(None) = self {
-            // Bounded by who asks: a connection makes one content at a time, of a few films, and waits for their frames.
+            // Bounded by who asks: a connection makes one content at a time, of a few videos, and waits for their
+            // frames.
             let (sender, jobs) = channel();
-            let thread = std::thread::Builder::new().name("films".into()).spawn(move || work(&jobs));
+            let thread = std::thread::Builder::new().name("videos".into()).spawn(move || work(&jobs));
             // The system may have none to give.
             *self = if thread.is_ok() { Self::Thread(Some(sender)) } else { Self::Asker };
         }
@@ -57,7 +58,7 @@ pub(crate) struct Job {
     codec: Arc<Codec>,
     order: Order,
     rate: Rate,
-    /// As wide as the film.
+    /// As wide as the video.
     pixels: Vec<u8>,
     reply: SyncSender<Vec<u8>>,
 }
@@ -69,13 +70,13 @@ impl Job {
             &self.pixels[y as usize * stride..][..stride]
         };
         if let Some(data) = self.codec.encode(self.order, row, self.rate) {
-            // No film waits any more if this fails.
+            // No video waits any more if this fails.
             let _ = self.reply.send(data);
         }
     }
 }
 
-/// Makes the frames of one film.
+/// Makes the frames of one video.
 #[derive(Debug)]
 pub(crate) struct Encoder(Arc<Codec>);
 
@@ -100,15 +101,15 @@ impl Codec {
 }
 
 impl Encoder {
-    /// For a film there, as good as this at best; `None` if it cannot be made.
+    /// For a video there, as good as this at best; `None` if it cannot be made.
     pub(crate) fn new(rect: Rect, quality: u8) -> Option<Self> {
         let size = Size::new(rect.width, rect.height).ok()?;
         let stream = Mutex::new(wayferry_video::Encoder::new(size, Quality::new(quality)));
         Some(Self(Arc::new(Codec { size, stream, excess: AtomicU32::new(0) })))
     }
 
-    /// The next frame, of so many bits per second when the next one comes after `interval`. `None` when the codec has none.
-    /// The one before must have come.
+    /// The next frame, of so many bits per second when the next one comes after `interval`. `None` when the codec has
+    /// none. The one before must have come.
     pub(crate) fn frame(
         &self,
         maker: &mut Maker,
@@ -136,13 +137,13 @@ impl Encoder {
     }
 }
 
-/// A frame of so many times the bytes that it may have is far too large, one that says everything of even more; so many of
-/// them are no accident.
+/// A frame of so many times the bytes that it may have is far too large, one that says everything of even more; so many
+/// of them are no accident.
 const EXCESS: f64 = 4.0;
 const KEY_EXCESS: f64 = 16.0;
 const MOST_EXCESS: u32 = 3;
 
-/// Shows the frames of one film.
+/// Shows the frames of one video.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     codec: wayferry_video::Decoder,
@@ -150,7 +151,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// For a film there.
+    /// For a video there.
     pub(crate) fn new(rect: Rect) -> Result<Self, String> {
         let size = Size::new(rect.width, rect.height).map_err(|error| error.to_string())?;
         Ok(Self { codec: wayferry_video::Decoder::new(size), frames: 0 })
@@ -175,7 +176,7 @@ impl Shown<'_> {
     }
 }
 
-/// Whether there are films in contents of this format.
+/// Whether there are videos in contents of this format.
 pub(crate) fn shows(format: Format) -> bool {
     order(format).is_some()
 }

@@ -1,10 +1,10 @@
-//! What takes the place of a codec for films where none is built in: none can be made, and none be shown.
+//! What takes the place of a codec for videos where none is built in: none can be made, and none be shown.
 //!
 //! Invariant: nothing of this module is ever made.
 
 use std::time::Duration;
 
-use wayferry_pixels::film::Coming;
+use wayferry_pixels::video::Coming;
 use wayferry_pixels::{Content, Format, Rect};
 
 /// Whether there is a codec.
@@ -44,7 +44,7 @@ pub(crate) enum Decoder {}
 
 impl Decoder {
     pub(crate) fn new(_: Rect) -> Result<Self, String> {
-        Err("films are not shown by this build".to_owned())
+        Err("videos are not shown by this build".to_owned())
     }
 
     pub(crate) fn decode(&mut self, _: &[u8]) -> Result<Shown<'_>, String> {

@@ -15,7 +15,6 @@ mod buffers;
 mod connection;
 mod cursor;
 mod events;
-mod films;
 mod globals;
 mod handler;
 mod handlers;
@@ -40,6 +39,7 @@ mod tree;
 mod turn;
 mod units;
 mod updates;
+mod videos;
 mod waiting;
 mod watcher;
 

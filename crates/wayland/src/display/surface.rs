@@ -1,6 +1,7 @@
 //! What the display side keeps of a surface: its pixels and its buffers.
 //!
-//! Knows pixels and times, no Wayland messages. Invariant: a surface's content is that of the last update applied to it.
+//! Knows pixels and times, no Wayland messages. Invariant: a surface's content is that of the last update applied to
+//! it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use wayferry_proto::Time;
 use crate::message::WireId;
 
 use super::buffers::Pool;
-use super::films::Films;
+use super::videos::Videos;
 
 /// A surface counts as hidden when the compositor has not asked for a frame for so long.
 const HIDDEN_AFTER: Duration = Duration::from_secs(1);
@@ -23,7 +24,7 @@ pub(super) struct Surface {
     pub(super) version: u32,
     /// The pixels; none before the first update and after an empty attach.
     pub(super) content: Option<Content>,
-    pub(super) films: Films,
+    pub(super) videos: Videos,
     /// The compositor's copies.
     pub(super) pool: Pool,
     /// The number of the last unit accepted.
@@ -61,7 +62,7 @@ impl Surface {
         Self {
             version,
             content: None,
-            films: Films::default(),
+            videos: Videos::default(),
             pool: Pool::default(),
             last_unit: 0,
             will_have_content: false,
@@ -113,7 +114,7 @@ impl Surface {
     /// What it was to show next was given up: the whole content is to be had again.
     pub(super) fn lose(&mut self) {
         (self.content, self.lost) = (None, Some(Lost::Dropped));
-        self.films.clear();
+        self.videos.clear();
     }
 
     /// Whether there is something to be seen of it.
@@ -121,7 +122,8 @@ impl Surface {
         self.content.is_some() || self.lost.is_some()
     }
 
-    /// Whether the app side is to be asked for the whole content: it was dropped, and is needed now. It counts as asked.
+    /// Whether the app side is to be asked for the whole content: it was dropped, and is needed now. It counts as
+    /// asked.
     pub(super) fn ask_again(&mut self) -> bool {
         let ask = self.lost == Some(Lost::Dropped);
         if ask {
@@ -134,26 +136,27 @@ impl Surface {
     pub(super) fn drop_content(&mut self) -> Vec<u32> {
         self.lost = self.lost.or(Some(Lost::Dropped));
         self.content = None;
-        self.films.clear();
+        self.videos.clear();
         self.pool.clear_free()
     }
 
     /// Drops the content.
     pub(super) fn unmap(&mut self) {
         (self.content, self.lost) = (None, None);
-        self.films.clear();
+        self.videos.clear();
         self.pool.reset();
         self.asked = None;
     }
 
     /// Bytes of pixels that are kept of it.
     pub(super) fn content_bytes(&self) -> usize {
-        self.films.bytes() + self.content.as_ref().map_or(0, |content| content.pixels().len())
+        self.videos.bytes() + self.content.as_ref().map_or(0, |content| content.pixels().len())
     }
 }
 
-/// Memory for the contents of all surfaces of a program. When it is used up, what was painted longest ago is dropped, hidden
-/// surfaces first: the compositor has its own copy, and the app side tells the whole content again when it is needed.
+/// Memory for the contents of all surfaces of a program. When it is used up, what was painted longest ago is dropped,
+/// hidden surfaces first: the compositor has its own copy, and the app side tells the whole content again when it is
+/// needed.
 #[derive(Debug)]
 pub(super) struct Memory {
     most: usize,
@@ -174,8 +177,8 @@ impl Memory {
         surface.painted = self.painted;
     }
 
-    /// The content of `latest` has just been painted: makes room for it among the others. Returns the buffers that are of no
-    /// use any more.
+    /// The content of `latest` has just been painted: makes room for it among the others. Returns the buffers that are
+    /// of no use any more.
     pub(super) fn make_room(
         &mut self,
         latest: &mut Surface,

@@ -1,12 +1,12 @@
-//! The updates that wait for their units: large ones are opened a slice at a time as they arrive, and counted as there when
-//! they are open; small ones, and those that there is no memory for, when they are painted.
+//! The updates that wait for their units: large ones are opened a slice at a time as they arrive, and counted as there
+//! when they are open; small ones, and those that there is no memory for, when they are painted.
 //!
 //! Invariant: a surface's updates are painted in sequence, each once, and those that a unit brings all or none.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
-use wayferry_pixels::film::{self, Frame};
+use wayferry_pixels::video::{self, Frame};
 use wayferry_pixels::{Content, Decoder, Error, Format, Opened, Region, Size};
 use wayferry_proto::{SurfaceId, UpdateHeader, UpdateSeq, fence};
 
@@ -14,11 +14,11 @@ use crate::action::End;
 use crate::message::WireId;
 use crate::trace::{Probe, Stage};
 
-use super::films::Films;
 use super::surface::Surface;
+use super::videos::Videos;
 
-/// Bytes of updates that may wait for their units in one app connection: a commit of the largest surface, behind what may be
-/// under way.
+/// Bytes of updates that may wait for their units in one app connection: a commit of the largest surface, behind what
+/// may be under way.
 const MAX_UPDATE_BYTES: usize = 384 << 20;
 
 /// Memory that opened chunks may take before their updates are painted, of one app connection: several screens.
@@ -37,9 +37,10 @@ const CHUNK_COST: usize = 32;
 /// What opening a chunk costs at least, in bytes of memory.
 const LEAST_COST: usize = 4 << 10;
 
-/// What painting costs, in bytes of memory: for each byte of a chunk that is still to be opened, and for each pixel of a film.
+/// What painting costs, in bytes of memory: for each byte of a chunk that is still to be opened, and for each pixel of
+/// a video.
 const CLOSED_COST: usize = 16;
-const FILM_COST: usize = 16;
+const VIDEO_COST: usize = 16;
 
 /// Complete updates on their way to the units that name them.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Stored {
     fn new(size: Size, format: Format, fresh: bool, chunks: Vec<Bytes>) -> Self {
         let bytes: usize = chunks.iter().map(|chunk| chunk.len() + CHUNK_COST).sum();
         let bytes = bytes + UPDATE_COST;
-        let split = film::split(&chunks, size).map(|(frames, others)| {
+        let split = video::split(&chunks, size).map(|(frames, others)| {
             let others = (!frames.is_empty()).then(|| others.into_iter().cloned().collect());
             (frames, others)
         });
@@ -135,9 +136,9 @@ impl Stored {
 
     /// About how many bytes of memory are touched to paint it.
     fn cost(&self) -> usize {
-        let films: u64 = self.frames.iter().map(|frame| frame.film.rect.area()).sum();
+        let videos: u64 = self.frames.iter().map(|frame| frame.video.rect.area()).sum();
         let closed: usize = self.chunks.iter().map(Bytes::len).sum();
-        self.memory + closed * CLOSED_COST + films as usize * FILM_COST
+        self.memory + closed * CLOSED_COST + videos as usize * VIDEO_COST
     }
 
     /// What is wrong with it as the next update of content of this shape, as far as that can be known before.
@@ -208,8 +209,8 @@ impl Updates {
         sizes
     }
 
-    /// Gives up all of the surface of which most waits: they count as there, and it is as if they could not be painted. Says
-    /// whether there were any.
+    /// Gives up all of the surface of which most waits: they count as there, and it is as if they could not be painted.
+    /// Says whether there were any.
     pub(super) fn give_up(&mut self) -> Result<bool, End> {
         let most = self.by_surface().into_iter().max_by_key(|(_, bytes)| *bytes);
         let Some((surface, _)) = most else { return Ok(false) };
@@ -336,7 +337,7 @@ impl Updates {
             }
         }
         if let Some((seq, what)) = wrong {
-            surface.films.clear();
+            surface.videos.clear();
             surface.refused += 1;
             applied.wanted = true;
             if surface.refused > MAX_REFUSED {
@@ -374,7 +375,7 @@ pub(super) struct Applied {
 }
 
 /// What is wrong with the first of these updates that cannot be painted, and which that is. It is not known before of
-/// frames of films, which are in the first update of a unit, and of what there was no memory for.
+/// frames of videos, which are in the first update of a unit, and of what there was no memory for.
 fn fault(surface: &Surface, updates: &[(u64, Stored)]) -> Option<(u64, String)> {
     let mut shape = shape(surface);
     updates.iter().find_map(|(seq, update)| {
@@ -397,14 +398,14 @@ fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &mut Stored) -> R
     }
     match surface.content.as_mut().filter(|_| !update.fresh) {
         Some(content) => {
-            let region = paint_on(decoder, content, &mut surface.films, update)?;
+            let region = paint_on(decoder, content, &mut surface.videos, update)?;
             surface.pool.changed(&region);
             Ok(region)
         }
         None => {
             let mut content = Content::new(update.size, update.format);
-            surface.films.clear();
-            paint_on(decoder, &mut content, &mut surface.films, update)?;
+            surface.videos.clear();
+            paint_on(decoder, &mut content, &mut surface.videos, update)?;
             surface.pool.reset();
             (surface.content, surface.lost) = (Some(content), None);
             Ok(Region::full(update.size))
@@ -412,14 +413,14 @@ fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &mut Stored) -> R
     }
 }
 
-/// Paints it on the content that it builds on: frames of films last, but what is wrong with them is found first.
+/// Paints it on the content that it builds on: frames of videos last, but what is wrong with them is found first.
 fn paint_on(
     decoder: &mut Decoder,
     content: &mut Content,
-    films: &mut Films,
+    videos: &mut Videos,
     update: &Stored,
 ) -> Result<Region, String> {
-    let frames = films.decode(&update.frames, update.format)?;
+    let frames = videos.decode(&update.frames, update.format)?;
     let mut region = decoder.paint(content, &update.opened).map_err(|error| error.to_string())?;
     for frame in frames {
         frame.paint(content);

@@ -12,7 +12,7 @@ pub(super) const SLOW: Credit = Credit {
     rtt: Duration::ZERO,
     heard: None,
     rate: Some(25_000),
-    films: 0,
+    videos: 0,
     encoded: 0,
 };
 pub(super) const IDLE: Credit = Credit {
@@ -21,7 +21,7 @@ pub(super) const IDLE: Credit = Credit {
     rtt: Duration::ZERO,
     heard: None,
     rate: Some(25_000),
-    films: 0,
+    videos: 0,
     encoded: 0,
 };
 
@@ -306,7 +306,7 @@ fn what_a_better_childs_unit_builds_on_is_not_replaced() {
     }
 }
 
-/// A film never rests; a photograph beside it does.
+/// A video never rests; a photograph beside it does.
 #[test]
 fn what_rests_beside_what_never_does_becomes_exact() {
     let mut rig = rig();

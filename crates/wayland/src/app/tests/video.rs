@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use wayferry_pixels::film::{self, Frame};
+use wayferry_pixels::video::{self, Frame};
 
 use super::better::{IDLE, SLOW, rest};
 use super::view::Eye;
 use super::*;
 
-/// A program, and a display that shows films or does not.
+/// A program, and a display that shows videos or does not.
 fn program(video: bool, lossy: Option<u8>) -> (Rig, (u32, u32)) {
     let desk = Rc::new(Desk { video, ..Desk::clone(&desk()) });
     let mut rig = Rig::with_desk(&desk);
@@ -55,7 +55,7 @@ fn play(rig: &mut Rig, window: (u32, u32), times: Range<u64>, credit: Credit) ->
 }
 
 fn frames(update: &Update) -> Vec<Frame> {
-    film::split(&update.chunks, update.size).unwrap().0
+    video::split(&update.chunks, update.size).unwrap().0
 }
 
 fn length(update: &Update) -> usize {
@@ -79,32 +79,32 @@ fn distance(ours: &[u8], theirs: &[u8]) -> f64 {
 }
 
 #[test]
-fn a_picture_that_changes_all_the_time_is_a_film_and_exact_when_it_pauses() {
+fn a_picture_that_changes_all_the_time_is_a_video_and_exact_when_it_pauses() {
     let (mut rig, window) = rig();
     play(&mut rig, window, 1..9, SLOW);
     assert!(rig.updates.iter().all(|update| frames(update).is_empty()), "it may stop at once");
     let before = length(rig.updates.last().unwrap());
     let pixels = play(&mut rig, window, 9..20, SLOW);
     let last = rig.updates.last().unwrap();
-    let [Frame { film, fourth: 255, .. }] = &frames(last)[..] else { panic!("no film") };
-    assert_eq!((film.rect.width, film.rect.height, film.key), (256, 256, false));
+    let [Frame { video, fourth: 255, .. }] = &frames(last)[..] else { panic!("no video") };
+    assert_eq!((video.rect.width, video.rect.height, video.key), (256, 256, false));
     assert!(length(last) * 3 < before, "{} bytes after {before}", length(last));
     let far = distance(&pixels, &shown(&rig, window.0));
     assert!(far > 0.0 && far < 8.0, "{far}");
-    let begins = rig.updates.iter().filter(|update| frames(update).iter().any(|frame| frame.film.key));
+    let begins = rig.updates.iter().filter(|update| frames(update).iter().any(|frame| frame.video.key));
     assert_eq!(begins.count(), 1);
 
     rest(&mut rig);
     assert_eq!(shown(&rig, window.0), pixels);
-    assert_eq!(rig.connection.films(), 0, "nothing is kept of it");
+    assert_eq!(rig.connection.videos(), 0, "nothing is kept of it");
     let pixels = play(&mut rig, window, 30..31, SLOW);
-    assert!(frames(rig.updates.last().unwrap()).is_empty(), "one picture is no film any more");
+    assert!(frames(rig.updates.last().unwrap()).is_empty(), "one picture is no video any more");
     rest(&mut rig);
     assert_eq!(shown(&rig, window.0), pixels);
 }
 
 #[test]
-fn a_film_lives_on_a_link_that_needs_a_second_for_a_frame() {
+fn a_video_lives_on_a_link_that_needs_a_second_for_a_frame() {
     let (mut rig, window) = rig();
     play(&mut rig, window, 1..12, SLOW);
     for time in 20..24 {
@@ -112,15 +112,15 @@ fn a_film_lives_on_a_link_that_needs_a_second_for_a_frame() {
         rig.connection.on_timeout(rig.now);
         play(&mut rig, window, time..time + 1, SLOW);
         let last = frames(rig.updates.last().unwrap());
-        assert!(last.len() == 1 && !last[0].film.key);
+        assert!(last.len() == 1 && !last[0].video.key);
     }
 }
 
 #[test]
-fn a_display_that_cannot_show_films_gets_no_more_of_them() {
+fn a_display_that_cannot_show_videos_gets_no_more_of_them() {
     let (mut rig, window) = rig();
     let surface = rig.connection.objects.wire(window.0).unwrap();
-    let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.film.key).count();
+    let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.video.key).count();
     for time in 1..8 {
         play(&mut rig, window, 20 * time..20 * time + 19, SLOW);
         rig.tell(&ToApp::Refresh { surface });
@@ -131,8 +131,8 @@ fn a_display_that_cannot_show_films_gets_no_more_of_them() {
     assert_eq!(shown(&rig, window.0), pixels);
 }
 
-/// Whether a display that looks on gets the frames of a film that it saw begin, and what was encoded for it alone.
-fn shared_film(video: bool) -> (bool, u64) {
+/// Whether a display that looks on gets the frames of a video that it saw begin, and what was encoded for it alone.
+fn shared_video(video: bool) -> (bool, u64) {
     let (mut rig, _) = rig();
     let (surface, _, _, shm) = rig.mapped();
     let mut eye = Eye::blind(video);
@@ -147,32 +147,32 @@ fn shared_film(video: bool) -> (bool, u64) {
         eye.turn(&mut rig);
         eye.answer(&rig);
     }
-    let films = rig.updates.iter().filter(|update| !frames(update).is_empty()).count();
-    assert!(films > 10, "{films} frames");
+    let videos = rig.updates.iter().filter(|update| !frames(update).is_empty()).count();
+    assert!(videos > 10, "{videos} frames");
     (eye.view.kept() == 0, eye.view.counts().own - before.own)
 }
 
 #[test]
-fn a_film_is_encoded_once_for_all_that_saw_it_begin_and_can_show_it() {
-    assert_eq!(shared_film(true), (true, 0));
-    let (shares, own) = shared_film(false);
+fn a_video_is_encoded_once_for_all_that_saw_it_begin_and_can_show_it() {
+    assert_eq!(shared_video(true), (true, 0));
+    let (shares, own) = shared_video(false);
     assert!(!shares && own > 10, "{shares}: {own} pictures");
 }
 
 #[test]
-fn without_a_display_that_shows_films_or_a_rate_there_are_none() {
+fn without_a_display_that_shows_videos_or_a_rate_there_are_none() {
     for (video, rate, lossy) in
         [(false, SLOW.rate, Some(75)), (true, None, Some(75)), (true, SLOW.rate, None)]
     {
         let (mut rig, window) = program(video, lossy);
         play(&mut rig, window, 1..20, Credit { rate, ..SLOW });
         assert!(rig.updates.iter().all(|update| frames(update).is_empty()));
-        assert!(rig.connection.surfaces[&window.0].painter.films() == 0);
+        assert!(rig.connection.surfaces[&window.0].painter.videos() == 0);
     }
 }
 
 #[test]
-fn a_film_begins_anew_when_the_display_lost_it() {
+fn a_video_begins_anew_when_the_display_lost_it() {
     let (mut rig, window) = rig();
     play(&mut rig, window, 1..12, SLOW);
     let surface = rig.connection.objects.wire(window.0).unwrap();
@@ -180,24 +180,24 @@ fn a_film_begins_anew_when_the_display_lost_it() {
     let before = rig.updates.len();
     let pixels = play(&mut rig, window, 20..40, SLOW);
     let again: Vec<bool> =
-        rig.updates[before..].iter().flat_map(frames).map(|frame| frame.film.key).collect();
+        rig.updates[before..].iter().flat_map(frames).map(|frame| frame.video.key).collect();
     assert!(rig.updates[before].fresh && again[0] && again[1..].iter().all(|key| !key), "{again:?}");
     assert!(distance(&pixels, &shown(&rig, window.0)) < 8.0);
 }
 
 #[test]
-fn a_window_of_another_size_or_without_content_keeps_no_films() {
+fn a_window_of_another_size_or_without_content_keeps_no_videos() {
     for unmap in [false, true] {
         let (mut rig, window) = rig();
         play(&mut rig, window, 1..12, SLOW);
-        assert!(rig.connection.surfaces[&window.0].painter.films() > 0);
+        assert!(rig.connection.surfaces[&window.0].painter.videos() > 0);
         let other = if unmap { 0 } else { rig.buffer(window.1, 300, 300, 7) };
         rig.attach(window.0, other);
         rig.commit(window.0);
         rig.now += FRAME * 2;
         rig.flush_with(SLOW);
         rig.units();
-        assert!(rig.connection.surfaces[&window.0].painter.films() == 0);
+        assert!(rig.connection.surfaces[&window.0].painter.videos() == 0);
         let pixels = play(&mut rig, window, 20..21, SLOW);
         assert!(rig.updates.last().unwrap().fresh);
         rest(&mut rig);
@@ -233,12 +233,12 @@ fn frames_that_a_thread_makes_leave_when_they_are_there() {
     assert_eq!(shown(&rig, window.0), pixels);
 }
 
-// x264 makes noise as small as it is told, so it may be a film.
+// x264 makes noise as small as it is told, so it may be a video.
 #[cfg(not(feature = "gpl"))]
 #[test]
-fn noise_is_no_film_for_long() {
+fn noise_is_no_video_for_long() {
     let (mut rig, window) = rig();
-    let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.film.key).count();
+    let begun = |rig: &Rig| rig.updates.iter().flat_map(frames).filter(|frame| frame.video.key).count();
     let mut state = 1u64;
     let mut play = |rig: &mut Rig, count: usize| {
         for _ in 0..count {
@@ -286,14 +286,14 @@ fn the_less_the_link_takes_the_less_a_frame_has() {
     let bytes = |rate: u64| {
         let (mut rig, window) = rig();
         play(&mut rig, window, 1..40, Credit { rate: Some(rate), ..SLOW });
-        let films = rig.updates.iter().flat_map(frames).skip(10).map(|frame| frame.data.len());
-        films.sum::<usize>()
+        let videos = rig.updates.iter().flat_map(frames).skip(10).map(|frame| frame.data.len());
+        videos.sum::<usize>()
     };
     let (slow, fast) = (bytes(10_000), bytes(10_000_000));
     assert!(slow * 3 < fast * 2, "{slow} and {fast}");
 }
 
-/// What happens to a film.
+/// What happens to a video.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// It plays for so many pictures. What has not left when the next one comes is taken back.
@@ -302,7 +302,7 @@ enum Step {
     Pause(u64),
     /// The display side has lost the content.
     Lose,
-    /// Another program's picture, which is none of the film, is there for a moment.
+    /// Another program's picture, which is none of the video, is there for a moment.
     Flash,
 }
 

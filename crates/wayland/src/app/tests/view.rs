@@ -26,7 +26,7 @@ impl Eye {
         Self::with(false, false)
     }
 
-    /// It shows films or not, and does not look at pixels.
+    /// It shows videos or not, and does not look at pixels.
     #[cfg(feature = "video")]
     pub(super) fn blind(video: bool) -> Self {
         Self::with(video, true)

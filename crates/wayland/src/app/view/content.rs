@@ -1,9 +1,11 @@
-//! The pixels of one surface at a view: handed on as they were encoded for the active display, or encoded for the view alone.
+//! The pixels of one surface at a view: handed on as they were encoded for the active display, or encoded for the view
+//! alone.
 //!
 //! A view *follows* while it has had every update that the active display was given, in their order. It leaves when its
-//! link has no room, when the active display falls behind, and when an update is taken back; from then on it has pixels of
-//! its own, by the same [painter](Painter) as the active display, which begins with the whole content. It follows again once both have the same. Invariant: what a
-//! view is told to show was on the surface at one time, whole, and with the scale and crop of that time.
+//! link has no room, when the active display falls behind, and when an update is taken back; from then on it has pixels
+//! of its own, by the same [painter](Painter) as the active display, which begins with the whole content. It follows
+//! again once both have the same. Invariant: what a view is told to show was on the surface at one time, whole, and
+//! with the scale and crop of that time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,8 +23,8 @@ use super::super::shape::Shape;
 use super::super::surface::Surface;
 use super::super::watch::Whole;
 
-/// How long a view that left the active display's updates encodes alone before it may follow again: who cannot keep up now
-/// will not in a moment.
+/// How long a view that left the active display's updates encodes alone before it may follow again: who cannot keep up
+/// now will not in a moment.
 const ALONE: Duration = Duration::from_secs(2);
 /// Between two contents that are encoded for a view alone.
 const FRAME: Duration = Duration::from_nanos(16_666_667);
@@ -283,7 +285,7 @@ impl Pixels {
         let same = look.core.is_attached()
             && look.understands
             && now >= self.alone_until
-            && theirs.films_shown() == 0
+            && theirs.videos_shown() == 0
             && [&self.painter, theirs].into_iter().all(|painter| painter.is_settled() && painter.is_exact());
         if same && theirs.updates() > 0 {
             let (epoch, update) = (look.core.watching.epoch(), theirs.updates());

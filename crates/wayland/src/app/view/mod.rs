@@ -1,10 +1,10 @@
 //! One program's windows at a display that only looks on.
 //!
-//! The active display is told what the program says; a view is told what there is to be seen. From what is kept for another
-//! display comes a scene ([`scene`]); the view compares it with what it has told already ([`tell`]) and says the difference, in
-//! requests of its own: no seat, no clipboard, no grab, popups as parts of their parents. A view that gets nothing over its link
-//! is told nothing, and later what is then: nothing is queued for it. Pixels are handed on as they were encoded for the active
-//! display as long as the view keeps up, see [`content`].
+//! The active display is told what the program says; a view is told what there is to be seen. From what is kept for
+//! another display comes a scene ([`scene`]); the view compares it with what it has told already ([`tell`]) and says
+//! the difference, in requests of its own: no seat, no clipboard, no grab, popups as parts of their parents. A view
+//! that gets nothing over its link is told nothing, and later what is then: nothing is queued for it. Pixels are handed
+//! on as they were encoded for the active display as long as the view keeps up, see [`content`].
 //!
 //! Invariant: nothing that a view's display sends reaches the program or the connection, which a view only ever reads.
 
@@ -59,8 +59,8 @@ pub struct View {
     /// Messages to the display side.
     flow: Flow,
     small_debt: u64,
-    /// What of the program was looked at last, and when that was not all: the time to look again, or whenever the link has
-    /// room.
+    /// What of the program was looked at last, and when that was not all: the time to look again, or whenever the link
+    /// has room.
     stirred: u64,
     again: Option<Time>,
     starved: bool,
@@ -115,8 +115,8 @@ struct Shown {
 }
 
 impl View {
-    /// A view for the display that `desk` describes, which understands content compressed like this. What is too large for its
-    /// link is lossy for now, with that quality, or never.
+    /// A view for the display that `desk` describes, which understands content compressed like this. What is too large
+    /// for its link is lossy for now, with that quality, or never.
     pub fn new(desk: &Rc<Desk>, compression: Compression, lossy: Option<u8>) -> Self {
         Self {
             desk: Rc::clone(desk),
@@ -150,8 +150,8 @@ impl View {
             return;
         }
         let understands = self.understands(core);
-        let (update, films) = match published {
-            Published::Update { update, films } => (update, *films),
+        let (update, videos) = match published {
+            Published::Update { update, videos } => (update, *videos),
             Published::Unit(whole) => {
                 for whole in whole {
                     if let Some(shown) = self.surfaces.get_mut(&WireId(whole.surface.0)) {
@@ -178,7 +178,7 @@ impl View {
         } else {
             self.small_debt += bytes;
         }
-        let room = !hidden && self.small_debt <= MAX_SMALL_DEBT && (!films || self.desk.video);
+        let room = !hidden && self.small_debt <= MAX_SMALL_DEBT && (!videos || self.desk.video);
         let Some(shown) = self.surfaces.get_mut(&WireId(update.surface.0)) else { return };
         let means = Means { now, encoder, credit, lossy: self.lossy };
         let (actions, counts) = (&mut self.actions, &mut self.counts);

@@ -1,7 +1,5 @@
 //! The display half against a compositor that is played by hand, through real sockets, without time passing.
 
-#[cfg(feature = "video")]
-mod films;
 mod hostile;
 mod input;
 mod memory;
@@ -10,4 +8,6 @@ mod order;
 mod rig;
 mod startup;
 mod units;
+#[cfg(feature = "video")]
+mod videos;
 mod watching;

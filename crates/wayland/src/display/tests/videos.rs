@@ -1,9 +1,9 @@
-//! Frames of films as they come: shown with their update, or refused with it.
+//! Frames of videos as they come: shown with their update, or refused with it.
 
 use std::time::Duration;
 
-use wayferry_pixels::film::Frame;
-use wayferry_pixels::{Content, Film, Format, Rect};
+use wayferry_pixels::video::Frame;
+use wayferry_pixels::{Content, Format, Rect, Video};
 
 use crate::codec::{Encoder, Maker};
 use crate::message::{ToApp, ToDisplay, UnitContent, WireId};
@@ -28,14 +28,14 @@ impl Window {
         Self { rig, surface, encoder: Encoder::new(HERE, 75).unwrap() }
     }
 
-    /// The next frame of a film: all of one colour.
+    /// The next frame of a video: all of one colour.
     fn frame(&mut self, level: u8, key: bool) -> Frame {
         let mut content = Content::new(size(200, 160), Format::Argb8888);
         content.fill(&[level, level, level, 255]);
         let (mut maker, interval) = (Maker::new(false), Duration::from_millis(33));
         let coming = self.encoder.frame(&mut maker, &content, HERE, 1_000_000, interval);
         let data = coming.unwrap().wait().unwrap();
-        Frame { film: Film { stream: 1, rect: HERE, key }, fourth: 255, data }
+        Frame { video: Video { stream: 1, rect: HERE, key }, fourth: 255, data }
     }
 
     /// An update that changes the corner, and brings these frames. Whether it was refused.
@@ -57,7 +57,7 @@ impl Window {
         self.rig.take_told().contains(&ToApp::Refresh { surface: self.surface })
     }
 
-    /// What the compositor shows in the corner, in the middle of the film, and beside it.
+    /// What the compositor shows in the corner, in the middle of the video, and beside it.
     fn shown(&self) -> [u8; 3] {
         let pixels = &self.rig.shown.last().unwrap().pixels;
         [(0, 0), (80, 80), (190, 80)].map(|(x, y)| pixels[(y * 200 + x) * 4])
@@ -69,19 +69,19 @@ fn near(level: u8, wanted: u8) -> bool {
 }
 
 #[test]
-fn a_film_is_shown_frame_by_frame_beside_what_is_exact() {
+fn a_video_is_shown_frame_by_frame_beside_what_is_exact() {
     let mut window = Window::new();
     for (index, level) in (100..130).step_by(5).enumerate() {
         let frame = window.frame(level, index == 0);
         assert!(!window.show(level, &[frame], false));
-        let [corner, film, beside] = window.shown();
-        assert!((corner, beside) == (level, 90) && near(film, level), "{film} for {level}");
+        let [corner, video, beside] = window.shown();
+        assert!((corner, beside) == (level, 90) && near(video, level), "{video} for {level}");
         let damage = &window.rig.shown.last().unwrap().damage;
         assert!(damage.contains(&[20, 10, 150, 140]), "{damage:?}");
     }
     assert!(!window.show(7, &[], false));
-    let [corner, film, _] = window.shown();
-    assert!(corner == 7 && near(film, 125), "it stays without a frame");
+    let [corner, video, _] = window.shown();
+    assert!(corner == 7 && near(video, 125), "it stays without a frame");
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn wrong_frames_are_refused_with_their_update_and_a_fresh_one_heals_it() {
     let wrong: [Change; 6] = [
         |frame| frame.data = vec![1; 40],
         |frame| drop(frame.data.split_off(30)),
-        |frame| frame.film.key = false,
-        |frame| frame.film.rect.width -= 20,
-        |frame| frame.film.rect.x += 100,
-        |frame| frame.film.stream = 4,
+        |frame| frame.video.key = false,
+        |frame| frame.video.rect.width -= 20,
+        |frame| frame.video.rect.x += 100,
+        |frame| frame.video.stream = 4,
     ];
     for (index, change) in wrong.into_iter().enumerate() {
         let mut window = Window::new();
@@ -107,13 +107,13 @@ fn wrong_frames_are_refused_with_their_update_and_a_fresh_one_heals_it() {
         window.encoder = Encoder::new(HERE, 75).unwrap();
         let first = window.frame(140, true);
         assert!(!window.show(3, &[first], true));
-        let [corner, film, _] = window.shown();
-        assert!(corner == 3 && near(film, 140));
+        let [corner, video, _] = window.shown();
+        assert!(corner == 3 && near(video, 140));
     }
 }
 
 #[test]
-fn a_fresh_content_and_64_updates_without_a_frame_end_films() {
+fn a_fresh_content_and_64_updates_without_a_frame_end_videos() {
     for (fresh, silence, over) in [(true, 0, true), (false, 63, false), (false, 64, true)] {
         let mut window = Window::new();
         let frame = window.frame(120, true);
@@ -128,13 +128,13 @@ fn a_fresh_content_and_64_updates_without_a_frame_end_films() {
 }
 
 #[test]
-fn a_film_that_begins_ends_those_that_are_in_its_way() {
+fn a_video_that_begins_ends_those_that_are_in_its_way() {
     let mut window = Window::new();
     let first = window.frame(120, true);
     assert!(!window.show(1, &[first], false));
     let mut other = Window::new();
     let mut in_the_way = other.frame(60, true);
-    in_the_way.film.stream = 2;
+    in_the_way.video.stream = 2;
     assert!(!window.show(2, &[in_the_way], false));
     assert!(near(window.shown()[1], 60));
     let next = window.frame(130, false);

@@ -1,13 +1,13 @@
-//! A small film for tests: soft shapes that move over a soft ground, with grain that is new in each picture.
+//! A small video for tests: soft shapes that move over a soft ground, with grain that is new in each picture.
 
 /// Gives pictures, one after the other.
-pub(crate) struct Film {
+pub(crate) struct Video {
     width: u32,
     height: u32,
     time: i32,
 }
 
-impl Film {
+impl Video {
     pub(crate) fn new(width: u32, height: u32) -> Self {
         Self { width, height, time: 0 }
     }

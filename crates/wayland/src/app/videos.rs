@@ -1,19 +1,19 @@
-//! The frames of a surface's films: one encoder for each, and what a frame may cost.
+//! The frames of a surface's videos: one encoder for each, and what a frame may cost.
 //!
-//! What is a film is the draft's affair. Invariant: the encoder of a stream has made every frame of it since it began.
+//! What is a video is the draft's affair. Invariant: the encoder of a stream has made every frame of it since it began.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wayferry_pixels::film::{self, Coming};
-use wayferry_pixels::{Content, Draft, Film};
+use wayferry_pixels::video::{self, Coming};
+use wayferry_pixels::{Content, Draft, Video};
 use wayferry_proto::Time;
 
 use crate::codec::{self, Encoder};
 
-/// What makes the frames of one surface's films.
+/// What makes the frames of one surface's videos.
 #[derive(Debug, Default)]
-pub(super) struct Films {
+pub(super) struct Videos {
     encoders: BTreeMap<u8, (Encoder, Time)>,
     /// Until when none begins: what moves there cannot be made small.
     unfit: Time,
@@ -22,7 +22,7 @@ pub(super) struct Films {
 /// What the frames of one update are made by.
 #[derive(Debug)]
 pub(super) struct Maker<'a> {
-    pub(super) films: &'a mut Films,
+    pub(super) videos: &'a mut Videos,
     pub(super) codec: &'a mut codec::Maker,
     /// How many share the link.
     pub(super) count: usize,
@@ -34,10 +34,10 @@ pub(super) struct Maker<'a> {
     pub(super) now: Time,
 }
 
-impl Films {
+impl Videos {
     /// Forgets those that are over.
     pub(super) fn keep(&mut self, draft: &Draft) {
-        self.encoders.retain(|stream, _| draft.has_film(*stream));
+        self.encoders.retain(|stream, _| draft.has_video(*stream));
     }
 
     /// How many there are.
@@ -51,10 +51,10 @@ impl Films {
     }
 }
 
-impl film::Films for Maker<'_> {
-    fn frame(&mut self, content: &Content, film: Film) -> Option<Coming> {
-        let Film { stream, rect, key } = film;
-        let Films { encoders, unfit } = &mut *self.films;
+impl video::Videos for Maker<'_> {
+    fn frame(&mut self, content: &Content, video: Video) -> Option<Coming> {
+        let Video { stream, rect, key } = video;
+        let Videos { encoders, unfit } = &mut *self.videos;
         if !key && encoders.get(&stream).is_some_and(|(encoder, _)| encoder.fails()) {
             *unfit = self.now + UNFIT;
         }
@@ -74,22 +74,22 @@ impl film::Films for Maker<'_> {
     }
 }
 
-/// Bits per second of a film of so many pixels, over a link of so many bytes per second that it shares with others.
+/// Bits per second of a video of so many pixels, over a link of so many bytes per second that it shares with others.
 fn bitrate(pixels: u64, rate: u64, count: usize) -> u64 {
     let good = (GOOD_RATE * pixels / GOOD_PIXELS).clamp(LEAST_RATE, GOOD_RATE);
     let share = rate.saturating_mul(8) / 10 * LINK_TENTHS / count.max(1) as u64;
     good.min(share)
 }
 
-/// Bits per second that show so many pixels well, no larger film takes more, and no smaller one less than the least.
+/// Bits per second that show so many pixels well, no larger video takes more, and no smaller one less than the least.
 const GOOD_RATE: u64 = 3_800_000;
 const GOOD_PIXELS: u64 = 1280 * 720;
 const LEAST_RATE: u64 = 300_000;
 
-/// What films may take of the link; the rest is for what happens beside them.
+/// What videos may take of the link; the rest is for what happens beside them.
 const LINK_TENTHS: u64 = 7;
 
-/// For how long none begins after a film that could not be made small.
+/// For how long none begins after a video that could not be made small.
 const UNFIT: Duration = Duration::from_secs(30);
 
 /// Bounds of what is taken for the time until the next frame, and what it is taken for at first. Where the link cannot
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn films_take_what_they_need_and_the_link_has() {
+    fn videos_take_what_they_need_and_the_link_has() {
         let fast = 10_000_000;
         assert_eq!(bitrate(1280 * 720, fast, 1), 3_800_000);
         assert_eq!(bitrate(1280 * 720 / 4, fast, 1), 950_000);

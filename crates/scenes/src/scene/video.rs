@@ -1,6 +1,6 @@
-//! A film in a window: a camera that moves and zooms over a picture, and grain that is new in each frame.
+//! A video in a window: a camera that moves and zooms over a picture, and grain that is new in each frame.
 //!
-//! Places in the picture are in 65536ths of a pixel. The film is damaged whole, the rest of the window never.
+//! Places in the picture are in 65536ths of a pixel. The video is damaged whole, the rest of the window never.
 
 use super::{Commit, Program};
 use crate::canvas::{Canvas, Color, Rect};
@@ -8,19 +8,19 @@ use crate::picture::clean;
 use crate::random::Random;
 
 #[derive(Debug)]
-pub(super) struct Film {
+pub(super) struct Video {
     picture: Canvas,
     random: Random,
     frames: u32,
 }
 
-impl Film {
+impl Video {
     pub(super) fn new(canvas: &mut Canvas, random: &Random) -> Self {
         canvas.fill(canvas.rect(), Color(20, 20, 20));
-        let mut film =
+        let mut video =
             Self { picture: clean(1680, 945, &random.fork(13)), random: random.fork(14), frames: 0 };
-        film.paint(canvas);
-        film
+        video.paint(canvas);
+        video
     }
 
     /// Where the camera is: the corner, and how far its pixels are apart.
@@ -30,27 +30,27 @@ impl Film {
         let step = (1 << 16) - zoom * 100;
         let room = |side: u32, shown: u32| (side - 2) * (1 << 16) - shown * step;
         let (right, down) =
-            (room(self.picture.width(), FILM.width), room(self.picture.height(), FILM.height));
+            (room(self.picture.width(), VIDEO.width), room(self.picture.height(), VIDEO.height));
         let part = |room: u32, share: u32| (u64::from(room) * u64::from(share) / 400) as u32;
         (part(right, swing(self.frames * 5, 400)), part(down, swing(self.frames * 2, 400)), step)
     }
 }
 
-impl Program for Film {
+impl Program for Video {
     fn paint(&mut self, canvas: &mut Canvas) -> Commit {
         let (left, top, step) = self.camera();
         self.frames += 1;
         let width = canvas.width() as usize;
-        for row in 0..FILM.height {
+        for row in 0..VIDEO.height {
             let y = top + row * step;
-            let start = (FILM.y + row) as usize * width + FILM.x as usize;
-            let target = &mut canvas.pixels_mut()[start..start + FILM.width as usize];
+            let start = (VIDEO.y + row) as usize * width + VIDEO.x as usize;
+            let target = &mut canvas.pixels_mut()[start..start + VIDEO.width as usize];
             for (column, pixel) in (0..).zip(target) {
                 let clean = sample(&self.picture, left + column * step, y);
                 *pixel = grain(clean, self.random.bits());
             }
         }
-        Commit::of([FILM])
+        Commit::of([VIDEO])
     }
 }
 
@@ -74,7 +74,7 @@ fn sample(picture: &Canvas, x: u32, y: u32) -> [u8; 4] {
     })
 }
 
-/// Adds what the film's material adds: up to three levels to all colours alike, up to two to each.
+/// Adds what the video's material adds: up to three levels to all colours alike, up to two to each.
 fn grain(pixel: [u8; 4], bits: u64) -> [u8; 4] {
     let of =
         |shift: u32, levels: u64| ((((bits >> shift) & 0xffff) * levels) >> 16) as i16 - (levels / 2) as i16;
@@ -83,5 +83,5 @@ fn grain(pixel: [u8; 4], bits: u64) -> [u8; 4] {
     [add(pixel[0], of(16, 5)), add(pixel[1], 0), add(pixel[2], of(32, 5)), pixel[3]]
 }
 
-/// Where the film is.
-const FILM: Rect = Rect::new(320, 160, 1280, 720);
+/// Where the video is.
+const VIDEO: Rect = Rect::new(320, 160, 1280, 720);

@@ -1,4 +1,4 @@
-//! Films in chunks: frames of a codec that is not known here.
+//! Videos in chunks: frames of a codec that is not known here.
 //!
 //! ```text
 //! u8 3     number stream, number x, y, width − 1, height − 1, u8 flags (1: the stream begins), u8 value of the fourth
@@ -16,13 +16,13 @@ use crate::chunk::{self, MAX_CHUNK, Reader};
 use crate::content::Content;
 use crate::error::Error;
 use crate::geometry::{Rect, Size};
-use crate::motion::{Film, MAX_FILMS};
+use crate::motion::{MAX_VIDEOS, Video};
 
-/// Makes the frames of films: a caller that has a codec.
-pub trait Films {
-    /// Begins the next frame of a film, whose pixels are in `content`; of a film that begins a first frame. `None` if there
-    /// is none to be had: the film is over then.
-    fn frame(&mut self, content: &Content, film: Film) -> Option<Coming>;
+/// Makes the frames of videos: a caller that has a codec.
+pub trait Videos {
+    /// Begins the next frame of a video, whose pixels are in `content`; of a video that begins a first frame. `None` if
+    /// there is none to be had: the video is over then.
+    fn frame(&mut self, content: &Content, video: Video) -> Option<Coming>;
 }
 
 /// The bytes of a frame that is being made, by another thread perhaps.
@@ -33,7 +33,7 @@ pub struct Coming {
 }
 
 impl Coming {
-    /// Bytes that somebody will send, about so many. Who drops the sender instead has none, and the film is over.
+    /// Bytes that somebody will send, about so many. Who drops the sender instead has none, and the video is over.
     pub fn new(bytes: Receiver<Vec<u8>>, expected: usize) -> Self {
         Self { bytes, expected }
     }
@@ -56,7 +56,7 @@ impl Coming {
 /// A frame whose bytes are still to come.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    pub(crate) film: Film,
+    pub(crate) video: Video,
     pub(crate) fourth: u8,
     pub(crate) coming: Coming,
 }
@@ -70,23 +70,23 @@ impl Begun {
     /// Waits for its bytes, if `wait`. `Ok(None)` when there are none yet.
     ///
     /// # Errors
-    /// There will be none; the film is over.
-    pub(crate) fn take(&self, wait: bool) -> Result<Option<Frame>, Film> {
+    /// There will be none; the video is over.
+    pub(crate) fn take(&self, wait: bool) -> Result<Option<Frame>, Video> {
         let bytes = &self.coming.bytes;
         let data = match if wait { bytes.recv().map_err(TryRecvError::from) } else { bytes.try_recv() } {
             Ok(data) => data,
             Err(TryRecvError::Empty) => return Ok(None),
-            Err(TryRecvError::Disconnected) => return Err(self.film),
+            Err(TryRecvError::Disconnected) => return Err(self.video),
         };
-        Ok(Some(Frame { film: self.film, fourth: self.fourth, data }))
+        Ok(Some(Frame { video: self.video, fourth: self.fourth, data }))
     }
 }
 
-/// A frame of a film.
+/// A frame of a video.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Of which film, and whether that begins.
-    pub film: Film,
+    /// Of which video, and whether that begins.
+    pub video: Video,
     /// The fourth channel of all its pixels.
     pub fourth: u8,
     /// What the codec has made.
@@ -97,9 +97,9 @@ impl Frame {
     /// Adds the chunks of the frame.
     pub fn write(&self, chunks: &mut Vec<Vec<u8>>) {
         let mut chunk = vec![FRAME];
-        chunk::write_number(&mut chunk, self.film.stream.into());
-        chunk::write_rect(&mut chunk, self.film.rect);
-        chunk.extend([u8::from(self.film.key) * BEGINS, self.fourth]);
+        chunk::write_number(&mut chunk, self.video.stream.into());
+        chunk::write_rect(&mut chunk, self.video.rect);
+        chunk.extend([u8::from(self.video.key) * BEGINS, self.fourth]);
         chunk::write_length(&mut chunk, self.data.len());
         let mut rest = &self.data[..];
         loop {
@@ -111,7 +111,7 @@ impl Frame {
             }
             rest = later;
             chunk = vec![MORE];
-            chunk::write_number(&mut chunk, self.film.stream.into());
+            chunk::write_number(&mut chunk, self.video.stream.into());
         }
     }
 
@@ -127,8 +127,8 @@ impl Frame {
         if flags & !BEGINS != 0 {
             return Err(Error::ChunkField);
         }
-        let film = Film { stream, rect, key: flags & BEGINS != 0 };
-        Ok((Self { film, fourth, data }, length))
+        let video = Video { stream, rect, key: flags & BEGINS != 0 };
+        Ok((Self { video, fourth, data }, length))
     }
 
     /// Takes more of it from a chunk.
@@ -138,7 +138,7 @@ impl Frame {
         if code != MORE {
             return Err(Error::ChunkTruncated);
         }
-        if stream(&mut reader)? != self.film.stream {
+        if stream(&mut reader)? != self.video.stream {
             return Err(Error::ChunkField);
         }
         self.data.extend_from_slice(reader.rest());
@@ -164,9 +164,9 @@ pub fn split<C: AsRef<[u8]>>(chunks: &[C], size: Size) -> Result<(Vec<Frame>, Ve
                 if bytes > 0 {
                     return Err(Error::ChunkRest { bytes });
                 }
-                let Film { stream, rect, .. } = frame.film;
-                if frames.iter().any(|it| it.film.stream == stream || it.film.rect.intersects(rect)) {
-                    return Err(Error::FilmOverlap { rect });
+                let Video { stream, rect, .. } = frame.video;
+                if frames.iter().any(|it| it.video.stream == stream || it.video.rect.intersects(rect)) {
+                    return Err(Error::VideoOverlap { rect });
                 }
                 frames.push(frame);
             }
@@ -181,14 +181,14 @@ pub fn split<C: AsRef<[u8]>>(chunks: &[C], size: Size) -> Result<(Vec<Frame>, Ve
 pub(crate) fn outside(rects: &[Rect], frames: &[Begun]) -> Vec<Rect> {
     let mut rects = rects.to_vec();
     for frame in frames {
-        rects = rects.into_iter().flat_map(|rect| rect.without(frame.film.rect)).collect();
+        rects = rects.into_iter().flat_map(|rect| rect.without(frame.video.rect)).collect();
     }
     rects
 }
 
 fn stream(reader: &mut Reader<'_>) -> Result<u8, Error> {
     let number = reader.number()?;
-    u8::try_from(number).ok().filter(|number| usize::from(*number) < MAX_FILMS).ok_or(Error::ChunkField)
+    u8::try_from(number).ok().filter(|number| usize::from(*number) < MAX_VIDEOS).ok_or(Error::ChunkField)
 }
 
 /// How such chunks begin, where others say how they are compressed.
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn frame(stream: u8, rect: Rect, length: usize) -> Frame {
-        Frame { film: Film { stream, rect, key: stream == 0 }, fourth: 9, data: vec![7; length] }
+        Frame { video: Video { stream, rect, key: stream == 0 }, fourth: 9, data: vec![7; length] }
     }
 
     fn chunks(frames: &[Frame]) -> Vec<Vec<u8>> {
@@ -243,12 +243,12 @@ mod tests {
         assert_eq!(one(&|chunks| chunks.swap(0, 1)), Err(Error::ChunkField), "it begins with the rest");
         assert_eq!(one(&|chunks| chunks[1][1] = 2), Err(Error::ChunkField), "the rest of another");
         assert_eq!(one(&|chunks| chunks[1].push(0)), Err(Error::ChunkRest { bytes: 1 }));
-        assert_eq!(one(&|chunks| chunks[0][1] = MAX_FILMS as u8), Err(Error::ChunkField));
-        assert_eq!(one(&|chunks| chunks.extend(whole.clone())), Err(Error::FilmOverlap { rect: here }));
+        assert_eq!(one(&|chunks| chunks[0][1] = MAX_VIDEOS as u8), Err(Error::ChunkField));
+        assert_eq!(one(&|chunks| chunks.extend(whole.clone())), Err(Error::VideoOverlap { rect: here }));
         let outside = chunks(&[frame(1, Rect::new(300, 0, 200, 200), 4)]);
         assert!(matches!(split(&outside, size()), Err(Error::ChunkOutside { .. })));
         let apart = [frame(1, here, 4), frame(2, Rect::new(209, 0, 50, 50), 4)];
-        assert!(matches!(split(&chunks(&apart), size()), Err(Error::FilmOverlap { .. })));
+        assert!(matches!(split(&chunks(&apart), size()), Err(Error::VideoOverlap { .. })));
         for length in 0..12 {
             assert!(split(&[&whole[0][..length]], size()).is_err() == (length > 0), "{length}");
         }

@@ -1,0 +1,98 @@
+//! The videos of one surface as the display side shows them: a decoder for each.
+//!
+//! It knows nothing of what is beside them. Invariant: videos share no pixel and are few, so their memory is bounded by
+//! that of the surface and some MiB for each; and a video is shown only if all its frames have been, in their order.
+
+use std::collections::BTreeMap;
+
+use wayferry_pixels::video::Frame;
+use wayferry_pixels::{Content, Format, Rect};
+
+use crate::codec::{self, Decoder, Shown};
+
+/// Updates after which a video without a frame is over.
+const MAX_AGE: u64 = 64;
+
+/// Memory that a decoder may take: in bytes per pixel of its pictures, which are larger than the video by so many
+/// pixels in each direction, and in bytes for any size.
+const MEMORY: usize = 16;
+const MARGIN: u32 = 80;
+const LEAST_MEMORY: usize = 4 << 20;
+
+/// The videos of one surface.
+#[derive(Debug, Default)]
+pub(super) struct Videos {
+    videos: BTreeMap<u8, Video>,
+    updates: u64,
+}
+
+#[derive(Debug)]
+struct Video {
+    rect: Rect,
+    decoder: Decoder,
+    /// The update that brought its last frame.
+    last: u64,
+}
+
+/// A frame that waits to be painted.
+#[derive(Debug)]
+pub(super) struct Decoded<'a> {
+    pub(super) rect: Rect,
+    fourth: u8,
+    shown: Shown<'a>,
+}
+
+impl Videos {
+    /// Takes the frames of the next update, whose content has this format.
+    ///
+    /// # Errors
+    /// What is wrong with one. No video can be shown then before it begins anew.
+    pub(super) fn decode(&mut self, frames: &[Frame], format: Format) -> Result<Vec<Decoded<'_>>, String> {
+        self.updates += 1;
+        let Self { videos, updates } = self;
+        videos.retain(|_, video| video.last + MAX_AGE >= *updates);
+        if !frames.is_empty() && !codec::shows(format) {
+            return Err(format!("a video in pixel format {}", format.code()));
+        }
+        for frame in frames {
+            let (stream, rect) = (frame.video.stream, frame.video.rect);
+            if frame.video.key {
+                videos.retain(|_, video| !video.rect.intersects(rect));
+                videos.insert(stream, Video { rect, decoder: Decoder::new(rect)?, last: *updates });
+            }
+            if videos.get(&stream).is_none_or(|video| video.rect != rect) {
+                return Err(format!("a frame of video {stream}, which has not begun there"));
+            }
+        }
+        let mut decoded = Vec::with_capacity(frames.len());
+        for (stream, video) in videos {
+            let Some(frame) = frames.iter().find(|frame| frame.video.stream == *stream) else { continue };
+            video.last = *updates;
+            let shown = video.decoder.decode(&frame.data)?;
+            decoded.push(Decoded { rect: video.rect, fourth: frame.fourth, shown });
+        }
+        Ok(decoded)
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.videos.clear();
+    }
+
+    /// Bytes that they may take.
+    pub(super) fn bytes(&self) -> usize {
+        self.videos.values().map(|video| memory(video.rect)).sum()
+    }
+}
+
+fn memory(video: Rect) -> usize {
+    // Sides are at most 2¹⁴.
+    LEAST_MEMORY + ((video.width + MARGIN) * (video.height + MARGIN)) as usize * MEMORY
+}
+
+impl Decoded<'_> {
+    /// Paints it into the content that it was decoded for.
+    pub(super) fn paint(&self, content: &mut Content) {
+        self.shown.paint(content, self.rect, self.fourth);
+    }
+}
