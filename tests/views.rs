@@ -1,4 +1,4 @@
-//! Displays that look on beside the active one: they show the same and can do nothing.
+//! Viewers beside the active display: they show the same and can do nothing.
 
 use serde_json::Value;
 use wayferry_net::Ticket;
@@ -155,7 +155,7 @@ fn what_is_encoded_once_is_shown_by_three_displays() {
 }
 
 #[test]
-fn a_ticket_for_looking_on_is_good_for_nothing_else() {
+fn a_ticket_for_viewing_is_good_for_nothing_else() {
     let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let mut session = Session::start(&active);
     let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
@@ -204,7 +204,7 @@ fn a_view_that_lost_its_connection_comes_back_as_one() {
 }
 
 #[test]
-fn those_who_look_on_are_listed_and_can_be_sent_away() {
+fn viewers_are_listed_and_can_be_sent_away() {
     let (active, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let mut session = Session::start(&active);
     let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
@@ -297,7 +297,7 @@ fn with_ticket(compositor: &impl Compositor, ticket: &str) -> Launch {
     attach.args(["attach", ticket])
 }
 
-/// A display that looks on at a session of this machine, on a compositor.
+/// A viewer at a session of this machine, on a compositor.
 fn view_here(session: &Session, compositor: &impl Compositor) -> Launch {
     attach_here(session, compositor).arg("--view")
 }

@@ -15,9 +15,9 @@ use crate::Input;
 /// Operations of one input.
 const MAX_OPERATIONS: usize = 400;
 
-/// Only a display with a good secret comes in, once for each, and as no more than that is good for; one that was sent away or
-/// replaced does not come again; nothing that a stranger says to a display is taken for the end of its session; all is
-/// bounded; and after any sequence, a display with a ticket comes in.
+/// Only a display with a good secret comes in, once for each, and as no more than that is good for; one that was sent
+/// away or replaced does not come again; nothing that a stranger says to a display is taken for the end of its session;
+/// all is bounded; and after any sequence, a display with a ticket comes in.
 ///
 /// # Panics
 /// When that does not hold.
@@ -29,11 +29,11 @@ pub fn run(data: &[u8]) {
 
 /// One operation: a byte that says which, another (who, from where, for whom, how long), and what it needs.
 ///
-/// 0: a stranger comes. 1: a sound display comes (secret, incarnation, what it asks for). 2: bytes come from a guest (stream,
-/// length, they). 3: what a sound display has said arrives (how many pieces). 4: a guest's carrier ends, or one of its streams
-/// does (which). 5: bytes come to a sound display, from a host that is a stranger (stream, length, they). 6: that host closes
-/// (code). 7: time passes (10 ms each). 8, 9: a ticket is printed, for all and for looking on (1 s each). 10, 11: a display is
-/// met, as 8 and 9. 12: a display is sent away, or tickets are taken back.
+/// 0: a stranger comes. 1: a sound display comes (secret, incarnation, what it asks for). 2: bytes come from a guest
+/// (stream, length, they). 3: what a sound display has said arrives (how many pieces). 4: a guest's carrier ends, or
+/// one of its streams does (which). 5: bytes come to a sound display, from a host that is a stranger (stream, length,
+/// they). 6: that host closes (code). 7: time passes (10 ms each). 8, 9: a ticket is printed, for all and for viewing
+/// (1 s each). 10, 11: a display is met, as 8 and 9. 12: a display is sent away, or tickets are taken back.
 fn operation(input: &mut Input<'_>) -> Operation {
     let (operation, who) = (input.u8() % 13, input.u8());
     let part = if operation % 2 == 0 { Role::Active } else { Role::View };
@@ -41,7 +41,7 @@ fn operation(input: &mut Input<'_>) -> Operation {
         0 => Operation::Come { from: who % 4, certificate: who % 8, shows: None },
         1 => {
             let (secret, incarnation, asks) = (input.u8(), input.u8(), input.u8());
-            let shows = Shows { secret, incarnation, looks_on: asks & 1 != 0, here: asks & 2 != 0 };
+            let shows = Shows { secret, incarnation, view_only: asks & 1 != 0, here: asks & 2 != 0 };
             Operation::Come { from: who % 4, certificate: who % 8, shows: Some(shows) }
         }
         2 => {

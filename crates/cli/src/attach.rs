@@ -61,7 +61,7 @@ fn ticket(attach: &AttachFlags) -> Result<Option<String>, Error> {
 fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let (_, socket) = sessions::call(name)?;
-    let viewer = Viewer::new(own, &signals)?.looking_on(view);
+    let viewer = Viewer::new(own, &signals)?.view_only(view);
     let request = if view { Request::View(None) } else { Request::Attach(None) };
     passing::send(&socket, &control::line(&request), &[])
         .map_err(|source| SessionError::System { doing: "speaking to the session", source })?;
@@ -78,7 +78,7 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
 /// A session of another machine.
 fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let viewer = Viewer::new(own, &signals)?.looking_on(view);
+    let viewer = Viewer::new(own, &signals)?.view_only(view);
     let mut words = vec!["meet".to_owned()];
     words.extend(view.then(|| "--view".to_owned()));
     words.extend(session.map(str::to_owned));
@@ -111,7 +111,7 @@ fn redeem(own: &OwnFlags, attach: &AttachFlags, ticket: &str) -> Result<u8, Erro
     };
     let trust = trust::trust(attach, ticket.fingerprint)?;
     let signals = Signals::new()?;
-    let viewer = Viewer::new(own, &signals)?.looking_on(attach.view);
+    let viewer = Viewer::new(own, &signals)?.view_only(attach.view);
     code(&viewer.redeem(&ticket, trust, &addresses, attach.timeout)?)
 }
 

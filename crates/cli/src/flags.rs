@@ -157,7 +157,7 @@ pub(crate) enum Command {
     Meet {
         /// Which.
         session: Option<String>,
-        /// The display only looks on.
+        /// The display is view-only.
         #[arg(long)]
         view: bool,
     },
@@ -256,7 +256,7 @@ pub(crate) struct AttachFlags {
     /// Take the ticket from FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "which")]
     pub(crate) ticket_file: Option<PathBuf>,
-    /// Only look on, beside the display that is there: nothing that is typed or clicked here reaches the programs.
+    /// View only, beside the display that is there: nothing that is typed or clicked here reaches the programs.
     #[arg(long)]
     pub(crate) view: bool,
     /// Connect to this address instead of the ticket's.
@@ -287,7 +287,7 @@ pub(crate) struct ListFlags {
 pub(crate) struct TicketFlags {
     #[command(flatten)]
     pub(crate) which: WhichFlags,
-    /// It is good for looking on only.
+    /// It is good for viewing only.
     #[arg(long)]
     pub(crate) view: bool,
     /// For how long it is good: seconds, or a number with s, m, h or d behind it [default: 1h].
@@ -302,7 +302,7 @@ pub(crate) struct TicketFlags {
 pub(crate) struct DetachFlags {
     #[command(flatten)]
     pub(crate) which: WhichFlags,
-    /// Let those leave that look on, and not the display that has the session.
+    /// Let the viewers leave, and not the display that has the session.
     #[arg(long)]
     pub(crate) views: bool,
 }

@@ -286,7 +286,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Asks a session to let the caller attach, or look on.
+    /// Asks a session to let the caller attach, or view.
     fn start(
         caller: Caller,
         session: Option<&str>,

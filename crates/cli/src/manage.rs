@@ -46,7 +46,7 @@ pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Lets a session's display leave, or those that look on; gives the exit code.
+/// Lets a session's display leave, or the viewers; gives the exit code.
 pub(crate) fn detach(own: &OwnFlags, flags: DetachFlags) -> Result<u8, Error> {
     let request = if flags.views { Request::DetachViews } else { Request::Detach };
     order(own, flags.which.which, &request)
@@ -154,7 +154,7 @@ fn table(documents: &[Value]) -> String {
     std::iter::once(&head).chain(&rows).map(line).collect()
 }
 
-/// A session, and below it the displays that look on.
+/// A session, and below it the viewers.
 fn rows(document: &Value) -> Vec<[String; 4]> {
     let name = document["name"].as_str().map(sanitize).unwrap_or_default();
     let since = |of: &Value, field: &str| of[field].as_u64().map(span).unwrap_or_default();

@@ -124,7 +124,7 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::DisplayAway { reason } => format!("the display is away: {reason}"),
         Event::DisplayLost { error } => format!("a display was lost: {error}"),
         Event::DisplayRejected { error } => format!("a display was turned away: {error}"),
-        Event::ViewerLost { reason } => format!("a display that looked on was lost: {reason}"),
+        Event::ViewerLost { reason } => format!("a viewer was lost: {reason}"),
         Event::DisplayMissed => "no display came back in time".into(),
         Event::DisplayEnded => "the display ended the session".into(),
         Event::ProgramLeftOthers => {

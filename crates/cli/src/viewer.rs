@@ -39,7 +39,7 @@ pub(crate) struct Viewer<'a> {
     /// Ends with the display.
     context: Option<Context>,
     identity: Arc<Identity>,
-    looks_on: bool,
+    view_only: bool,
 }
 
 /// Which carriers are tried.
@@ -68,13 +68,13 @@ impl<'a> Viewer<'a> {
         }
         let compositor = context.as_ref().map_or(compositor, |context| Compositor::At(context.socket()));
         let watched = Watched::new(compositor, clock, Some(signals))?;
-        Ok(Self { own, signals, clock, watched, context, identity: carriers::identity()?, looks_on: false })
+        Ok(Self { own, signals, clock, watched, context, identity: carriers::identity()?, view_only: false })
     }
 
-    /// As a display that only looks on, or not.
+    /// As a viewer, or not.
     #[must_use]
-    pub(crate) fn looking_on(self, looks_on: bool) -> Self {
-        Self { looks_on, ..self }
+    pub(crate) fn view_only(self, view_only: bool) -> Self {
+        Self { view_only, ..self }
     }
 
     /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port
@@ -147,7 +147,7 @@ impl<'a> Viewer<'a> {
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
         let mut config = settings(self.own).session(Side::Display, &self.clock);
-        if self.looks_on {
+        if self.view_only {
             config.capabilities = config.capabilities.with(Capabilities::VIEW);
         }
         config.secret = Some(ticket.secret);
@@ -156,7 +156,7 @@ impl<'a> Viewer<'a> {
         let again = config.clone();
         let link = Link::new(Session::new(config), carrier);
         DisplaySide::new(self.watched, self.clock, link, self.own.stats, reporter())
-            .with_looking_on(self.looks_on)
+            .with_view_only(self.view_only)
             .with_return(Return::new(again, ways))
             .with_allowed(self.own.allow.clone())
             .with_trace(trace)

@@ -15,11 +15,11 @@ pub enum Request {
     Info,
     /// To show it: the meeting of the two sides follows. Tells the address at which this machine was reached.
     Attach(Option<IpAddr>),
-    /// To look on, as [`Self::Attach`].
+    /// To view it, as [`Self::Attach`].
     View(Option<IpAddr>),
     /// A ticket for a display that comes by itself.
     Ticket {
-        /// It only looks on.
+        /// It is view-only.
         view: bool,
         /// For how long the ticket is good; the session's default without.
         good_for: Option<Duration>,
@@ -28,7 +28,7 @@ pub enum Request {
     Revoke,
     /// That its display leaves.
     Detach,
-    /// That all displays leave that look on.
+    /// That all viewers leave.
     DetachViews,
     /// Its end.
     Stop,

@@ -79,8 +79,8 @@ pub struct DisplaySide<'a> {
     watching: Watching,
     /// How to get back to the session.
     back: Option<Return>,
-    /// It only looks on, and takes no other display's place.
-    looks_on: bool,
+    /// It is view-only, and takes no other display's place.
+    view_only: bool,
     connections: BTreeMap<ConnectionId, Shown>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -250,7 +250,7 @@ impl<'a> DisplaySide<'a> {
             allow: Vec::new(),
             watching: Watching::new(watched.watcher, watched.first, watched.blobs),
             back: None,
-            looks_on: false,
+            view_only: false,
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
@@ -276,10 +276,10 @@ impl<'a> DisplaySide<'a> {
         self
     }
 
-    /// Only looks on, or not.
+    /// View-only, or not.
     #[must_use]
-    pub fn with_looking_on(mut self, looks_on: bool) -> Self {
-        self.looks_on = looks_on;
+    pub fn with_view_only(mut self, view_only: bool) -> Self {
+        self.view_only = view_only;
         self
     }
 
@@ -341,9 +341,9 @@ impl<'a> DisplaySide<'a> {
     fn on_event(&mut self, now: Time, event: Event) -> Result<Option<Outcome>, Error> {
         match event {
             Event::Ready { .. }
-                if self.looks_on && !self.hub.link.session.capabilities().has(Capabilities::VIEW) =>
+                if self.view_only && !self.hub.link.session.capabilities().has(Capabilities::VIEW) =>
             {
-                return Err(Error::Incompatible("the other side lets no display look on".into()));
+                return Err(Error::Incompatible("the other side allows no viewers".into()));
             }
             Event::Control(Control::Exit { code }) => {
                 return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));

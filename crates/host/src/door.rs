@@ -112,13 +112,13 @@ impl Door {
         was_known
     }
 
-    /// Those who looked on were sent away: none of them can come again.
+    /// The viewers were sent away: none of them can come again.
     pub fn forget_viewers(&mut self) {
         let gone = self.admission.secrets_mut().forget_viewers();
         self.dismiss(gone);
     }
 
-    /// One that looked on has left for good.
+    /// A viewer has left for good.
     pub fn forget_viewer(&mut self, incarnation: Secret) {
         let gone = self.admission.secrets_mut().forget_viewer(incarnation);
         self.dismiss(gone);

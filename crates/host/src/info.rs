@@ -41,19 +41,19 @@ pub struct Figures {
     shares: Option<Value>,
 }
 
-/// Displays that look on.
+/// Viewers.
 #[derive(Debug, Clone)]
 struct Views {
-    viewers: Vec<Looker>,
+    viewers: Vec<ViewerInfo>,
     /// How content came to them, those that have left included.
     counts: Counts,
     /// Bytes of pixels that are kept for them alone.
     pixels: u64,
 }
 
-/// A display that looks on.
+/// A viewer.
 #[derive(Debug, Clone, Copy)]
-pub struct Looker {
+pub struct ViewerInfo {
     /// Where it came from over QUIC; `None` if it came another way.
     pub from: Option<SocketAddr>,
     /// For how long.
@@ -130,9 +130,9 @@ impl Figures {
         Self { kept: Some((kept, owed)), ..self }
     }
 
-    /// With these displays that look on, how content came to them, and bytes of pixels that are kept for them alone.
+    /// With these viewers, how content came to them, and bytes of pixels that are kept for them alone.
     #[must_use]
-    pub fn with_views(self, viewers: Vec<Looker>, (counts, pixels): (Counts, u64)) -> Self {
+    pub fn with_views(self, viewers: Vec<ViewerInfo>, (counts, pixels): (Counts, u64)) -> Self {
         Self { views: Some(Views { viewers, counts, pixels }), ..self }
     }
 
@@ -165,7 +165,7 @@ impl Figures {
             "kept_state_bytes": self.kept.as_ref().map(|(kept, _)| kept.state),
             "owed_bytes": self.kept.as_ref().map(|(_, owed)| owed),
             "views": self.views.as_ref().map(|views| views.viewers.len()),
-            "viewers": self.views.as_ref().map(|views| views.viewers.iter().map(looker).collect::<Vec<Value>>()),
+            "viewers": self.views.as_ref().map(|views| views.viewers.iter().map(viewer).collect::<Vec<Value>>()),
             "view_pixel_bytes": self.views.as_ref().map(|views| views.pixels),
             "view_updates_shared": self.views.as_ref().map(|views| views.counts.shared),
             "view_updates_own": self.views.as_ref().map(|views| views.counts.own),
@@ -212,8 +212,8 @@ struct Surfaces {
 /// Surfaces that are told of.
 const MAX_SURFACES: usize = 100;
 
-fn looker(looker: &Looker) -> Value {
-    json!({ "from": looker.from.map(|from| from.to_string()), "seconds": looker.since.as_secs() })
+fn viewer(viewer: &ViewerInfo) -> Value {
+    json!({ "from": viewer.from.map(|from| from.to_string()), "seconds": viewer.since.as_secs() })
 }
 
 fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
@@ -330,7 +330,7 @@ mod tests {
     fn what_is_known_is_told() {
         let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
         let from = [Some(SocketAddr::from(([192, 0, 2, 7], 5))), None];
-        let viewers = from.map(|from| Looker { from, since: Duration::from_millis(2_500) });
+        let viewers = from.map(|from| ViewerInfo { from, since: Duration::from_millis(2_500) });
         let document = document.with_views(viewers.to_vec(), (Counts { own: 3, shared: 400 }, 65_536));
         let mut document = document.with_kept(Kept { pixels: 1_228_800, state: 507 }, 32).document();
         // One literal of the macro takes no more fields.

@@ -38,7 +38,7 @@ pub enum Call {
     Info(OwnedFd),
     /// The display is to leave.
     Detach(OwnedFd),
-    /// Those that look on are to leave.
+    /// The viewers are to leave.
     DetachViews(OwnedFd),
     /// The session is to end.
     Stop(OwnedFd),
@@ -56,7 +56,7 @@ pub struct Lobby {
     owner: Option<Owner>,
     /// No descriptors were left: no caller is accepted until then.
     rests_until: Time,
-    /// No more displays can look on.
+    /// There can be no more viewers.
     full: bool,
     /// When the session's files are to be looked after.
     refresh_at: Time,
@@ -150,7 +150,7 @@ impl Lobby {
         self.named.name()
     }
 
-    /// Whether as many displays look on as may: others are told so.
+    /// Whether there are as many viewers as may be: others are told so.
     pub fn set_full(&mut self, full: bool) {
         self.full = full;
     }
@@ -364,7 +364,7 @@ fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
 /// How long a printed ticket is good, if its user does not say.
 pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
 /// Why no other viewer is let in.
-pub const FULL: &str = "8 displays look on already";
+pub const FULL: &str = "8 viewers already (limit)";
 /// Who may be in the lobby at once.
 const MAX_VISITORS: usize = 32;
 /// How long each may take for a line; a display's attempt at QUIC is between two of them.

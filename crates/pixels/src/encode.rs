@@ -83,7 +83,7 @@ impl std::fmt::Debug for Workspace {
     }
 }
 
-/// Looks on while chunks are made, for timelines. The encoder has no clock: it is given the time.
+/// Watches while chunks are made, for timelines. The encoder has no clock: it is given the time.
 pub trait Watch: Sync {
     /// The time, in any unit that the watcher likes.
     fn now(&self) -> u64;

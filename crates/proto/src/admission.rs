@@ -1,13 +1,14 @@
 //! The way in for displays: who may attach to a session, and what the others are told. Sans-IO.
 //!
-//! Everyone can reach a port, so several candidates may stand at the door; one that shows a secret that was given out is let in,
-//! once for each ([`Secrets`]). Strangers, displays whose certificates are known, and those on byte streams have places of their
-//! own, and the newest always gets one ([`Places`]). It knows no carriers: what holds a place is the caller's, with a
-//! [`Session`] in it. It does not decide what becomes of the display that is there already. Invariant: a stranger
-//! without a secret costs a place for at most [`PATIENCE`], and nothing else.
+//! Everyone can reach a port, so several candidates may stand at the door; one that shows a secret that was given out
+//! is let in, once for each ([`Secrets`]). Strangers, displays whose certificates are known, and those on byte streams
+//! have places of their own, and the newest always gets one ([`Places`]). It knows no carriers: what holds a place is
+//! the caller's, with a [`Session`] in it. It does not decide what becomes of the display that is there already.
+//! Invariant: a stranger without a secret costs a place for at most [`PATIENCE`], and nothing else.
 //!
-//! The run loop: [`Admission::come`] for each that comes; then, for each of [`Admission::numbers`], hand what has arrived to the
-//! session ([`Admission::get_mut`]) and [look at it](Admission::look_at), also when [`Admission::next_timeout`] has passed.
+//! The run loop: [`Admission::come`] for each that comes; then, for each of [`Admission::numbers`], hand what has
+//! arrived to the session ([`Admission::get_mut`]) and [look at it](Admission::look_at), also when
+//! [`Admission::next_timeout`] has passed.
 
 mod secrets;
 
@@ -93,8 +94,8 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         &mut self.secrets
     }
 
-    /// A display comes from there, and proves or tells that it has that certificate; `make` gives its session a carrier.
-    /// Gives its number, and the one that lost its place for it, which is to be told.
+    /// A display comes from there, and proves or tells that it has that certificate; `make` gives its session a
+    /// carrier. Gives its number, and the one that lost its place for it, which is to be told.
     pub fn come(
         &mut self,
         (lane, source): (Lane, Source),
@@ -154,8 +155,8 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         }
         let secret = session.matched_secret().and_then(|index| accepted.get(index).copied());
         let incarnation = session.peer().and_then(|peer| peer.incarnation);
-        let looks_on = session.capabilities().has(Capabilities::VIEW);
-        let wish = if looks_on { Role::View } else { Role::Active };
+        let view_only = session.capabilities().has(Capabilities::VIEW);
+        let wish = if view_only { Role::View } else { Role::Active };
         // Of two ways that a display takes at the same time, the other may have used the secret.
         match self.secrets.admit(&Shown { secret, incarnation, certificate, wish }, now) {
             Some((part, dismissed)) => match Candidate::new(holder) {

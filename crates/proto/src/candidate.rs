@@ -1,9 +1,9 @@
 //! A display that was let in, before it is decided what it goes on with.
 //!
 //! Its hello is there, and its session says nothing of channels until one of three things is done, once: it
-//! [begins](Candidate::begin), [succeeds](Candidate::succeed) an earlier session of the same display, or only looks on
-//! ([`Candidate::forgo`]). It does not choose among them. Invariant: what is inside comes out by these alone, so no session is
-//! used that was not told what it is, and none is told twice.
+//! [begins](Candidate::begin), [succeeds](Candidate::succeed) an earlier session of the same display, or only views
+//! ([`Candidate::forgo`]). It does not choose among them. Invariant: what is inside comes out by these alone, so no
+//! session is used that was not told what it is, and none is told twice.
 
 use crate::{Hello, Session, Time};
 
@@ -37,8 +37,9 @@ impl<H: AsRef<Session> + AsMut<Session>> Candidate<H> {
         self.0
     }
 
-    /// It goes on with `old`, the session that it had: all handles of `old` stay as they are, and what happened to it and was
-    /// not polled comes first; its own carrier is to be dropped. [`Event::Resumed`](crate::Event::Resumed) follows.
+    /// It goes on with `old`, the session that it had: all handles of `old` stay as they are, and what happened to it
+    /// and was not polled comes first; its own carrier is to be dropped. [`Event::Resumed`](crate::Event::Resumed)
+    /// follows.
     ///
     /// # Errors
     /// Both as they were: it does not want to resume, [not this session](Session::is_of), or one of the two is over.
@@ -49,8 +50,8 @@ impl<H: AsRef<Session> + AsMut<Session>> Candidate<H> {
         }
     }
 
-    /// It looks on: its session begins here, and never goes on over another carrier. Nothing of what has left is kept, however
-    /// late the display says that it has it.
+    /// It is a viewer: its session begins here, and never goes on over another carrier. Nothing of what has left is
+    /// kept, however late the display says that it has it.
     pub fn forgo(mut self, now: Time) -> H {
         self.0.as_mut().forgo(now);
         self.0

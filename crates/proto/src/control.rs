@@ -114,7 +114,7 @@ impl Capabilities {
     /// The session goes on over another carrier when its own is lost.
     pub const RESUME: Self = Self(2);
 
-    /// Of a display side: it only looks on. Of an app side: it lets displays look on beside the one that it serves.
+    /// Of a display side: it is view-only. Of an app side: it allows viewers beside the one that it serves.
     pub const VIEW: Self = Self(4);
 
     /// The set with this bit mask; unknown bits are kept and mean nothing.

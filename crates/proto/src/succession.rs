@@ -1,15 +1,16 @@
 //! Which display a session has: who follows whom, who may come again, and when the session ends. Sans-IO.
 //!
-//! A display that [admission](crate::admission) has let in goes on with the session that it had, or is told everything anew in
-//! the place of the one before. One that lost its carrier is waited for, and what it is owed is kept, up to [`MAX_OWED`]. The
-//! end is told to the display that is there, which gets some time to hear it. It knows no carriers, no programs and no viewers:
-//! the caller holds them, hands over what happened, and performs each [`Output`]. `H` holds a display's [`Session`], and
-//! what the caller keeps beside it. Invariant: at most one display is there; each that leaves is handed out once; the code of the end
-//! is decided once, and nothing follows the end.
+//! A display that [admission](crate::admission) has let in goes on with the session that it had, or is told everything
+//! anew in the place of the one before. One that lost its carrier is waited for, and what it is owed is kept, up to
+//! [`MAX_OWED`]. The end is told to the display that is there, which gets some time to hear it. It knows no carriers,
+//! no programs and no viewers: the caller holds them, hands over what happened, and performs each [`Output`]. `H` holds
+//! a display's [`Session`], and what the caller keeps beside it. Invariant: at most one display is there; each that
+//! leaves is handed out once; the code of the end is decided once, and nothing follows the end.
 //!
 //! The run loop: hand over each [`Session`] event of [`Succession::display_mut`] that says that its carrier is
-//! [lost](Succession::lose_carrier) or that it is [closed](Succession::close), each display that [comes](Succession::enter), and, once in
-//! each turn, [look](Succession::look) at what is due; after each of these calls, [`Succession::poll_output`] until there is none.
+//! [lost](Succession::lose_carrier) or that it is [closed](Succession::close), each display that
+//! [comes](Succession::enter), and, once in each turn, [look](Succession::look) at what is due; after each of these
+//! calls, [`Succession::poll_output`] until there is none.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -78,7 +79,7 @@ pub enum Presence {
 /// What is around a display, as the caller knows it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Displays that only look on are there.
+    /// Viewers are there.
     pub viewers: bool,
     /// A user has asked for the end, and waits for it.
     pub awaited: bool,
@@ -236,7 +237,8 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         self.outputs.push_back(Output::Report(Report::Attached));
     }
 
-    /// The same display has come on another carrier, and goes on; if it comes back, its session was over at this very moment.
+    /// The same display has come on another carrier, and goes on; if it comes back, its session was over at this very
+    /// moment.
     fn resume(&mut self, now: Time, candidate: Candidate<H>) -> Result<H, Candidate<H>> {
         let (Place::Active(mut old) | Place::Away(mut old)) = mem::replace(&mut self.place, Place::Empty)
         else {
@@ -252,8 +254,8 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         display
     }
 
-    /// The display's session has lost its carrier ([`Event::Suspended`](crate::Event::Suspended)), and waits for another.
-    /// Of an earlier carrier, in whose place another has come meanwhile, this says nothing.
+    /// The display's session has lost its carrier ([`Event::Suspended`](crate::Event::Suspended)), and waits for
+    /// another. Of an earlier carrier, in whose place another has come meanwhile, this says nothing.
     pub fn lose_carrier(&mut self, now: Time, reason: CloseReason) {
         match mem::replace(&mut self.place, Place::Empty) {
             Place::Active(display) if display.as_ref().is_suspended() => {
@@ -340,8 +342,8 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         (self.orphaned && self.rules.followed && (left || unwanted)).then_some(0)
     }
 
-    /// Decides with which code the session ends. The display hears it, as soon as what its session has to say is sent. Says whether
-    /// it was not decided before.
+    /// Decides with which code the session ends. The display hears it, as soon as what its session has to say is sent.
+    /// Says whether it was not decided before.
     pub fn end(&mut self, now: Time, code: u8, around: Around) -> bool {
         if self.course != Course::Running {
             return false;

@@ -47,7 +47,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
     )
 }
 
-/// Whether somebody shows a session, and how many look on.
+/// Whether somebody shows a session, and how many view it.
 pub(crate) fn attention(document: &Value) -> Option<String> {
     let state = document["state"].as_str().map(sanitize)?;
     Some(match document["views"].as_u64() {

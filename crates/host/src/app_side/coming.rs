@@ -38,7 +38,8 @@ impl AppSide<'_> {
                     self.views.dismiss(now);
                     // One that lost its link and has not come again is not let in any more, either.
                     self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_viewers());
-                    let word = if none { Answer::Not("no display looks on".into()) } else { Answer::Done };
+                    let word =
+                        if none { Answer::Not("the session has no viewers".into()) } else { Answer::Done };
                     answer(&socket, &word);
                 }
                 Call::Stop(socket) => {
@@ -112,7 +113,7 @@ impl AppSide<'_> {
             .with_place(self.lobby.as_ref().map(Lobby::name), state, self.hub.link.lasts(now))
             .with_kept(kept, self.hub.link.session.retained())
             .with_surfaces(surfaces)
-            .with_views(self.views.lookers(now), self.views.figures())
+            .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }
 }

@@ -1,6 +1,6 @@
 //! The display of a session, or none: [`Succession`] decides, this performs it on links.
 //!
-//! While no display is there, what is sent goes nowhere. Displays that only look on have a room of their own, `views`.
+//! While no display is there, what is sent goes nowhere. Viewers have a room of their own, `views`.
 //! Invariant: after each call that may change who is there, all that follows from it is done before anything else.
 
 use std::ops::{Deref, DerefMut};

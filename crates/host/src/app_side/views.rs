@@ -1,4 +1,4 @@
-//! Displays that look on beside the active one.
+//! Viewers beside the active display.
 //!
 //! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and
 //! never writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may
@@ -26,13 +26,13 @@ use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
-use crate::info::Looker;
+use crate::info::ViewerInfo;
 use crate::link::{Link, closed};
 use crate::lobby::FULL;
 use crate::served::{STOP_UNKNOWN, Served, pixel_compression};
 use crate::settings::Compress;
 
-/// All displays that look on.
+/// All viewers.
 pub(super) struct Views {
     compress: Compress,
     lossy: Option<u8>,
@@ -66,7 +66,7 @@ impl Part for Views {
     }
 }
 
-/// A display that looks on.
+/// A viewer.
 struct Viewer {
     link: Link,
     since: Time,
@@ -117,7 +117,7 @@ impl Views {
         }
     }
 
-    /// How many look on.
+    /// How many viewers there are.
     pub(super) fn count(&self) -> usize {
         self.viewers.len()
     }
@@ -127,7 +127,7 @@ impl Views {
         self.viewers.len() >= MAX_VIEWS
     }
 
-    /// A display was let in that looks on; one that comes again is told everything anew.
+    /// A viewer was let in; one that comes again is told everything anew.
     pub(super) fn take(&mut self, now: Time, candidate: Candidate<Link>) {
         if let Some(peer) = candidate.peer() {
             if self.viewers.iter().any(|viewer| viewer.link.session.is_late(peer)) {
@@ -238,9 +238,11 @@ impl Views {
     }
 
     /// Who they are.
-    pub(super) fn lookers(&self, now: Time) -> Vec<Looker> {
-        let lookers = self.viewers.iter();
-        lookers.map(|viewer| Looker { from: viewer.link.from(), since: now.since(viewer.since) }).collect()
+    pub(super) fn viewers(&self, now: Time) -> Vec<ViewerInfo> {
+        let viewers = self.viewers.iter();
+        viewers
+            .map(|viewer| ViewerInfo { from: viewer.link.from(), since: now.since(viewer.since) })
+            .collect()
     }
 
     /// How content came to them so far, and bytes of pixels that are kept for them alone.
@@ -420,7 +422,7 @@ fn add(sum: &mut Counts, counts: Counts) {
     sum.shared += counts.shared;
 }
 
-/// How many may look on at once.
+/// How many viewers there may be at once.
 const MAX_VIEWS: usize = 8;
 /// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With
 /// what one turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry

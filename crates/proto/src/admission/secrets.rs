@@ -1,7 +1,7 @@
 //! What lets a display in: secrets that were given out, and what is known of those that were let in with one.
 //!
-//! It knows no candidates and no places. Invariant: a secret lets in one display and no other, and what is known of a display is
-//! known as one [`Role`]; once that is forgotten, the display needs another secret.
+//! It knows no candidates and no places. Invariant: a secret lets in one display and no other, and what is known of a
+//! display is known as one [`Role`]; once that is forgotten, the display needs another secret.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{Secret, Time};
 pub enum Role {
     /// It takes the place of the one that is there.
     Active,
-    /// It looks on.
+    /// It is a viewer.
     View,
 }
 
@@ -22,7 +22,7 @@ pub struct Secrets<C> {
     given: Vec<Given<C>>,
     /// The display that is here.
     active: Option<Known<C>>,
-    /// Displays that look on.
+    /// Viewers.
     viewers: Vec<Known<C>>,
     /// One that no display has: a session that accepts none would accept every display.
     reserved: Secret,
@@ -103,21 +103,22 @@ impl<C: Copy + Eq> Secrets<C> {
         self.active.is_some()
     }
 
-    /// The active display was sent away, or has left for good: it cannot come again. Gives its certificate, if no other has that.
+    /// The active display was sent away, or has left for good: it cannot come again. Gives its certificate, if no other
+    /// has that.
     #[must_use = "the certificate is good no more"]
     pub fn forget_active(&mut self) -> Option<C> {
         let known = self.active.take()?;
         self.forget(&known)
     }
 
-    /// Those who looked on were sent away: none of them can come again. Gives certificates as [`Self::forget_active`].
+    /// The viewers were sent away: none of them can come again. Gives certificates as [`Self::forget_active`].
     #[must_use = "the certificates are good no more"]
     pub fn forget_viewers(&mut self) -> Vec<C> {
         let gone = std::mem::take(&mut self.viewers);
         gone.iter().filter_map(|known| self.forget(known)).collect()
     }
 
-    /// One that looked on has left for good. Gives its certificate as [`Self::forget_active`].
+    /// A viewer has left for good. Gives its certificate as [`Self::forget_active`].
     #[must_use = "the certificate is good no more"]
     pub fn forget_viewer(&mut self, incarnation: Secret) -> Option<C> {
         let index = self.viewers.iter().position(|viewer| viewer.shows(Some(incarnation)))?;
@@ -143,7 +144,8 @@ impl<C: Copy + Eq> Secrets<C> {
         self.active.iter().chain(&self.viewers)
     }
 
-    /// Secrets that are remembered, and displays that may come again; never more than [`MAX_GIVEN`] and [`MAX_VIEWERS`] + 1.
+    /// Secrets that are remembered, and displays that may come again; never more than [`MAX_GIVEN`] and [`MAX_VIEWERS`]
+    /// + 1.
     pub fn len(&self) -> (usize, usize) {
         (self.given.len(), self.known().count())
     }
@@ -155,8 +157,8 @@ impl<C: Copy + Eq> Secrets<C> {
         (secrets.collect(), std::iter::once(self.reserved).chain(incarnations).collect())
     }
 
-    /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of one
-    /// that cannot come again for it, as [`Self::forget_active`] gives it.
+    /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of
+    /// one that cannot come again for it, as [`Self::forget_active`] gives it.
     pub(super) fn admit(&mut self, shown: &Shown<C>, now: Time) -> Option<(Role, Option<C>)> {
         let index = shown.secret.and_then(|secret| self.position(secret, now));
         let role = index.map(|index| self.given[index].role).or_else(|| self.role_of(shown.incarnation))?;
@@ -201,7 +203,7 @@ impl<C: Copy + Eq> Secrets<C> {
 
 /// Secrets that are good at once; the oldest is forgotten first.
 pub const MAX_GIVEN: usize = 16;
-/// Displays that looked on and may come again; the oldest is forgotten first.
+/// Viewers that may come again; the oldest is forgotten first.
 pub const MAX_VIEWERS: usize = 16;
 /// How long a display that was met may take to come.
 pub const INVITED: Duration = Duration::from_secs(60);
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_for_looking_on_is_good_for_that_alone_and_once() {
+    fn a_secret_for_viewing_is_good_for_that_alone_and_once() {
         let mut secrets = secrets();
         secrets.print(Role::View, secret(1), LATER);
         secrets.print(Role::Active, secret(2), LATER);
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looked_on_comes_again_as_that_and_nothing_else() {
+    fn a_viewer_comes_again_as_that_and_nothing_else() {
         let mut secrets = secrets();
         let known = |byte| Known { incarnation: Some(secret(byte)), certificate: byte };
         secrets.active = Some(known(3));
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::View, None)));
     }
 
-    /// It had asked to look on with what it comes again by, and was known as both.
+    /// It had asked to view with what it comes again by, and was known as both.
     #[test]
     fn regression_a_display_that_was_sent_away_comes_again_as_a_view() {
         let mut secrets = secrets();

@@ -175,7 +175,7 @@ fn regression_who_has_left_again_is_not_let_in() {
 }
 
 #[test]
-fn one_that_has_stopped_looking_on_is_forgotten_and_no_other() {
+fn a_viewer_that_has_left_is_forgotten_and_no_other() {
     let mut door = door();
     for (number, given) in [(1, 101), (2, 102)] {
         door.secrets_mut().invite(Role::View, secret(given), number, Time::ZERO);

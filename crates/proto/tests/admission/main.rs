@@ -1,4 +1,5 @@
-//! In any sequence of what strangers and displays do before the door, only those with a good secret come in, and they do.
+//! In any sequence of what strangers and displays do before the door, only those with a good secret come in, and they
+//! do.
 
 mod world;
 
@@ -15,7 +16,7 @@ fn part() -> impl Strategy<Value = Role> {
 
 fn shows() -> impl Strategy<Value = Shows> {
     (any::<u8>(), any::<u8>(), any::<bool>(), any::<bool>())
-        .prop_map(|(secret, incarnation, looks_on, here)| Shows { secret, incarnation, looks_on, here })
+        .prop_map(|(secret, incarnation, view_only, here)| Shows { secret, incarnation, view_only, here })
 }
 
 fn millis(most: u64) -> impl Strategy<Value = Duration> {

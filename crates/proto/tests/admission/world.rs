@@ -1,7 +1,7 @@
 //! Displays and strangers before the door of a session, as a list of operations, and what must hold after each.
 //!
-//! What is right is not asked of the door: the world keeps its own account of what was given out, used, taken back and let in
-//! ([`Account`]). The property test and the fuzz target `candidates` drive the same world.
+//! What is right is not asked of the door: the world keeps its own account of what was given out, used, taken back and
+//! let in ([`Account`]). The property test and the fuzz target `candidates` drive the same world.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -40,9 +40,9 @@ pub(crate) enum Operation {
     Pass(Duration),
     /// The active display is sent away.
     Detach,
-    /// Those who look on are sent away.
+    /// The viewers are sent away.
     DetachViews,
-    /// One that looked on has left for good.
+    /// A viewer has left for good.
     Leave(u8),
     /// Printed tickets are taken back.
     Revoke,
@@ -55,8 +55,8 @@ pub(crate) struct Shows {
     pub(crate) secret: u8,
     /// Its own, from few.
     pub(crate) incarnation: u8,
-    /// It asks for no more than looking on.
-    pub(crate) looks_on: bool,
+    /// It asks for no more than viewing.
+    pub(crate) view_only: bool,
     /// It comes on a byte stream.
     pub(crate) here: bool,
 }
@@ -99,7 +99,7 @@ struct Sound {
     session: Session,
     secret: usize,
     incarnation: u8,
-    looks_on: bool,
+    view_only: bool,
 }
 
 /// What was given out, and what became of it.
@@ -134,9 +134,9 @@ impl Account {
     /// As what it may come again.
     fn part_of(&self, incarnation: u8) -> Option<Role> {
         let is_active = self.active.is_some_and(|(active, _)| active == incarnation);
-        let looks_on = self.views.iter().any(|(view, _)| *view == incarnation);
-        assert!(!(is_active && looks_on), "known as both");
-        if is_active { Some(Role::Active) } else { looks_on.then_some(Role::View) }
+        let view_only = self.views.iter().any(|(view, _)| *view == incarnation);
+        assert!(!(is_active && view_only), "known as both");
+        if is_active { Some(Role::Active) } else { view_only.then_some(Role::View) }
     }
 
     /// One that may come again no more takes with it what was given to its certificate, if no other has that.
@@ -158,9 +158,9 @@ impl Account {
         let may = [by_secret, self.part_of(sound.incarnation)];
         match role {
             _ if may == [None; 2] => return Err("it has no secret, and may not come again"),
-            Role::Active if !may.contains(&Some(Role::Active)) => return Err("it is good for looking on"),
-            Role::Active if sound.looks_on => return Err("it asked for less"),
-            Role::View if !sound.looks_on && !may.contains(&Some(Role::View)) => {
+            Role::Active if !may.contains(&Some(Role::Active)) => return Err("it is good for viewing"),
+            Role::Active if sound.view_only => return Err("it asked for less"),
+            Role::View if !sound.view_only && !may.contains(&Some(Role::View)) => {
                 return Err("it did not ask for less");
             }
             Role::Active | Role::View => {}
@@ -264,7 +264,7 @@ impl World {
         let display = shows.map(|shows| {
             let secret = usize::from(shows.secret) % (self.account.given.len() + 1);
             let incarnation = shows.incarnation % INCARNATIONS;
-            let view = if shows.looks_on { Capabilities::VIEW } else { Capabilities::NONE };
+            let view = if shows.view_only { Capabilities::VIEW } else { Capabilities::NONE };
             let session = Session::new(Config {
                 secret: Some(ticket(secret)),
                 resume: Some(self::incarnation(incarnation)),
@@ -272,7 +272,7 @@ impl World {
                 start: self.now,
                 ..Config::new(Side::Display)
             });
-            Sound { session, secret, incarnation, looks_on: shows.looks_on }
+            Sound { session, secret, incarnation, view_only: shows.view_only }
         });
         self.guests.push(Guest {
             number,
@@ -406,8 +406,12 @@ impl World {
         for from in 0..=MAX_STRANGERS as u8 {
             self.come(from, from, None);
         }
-        let shows =
-            Shows { secret: u8::try_from(secret).unwrap_or(0), incarnation: 0, looks_on: false, here: false };
+        let shows = Shows {
+            secret: u8::try_from(secret).unwrap_or(0),
+            incarnation: 0,
+            view_only: false,
+            here: false,
+        };
         if secret > 255 {
             return;
         }
@@ -432,7 +436,7 @@ fn judge(door: &mut Admission<u8, Session>, account: &mut Account, guest: &mut G
             let Some(sound) = &guest.display else { return };
             let right = guest.good.contains(&sound.secret) && account.is_remembered(sound.secret, now);
             // What is known as active comes as nothing else.
-            let views = sound.looks_on || right && account.given[sound.secret].role == Role::View;
+            let views = sound.view_only || right && account.given[sound.secret].role == Role::View;
             let less = views && account.part_of(sound.incarnation) == Some(Role::Active);
             let wrong = matches!(why, Some((CloseReason::BadSecret, _)));
             assert!(!wrong || !right || guest.spoiled, "a right secret is refused");

@@ -27,7 +27,7 @@ use super::surface::Surface;
 
 /// Frame callbacks of a surface that no user sees: slow, never none, or a program would block in its swap.
 const HIDDEN_PERIOD: Duration = Duration::from_secs(1);
-/// The same of a surface that the active display does not get to see just now, while others look on.
+/// The same of a surface that the active display does not get to see just now, while there are viewers.
 const BEHIND_PERIOD: Duration = Duration::from_millis(100);
 /// A commit that has not come through for so long is stranded: no user sees what is drawn after it.
 const STRANDED: Duration = Duration::from_secs(2);
@@ -241,7 +241,7 @@ impl Connection {
         let surface = self.surfaces.get(&id)?;
         let period = if self.watching.is_on() { BEHIND_PERIOD } else { HIDDEN_PERIOD };
         let hidden = surface.frames.last().map_or(Time::ZERO, |last| last + period);
-        // No user sees what it draws while the link is silent, either; or only those who look on.
+        // No user sees what it draws while the link is silent, either; or only the viewers.
         let stranded = surface.stranded(self.frame_patience()).map(|since| hidden.max(since));
         self.tick_due(surface, hidden).into_iter().chain(stranded).min()
     }
@@ -268,7 +268,7 @@ impl Connection {
             && surface.standing.stage() != Stage::Over
             && !self.room.crowds_out(surface);
         let next = surface.frames.before().map_or(Time::ZERO, |last| self.beat().after(last, Duration::ZERO));
-        // Others look on, whose links may be better.
+        // There are viewers, whose links may be better.
         Some(if (seen || self.watching.is_on()) && !behind { next } else { hidden })
     }
 

@@ -30,7 +30,7 @@
 //! | `keyboard`, `late`, `focus` | keys that must not stay down, input that comes too late, what the user attends to |
 //! | `told`, `clipboard` | what ends with a display, what is offered again |
 //! | `birth`, `keeping`, `committed` | what is kept for another display |
-//! | `watch` | what displays that only look on are told |
+//! | `watch` | what viewers are told |
 //!
 //! What is done with them, by methods of a [`Connection`], which is in `connection`:
 //!
@@ -42,7 +42,7 @@
 //! | `handler`, `handlers` | what an interface needs beyond its rows, a file for each family of the table |
 //! | `commit`, `later`, `flush`, `units` | commits, when they are applied, when they leave, and how |
 //! | `better` | what is lossy becomes exact |
-//! | `publish`, `view` | displays that only look on |
+//! | `publish`, `view` | viewers |
 //! | `event` | events of the compositor on their way to the program |
 //! | `stub`, `older` | answers for what the attached compositor lacks, or has in an older version |
 //! | `keep` | what is kept for another display |

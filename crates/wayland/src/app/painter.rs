@@ -1,4 +1,4 @@
-//! The pixels of one surface, and what one display is told of them: the active one, or one that only looks on.
+//! The pixels of one surface, and what one display is told of them: the active one, or a viewer.
 //!
 //! A painter *absorbs* what is new, makes updates of what the display lacks in *steps*, *improves* what was lossy at
 //! first, what is *attended* to before the rest, and *takes back* an update of which nothing has left. It numbers its
@@ -485,7 +485,7 @@ mod tests {
         assert!(again[0].fresh && shown.pixels() == content(3).pixels());
     }
 
-    /// A display that looks on has had all that the active one was given; its own numbers go on.
+    /// A viewer has had all that the active one was given; its own numbers go on.
     #[test]
     fn updates_of_another_painter_get_names_of_this_one() {
         let (mut active, mut view) = (Painter::new(SurfaceId(4)), Painter::new(SurfaceId(6)));

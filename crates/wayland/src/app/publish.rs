@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::watch::{Published, Whole};
 
 impl Connection {
-    /// Whether anybody looks on. The program then draws as for a display that is there, and [`Self::poll_published`]
+    /// Whether there are viewers. The program then draws as for a display that is there, and [`Self::poll_published`]
     /// has something to say.
     pub fn set_watched(&mut self, watched: bool) {
         self.watching.set(watched);

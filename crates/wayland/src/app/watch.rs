@@ -1,7 +1,7 @@
 //! What a program's connection notes for views of it: where pixels changed, and what left for the active display.
 //!
-//! Views read the rest from what is kept for another display, see `view`. Invariant: nothing here grows while no
-//! display looks on, and one that does changes nothing.
+//! Views read the rest from what is kept for another display, see `view`. Invariant: nothing here grows while there is
+//! no viewer, and one that is there changes nothing.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -4,9 +4,9 @@ mod compositor;
 mod everything;
 mod honest;
 mod limits;
-mod onlooker;
 mod program;
 mod rig;
+mod viewer;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use proptest::prelude::*;
 
 use compositor::Seen;
 use everything::Everything;
-use onlooker::Onlooker;
 use program::{Deed, Program, SURFACES};
 use rig::Rig;
+use viewer::Viewer;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -39,15 +39,15 @@ enum Step {
     Detach,
     /// Another one is there.
     Attach,
-    /// Another display begins to look on, in the place of the one that did.
-    LookOn,
+    /// Another viewer comes, in the place of the one that was there.
+    View,
     /// Its link takes so much at each turn.
-    Look(u64),
-    LookDown(usize),
-    LookUp(usize),
-    LookUpdate(usize),
-    LookSpoil(usize),
-    LookCompositor(u8, u32),
+    ViewBudget(u64),
+    ViewDown(usize),
+    ViewUp(usize),
+    ViewUpdate(usize),
+    ViewSpoil(usize),
+    ViewCompositor(u8, u32),
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -95,20 +95,20 @@ fn run(steps: &[Step]) -> usize {
 fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
     let mut rig = Rig::new();
     let mut program = Program::new(&mut rig);
-    let mut onlooker = None;
+    let mut viewer = None;
     for step in steps {
-        turn(&mut rig, &mut onlooker);
+        turn(&mut rig, &mut viewer);
         match step {
-            Step::LookOn => {
-                onlooker = Some(Onlooker::new());
+            Step::View => {
+                viewer = Some(Viewer::new());
                 rig.app.set_watched(true);
             }
-            Step::Look(_)
-            | Step::LookDown(_)
-            | Step::LookUp(_)
-            | Step::LookUpdate(_)
-            | Step::LookSpoil(_)
-            | Step::LookCompositor(..) => look(&rig, &mut onlooker, step),
+            Step::ViewBudget(_)
+            | Step::ViewDown(_)
+            | Step::ViewUp(_)
+            | Step::ViewUpdate(_)
+            | Step::ViewSpoil(_)
+            | Step::ViewCompositor(..) => look(&rig, &mut viewer, step),
             Step::Act(deed) => program.act(&mut rig, deed),
             Step::ToDisplay(count) => rig.deliver_down(*count),
             Step::ToApp(count) => rig.deliver_up(*count),
@@ -136,8 +136,8 @@ fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
     program.commit_all(&mut rig);
     rig.finish();
     program.read(&mut rig);
-    if let Some(onlooker) = onlooker {
-        check_onlooker(&mut rig, onlooker, &program);
+    if let Some(viewer) = viewer {
+        check_viewer(&mut rig, viewer, &program);
     }
     assert_eq!((rig.app.end(), rig.display.end()), (None, None));
     assert_eq!(program.waiting, Vec::<u32>::new(), "frame callbacks that no half answered");
@@ -161,46 +161,46 @@ fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
 #[test]
 fn children_keep_their_order_at_the_display_after_the_next() {
     let place = |surface, sibling, above| Step::Act(Deed::Place { surface, sibling, above });
-    run(&[Step::Attach, place(4, 1, false), place(1, 0, false), paint(0), Step::LookOn]);
+    run(&[Step::Attach, place(4, 1, false), place(1, 0, false), paint(0), Step::View]);
 }
 
-/// What left for the active display, and what there is to be seen, meets the display that looks on.
-fn turn(rig: &mut Rig, onlooker: &mut Option<Onlooker>) {
+/// What left for the active display, and what there is to be seen, meets the viewer.
+fn turn(rig: &mut Rig, viewer: &mut Option<Viewer>) {
     let published: Vec<_> = std::iter::from_fn(|| rig.app.poll_published()).collect();
-    onlooker.iter_mut().for_each(|onlooker| onlooker.turn(rig, &published));
+    viewer.iter_mut().for_each(|viewer| viewer.turn(rig, &published));
 }
 
-fn look(rig: &Rig, onlooker: &mut Option<Onlooker>, step: &Step) {
-    let Some(onlooker) = onlooker else { return };
+fn look(rig: &Rig, viewer: &mut Option<Viewer>, step: &Step) {
+    let Some(viewer) = viewer else { return };
     match *step {
-        Step::Look(budget) => onlooker.budget = budget,
-        Step::LookDown(count) => onlooker.deliver_down(rig, count),
-        Step::LookUp(count) => onlooker.deliver_up(rig, count),
-        Step::LookUpdate(which) => onlooker.update(rig, which),
-        Step::LookSpoil(which) => onlooker.spoil(which),
-        Step::LookCompositor(kind, value) => onlooker.compositor(rig, (kind, value)),
+        Step::ViewBudget(budget) => viewer.budget = budget,
+        Step::ViewDown(count) => viewer.deliver_down(rig, count),
+        Step::ViewUp(count) => viewer.deliver_up(rig, count),
+        Step::ViewUpdate(which) => viewer.update(rig, which),
+        Step::ViewSpoil(which) => viewer.spoil(which),
+        Step::ViewCompositor(kind, value) => viewer.compositor(rig, (kind, value)),
         _ => {}
     }
 }
 
 /// In the end there is the same to be seen as at the active display, and on the way nothing that was never committed.
-fn check_onlooker(rig: &mut Rig, onlooker: Onlooker, program: &Program) {
-    let mut onlooker = Some(onlooker);
+fn check_viewer(rig: &mut Rig, viewer: Viewer, program: &Program) {
+    let mut viewer = Some(viewer);
     for _ in 0..40 {
         rig.pass(Duration::from_millis(100));
-        turn(rig, &mut onlooker);
-        let Some(onlooker) = &mut onlooker else { return };
-        onlooker.budget = u64::MAX;
-        onlooker.settle(rig);
+        turn(rig, &mut viewer);
+        let Some(viewer) = &mut viewer else { return };
+        viewer.budget = u64::MAX;
+        viewer.settle(rig);
     }
-    let Some(onlooker) = onlooker else { return };
-    let seen = onlooker.compositor.windows().into_iter().map(|window| window.without_prefix(b"view: "));
+    let Some(viewer) = viewer else { return };
+    let seen = viewer.compositor.windows().into_iter().map(|window| window.without_prefix(b"view: "));
     let expected = rig.compositor.windows().into_iter().map(|window| window.without_prefix(b""));
     assert_eq!(seen.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     let committed: HashSet<u128> = program.commits.iter().flatten().flatten().copied().collect();
-    let shown = onlooker.compositor.logs.iter().flatten().flatten();
+    let shown = viewer.compositor.logs.iter().flatten().flatten();
     let strange = shown.filter(|picture| !committed.contains(picture)).count();
-    assert!(onlooker.spoiled || strange == 0, "{strange} pictures that were never committed");
+    assert!(viewer.spoiled || strange == 0, "{strange} pictures that were never committed");
 }
 
 fn attach(rig: &mut Rig, program: &mut Program) {
@@ -306,28 +306,28 @@ fn an_object_of_every_kind_is_at_the_next_display_too() {
     }
 }
 
-/// With displays that look on.
+/// With viewers.
 fn watched(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => step,
-        1 => Just(Step::LookOn),
-        2 => prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)].prop_map(Step::Look),
-        5 => (1usize..20).prop_map(Step::LookDown),
-        3 => (1usize..20).prop_map(Step::LookUp),
-        4 => (0usize..16).prop_map(Step::LookUpdate),
-        1 => (0usize..16).prop_map(Step::LookSpoil),
-        3 => any::<(u8, u32)>().prop_map(|(kind, value)| Step::LookCompositor(kind, value)),
+        1 => Just(Step::View),
+        2 => prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)].prop_map(Step::ViewBudget),
+        5 => (1usize..20).prop_map(Step::ViewDown),
+        3 => (1usize..20).prop_map(Step::ViewUp),
+        4 => (0usize..16).prop_map(Step::ViewUpdate),
+        1 => (0usize..16).prop_map(Step::ViewSpoil),
+        3 => any::<(u8, u32)>().prop_map(|(kind, value)| Step::ViewCompositor(kind, value)),
     ]
 }
 
 proptest! {
-    /// Whenever a display begins to look on, it comes to show what the active one shows; and no matter what its user
-    /// does, the program's windows are as if no display had looked on.
+    /// Whenever a viewer comes, it comes to show what the active one shows; and no matter what its user
+    /// does, the program's windows are as if no viewer had been there.
     #[test]
     fn a_view_that_joins_at_any_time_shows_what_the_active_display_shows(
         steps in proptest::collection::vec(watched(wandering(step())), 1..200)
     ) {
-        let looks = |step: &&Step| !matches!(step, Step::LookOn);
+        let looks = |step: &&Step| !matches!(step, Step::View);
         let undisturbed: Vec<Step> = steps.iter().filter(looks).cloned().collect();
         prop_assert_eq!(play(&steps).1, play(&undisturbed).1);
     }
@@ -359,8 +359,8 @@ fn a_cached_commit_never_follows_a_newer_one() {
     run(&[sync(2, false), paint(2), Step::Act(Deed::Unmap { surface: 2 }), sync(1, false), paint(2)]);
 }
 
-/// Another display is told of a child by its parent, and of what it has committed since by itself: that came last, and what
-/// follows it must not come before.
+/// Another display is told of a child by its parent, and of what it has committed since by itself: that came last, and
+/// what follows it must not come before.
 #[test]
 fn a_cached_commit_at_another_display_never_follows_a_newer_one() {
     let scale = |scale| Step::Act(Deed::Scale { surface: 2, scale });

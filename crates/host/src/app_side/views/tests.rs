@@ -67,7 +67,7 @@ impl Carrier for End {
     fn clear_wake(&self) {}
 }
 
-/// A display that looks on, as its session sees it.
+/// A viewer, as its session sees it.
 struct Display {
     session: Session,
     wire: Arc<Mutex<Wire>>,

@@ -131,7 +131,7 @@ fn a_display_that_cannot_show_videos_gets_no_more_of_them() {
     assert_eq!(shown(&rig, window.0), pixels);
 }
 
-/// Whether a display that looks on gets the frames of a video that it saw begin, and what was encoded for it alone.
+/// Whether a viewer gets the frames of a video that it saw begin, and what was encoded for it alone.
 fn shared_video(video: bool) -> (bool, u64) {
     let (mut rig, _) = rig();
     let (surface, _, _, shm) = rig.mapped();

@@ -1,4 +1,4 @@
-//! Displays that look on: what they are told, what they share, and what they cannot do.
+//! Viewers: what they are told, what they share, and what they cannot do.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One program's windows at a display that only looks on.
+//! One program's windows at a viewer.
 //!
 //! The active display is told what the program says; a view is told what there is to be seen. From what is kept for
 //! another display comes a scene ([`scene`]); the view compares it with what it has told already ([`tell`]) and says

@@ -1,4 +1,4 @@
-//! A display that looks on, in lock-step with the two halves: its own display half and compositor.
+//! A viewer, in lock-step with the two halves: its own display half and compositor.
 //!
 //! What leaves the view waits here until it is delivered. Checked on the way: no half accuses another, and what its
 //! compositor shows of a surface the program has committed.
@@ -15,7 +15,7 @@ use wayferry_wayland::{Action, End, display};
 use crate::compositor::{self, Compositor};
 use crate::rig::Rig;
 
-pub(crate) struct Onlooker {
+pub(crate) struct Viewer {
     pub(crate) view: View,
     display: display::Connection,
     pub(crate) compositor: Compositor,
@@ -28,7 +28,7 @@ pub(crate) struct Onlooker {
     pub(crate) spoiled: bool,
 }
 
-impl Onlooker {
+impl Viewer {
     pub(crate) fn new() -> Self {
         let desk = Rc::new(Desk { snapshot: compositor::snapshot(), ..Desk::default() });
         let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
