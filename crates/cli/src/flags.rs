@@ -132,8 +132,8 @@ pub(crate) enum Command {
     },
     /// Run a program at the other end of any command that carries stdin and stdout, and show its windows here.
     ///
-    /// `wayferry through kubectl exec -i POD -- foot`, or `docker exec -i NAME`, `srun`, `machinectl shell`. QUIC is used where an
-    /// address of the other side can be reached, otherwise everything goes through the command.
+    /// `wayferry through kubectl exec -i POD -- foot`, or `docker exec -i NAME`, `srun`, `machinectl shell`. QUIC is
+    /// used where an address of the other side can be reached, otherwise everything goes through the command.
     #[command(override_usage = "wayferry [OPTIONS] through COMMAND ... -- PROGRAM ...")]
     Through {
         /// The command, `--`, and the program with its arguments.
@@ -233,10 +233,10 @@ pub(crate) struct HostFlags {
     /// Meet the display side on stdin and stdout instead of printing a ticket.
     #[arg(long, hide = true)]
     pub(crate) stdio: bool,
-    /// Be the session that a front has started; stdin leads to the front.
+    /// Be the session that a launcher has started; stdin leads to the launcher.
     #[arg(long, hide = true)]
     pub(crate) serve: bool,
-    /// The front has a terminal and runs the program itself.
+    /// The launcher has a terminal and runs the program itself.
     #[arg(long, hide = true)]
     pub(crate) terminal: bool,
     /// Give this line to the user's shell instead of a command.

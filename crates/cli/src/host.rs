@@ -1,10 +1,10 @@
 //! `wayferry host`: the app side of a session.
 //!
 //! With `--listen` it prints a ticket, or writes it to a file, and waits for the display that comes with it. What
-//! `wayferry ssh` and `wayferry through` start on the other machine is a *front* ([`crate::front`]) that starts the
-//! session as a process of its own, which outlives the front. Either way the programs start when a display is there,
-//! and displays may come and go until the session is over. Invariant: sockets, directories and processes are gone when
-//! it returns.
+//! `wayferry ssh` and `wayferry through` start on the other machine is a *launcher* ([`crate::launcher`]) that starts
+//! the session as a process of its own, which outlives the launcher. Either way the programs start when a display is
+//! there, and displays may come and go until the session is over. Invariant: sockets, directories and processes are
+//! gone when it returns.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,7 +19,7 @@ use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
-use crate::front;
+use crate::launcher;
 use crate::session::{options, settings, trace_file};
 use crate::tell;
 use crate::ticket_file::TicketFile;
@@ -43,8 +43,8 @@ use wayferry_host::trace::Half;
 /// Runs a host; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     match (&host.bootstrap, host.listen) {
-        (Some(socket), _) => front::bootstrapped(own, host, socket),
-        (None, _) if host.stdio => front::on_stdio(own, host),
+        (Some(socket), _) => launcher::bootstrapped(own, host, socket),
+        (None, _) if host.stdio => launcher::on_stdio(own, host),
         (None, _) if host.serve => serving(own, host),
         (None, Some(address)) => listening(own, host, address),
         (None, None) => Err(Error::Usage("`--listen ADDR:PORT` is missing".into())),
@@ -98,7 +98,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     finish(&begin(side.with_program(start), own).run()?)
 }
 
-/// For a front, which is the other end of stdin, and for displays that come later.
+/// For a launcher, which is the other end of stdin, and for displays that come later.
 fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     // The launcher's terminal may go; its signals are not ours any more. Fails where that is so already.
     let _ = rustix::process::setsid();
@@ -141,7 +141,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         .with_list(admitted);
     let ready = ready(named.name(), &start.environment)?;
     let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
-    let notes = front::hand_over(&owner, &ready, &ends)?;
+    let notes = launcher::hand_over(&owner, &ready, &ends)?;
     leave_stdio(&notes).map_err(system("leaving the terminal"))?;
     drop(ends);
     let side = app_side(own, clock, None)
@@ -185,7 +185,7 @@ fn config(own: &OwnFlags, clock: &Clock) -> Config {
     config
 }
 
-/// What the front is told of a session that is there.
+/// What the launcher is told of a session that is there.
 fn ready(name: &str, environment: &Environment) -> Result<Vec<Told>, Error> {
     let text = |value: &OsString| {
         let text = value.to_str().filter(|text| !text.contains('\n'));

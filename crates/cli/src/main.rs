@@ -7,12 +7,12 @@ mod attach;
 mod conn;
 mod error;
 mod flags;
-mod front;
 mod generate;
 mod host;
 mod info;
 mod inherit;
 mod lab;
+mod launcher;
 mod leaving;
 mod manage;
 mod remote;
@@ -66,7 +66,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Ticket(flags) => manage::ticket(&own, flags),
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
-        Command::Meet { session, view } => front::meet(session.as_deref(), view),
+        Command::Meet { session, view } => launcher::meet(session.as_deref(), view),
         Command::Demo(_) | Command::Bench(_) => lab::run(&own),
         Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),

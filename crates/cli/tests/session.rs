@@ -167,7 +167,7 @@ fn regression_words_that_nobody_reads_end_nothing() {
 }
 
 #[test]
-fn regression_a_session_that_nobody_came_for_ends_with_its_front() {
+fn regression_a_session_that_nobody_came_for_ends_with_its_launcher() {
     let site = Site::new();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wayferry"));
     command.args(["host", "--stdio", "--", "sleep", "1000"]).stdin(std::process::Stdio::null());

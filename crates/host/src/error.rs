@@ -70,7 +70,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code: of this process, and of the front that is told of it.
+    /// The exit code: of this process, and of the launcher that is told of it.
     pub fn code(&self) -> u8 {
         match self {
             Self::Tls(_) => 16,

@@ -1,11 +1,11 @@
 //! What `wayferry ssh` and `wayferry through` start on the other machine: it starts a session, or finds one, and stands
 //! between it and its caller.
 //!
-//! The session is a process of its own. The front passes on, in both directions, the bytes with which display and
+//! The session is a process of its own. The launcher passes on, in both directions, the bytes with which display and
 //! session meet (and, where there is no QUIC, all others), and what the program reads and writes; it ends with the
-//! program's status. When the caller is gone, so is the front, and the session stays. Where there is a terminal, the
-//! front runs the program itself, because a terminal belongs to the processes of its login. Invariant: nothing of the
-//! session depends on the front.
+//! program's status. When the caller is gone, so is the launcher, and the session stays. Where there is a terminal, the
+//! launcher runs the program itself, because a terminal belongs to the processes of its login. Invariant: nothing of
+//! the session depends on the launcher.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -81,8 +81,8 @@ fn stdio() -> Result<Caller, Error> {
     Ok(Caller { from: dup(io::stdin().as_fd())?, to: dup(io::stdout().as_fd())?, stdio: false })
 }
 
-/// What the session hands to its front: its readiness, the ends of the program's pipes, and where its notes come from.
-/// Gives the end into which the session writes those; it never waits for a reader.
+/// What the session hands to its launcher: its readiness, the ends of the program's pipes, and where its notes come
+/// from. Gives the end into which the session writes those; it never waits for a reader.
 pub(crate) fn hand_over(owner: &OwnedFd, ready: &[Told], ends: &Stdio) -> Result<OwnedFd, Error> {
     let (notes, write) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| system("making a pipe")(error.into()))?;
@@ -94,7 +94,7 @@ pub(crate) fn hand_over(owner: &OwnedFd, ready: &[Told], ends: &Stdio) -> Result
     Ok(write)
 }
 
-/// A session that has just been started, as its front sees it.
+/// A session that has just been started, as its launcher sees it.
 struct Session {
     owner: UnixStream,
     heard: Vec<u8>,
@@ -152,7 +152,7 @@ fn spawn(owner: OwnedFd, terminal: bool) -> Result<Child, SessionError> {
     command.spawn().map_err(|source| SessionError::Program { program: "wayferry".into(), source })
 }
 
-/// A front's arguments as those of its session.
+/// A launcher's arguments as those of its session.
 fn as_session(words: impl Iterator<Item = OsString>, terminal: bool) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut words = words;
