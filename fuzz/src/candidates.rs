@@ -1,4 +1,4 @@
-//! Displays and strangers before the door of a session: both handshakes, secrets, places, and what follows.
+//! Displays and strangers at the admission of a session: both handshakes, secrets, places, and what follows.
 //!
 //! Input: operations, each two bytes and its arguments (see [`operation`]). The world is that of the property test.
 

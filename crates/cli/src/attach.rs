@@ -23,8 +23,8 @@ use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::start_on_socket;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::passing;
+use wayferry_host::reconnect::Other;
 use wayferry_host::sessions;
-use wayferry_host::wayback::Other;
 
 /// Shows a session's windows until it ends or lets this display go; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {

@@ -24,11 +24,12 @@ use crate::session::{options, settings, trace_file};
 use crate::tell;
 use crate::ticket_file::TicketFile;
 use crate::trust;
+use wayferry_host::admission::Admission;
 use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start, environment};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::control::Told;
-use wayferry_host::door::Door;
+use wayferry_host::control_server::{ControlServer, TICKET_LIFE};
 use wayferry_host::edge::offer::Offer;
 use wayferry_host::edge::outlets::Outlets;
 use wayferry_host::edge::programs::{Environment, Launch, Place};
@@ -36,7 +37,6 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir, random_bytes};
 use wayferry_host::edge::xwayland::Satellite;
 use wayferry_host::event::SessionEvent;
-use wayferry_host::lobby::{Lobby, TICKET_LIFE};
 use wayferry_host::sessions::{self, Named};
 use wayferry_host::trace::Half;
 
@@ -80,11 +80,12 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let identity = trust::host_identity(host)?;
     let listener =
         carriers::listen(&options(own), address, own.port.clone(), &identity, Peers::Secret, &reporter)?;
-    let mut door = Door::new(Some(listener), identity.fingerprint(), config(own, &clock), reporter.clone());
+    let mut admission =
+        Admission::new(Some(listener), identity.fingerprint(), config(own, &clock), reporter.clone());
     let expires = host.expire.map(|patience| clock.now() + patience);
     let until = host.good_for.map(|life| clock.now() + life).or(expires);
     let until = until.unwrap_or(clock.now() + TICKET_LIFE);
-    let ticket = door.ticket(Role::Active, Secret::from(random_bytes::<32>()), until);
+    let ticket = admission.ticket(Role::Active, Secret::from(random_bytes::<32>()), until);
     let _file = match &host.ticket_file {
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,
@@ -94,7 +95,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         .with_signals(&signals)
         .with_listener(programs)
         .with_offer(Offer::new(Side::App, &reporter))
-        .with_lobby(Lobby::new(named, door, reporter.clone()));
+        .with_control_server(ControlServer::new(named, admission, reporter.clone()));
     finish(&begin(side.with_program(start), own).run()?)
 }
 
@@ -137,7 +138,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
             None
         }
     };
-    let door = Door::new(listener, identity.fingerprint(), config(own, &clock), reporter.clone())
+    let admission = Admission::new(listener, identity.fingerprint(), config(own, &clock), reporter.clone())
         .with_list(admitted);
     let ready = ready(named.name(), &start.environment)?;
     let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
@@ -149,7 +150,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         .with_signals(&signals)
         .with_listener(programs)
         .with_offer(Offer::new(Side::App, &reporter))
-        .with_lobby(Lobby::new(named, door, reporter.clone()).with_owner(owner))
+        .with_control_server(ControlServer::new(named, admission, reporter.clone()).with_owner(owner))
         .with_outlets(outlets);
     let side = begin(side, own);
     if host.terminal {

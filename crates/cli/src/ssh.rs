@@ -26,8 +26,8 @@ use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::{Place, Program, exit_code};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir, random_name};
+use wayferry_host::reconnect::Other;
 use wayferry_host::settings::Compress;
-use wayferry_host::wayback::Other;
 
 use args::SshArgs;
 pub(crate) use quote::quote;
@@ -45,8 +45,8 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     // The compositor first: without one there is no reason to ask for a password.
     let viewer = Viewer::new(own, &signals)?;
     let dir = RuntimeDir::private()?;
-    let door = Listener::unlocked(dir.path().join("ssh"))?;
-    let (mut ssh, met) = reach(own, &args, &door, &signals)?;
+    let listener = Listener::unlocked(dir.path().join("ssh"))?;
+    let (mut ssh, met) = reach(own, &args, &listener, &signals)?;
     let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
             let leaving = Leaving::new(args.destination.to_string_lossy());
@@ -70,13 +70,13 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
 fn reach(
     own: &OwnFlags,
     args: &SshArgs,
-    door: &Listener,
+    listener: &Listener,
     signals: &Signals,
 ) -> Result<(Program, Result<Met, Error>), Error> {
     let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
     let attempt = || {
-        let mut ssh = start_ssh(own, args, door, &remote_socket)?;
-        let met = meet(&mut ssh, door, signals);
+        let mut ssh = start_ssh(own, args, listener, &remote_socket)?;
+        let met = meet(&mut ssh, listener, signals);
         Ok((ssh, met))
     };
     let first: (Program, Result<Met, Error>) = attempt()?;
@@ -140,12 +140,12 @@ enum Met {
 fn start_ssh(
     own: &OwnFlags,
     args: &SshArgs,
-    door: &Listener,
+    listener: &Listener,
     remote_socket: &str,
 ) -> Result<Program, SessionError> {
     let mut command = Command::new(&own.ssh_bin);
     let mut forward = OsString::from(format!("{remote_socket}:"));
-    forward.push(door.path());
+    forward.push(listener.path());
     command.args(&args.options).arg("-R").arg(forward);
     let shell = args.command.is_empty();
     if shell && args.force_tty == 0 && !args.no_tty && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
@@ -219,9 +219,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
 }
 
 /// Waits until the other side has come through ssh, as long as ssh takes: it may be asking for a password.
-fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Error> {
+fn meet(ssh: &mut Program, listener: &Listener, signals: &Signals) -> Result<Met, Error> {
     loop {
-        let accepted = door
+        let accepted = listener
             .accept()
             .map_err(|source| SessionError::System { doing: "accepting ssh's connection", source })?;
         if let Some(socket) = accepted {
@@ -230,7 +230,7 @@ fn meet(ssh: &mut Program, door: &Listener, signals: &Signals) -> Result<Met, Er
         if let Some(status) = ssh.status() {
             return Ok(Met::SshEnded(exit_code(status)));
         }
-        signals.wait_readable(&[door.as_fd(), ssh.as_fd()], None)?;
+        signals.wait_readable(&[listener.as_fd(), ssh.as_fd()], None)?;
     }
 }
 

@@ -16,7 +16,7 @@ use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::start_on_socket;
 use wayferry_host::edge::programs::{Program, exit_code};
 use wayferry_host::edge::signals::Signals;
-use wayferry_host::wayback::Other;
+use wayferry_host::reconnect::Other;
 
 /// Runs the program at the other end of a command; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {

@@ -26,9 +26,9 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_bytes;
 use wayferry_host::error::Error;
 use wayferry_host::link::Link;
+use wayferry_host::reconnect::{Other, Ways};
 use wayferry_host::returning::Return;
 use wayferry_host::trace::Half;
-use wayferry_host::wayback::{Other, Ways};
 
 /// A display that is ready for a session.
 pub(crate) struct Viewer<'a> {

@@ -2,8 +2,8 @@
 //!
 //! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves what these
 //! want to the session and back. The session's programs start when a display has told what it looks like, and the
-//! session ends with them; where it can be reached again ([`AppSide::with_lobby`]), not with the display. It decides
-//! nothing about Wayland. Invariant: one program can end at most its own connection.
+//! session ends with them; where it can be reached again ([`AppSide::with_control_server`]), not with the display. It
+//! decides nothing about Wayland. Invariant: one program can end at most its own connection.
 
 mod accepting;
 mod coming;
@@ -53,7 +53,7 @@ use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::gauges::Gauges;
 
-use crate::lobby::Lobby;
+use crate::control_server::ControlServer;
 use crate::served::MAX_PROGRAMS;
 use crate::served::{Blobs, STOP_UNKNOWN, Served, pixel_compression, send_blob, send_update};
 use crate::settings::Compress;
@@ -93,7 +93,7 @@ pub struct AppSide<'a> {
     signals: Option<&'a Signals>,
     offer: Option<Offer>,
     accepting: Accepting,
-    lobby: Option<Lobby>,
+    control_server: Option<ControlServer>,
     outlets: Option<Outlets>,
     own: OwnProgram,
     programs: Programs,
@@ -168,7 +168,7 @@ impl Loop for AppSide<'_> {
             &mut self.gauges.handle,
             &mut self.offer,
             &mut self.views,
-            &mut self.lobby,
+            &mut self.control_server,
             &mut self.outlets,
             &mut self.accepting,
             &mut self.own,
@@ -223,7 +223,7 @@ impl<'a> AppSide<'a> {
             signals: None,
             offer: None,
             accepting: Accepting::default(),
-            lobby: None,
+            control_server: None,
             outlets: None,
             own: OwnProgram::default(),
             programs: Programs::default(),
@@ -287,8 +287,8 @@ impl<'a> AppSide<'a> {
 
     /// Hears here which displays come.
     #[must_use]
-    pub fn with_lobby(mut self, lobby: Lobby) -> Self {
-        self.lobby = Some(lobby);
+    pub fn with_control_server(mut self, server: ControlServer) -> Self {
+        self.control_server = Some(server);
         self
     }
 
@@ -322,8 +322,8 @@ impl<'a> AppSide<'a> {
     pub fn run(mut self) -> Result<Outcome, Error> {
         descriptors::raise();
         let result = part::run(&mut self);
-        if let (Some(lobby), Err(error)) = (&mut self.lobby, &result) {
-            lobby.tell(&Told::Exit(error.code()));
+        if let (Some(server), Err(error)) = (&mut self.control_server, &result) {
+            server.tell(&Told::Exit(error.code()));
         }
         if result.is_err() {
             // The display should not have to find out by silence.
@@ -457,8 +457,8 @@ impl<'a> AppSide<'a> {
         for fd in std::mem::take(&mut self.programs.early) {
             self.serve(fd);
         }
-        if let Some(lobby) = &mut self.lobby {
-            lobby.tell(&Told::Shown);
+        if let Some(server) = &mut self.control_server {
+            server.tell(&Told::Shown);
         }
         self.own.may_start(now);
     }

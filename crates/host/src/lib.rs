@@ -14,27 +14,28 @@
 //! | `app_side`, `display_side` | the sides |
 //! | `edge` | what they poll: sockets, pipes, programs, signals |
 //! | `link`, `carriers` | a session and its carrier; how carriers are made |
-//! | `door`, `lobby`, `control`, `sessions` | who is let in; the control socket; sessions by name |
-//! | `bootstrap`, `returning`, `wayback` | how the two sides meet, and meet again |
+//! | `admission`, `control_server`, `control`, `sessions` | who is let in; the control socket; sessions by name |
+//! | `bootstrap`, `returning`, `reconnect` | how the two sides meet, and meet again |
 //! | `event`, `error`, `info`, `stats`, `trace` | what is told |
 //! | `settings` | what the user has chosen |
 
+pub mod admission;
 pub mod app_side;
 mod backlog;
 pub mod bootstrap;
 pub mod carriers;
 pub mod clock;
 pub mod control;
+pub mod control_server;
 pub mod display_side;
-pub mod door;
 pub mod edge;
 pub mod error;
 pub mod event;
 mod gauges;
 pub mod info;
 pub mod link;
-pub mod lobby;
 pub mod passing;
+pub mod reconnect;
 pub mod returning;
 pub mod sanitize;
 mod served;
@@ -42,4 +43,3 @@ pub mod sessions;
 pub mod settings;
 pub mod stats;
 pub mod trace;
-pub mod wayback;

@@ -1,7 +1,7 @@
 //! How a display comes back to its session: it tries again and again, and begins with the session's own first words.
 //!
 //! Two searches go on side by side: QUIC to where the session was, with a fresh hello in each try, which leaves as
-//! early data where there is a ticket; and the other way that brought the two sides together ([`crate::wayback`]).
+//! early data where there is a ticket; and the other way that brought the two sides together ([`crate::reconnect`]).
 //! Whichever finds a carrier first ends the other. Invariant: without a carrier the session is suspended, or is the
 //! subject of the one try that is under way.
 
@@ -19,7 +19,7 @@ use crate::edge::programs::Program;
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::link::Link;
-use crate::wayback::{Back, Detour, Ways};
+use crate::reconnect::{Back, Detour, Ways};
 
 /// See the module.
 pub struct Return {

@@ -69,7 +69,7 @@ impl Emulated {
         let socket = listener.path().to_owned();
         let (app_identity, display_identity) = (carriers::identity()?, carriers::identity()?);
         let peers = Peers::Pinned(display_identity.fingerprint());
-        let mut door = carriers::listen(
+        let mut port = carriers::listen(
             &own.options(),
             ([127, 0, 0, 1], 0).into(),
             None,
@@ -77,7 +77,7 @@ impl Emulated {
             peers,
             &reporter(),
         )?;
-        let relay = Relay::start_with(up, down, door.local_addr()).map_err(system("starting the link"))?;
+        let relay = Relay::start_with(up, down, port.local_addr()).map_err(system("starting the link"))?;
         let pinned = app_identity.fingerprint();
         let (far, _) = carriers::connect(
             &own.options(),
@@ -88,7 +88,7 @@ impl Emulated {
             signals,
             &reporter(),
         )?;
-        let near = door
+        let near = port
             .accept(PATIENCE)
             .ok_or_else(|| SessionError::NothingAnswered {
                 tried: vec![relay.local_addr()],

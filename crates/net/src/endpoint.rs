@@ -2,16 +2,16 @@
 //!
 //! Begin with an [`Engine`], the one thread that all of it runs on; then [`connect`], or bind a [`Listener`]. What may
 //! have to wait is *polled* with a waker of the caller's, so that a run loop of any kind can own it: [`Ready`] collects
-//! what woke, behind one file descriptor. There are no wayferry sessions in it, which are [`quic`](crate::quic)'s, and no
-//! name resolution. Invariant: a poll that is not repeated loses nothing, and when a connection ends, every poll that
-//! waits for it is woken and told why.
+//! what woke, behind one file descriptor. There are no wayferry sessions in it, which are [`quic`](crate::quic)'s, and
+//! no name resolution. Invariant: a poll that is not repeated loses nothing, and when a connection ends, every poll
+//! that waits for it is woken and told why.
 
+mod acceptor;
 mod alert;
 mod config;
 mod connect;
 mod connection;
 mod datagram;
-mod door;
 mod drain;
 mod early;
 mod engine;

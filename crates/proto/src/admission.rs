@@ -1,6 +1,6 @@
 //! The way in for displays: who may attach to a session, and what the others are told. Sans-IO.
 //!
-//! Everyone can reach a port, so several candidates may stand at the door; one that shows a secret that was given out
+//! Everyone can reach a port, so several candidates may wait for admission; one that shows a secret that was given out
 //! is let in, once for each ([`Secrets`]). Strangers, displays whose certificates are known, and those on byte streams
 //! have places of their own, and the newest always gets one ([`Places`]). It knows no carriers: what holds a place is
 //! the caller's, with a [`Session`] in it. It does not decide what becomes of the display that is there already.
@@ -21,7 +21,7 @@ use crate::{
     Candidate, Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time,
 };
 
-/// Candidates before the door, and what lets them in. `C` is a certificate; `H` holds a place, and its session.
+/// Candidates that wait for admission, and what lets them in. `C` is a certificate; `H` holds a place, and its session.
 #[derive(Debug)]
 pub struct Admission<C, H> {
     config: Config,
@@ -43,7 +43,7 @@ pub enum Lane {
     Here,
 }
 
-/// A display before the door.
+/// A display that waits for admission.
 #[derive(Debug)]
 struct Visitor<C, H> {
     holder: H,
@@ -205,12 +205,12 @@ fn turned_away<C, H: AsMut<Session>>(mut candidate: Visitor<C, H>) -> H {
 }
 
 /// What one hears that has no place, or has one no more.
-pub const NO_PLACE: &str = "too many displays are at the door; try again";
-/// Strangers before the door at once. Each may have 4 KiB and one stream on the way.
+pub const NO_PLACE: &str = "too many displays wait for admission; try again";
+/// Strangers that wait for admission at once. Each may have 4 KiB and one stream on the way.
 pub const MAX_STRANGERS: usize = 32;
-/// Displays at once before the door whose certificates are known.
+/// Displays at once that wait for admission and whose certificates are known.
 pub const MAX_KNOWN: usize = 16;
-/// Displays on byte streams at once before the door.
+/// Displays on byte streams that wait for admission at once.
 pub const MAX_HERE: usize = 16;
 /// How long a stranger may take to show a secret: its first bytes lost twice on a slow link.
 pub const PATIENCE: Duration = Duration::from_secs(3);

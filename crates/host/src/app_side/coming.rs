@@ -15,13 +15,13 @@ use wayferry_wayland::app::Kept;
 use super::ending::Done;
 use super::{AppSide, pixel_compression};
 use crate::control::Answer;
+use crate::control_server::{Call, ControlServer, answer};
 use crate::info::{Figures, State};
-use crate::lobby::{Call, Lobby, answer};
 
 impl AppSide<'_> {
     /// Does what those on the control socket want.
     pub(super) fn take_calls(&mut self, now: Time) {
-        while let Some(call) = self.lobby.as_mut().and_then(Lobby::poll_call) {
+        while let Some(call) = self.control_server.as_mut().and_then(ControlServer::poll_call) {
             match call {
                 Call::Display(Role::Active, candidate) => self.take_display(now, *candidate),
                 Call::Display(Role::View, candidate) => self.views.take(now, *candidate),
@@ -37,7 +37,7 @@ impl AppSide<'_> {
                     let none = self.views.count() == 0;
                     self.views.dismiss(now);
                     // One that lost its link and has not come again is not let in any more, either.
-                    self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_viewers());
+                    self.control_server.iter_mut().for_each(|server| server.admission().forget_viewers());
                     let word =
                         if none { Answer::Not("the session has no viewers".into()) } else { Answer::Done };
                     answer(&socket, &word);
@@ -54,13 +54,13 @@ impl AppSide<'_> {
             }
         }
         let full = self.views.is_full();
-        self.lobby.iter_mut().for_each(|lobby| lobby.set_full(full));
+        self.control_server.iter_mut().for_each(|server| server.set_full(full));
     }
 
     /// A viewer that has left for good cannot come again.
     pub(super) fn hear_views(&mut self) {
         for incarnation in self.views.take_gone() {
-            self.lobby.iter_mut().for_each(|lobby| lobby.door().forget_viewer(incarnation));
+            self.control_server.iter_mut().for_each(|server| server.admission().forget_viewer(incarnation));
         }
     }
 
@@ -110,7 +110,11 @@ impl AppSide<'_> {
             Presence::Detached => State::Detached,
         };
         Figures::new(Side::App, &self.hub.link, programs.len(), now)
-            .with_place(self.lobby.as_ref().map(Lobby::name), state, self.hub.link.lasts(now))
+            .with_place(
+                self.control_server.as_ref().map(ControlServer::name),
+                state,
+                self.hub.link.lasts(now),
+            )
             .with_kept(kept, self.hub.link.session.retained())
             .with_surfaces(surfaces)
             .with_views(self.views.viewers(now), self.views.figures())

@@ -191,8 +191,8 @@ impl AppSide<'_> {
         for served in self.programs.connections.values_mut() {
             served.core.detach(now);
         }
-        if let Some(lobby) = &mut self.lobby {
-            lobby.tell(&Told::Detached);
+        if let Some(server) = &mut self.control_server {
+            server.tell(&Told::Detached);
         }
     }
 
@@ -227,7 +227,7 @@ impl AppSide<'_> {
 
     /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.
     fn forget_display(&mut self) -> bool {
-        self.lobby.as_mut().is_some_and(|lobby| lobby.door().forget_active())
+        self.control_server.as_mut().is_some_and(|server| server.admission().forget_active())
     }
 }
 

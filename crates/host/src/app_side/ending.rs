@@ -1,8 +1,8 @@
 //! When the session ends, and with which code.
 //!
-//! A display that is there is told, and has some time to hear it. Programs that a session's program has started may outlive it,
-//! as with a launcher that forks and exits: the session goes on while one is connected, or may connect in a moment.
-//! Invariant: the code is decided once.
+//! A display that is there is told, and has some time to hear it. Programs that a session's program has started may
+//! outlive it, as with a launcher that forks and exits: the session goes on while one is connected, or may connect in a
+//! moment. Invariant: the code is decided once.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use wayferry_wayland::End;
 
 use super::{AppSide, Outcome};
 use crate::control::{Answer, Told};
+use crate::control_server::answer;
 use crate::edge::programs::exit_code;
 use crate::edge::remaining::{Remaining, remaining};
 use crate::error::Error;
 use crate::event::SessionEvent;
-use crate::lobby::answer;
 use crate::served::Served;
 
 impl AppSide<'_> {
@@ -28,8 +28,8 @@ impl AppSide<'_> {
         let Some(code) = self.ended(now) else { return };
         if self.end(now, code) {
             self.accepting.close();
-            if let Some(lobby) = &mut self.lobby {
-                lobby.tell(&Told::Exit(code));
+            if let Some(server) = &mut self.control_server {
+                server.tell(&Told::Exit(code));
             }
             self.hub.link.transmit(now);
             self.views.say_exit(now, code);
@@ -86,7 +86,7 @@ impl AppSide<'_> {
 
     /// Ends the programs, gives the session's name back, and then tells those who asked for that.
     pub(super) fn leave_nothing(&mut self) {
-        drop((std::mem::take(&mut self.own), self.lobby.take()));
+        drop((std::mem::take(&mut self.own), self.control_server.take()));
         self.ending.stopping.drain(..).for_each(|socket| answer(&socket, &Answer::Done));
     }
 

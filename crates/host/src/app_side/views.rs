@@ -22,13 +22,13 @@ use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
 
 use crate::clock::earlier;
+use crate::control_server::FULL;
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::info::ViewerInfo;
 use crate::link::{Link, closed};
-use crate::lobby::FULL;
 use crate::served::{STOP_UNKNOWN, Served, pixel_compression};
 use crate::settings::Compress;
 

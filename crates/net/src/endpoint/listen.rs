@@ -1,4 +1,4 @@
-//! Listening, as programs see it; `door` does the work.
+//! Listening, as programs see it; `acceptor` does the work.
 //!
 //! Invariant: when a listener is gone no new peer comes in, and those that are in stay.
 
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use noq::{Endpoint, EndpointConfig};
 use tokio::sync::{Notify, mpsc};
 
-use super::door::{Counts, Door, keep, server_config};
+use super::acceptor::{Acceptor, Counts, keep, server_config};
 use super::link::saturate;
 use super::runtime::PromptRuntime;
 use super::sockets::Sockets;
@@ -22,7 +22,7 @@ use crate::quic::socket;
 pub struct Listener {
     address: SocketAddr,
     arrivals: mpsc::Receiver<Accepted>,
-    door: Arc<Door>,
+    acceptor: Arc<Acceptor>,
     /// Ends with this.
     _keeper: Pending<()>,
 }
@@ -103,7 +103,7 @@ impl Listener {
         };
         let address = endpoint.local_addr()?;
         let (taken, arrivals) = mpsc::channel(config.half_open.min(QUEUE_MAX));
-        let door = Arc::new(Door {
+        let acceptor = Arc::new(Acceptor {
             engine: engine.clone(),
             endpoint,
             sockets,
@@ -115,8 +115,8 @@ impl Listener {
             stopping: Notify::new(),
             closed: Arc::default(),
         });
-        let keeper = engine.spawn(keep(Arc::clone(&door), taken));
-        Ok(Self { address, arrivals, door, _keeper: keeper })
+        let keeper = engine.spawn(keep(Arc::clone(&acceptor), taken));
+        Ok(Self { address, arrivals, acceptor, _keeper: keeper })
     }
 
     /// The address that was bound, with the port that the system chose if that was left open.
@@ -135,8 +135,8 @@ impl Listener {
     /// # Errors
     /// [`Failure::Config`]; the old ones stay in use.
     pub fn reload_tls(&self, tls: &ServerTls) -> Result<(), Failure> {
-        let server = server_config(tls, &self.door.config, self.door.web.load(Ordering::Relaxed))?;
-        *self.door.server() = (tls.clone(), server);
+        let server = server_config(tls, &self.acceptor.config, self.acceptor.web.load(Ordering::Relaxed))?;
+        *self.acceptor.server() = (tls.clone(), server);
         Ok(())
     }
 
@@ -145,16 +145,16 @@ impl Listener {
     /// # Errors
     /// [`Failure::Config`] when this build has no WebTransport; nothing changes.
     pub fn set_web(&self, web: bool) -> Result<(), Failure> {
-        let mut server = self.door.server();
-        let built = server_config(&server.0, &self.door.config, web)?;
+        let mut server = self.acceptor.server();
+        let built = server_config(&server.0, &self.acceptor.config, web)?;
         server.1 = built;
-        self.door.web.store(web, Ordering::Relaxed);
+        self.acceptor.web.store(web, Ordering::Relaxed);
         Ok(())
     }
 
     /// What it has seen so far.
     pub fn stats(&self) -> ListenerStats {
-        let Door { counts, endpoint, .. } = &*self.door;
+        let Acceptor { counts, endpoint, .. } = &*self.acceptor;
         ListenerStats {
             accepted: counts.accepted.load(Ordering::Relaxed),
             failed: counts.failed.load(Ordering::Relaxed),
@@ -170,27 +170,27 @@ impl Listener {
     pub fn close(&self, code: u64, reason: &[u8]) {
         let code = saturate(code);
         let text = super::failure::clean(&String::from_utf8_lossy(reason));
-        if self.door.closed.set(Failure::closed(By::Local, code.into_inner(), text)).is_ok() {
-            self.door.endpoint.close(code, reason);
+        if self.acceptor.closed.set(Failure::closed(By::Local, code.into_inner(), text)).is_ok() {
+            self.acceptor.endpoint.close(code, reason);
         }
         self.stop();
     }
 
     /// Refuses new connections; those that there are go on.
     pub fn stop(&self) {
-        self.door.stop();
+        self.acceptor.stop();
     }
 
     /// Completes when no connection of its is open any more and the peers were told.
     pub fn idle(&self) -> Pending<()> {
-        let endpoint = self.door.endpoint.clone();
-        self.door.engine.spawn(async move { endpoint.wait_all_draining().await })
+        let endpoint = self.acceptor.endpoint.clone();
+        self.acceptor.engine.spawn(async move { endpoint.wait_all_draining().await })
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.door.stop();
+        self.acceptor.stop();
     }
 }
 

@@ -1,9 +1,10 @@
 //! The app side: accepts displays that show an admitted certificate.
 //!
-//! What fails its handshake is dropped without a word to the caller: everyone can send packets to a port. From a quarter of
-//! the places on, a peer has to show that its address is its own before it gets one (RFC 9000 §8.1.2). The newest always
-//! gets a place, and the source that holds most of them loses one ([`Places`]); displays that show a ticket have places of
-//! their own. Invariant: handshakes, and connections that the caller has not taken yet, are bounded, from any peers.
+//! What fails its handshake is dropped without a word to the caller: everyone can send packets to a port. From a
+//! quarter of the places on, a peer has to show that its address is its own before it gets one (RFC 9000 §8.1.2). The
+//! newest always gets a place, and the source that holds most of them loses one ([`Places`]); displays that show a
+//! ticket have places of their own. Invariant: handshakes, and connections that the caller has not taken yet, are
+//! bounded, from any peers.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -90,7 +91,7 @@ impl Listener {
     }
 
     fn start(&self, server: ServerConfig, tls: rustls::ServerConfig, peers: Peers, options: &Options) {
-        let door = Door {
+        let acceptor = Acceptor {
             server,
             tls,
             peers,
@@ -99,7 +100,7 @@ impl Listener {
             guests: self.runtime.guests.clone(),
             handshakes: Mutex::new(Lanes::new(HANDSHAKES_MAX)),
         };
-        self.runtime.handle.spawn(door.keep(self.endpoint.clone()));
+        self.runtime.handle.spawn(acceptor.keep(self.endpoint.clone()));
     }
 
     /// The address that was bound, with the port that the system chose if that was left open.
@@ -209,7 +210,7 @@ fn bind_one(
 }
 
 /// Lets handshakes in.
-struct Door {
+struct Acceptor {
     server: ServerConfig,
     tls: rustls::ServerConfig,
     peers: Peers,
@@ -230,30 +231,30 @@ struct Handshake {
     address: SocketAddr,
 }
 
-impl Door {
+impl Acceptor {
     async fn keep(self, endpoint: Endpoint) {
-        let door = Arc::new(self);
+        let acceptor = Arc::new(self);
         let mut number = 0;
         while let Some(incoming) = endpoint.accept().await {
-            let busy = door.handshakes().strangers.len();
+            let busy = acceptor.handshakes().strangers.len();
             if busy >= HANDSHAKES_MAX / 4 && !incoming.remote_address_validated() {
                 // Always possible where the address is not validated.
                 let _ = incoming.retry();
                 continue;
             }
             number += 1;
-            let Some(handshake) = door.begin(number, incoming) else { continue };
+            let Some(handshake) = acceptor.begin(number, incoming) else { continue };
             let (place, lost) = oneshot::channel();
             // One that loses its place ends.
-            drop(door.handshakes().strangers.enter(number, handshake.address.ip().into(), place));
-            let door = Arc::clone(&door);
+            drop(acceptor.handshakes().strangers.enter(number, handshake.address.ip().into(), place));
+            let acceptor = Arc::clone(&acceptor);
             tokio::spawn(async move {
                 tokio::select! {
-                    () = door.shake(handshake) => {}
+                    () = acceptor.shake(handshake) => {}
                     _ = lost => {}
                     () = sleep(HANDSHAKE_PATIENCE) => {}
                 }
-                door.handshakes().leave(number);
+                acceptor.handshakes().leave(number);
             });
         }
     }
@@ -274,8 +275,8 @@ impl Door {
         self.handshakes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A peer that comes back with a ticket is known by its first packet, and is handed over at once: what it says may be
-    /// early, and the answer should be, too. All others are handed over when the handshake is complete.
+    /// A peer that comes back with a ticket is known by its first packet, and is handed over at once: what it says may
+    /// be early, and the answer should be, too. All others are handed over when the handshake is complete.
     async fn shake(&self, handshake: Handshake) {
         let Handshake { number, mut connecting, shared, address } = handshake;
         if connecting.handshake_data().await.is_err() {

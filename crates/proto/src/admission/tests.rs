@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use super::*;
 use crate::{Arrival, Side, Transmit};
 
-type Door = Admission<u8, Session>;
+type Candidates = Admission<u8, Session>;
 
 const LATER: Time = Time::from_millis(3_600_000);
 const DESK: u8 = 8;
 
-fn door() -> Door {
+fn admission() -> Candidates {
     Admission::new(Config::new(Side::App), secret(255))
 }
 
@@ -53,31 +53,37 @@ impl Visit {
     }
 }
 
-fn enter(door: &mut Door, place: (Lane, Source), certificate: u8, said: Vec<Arrival>, now: Time) -> Visit {
-    let (number, lost) = door.come(place, certificate, now, Session::new);
-    if let Some(session) = door.get_mut(number) {
+fn enter(
+    admission: &mut Candidates,
+    place: (Lane, Source),
+    certificate: u8,
+    said: Vec<Arrival>,
+    now: Time,
+) -> Visit {
+    let (number, lost) = admission.come(place, certificate, now, Session::new);
+    if let Some(session) = admission.get_mut(number) {
         said.into_iter().for_each(|arrival| session.receive(now, arrival));
     }
-    Visit { number, come: look(door, number, now), lost }
+    Visit { number, come: look(admission, number, now), lost }
 }
 
-fn look(door: &mut Door, number: u64, now: Time) -> Option<(Role, Session)> {
-    match door.look_at(number, now)? {
+fn look(admission: &mut Candidates, number: u64, now: Time) -> Option<(Role, Session)> {
+    match admission.look_at(number, now)? {
         Fate::Enters(part, candidate, _) => Some((part, candidate.begin(now))),
         Fate::Waits | Fate::Leaves(..) => None,
     }
 }
 
 /// On QUIC, from there.
-fn connect(door: &mut Door, from: u8, certificate: u8, said: Vec<Arrival>, now: Time) -> Visit {
-    let lane = if door.secrets().is_known(certificate) { Lane::Known } else { Lane::Stranger };
+fn connect(admission: &mut Candidates, from: u8, certificate: u8, said: Vec<Arrival>, now: Time) -> Visit {
+    let lane = if admission.secrets().is_known(certificate) { Lane::Known } else { Lane::Stranger };
     let source = Source::from(IpAddr::from([192, 0, 2, from]));
-    enter(door, (lane, source), certificate, said, now)
+    enter(admission, (lane, source), certificate, said, now)
 }
 
 /// On a byte stream.
-fn add(door: &mut Door, certificate: u8, said: Vec<Arrival>, now: Time) -> Option<Role> {
-    enter(door, (Lane::Here, Source::Here), certificate, said, now).part()
+fn add(admission: &mut Candidates, certificate: u8, said: Vec<Arrival>, now: Time) -> Option<Role> {
+    enter(admission, (Lane::Here, Source::Here), certificate, said, now).part()
 }
 
 /// The code that its session closes with.
@@ -93,108 +99,110 @@ const TOO_MUCH: Option<u32> = Some(4);
 
 #[test]
 fn regression_one_ticket_becomes_eight_views() {
-    let mut door = door();
-    door.secrets_mut().print(Role::View, secret(1), LATER);
+    let mut admission = admission();
+    admission.secrets_mut().print(Role::View, secret(1), LATER);
     let (ticket, first, second) = (1, 10, 11);
-    let mut come_as = |shown, incarnation| add(&mut door, DESK, hello_as(shown, incarnation), Time::ZERO);
+    let mut come_as =
+        |shown, incarnation| add(&mut admission, DESK, hello_as(shown, incarnation), Time::ZERO);
     assert_eq!(come_as(ticket, first), Some(Role::View));
     assert_eq!(come_as(ticket, second), None, "the ticket was used");
     assert_eq!(come_as(first, second), None, "by another");
     assert_eq!(come_as(first, first), Some(Role::View), "the same comes again");
-    assert_eq!(door.secrets().len(), (0, 1));
+    assert_eq!(admission.secrets().len(), (0, 1));
 }
 
 #[test]
-fn regression_silent_strangers_shut_the_door() {
-    let (mut door, now) = (door(), Time::ZERO);
-    add(&mut door, DESK, Vec::new(), now);
+fn regression_silent_strangers_block_admission() {
+    let (mut admission, now) = (admission(), Time::ZERO);
+    add(&mut admission, DESK, Vec::new(), now);
     for round in 0..200 {
-        let visit = connect(&mut door, round % 5, round, Vec::new(), now);
+        let visit = connect(&mut admission, round % 5, round, Vec::new(), now);
         let lost = visit.lost.map(|mut lost| code(&mut lost));
         let expected = (usize::from(round) >= MAX_STRANGERS).then_some(TOO_MUCH);
         assert_eq!(lost, expected, "never with code 0");
     }
-    assert_eq!(door.numbers().len(), MAX_STRANGERS + 1, "byte streams have places of their own");
-    door.secrets_mut().print(Role::Active, secret(1), LATER);
-    assert_eq!(connect(&mut door, 0, 201, hello(1), now).part(), Some(Role::Active));
+    assert_eq!(admission.numbers().len(), MAX_STRANGERS + 1, "byte streams have places of their own");
+    admission.secrets_mut().print(Role::Active, secret(1), LATER);
+    assert_eq!(connect(&mut admission, 0, 201, hello(1), now).part(), Some(Role::Active));
 }
 
 #[test]
 fn regression_a_flood_takes_the_place_of_a_display_that_was_here() {
-    let (mut door, now) = (door(), Time::ZERO);
-    door.secrets_mut().print(Role::Active, secret(1), LATER);
-    assert_eq!(connect(&mut door, 1, 1, hello(1), now).part(), Some(Role::Active));
+    let (mut admission, now) = (admission(), Time::ZERO);
+    admission.secrets_mut().print(Role::Active, secret(1), LATER);
+    assert_eq!(connect(&mut admission, 1, 1, hello(1), now).part(), Some(Role::Active));
     // It comes again, and its first words are still on their way.
-    let again = connect(&mut door, 1, 1, Vec::new(), now);
-    let strangers = (2..=250).map(|round| connect(&mut door, round % 9, round, Vec::new(), now));
+    let again = connect(&mut admission, 1, 1, Vec::new(), now);
+    let strangers = (2..=250).map(|round| connect(&mut admission, round % 9, round, Vec::new(), now));
     assert_eq!(strangers.filter(|stranger| stranger.come.is_none()).count(), 249);
-    assert!(door.get_mut(again.number).is_some());
+    assert!(admission.get_mut(again.number).is_some());
 }
 
 #[test]
 fn a_stranger_that_says_nothing_goes_after_three_seconds() {
-    let mut door = door();
-    let stranger = connect(&mut door, 1, 1, Vec::new(), Time::ZERO).number;
-    assert_eq!(door.next_timeout(), Some(Time::ZERO + PATIENCE));
-    assert!(matches!(door.look_at(stranger, Time::from_millis(2_999)), Some(Fate::Waits)));
-    let Some(Fate::Leaves(mut session, None)) = door.look_at(stranger, Time::from_millis(3_000)) else {
+    let mut admission = admission();
+    let stranger = connect(&mut admission, 1, 1, Vec::new(), Time::ZERO).number;
+    assert_eq!(admission.next_timeout(), Some(Time::ZERO + PATIENCE));
+    assert!(matches!(admission.look_at(stranger, Time::from_millis(2_999)), Some(Fate::Waits)));
+    let Some(Fate::Leaves(mut session, None)) = admission.look_at(stranger, Time::from_millis(3_000)) else {
         panic!("it is still there");
     };
-    assert_eq!((code(&mut session), door.numbers().len()), (TOO_MUCH, 0));
+    assert_eq!((code(&mut session), admission.numbers().len()), (TOO_MUCH, 0));
 }
 
 /// Another display with the same secret has another incarnation, and stays outside.
 #[test]
 fn regression_both_ways_of_one_display_are_let_in() {
-    let (mut door, now) = (door(), Time::ZERO);
-    door.secrets_mut().print(Role::Active, secret(7), LATER);
-    let ways = [(); 2].map(|()| door.come((Lane::Here, Source::Here), DESK, now, Session::new).0);
+    let (mut admission, now) = (admission(), Time::ZERO);
+    admission.secrets_mut().print(Role::Active, secret(7), LATER);
+    let ways = [(); 2].map(|()| admission.come((Lane::Here, Source::Here), DESK, now, Session::new).0);
     for way in ways {
-        let session = door.get_mut(way).expect("a place");
+        let session = admission.get_mut(way).expect("a place");
         hello(7).into_iter().for_each(|arrival| session.receive(now, arrival));
     }
-    let both = ways.map(|way| look(&mut door, way, now).expect("the same, on two ways"));
+    let both = ways.map(|way| look(&mut admission, way, now).expect("the same, on two ways"));
     assert!(both.iter().all(|(part, session)| *part == Role::Active && !session.is_closed()));
-    assert_eq!(door.secrets().len(), (0, 1));
-    assert_eq!(add(&mut door, DESK, hello_as(7, 8), now), None);
+    assert_eq!(admission.secrets().len(), (0, 1));
+    assert_eq!(add(&mut admission, DESK, hello_as(7, 8), now), None);
 }
 
 #[test]
 fn regression_who_has_left_again_is_not_let_in() {
     for left in [true, false] {
-        let mut door = door();
-        door.secrets_mut().print(Role::Active, secret(7), LATER);
+        let mut admission = admission();
+        admission.secrets_mut().print(Role::Active, secret(7), LATER);
         let mut said = hello(7);
         if left {
             said.push(Arrival::Closed { reason: CloseReason::LinkLost("given up".into()) });
         }
-        assert_eq!(add(&mut door, DESK, said, Time::ZERO).is_none(), left);
-        assert!(door.numbers().is_empty());
-        assert_eq!(door.secrets().len().0 == 0, !left, "the ticket was not used");
+        assert_eq!(add(&mut admission, DESK, said, Time::ZERO).is_none(), left);
+        assert!(admission.numbers().is_empty());
+        assert_eq!(admission.secrets().len().0 == 0, !left, "the ticket was not used");
     }
 }
 
 #[test]
 fn a_viewer_that_has_left_is_forgotten_and_no_other() {
-    let mut door = door();
+    let mut admission = admission();
     for (number, given) in [(1, 101), (2, 102)] {
-        door.secrets_mut().invite(Role::View, secret(given), number, Time::ZERO);
-        assert_eq!(add(&mut door, number, hello_as(given, number), Time::ZERO), Some(Role::View));
+        admission.secrets_mut().invite(Role::View, secret(given), number, Time::ZERO);
+        assert_eq!(add(&mut admission, number, hello_as(given, number), Time::ZERO), Some(Role::View));
     }
-    assert_eq!(door.secrets_mut().forget_viewer(secret(1)), Some(1));
-    assert_eq!(add(&mut door, 1, hello_as(1, 1), Time::ZERO), None);
-    assert_eq!(add(&mut door, 2, hello_as(2, 2), Time::ZERO), Some(Role::View));
+    assert_eq!(admission.secrets_mut().forget_viewer(secret(1)), Some(1));
+    assert_eq!(add(&mut admission, 1, hello_as(1, 1), Time::ZERO), None);
+    assert_eq!(add(&mut admission, 2, hello_as(2, 2), Time::ZERO), Some(Role::View));
 }
 
 #[test]
 fn regression_tickets_never_expire() {
-    let mut door = door();
+    let mut admission = admission();
     for byte in [1, 2, 3] {
-        door.secrets_mut().print(Role::View, secret(byte), LATER);
+        admission.secrets_mut().print(Role::View, secret(byte), LATER);
     }
-    let come_at = |door: &mut Door, byte, now| add(door, DESK, hello_as(byte, byte + 100), now);
-    assert_eq!(come_at(&mut door, 1, Time::from_millis(3_599_999)), Some(Role::View));
-    assert_eq!(come_at(&mut door, 2, LATER), None);
-    door.secrets_mut().revoke_printed();
-    assert_eq!(come_at(&mut door, 3, Time::ZERO), None);
+    let come_at =
+        |admission: &mut Candidates, byte, now| add(admission, DESK, hello_as(byte, byte + 100), now);
+    assert_eq!(come_at(&mut admission, 1, Time::from_millis(3_599_999)), Some(Role::View));
+    assert_eq!(come_at(&mut admission, 2, LATER), None);
+    admission.secrets_mut().revoke_printed();
+    assert_eq!(come_at(&mut admission, 3, Time::ZERO), None);
 }

@@ -1,5 +1,5 @@
-//! In any sequence of what strangers and displays do before the door, only those with a good secret come in, and they
-//! do.
+//! In any sequence of what strangers and displays do before they are admitted, only those with a good secret come in,
+//! and they do.
 
 mod world;
 

@@ -1,7 +1,7 @@
-//! Displays and strangers before the door of a session, as a list of operations, and what must hold after each.
+//! Displays and strangers at the admission of a session, as a list of operations, and what must hold after each.
 //!
-//! What is right is not asked of the door: the world keeps its own account of what was given out, used, taken back and
-//! let in ([`Account`]). The property test and the fuzz target `candidates` drive the same world.
+//! What is right is not asked of the admission: the world keeps its own account of what was given out, used, taken back
+//! and let in ([`Account`]). The property test and the fuzz target `candidates` drive the same world.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -185,7 +185,7 @@ impl Account {
 
 struct World {
     now: Time,
-    door: Admission<u8, Session>,
+    admission: Admission<u8, Session>,
     account: Account,
     guests: Vec<Guest>,
 }
@@ -197,8 +197,8 @@ impl World {
             limits: Limits { buffered_before_hello: 64 << 10, ..Limits::default() },
             ..Config::new(Side::App)
         };
-        let door = Admission::new(config, random(u64::MAX));
-        Self { now: Time::ZERO, door, account: Account::default(), guests: Vec::new() }
+        let admission = Admission::new(config, random(u64::MAX));
+        Self { now: Time::ZERO, admission, account: Account::default(), guests: Vec::new() }
     }
 
     fn step(&mut self, operation: Operation) {
@@ -215,18 +215,18 @@ impl World {
             }
             Operation::Pass(time) => self.pass(time),
             Operation::Detach => {
-                let _ = self.door.secrets_mut().forget_active();
+                let _ = self.admission.secrets_mut().forget_active();
                 let gone = self.account.active.take();
                 gone.into_iter().for_each(|(_, certificate)| self.account.gone(certificate));
             }
             Operation::DetachViews => {
-                let _ = self.door.secrets_mut().forget_viewers();
+                let _ = self.admission.secrets_mut().forget_viewers();
                 let gone = std::mem::take(&mut self.account.views);
                 gone.into_iter().for_each(|(_, certificate)| self.account.gone(certificate));
             }
             Operation::Leave(incarnation) => self.leave(incarnation % INCARNATIONS),
             Operation::Revoke => {
-                self.door.secrets_mut().revoke_printed();
+                self.admission.secrets_mut().revoke_printed();
                 let printed = self.account.given.iter_mut().filter(|given| given.met.is_none());
                 printed.for_each(|given| given.over = true);
             }
@@ -236,31 +236,31 @@ impl World {
     fn give(&mut self, role: Role, until: Time, met: Option<u8>) {
         let secret = ticket(self.account.given.len());
         match met {
-            Some(certificate) => self.door.secrets_mut().invite(role, secret, certificate, self.now),
-            None => self.door.secrets_mut().print(role, secret, until),
+            Some(certificate) => self.admission.secrets_mut().invite(role, secret, certificate, self.now),
+            None => self.admission.secrets_mut().print(role, secret, until),
         }
         self.account.given.push(Given { role, until, met, over: false, by: None });
     }
 
     fn leave(&mut self, incarnation: u8) {
-        let _ = self.door.secrets_mut().forget_viewer(self::incarnation(incarnation));
+        let _ = self.admission.secrets_mut().forget_viewer(self::incarnation(incarnation));
         let index = self.account.views.iter().position(|(view, _)| *view == incarnation);
         let gone = index.map(|index| self.account.views.remove(index));
         gone.into_iter().for_each(|(_, certificate)| self.account.gone(certificate));
     }
 
     fn come(&mut self, from: u8, certificate: u8, shows: Option<Shows>) {
-        let known = self.door.secrets().is_known(certificate);
+        let known = self.admission.secrets().is_known(certificate);
         let place = match shows {
             Some(Shows { here: true, .. }) => (Lane::Here, Source::Here),
             _ if known => (Lane::Known, IpAddr::from([192, 0, 2, from]).into()),
             _ => (Lane::Stranger, IpAddr::from([192, 0, 2, from]).into()),
         };
-        let (number, lost) = self.door.come(place, certificate, self.now, Session::new);
+        let (number, lost) = self.admission.come(place, certificate, self.now, Session::new);
         if let Some(mut lost) = lost {
             assert_eq!(closed_with(&mut lost, self.now), Some(4), "one that loses its place may try again");
         }
-        assert!(self.door.get_mut(number).is_some(), "the newest has a place");
+        assert!(self.admission.get_mut(number).is_some(), "the newest has a place");
         let display = shows.map(|shows| {
             let secret = usize::from(shows.secret) % (self.account.given.len() + 1);
             let incarnation = shows.incarnation % INCARNATIONS;
@@ -329,7 +329,7 @@ impl World {
         let number = guest.number;
         if let Some(app) = &mut guest.app {
             app.receive(now, arrival);
-        } else if let Some(session) = self.door.get_mut(number) {
+        } else if let Some(session) = self.admission.get_mut(number) {
             session.receive(now, arrival);
         }
     }
@@ -356,8 +356,8 @@ impl World {
 
     fn pass(&mut self, time: Duration) {
         self.now += time;
-        for number in self.door.numbers() {
-            self.door.get_mut(number).into_iter().for_each(|session| session.on_timeout(self.now));
+        for number in self.admission.numbers() {
+            self.admission.get_mut(number).into_iter().for_each(|session| session.on_timeout(self.now));
         }
         for guest in &mut self.guests {
             let display = guest.display.iter_mut().map(|sound| &mut sound.session);
@@ -369,9 +369,9 @@ impl World {
     fn settle(&mut self) {
         let now = self.now;
         for guest in &mut self.guests {
-            if let Some(session) = self.door.get_mut(guest.number) {
+            if let Some(session) = self.admission.get_mut(guest.number) {
                 while session.poll_transmit(now).is_some() {}
-                judge(&mut self.door, &mut self.account, guest, now);
+                judge(&mut self.admission, &mut self.account, guest, now);
             }
             if let Some(app) = &mut guest.app {
                 drain(app, now);
@@ -388,10 +388,13 @@ impl World {
     }
 
     fn check(&self) {
-        assert!(self.door.numbers().len() <= MAX_STRANGERS + MAX_KNOWN + MAX_HERE);
-        let (given, known) = self.door.secrets().len();
+        assert!(self.admission.numbers().len() <= MAX_STRANGERS + MAX_KNOWN + MAX_HERE);
+        let (given, known) = self.admission.secrets().len();
         assert!(given <= MAX_GIVEN && known <= MAX_VIEWERS + 1);
-        assert!(self.door.next_timeout().is_none_or(|at| at > self.now), "something is due that was done");
+        assert!(
+            self.admission.next_timeout().is_none_or(|at| at > self.now),
+            "something is due that was done"
+        );
         for guest in &self.guests {
             if let Some(Sound { incarnation, .. }) = guest.display {
                 let _ = self.account.part_of(incarnation);
@@ -419,14 +422,14 @@ impl World {
         self.settle();
         (0..u8::MAX).for_each(|_| self.hear(0));
         self.settle();
-        assert!(self.guests.last().is_some_and(|guest| guest.app.is_some()), "the door is shut");
+        assert!(self.guests.last().is_some_and(|guest| guest.app.is_some()), "admission is blocked");
     }
 }
 
-/// What the door makes of a guest must be right.
-fn judge(door: &mut Admission<u8, Session>, account: &mut Account, guest: &mut Guest, now: Time) {
+/// What the admission makes of a guest must be right.
+fn judge(admission: &mut Admission<u8, Session>, account: &mut Account, guest: &mut Guest, now: Time) {
     let whole = guest.display.as_ref().is_some_and(|_| !guest.heads.is_empty() && guest.said.is_empty());
-    match door.look_at(guest.number, now) {
+    match admission.look_at(guest.number, now) {
         Some(Fate::Enters(role, candidate, _)) => {
             assert_eq!(account.let_in(guest, role, now), Ok(()));
             guest.app = Some(candidate.begin(now));

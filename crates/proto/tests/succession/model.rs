@@ -63,7 +63,7 @@ struct World {
     desks: [Option<(Desk, Hello)>; 3],
     incarnations: u8,
     carriers: u32,
-    door: Vec<(Candidate<Holder>, Hello)>,
+    candidates: Vec<(Candidate<Holder>, Hello)>,
     /// The account: which display must be there.
     here: Option<Hello>,
     entered: Vec<u32>,
@@ -84,7 +84,7 @@ impl World {
             desks: [None, None, None],
             incarnations: 0,
             carriers: 0,
-            door: Vec::new(),
+            candidates: Vec::new(),
             here: None,
             entered: Vec::new(),
             handed_out: Vec::new(),
@@ -144,14 +144,14 @@ impl World {
         (hello.resuming, hello.began) =
             candidate.peer().map(|peer| (peer.resuming, peer.began)).unwrap_or_default();
         self.desks[desk] = Some((display, hello));
-        self.door.push((candidate, hello));
+        self.candidates.push((candidate, hello));
     }
 
     fn enter(&mut self, which: u8) {
-        if self.door.is_empty() {
+        if self.candidates.is_empty() {
             return;
         }
-        let (candidate, hello) = self.door.remove(usize::from(which) % self.door.len());
+        let (candidate, hello) = self.candidates.remove(usize::from(which) % self.candidates.len());
         let same = self.here.filter(|here| here.incarnation == hello.incarnation);
         let late = same.is_some_and(|here| here.attempt >= hello.attempt);
         self.entered.push(hello.carrier);

@@ -73,7 +73,7 @@ fn a_wrong_or_missing_secret_is_refused() {
 #[test]
 fn regression_a_display_that_is_refused_a_place_ends() {
     let refuse = |display: &mut Session| {
-        let reason = CloseReason::TooMuch("displays at the door".into());
+        let reason = CloseReason::TooMuch("displays wait for admission".into());
         display.receive(Time::ZERO, Arrival::Closed { reason });
     };
     let resume = Some(Secret::from([9; 32]));

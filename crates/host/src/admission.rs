@@ -1,4 +1,4 @@
-//! The edge of a session's [`Admission`]: a listening port, carriers, and the tickets that lead there.
+//! The edge of a session's [`admission::Admission`]: a listening port, carriers, and the tickets that lead there.
 //!
 //! It takes who comes from the port, hands what arrives to the candidates, and sends what they have to say. It decides
 //! nothing: who is let in, who loses a place and when is the core's. Invariant: a certificate that is good no more
@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use wayferry_net::quic::{Connected, Listener};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::admission::{Admission, Fate, Lane, Role};
+use wayferry_proto::admission::{self, Fate, Lane, Role};
 use wayferry_proto::{Candidate, Config, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
@@ -18,18 +18,18 @@ use crate::event::{Reporter, SessionEvent};
 use crate::link::{Link, closed};
 
 /// A listening port with the displays that stand before it.
-pub struct Door {
+pub struct Admission {
     listener: Option<Listener>,
     /// Whose certificates the listener lets in, where it does not let in all.
     admitted: Option<Admitted>,
     identity: Fingerprint,
     session: SessionId,
-    admission: Admission<Fingerprint, Link>,
+    admission: admission::Admission<Fingerprint, Link>,
     reporter: Reporter,
 }
 
-impl Door {
-    /// A door for sessions like `config`; without a listener, displays come on byte streams only.
+impl Admission {
+    /// The admission to sessions like `config`; without a listener, displays come on byte streams only.
     pub fn new(
         listener: Option<Listener>,
         identity: Fingerprint,
@@ -37,7 +37,7 @@ impl Door {
         reporter: Reporter,
     ) -> Self {
         let session = config.session;
-        let admission = Admission::new(config, Secret::from(random_bytes::<32>()));
+        let admission = admission::Admission::new(config, Secret::from(random_bytes::<32>()));
         Self { listener, admitted: None, identity, session, admission, reporter }
     }
 
@@ -197,7 +197,7 @@ impl Door {
         listener.chain(self.admission.candidates().filter_map(Link::wake_fd))
     }
 
-    /// When [`Door::turn`] is to be called at the latest.
+    /// When [`Admission::turn`] is to be called at the latest.
     pub fn next_timeout(&self) -> Option<Time> {
         let more = self.admission.candidates().any(Link::has_more).then_some(Time::ZERO);
         more.or_else(|| self.admission.next_timeout())
@@ -216,8 +216,8 @@ mod tests {
 
     use super::*;
 
-    fn door() -> Door {
-        Door::new(None, Fingerprint([7; 32]), Config::new(Side::App), Reporter::new(drop))
+    fn admission() -> Admission {
+        Admission::new(None, Fingerprint([7; 32]), Config::new(Side::App), Reporter::new(drop))
     }
 
     fn secret(byte: u8) -> Secret {
@@ -271,47 +271,47 @@ mod tests {
     }
 
     /// Displays that ssh brings, each with its certificate and its incarnation.
-    fn visited(door: &mut Door, number: u8, role: Role) -> Option<Role> {
+    fn visited(admission: &mut Admission, number: u8, role: Role) -> Option<Role> {
         let (certificate, given) = (Fingerprint([number; 32]), secret(100 + number));
-        door.invite(role, certificate, given, None, Time::ZERO);
-        come_again(door, number, given)
+        admission.invite(role, certificate, given, None, Time::ZERO);
+        come_again(admission, number, given)
     }
 
-    fn come_again(door: &mut Door, number: u8, shown: Secret) -> Option<Role> {
+    fn come_again(admission: &mut Admission, number: u8, shown: Secret) -> Option<Role> {
         let arrivals = hello_as(shown, secret(number));
-        door.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
-        door.turn(Time::ZERO).pop().map(|(role, _)| role)
+        admission.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
+        admission.turn(Time::ZERO).pop().map(|(role, _)| role)
     }
 
     #[test]
     fn regression_detach_revokes_nothing() {
         let list = Admitted::new();
-        let mut door = door().with_list(list.clone());
+        let mut admission = admission().with_list(list.clone());
         let admits = |number| list.contains(Fingerprint([number; 32]));
-        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active));
-        assert_eq!(visited(&mut door, 2, Role::View), Some(Role::View));
-        assert_eq!(come_again(&mut door, 1, secret(1)), Some(Role::Active), "it lost its carrier");
+        assert_eq!(visited(&mut admission, 1, Role::Active), Some(Role::Active));
+        assert_eq!(visited(&mut admission, 2, Role::View), Some(Role::View));
+        assert_eq!(come_again(&mut admission, 1, secret(1)), Some(Role::Active), "it lost its carrier");
         // What it was given a second time goes with it, too.
-        door.invite(Role::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
-        assert!(door.forget_active() && !door.forget_active());
+        admission.invite(Role::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
+        assert!(admission.forget_active() && !admission.forget_active());
         assert_eq!([1, 2].map(admits), [false, true]);
         for shown in [1, 50, 101] {
-            assert_eq!(come_again(&mut door, 1, secret(shown)), None, "{shown}");
+            assert_eq!(come_again(&mut admission, 1, secret(shown)), None, "{shown}");
         }
-        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Role::View), "it was not meant");
-        door.forget_viewers();
-        assert_eq!((admits(2), come_again(&mut door, 2, secret(2))), (false, None));
-        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active), "ssh brings it again");
+        assert_eq!(come_again(&mut admission, 2, secret(2)), Some(Role::View), "it was not meant");
+        admission.forget_viewers();
+        assert_eq!((admits(2), come_again(&mut admission, 2, secret(2))), (false, None));
+        assert_eq!(visited(&mut admission, 1, Role::Active), Some(Role::Active), "ssh brings it again");
     }
 
     #[test]
     fn who_is_replaced_cannot_come_again() {
         let list = Admitted::new();
-        let mut door = door().with_list(list.clone());
-        assert_eq!(visited(&mut door, 1, Role::Active), Some(Role::Active));
-        assert_eq!(visited(&mut door, 2, Role::Active), Some(Role::Active));
-        assert_eq!(come_again(&mut door, 1, secret(1)), None);
+        let mut admission = admission().with_list(list.clone());
+        assert_eq!(visited(&mut admission, 1, Role::Active), Some(Role::Active));
+        assert_eq!(visited(&mut admission, 2, Role::Active), Some(Role::Active));
+        assert_eq!(come_again(&mut admission, 1, secret(1)), None);
         assert_eq!([1, 2].map(|number| list.contains(Fingerprint([number; 32]))), [false, true]);
-        assert_eq!(come_again(&mut door, 2, secret(2)), Some(Role::Active));
+        assert_eq!(come_again(&mut admission, 2, secret(2)), Some(Role::Active));
     }
 }

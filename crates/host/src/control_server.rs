@@ -1,8 +1,8 @@
 //! A session's ways in: its control socket, its UDP port, and the connection of the launcher that started it.
 //!
 //! Displays meet the session on the control socket ([`crate::bootstrap`]), through ssh or another command,
-//! and then come through the [`Door`]: by QUIC, or on that same socket. Questions and orders ([`crate::control`]) are
-//! passed on as [`Call`]s. It decides nothing about the session. Invariant: it never blocks, and an idle caller is
+//! and then come through the [`Admission`]: by QUIC, or on that same socket. Questions and orders ([`crate::control`])
+//! are passed on as [`Call`]s. It decides nothing about the session. Invariant: it never blocks, and an idle caller is
 //! dropped after `PATIENCE`, one of at most `MAX_VISITORS`.
 
 use std::collections::VecDeque;
@@ -17,11 +17,11 @@ use wayferry_net::Fingerprint;
 use wayferry_proto::admission::Role;
 use wayferry_proto::{Candidate, Secret, Time};
 
+use crate::admission::Admission;
 use crate::bootstrap::{Choice, Line};
 use crate::carriers;
 use crate::clock::earlier;
 use crate::control::{self, Answer, Ended, Request, Told, Word};
-use crate::door::Door;
 use crate::edge::part::{Hub, Part};
 use crate::edge::socket::random_bytes;
 use crate::edge::wait::{Interests, Ready};
@@ -49,9 +49,9 @@ pub enum Call {
 }
 
 /// See the module.
-pub struct Lobby {
+pub struct ControlServer {
     named: Named,
-    door: Door,
+    admission: Admission,
     visitors: Vec<Visitor>,
     owner: Option<Owner>,
     /// No descriptors were left: no caller is accepted until then.
@@ -65,7 +65,7 @@ pub struct Lobby {
     reporter: Reporter,
 }
 
-impl Part for Lobby {
+impl Part for ControlServer {
     fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout(now));
         self.fds(now).for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
@@ -84,7 +84,7 @@ impl Part for Lobby {
                 Fate::Leaves => {}
             }
         }
-        let come = self.door.turn(now).into_iter();
+        let come = self.admission.turn(now).into_iter();
         self.calls.extend(come.map(|(role, candidate)| Call::Display(role, Box::new(candidate))));
         Ok(())
     }
@@ -122,12 +122,12 @@ enum Fate {
     Leaves,
 }
 
-impl Lobby {
+impl ControlServer {
     /// Without callers.
-    pub fn new(named: Named, door: Door, reporter: Reporter) -> Self {
+    pub fn new(named: Named, admission: Admission, reporter: Reporter) -> Self {
         Self {
             named,
-            door,
+            admission,
             visitors: Vec::new(),
             owner: None,
             rests_until: Time::ZERO,
@@ -156,8 +156,8 @@ impl Lobby {
     }
 
     /// Who may come again.
-    pub fn door(&mut self) -> &mut Door {
-        &mut self.door
+    pub fn admission(&mut self) -> &mut Admission {
+        &mut self.admission
     }
 
     /// Tells the owner, if there is one.
@@ -182,14 +182,14 @@ impl Lobby {
         let listener = listens.then(|| self.named.listener().as_fd());
         let visitors = self.visitors.iter().map(|visitor| visitor.socket.as_fd());
         let owner = self.owner.iter().map(|owner| owner.socket.as_fd());
-        listener.into_iter().chain(visitors).chain(owner).chain(self.door.fds())
+        listener.into_iter().chain(visitors).chain(owner).chain(self.admission.fds())
     }
 
     /// When there is something to do although nothing comes.
     fn next_timeout(&self, now: Time) -> Option<Time> {
         let patience = self.visitors.iter().map(|visitor| visitor.until).min();
         let rest = (now < self.rests_until).then_some(self.rests_until);
-        earlier(earlier(patience, rest), earlier(Some(self.refresh_at), self.door.next_timeout()))
+        earlier(earlier(patience, rest), earlier(Some(self.refresh_at), self.admission.next_timeout()))
     }
 
     fn refresh(&mut self, now: Time) {
@@ -263,7 +263,7 @@ impl Lobby {
                     self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), visitor)
                 }
                 Some(Request::Revoke) => {
-                    self.door.revoke_tickets();
+                    self.admission.revoke_tickets();
                     answer(&visitor.socket, &Answer::Done);
                     Ok(None)
                 }
@@ -279,7 +279,7 @@ impl Lobby {
                 };
                 let fingerprint = fingerprint.parse().map_err(|error| format!("{error}"))?;
                 let secret = Secret::from(random_bytes::<32>());
-                let ticket = self.door.invite(*role, fingerprint, secret, *reached, now);
+                let ticket = self.admission.invite(*role, fingerprint, secret, *reached, now);
                 let name = self.named.name().to_owned();
                 let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -293,10 +293,10 @@ impl Lobby {
     }
 
     fn print_ticket(&mut self, role: Role, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
-        if !self.door.is_open() {
+        if !self.admission.is_open() {
             return Err("only displays that ssh brings are let in".into());
         }
-        let ticket = self.door.ticket(role, Secret::from(random_bytes::<32>()), until);
+        let ticket = self.admission.ticket(role, Secret::from(random_bytes::<32>()), until);
         answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
         Ok(None)
     }
@@ -304,7 +304,7 @@ impl Lobby {
     /// A display comes on the socket on which it was met.
     fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
         match carriers::byte_stream(socket) {
-            Ok(carrier) => self.door.add(carrier, certificate, now),
+            Ok(carrier) => self.admission.add(carrier, certificate, now),
             Err(error) => self.reporter.report(SessionEvent::DisplayRejected { error }),
         }
     }
@@ -324,7 +324,7 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
         },
         Step::Choice(certificate) => match Line::decode(text) {
             Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket, certificate),
-            // By QUIC it comes to the door by itself.
+            // By QUIC it comes to the admission by itself.
             _ => Fate::Leaves,
         },
         Step::Greeting(..) => Fate::Leaves,
@@ -365,7 +365,7 @@ fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
 pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
 /// Why no other viewer is let in.
 pub const FULL: &str = "8 viewers already (limit)";
-/// Who may be in the lobby at once.
+/// Who may be connected at once.
 const MAX_VISITORS: usize = 32;
 /// How long each may take for a line; a display's attempt at QUIC is between two of them.
 const PATIENCE: Duration = Duration::from_secs(30);

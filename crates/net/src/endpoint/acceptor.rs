@@ -24,7 +24,7 @@ use super::{Accepted, Config, Connection, Engine, Failure, Retry, ServerTls};
 
 /// What the listener and its task share.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct Acceptor {
     pub(super) engine: Engine,
     pub(super) endpoint: Endpoint,
     pub(super) sockets: Sockets,
@@ -63,19 +63,19 @@ impl Counts {
     }
 }
 
-pub(super) async fn keep(door: Arc<Door>, taken: mpsc::Sender<Accepted>) {
+pub(super) async fn keep(acceptor: Arc<Acceptor>, taken: mpsc::Sender<Accepted>) {
     let mut handshakes = JoinSet::new();
     loop {
-        door.counts.half_open.store(handshakes.len(), Ordering::Relaxed);
+        acceptor.counts.half_open.store(handshakes.len(), Ordering::Relaxed);
         tokio::select! {
-            () = door.stopping.notified() => break,
+            () = acceptor.stopping.notified() => break,
             Some(_) = handshakes.join_next() => {}
-            incoming = door.endpoint.accept() => match incoming {
+            incoming = acceptor.endpoint.accept() => match incoming {
                 Some(incoming) => {
-                    let begun = door.sift(incoming, handshakes.len()).and_then(|incoming| door.begin(incoming));
+                    let begun = acceptor.sift(incoming, handshakes.len()).and_then(|incoming| acceptor.begin(incoming));
                     if let Some((remote, connecting)) = begun {
-                        let (door, taken) = (Arc::clone(&door), taken.clone());
-                        drop(handshakes.spawn(async move { door.admit(remote, connecting, &taken).await }));
+                        let (acceptor, taken) = (Arc::clone(&acceptor), taken.clone());
+                        drop(handshakes.spawn(async move { acceptor.admit(remote, connecting, &taken).await }));
                     }
                 }
                 None => break,
@@ -84,10 +84,10 @@ pub(super) async fn keep(door: Arc<Door>, taken: mpsc::Sender<Accepted>) {
     }
     // Those that are under way may still come in.
     while handshakes.join_next().await.is_some() {}
-    door.counts.half_open.store(0, Ordering::Relaxed);
+    acceptor.counts.half_open.store(0, Ordering::Relaxed);
 }
 
-impl Door {
+impl Acceptor {
     /// No attempt comes in any more, and those that no caller has looked at are refused.
     pub(super) fn stop(&self) {
         // Without any configuration noq 1.4.0 panics at the next packet of an attempt that waits.
