@@ -34,7 +34,7 @@ class Harrier:
         self._random = random.Random(seed)
         self.cancelled: collections.Counter[str] = collections.Counter()
 
-    async def insist(self, name: str, operation: Callable[..., Awaitable[T]], *arguments: object) -> T:
+    async def retry(self, name: str, operation: Callable[..., Awaitable[T]], *arguments: object) -> T:
         """What the first attempt gives that was not cancelled in time. Its errors pass."""
         while True:
             task = asyncio.ensure_future(_awaited(operation, *arguments))
@@ -117,21 +117,21 @@ async def one_stream(
     harrier: Harrier, sender: quic.Connection, receiver: quic.Connection, number: int
 ) -> None:
     """A stream whose reader goes through the ways of reading; then what it got is compared."""
-    sending = await harrier.insist("open_uni", sender.open_uni)
+    sending = await harrier.retry("open_uni", sender.open_uni)
     data = random.Random(number).randbytes(100_000)
 
     async def write() -> None:
         at = 0
         while at < len(data):
             piece = data[at : at + harrier.size(20_000)]
-            await harrier.insist("write", sending.write, piece)
+            await harrier.retry("write", sending.write, piece)
             at += len(piece)
-        await harrier.insist("finish", sending.finish)
-        await harrier.insist("acked", sending.acked)
-        assert await harrier.insist("stopped", sending.stopped) is None
+        await harrier.retry("finish", sending.finish)
+        await harrier.retry("acked", sending.acked)
+        assert await harrier.retry("stopped", sending.stopped) is None
 
     async def read() -> None:
-        receiving = await harrier.insist("accept_uni", _accept_uni, receiver)
+        receiving = await harrier.retry("accept_uni", _accept_uni, receiver)
         if number % 2:
             assert await unordered(harrier, receiving, len(data)) == data
         else:
@@ -154,10 +154,10 @@ async def in_order(harrier: Harrier, receiving: quic.ReceiveStream) -> bytes:
     got = bytearray()
     chunks = aiter(receiving)
     while len(got) < 70_000:
-        got += await harrier.insist("read", receiving.read, harrier.size(5000))
-        got += await harrier.insist("read_exactly", receiving.read_exactly, harrier.size(5000))
-        got += await harrier.insist("iterate", anext, chunks)
-    got += await harrier.insist("read_to_end", receiving.read_to_end, 100_000)
+        got += await harrier.retry("read", receiving.read, harrier.size(5000))
+        got += await harrier.retry("read_exactly", receiving.read_exactly, harrier.size(5000))
+        got += await harrier.retry("iterate", anext, chunks)
+    got += await harrier.retry("read_to_end", receiving.read_to_end, 100_000)
     return bytes(got)
 
 
@@ -166,7 +166,7 @@ async def unordered(harrier: Harrier, receiving: quic.ReceiveStream, size: int) 
     pieces = receiving.unordered()
     while True:
         try:
-            offset, piece = await harrier.insist("unordered", anext, pieces)
+            offset, piece = await harrier.retry("unordered", anext, pieces)
         except StopAsyncIteration:
             assert counted == size
             return bytes(got)
@@ -181,19 +181,19 @@ async def many_streams(harrier: Harrier, sender: quic.Connection, receiver: quic
 
     async def send() -> None:
         for number in range(count):
-            stream = await harrier.insist("open_bi", sender.open_bi)
-            await harrier.insist("write", stream.send.write, b"%d" % number)
-            await harrier.insist("finish", stream.send.finish)
-            assert await harrier.insist("read_to_end", stream.receive.read_to_end, 100) == b"ok"
+            stream = await harrier.retry("open_bi", sender.open_bi)
+            await harrier.retry("write", stream.send.write, b"%d" % number)
+            await harrier.retry("finish", stream.send.finish)
+            assert await harrier.retry("read_to_end", stream.receive.read_to_end, 100) == b"ok"
 
     async def receive() -> None:
         streams = receiver.accept_bi()
         for number in range(count):
             if number % 2:
-                stream = await harrier.insist("accept_bi", _accept_bi, receiver)
+                stream = await harrier.retry("accept_bi", _accept_bi, receiver)
             else:
-                stream = await harrier.insist("iterate accept_bi", anext, streams)
-            got.append(int(await harrier.insist("read_to_end", stream.receive.read_to_end, 100)))
+                stream = await harrier.retry("iterate accept_bi", anext, streams)
+            got.append(int(await harrier.retry("read_to_end", stream.receive.read_to_end, 100)))
             await stream.send.write(b"ok")
             await stream.send.finish()
 
@@ -211,8 +211,8 @@ async def numbered_datagrams(
         data = b"%d %d" % (round_number, number)
 
         async with asyncio.TaskGroup() as group:
-            received = group.create_task(harrier.insist("receive_datagram", receiver.receive_datagram))
-            group.create_task(harrier.insist("send_datagram", sender.send_datagram, data))
+            received = group.create_task(harrier.retry("receive_datagram", receiver.receive_datagram))
+            group.create_task(harrier.retry("send_datagram", sender.send_datagram, data))
         assert received.result() == data
 
 
@@ -222,8 +222,8 @@ def test_cancelled_connects_and_accepts_harm_no_other() -> None:
         async with serving() as server:
             while harrier.total < 200:
                 async with asyncio.TaskGroup() as group:
-                    connecting = group.create_task(harrier.insist("connect", _connect, server.local_addr))
-                    accepting = group.create_task(harrier.insist("accept", anext, server))
+                    connecting = group.create_task(harrier.retry("connect", _connect, server.local_addr))
+                    accepting = group.create_task(harrier.retry("accept", anext, server))
                 client, accepted = connecting.result(), accepting.result()
                 # Connects that were cancelled late may have left connections of their own in the queue.
                 while accepted.remote_addr[1] != client.local_addr[1]:

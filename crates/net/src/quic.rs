@@ -11,10 +11,10 @@
 pub(crate) mod config;
 pub(crate) mod error;
 mod established;
-mod insist;
 mod intake;
 mod listener;
 mod meter;
+mod probe;
 mod pump;
 pub(crate) mod race;
 mod reconnect;

@@ -175,7 +175,7 @@ impl Program {
         }
     }
 
-    /// Ends it: asks, waits up to `patience`, then insists. Descendants in its own group are ended too.
+    /// Ends it: asks, waits up to `patience`, then kills. Descendants in its own group are ended too.
     pub fn end(&mut self, patience: Duration) {
         if self.reaped {
             return;

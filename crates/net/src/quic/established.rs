@@ -1,7 +1,7 @@
 //! A connection that is there: its tasks, and the handle that a run loop gets.
 //!
-//! How it came to be is the listener's and the race's affair. Invariant: when the handle is dropped, what was handed over still
-//! leaves, and then the connection is closed.
+//! How it came to be is the listener's and the race's affair. Invariant: when the handle is dropped, what was handed
+//! over still leaves, and then the connection is closed.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,7 @@ use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 use super::config::Options;
 use super::runtime::{Guests, Runtime};
 use super::shared::{STEP, Shared};
-use super::{insist, intake, pump};
+use super::{intake, probe, pump};
 use crate::carrier::{Backlog, Carrier};
 use crate::identity::Fingerprint;
 use crate::outbox::Feeder;
@@ -102,7 +102,7 @@ impl Established {
         guests: &Guests,
     ) -> Self {
         tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
-        tokio::spawn(insist::run(connection.clone(), guests.clone(), Arc::clone(&shared)));
+        tokio::spawn(probe::run(connection.clone(), guests.clone(), Arc::clone(&shared)));
         // Both sides demand a certificate, so there is one.
         let peer = peer_of(&connection).unwrap_or(Fingerprint([0; 32]));
         Self { connection, shared, sending, peer, address, early }

@@ -2,9 +2,10 @@
 //!
 //! The figures are [`wayferry_congestion::Meter`]'s, which hears of every packet around the congestion controller. Here
 //! they meet what the pump holds back: the outbox learns how much is unsent, the run loop that there is room again, and
-//! [`super::insist`] that an acknowledgement is waited for.
+//! [`super::probe`] that an acknowledgement is waited for.
 //!
-//! Invariant: each time that something was written, sent or acknowledged, the outbox knows of it before the lock is free.
+//! Invariant: each time that something was written, sent or acknowledged, the outbox knows of it before the lock is
+//! free.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,7 +123,8 @@ impl Meter {
         }
     }
 
-    /// All acknowledgements of a packet have been told. Wakes the run loop after a silence: what it held back may leave.
+    /// All acknowledgements of a packet have been told. Wakes the run loop after a silence: what it held back may
+    /// leave.
     fn on_acks(&self, state: &mut State, now: Instant, in_flight: u64, ran_dry: bool) {
         let late = state.is_late(now);
         state.waits = (in_flight > 0).then_some(now);

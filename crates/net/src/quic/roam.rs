@@ -1,10 +1,10 @@
 //! The display side: follows this host from one network to the next.
 //!
-//! The kernel tells when links, addresses and routes come and go. Each time, the way towards the peer is looked up; when it is
-//! another one, the connection goes on from a new socket, which also asks the peer at once, so that it learns where to
-//! send. The socket is a new one even where the old one would do: a router or firewall that remembers its port may go on
-//! sending what comes from it the old way. What is lost until then QUIC sends again; whether the peer answers is
-//! [`super::insist`]'s to watch, and when it has not for long, a new socket is tried, too.
+//! The kernel tells when links, addresses and routes come and go. Each time, the way towards the peer is looked up;
+//! when it is another one, the connection goes on from a new socket, which also asks the peer at once, so that it
+//! learns where to send. The socket is a new one even where the old one would do: a router or firewall that remembers
+//! its port may go on sending what comes from it the old way. What is lost until then QUIC sends again; whether the
+//! peer answers is [`super::probe`]'s to watch, and when it has not for long, a new socket is tried, too.
 //!
 //! Invariant: at most one move in each [`PAUSE`], however restless the network is.
 
@@ -109,8 +109,8 @@ fn unspecified(family: SocketAddr) -> IpAddr {
     if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// What the kernel tells of links, addresses and routes. Only that it tells something is looked at: the truth is in the routes
-/// themselves, and a message may be lost.
+/// What the kernel tells of links, addresses and routes. Only that it tells something is looked at: the truth is in the
+/// routes themselves, and a message may be lost.
 struct Changes(AsyncFd<OwnedFd>);
 
 impl Changes {

@@ -26,7 +26,8 @@ const FIRST_FIXED: u32 = 1;
 /// A registry name that no compositor gives: the display side is to stand in for it.
 const NO_GLOBAL: u32 = 0;
 
-/// The registry for a program, given what the compositor has, and whether the pixels of its surfaces are multiplied here.
+/// The registry for a program, given what the compositor has, and whether the pixels of its surfaces are multiplied
+/// here.
 pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades: bool) -> Vec<Offer> {
     let mut offers = Vec::new();
     for (global, name) in tables::GLOBALS.iter().zip(FIRST_FIXED..) {
@@ -65,7 +66,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
         slots.iter().copied().map(offer).collect::<Vec<_>>()
     };
     offers.extend(named("wl_output", slots.outputs()));
-    // Programs insist on a seat; one without a global has no devices.
+    // Programs need a seat; one without a global has no devices.
     offers.extend(named("wl_seat", slots.seats()));
     offers
 }

@@ -1,8 +1,9 @@
 //! Surfaces at a new display: windows begin again, and show what the program showed last.
 //!
-//! A window begins as its program would begin it, by a commit without content; once the display has configured it, its last
-//! pixels come. Children that are synchronised come with their parents, others by themselves; what has no role waits for
-//! one. Invariant: no content is attached to a window before its first configure of this display is acknowledged.
+//! A window begins as its program would begin it, by a commit without content; once the display has configured it, its
+//! last pixels come. Children that are synchronised come with their parents, others by themselves; what has no role
+//! waits for one. Invariant: no content is attached to a window before its first configure of this display is
+//! acknowledged.
 
 use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, Unit, UnitContent, WireArg};
 use crate::policy::{self, Handler};
@@ -134,8 +135,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts what a display must hear first of a surface below the oldest commit of it that waits, by itself or in that of a
-    /// surface above. Gives it back if none does.
+    /// Puts what a display must hear first of a surface below the oldest commit of it that waits, by itself or in that
+    /// of a surface above. Gives it back if none does.
     fn lay_below(&mut self, id: u32, mut first: Unsent) -> Result<Option<Unsent>, Fault> {
         let above: Vec<u32> = self.surfaces.ancestors(id).collect();
         for above in above.into_iter().rev() {
@@ -149,8 +150,8 @@ impl Connection {
         Ok(Some(first))
     }
 
-    /// A commit that brings all of a surface, with its synchronised children; `None` if there is nothing to show: its own
-    /// next commit brings the rest.
+    /// A commit that brings all of a surface, with its synchronised children; `None` if there is nothing to show: its
+    /// own next commit brings the rest.
     fn whole(&mut self, id: u32) -> Result<Option<Unsent>, Fault> {
         let (state, _) = self.state_of(id, false);
         let Some(surface) = self.surfaces.get(&id) else { return Ok(None) };
@@ -237,7 +238,7 @@ impl Connection {
         self.show_window(surface, Some(Request { object, opcode, args: vec![WireArg::Uint(serial)] }))
     }
 
-    /// Whether the display insists on a size that the kept content does not have: some end a program over that.
+    /// Whether the display requires a size that the kept content does not have: some end a program over that.
     pub(super) fn decides(&self, window: u32, surface: u32) -> bool {
         let window = self.objects.of(window).map(|object| &object.data);
         let Some(Data::Toplevel(Wanted { size, maximized, fullscreen })) = window else { return false };

@@ -266,7 +266,7 @@ fn a_commit_before_the_first_configure_waits_for_it() {
 }
 
 #[test]
-fn a_size_that_the_display_insists_on_is_the_programs_to_draw() {
+fn a_size_that_the_display_requires_is_the_programs_to_draw() {
     const MAXIMIZED: u32 = 1;
     let mut rig = Rig::new();
     let (surface, xdg, toplevel, shm) = rig.mapped();

@@ -1,16 +1,16 @@
-//! Asking a silent peer again and again.
+//! Probes a silent peer again and again.
 //!
 //! QUIC asks half as often each time, down to every two seconds (RFC 9002 §6.2.1), so a link that was away for three
 //! would seem away for one and a half more. Here a connection that waits for an acknowledgement longer than usual is
 //! told that the network changed, which takes those pauses back and asks once more: a few small packets a second, for a
-//! while. It does not judge whether the peer is gone; after some seconds it says that another socket is worth a try, which
-//! is for [`super::roam`] to make.
+//! while. It does not judge whether the peer is gone; after some seconds it says that another socket is worth a try,
+//! which is for [`super::roam`] to make.
 //!
 //! noq tells all connections of an endpoint at once. Where there are others beside the one that waits, its peer is only
 //! pinged, as long as pings leave; behind a full window they do not.
 //!
-//! Invariant: nothing happens while nothing is waited for, nor for a peer that has not answered much yet: strangers come to
-//! a listener too.
+//! Invariant: nothing happens while nothing is waited for, nor for a peer that has not answered much yet: strangers
+//! come to a listener too.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -112,14 +112,15 @@ fn pause(waits: Duration, usual: Duration) -> Duration {
     }
 }
 
-/// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep. On a slow link, four
-/// times in a round trip: a side that asks less often hears that much later that the link is back.
+/// How often a silent peer is asked at first, for how long that is, and how often later: phones sleep. On a slow link,
+/// four times in a round trip: a side that asks less often hears that much later that the link is back.
 const OFTEN: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_millis(250);
 
-/// A peer that does not answer for so long may hear this side and have nowhere to send to: noq gives the check of a new address
-/// up after three short timeouts, and then sends nothing there until it comes from another one (`PathValidationFailed`).
+/// A peer that does not answer for so long may hear this side and have nowhere to send to: noq gives the check of a new
+/// address up after three short timeouts, and then sends nothing there until it comes from another one
+/// (`PathValidationFailed`).
 const STUCK: Duration = Duration::from_secs(4);
 
 #[cfg(test)]
