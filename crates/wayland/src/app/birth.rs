@@ -10,7 +10,8 @@ use wayland_backend::protocol::Interface;
 
 use crate::message::{Request, ToDisplay, WireArg, WireId};
 
-/// Bytes that are kept of one program for another display, its pixels aside. An idle window needs less than two thousand.
+/// Bytes that are kept of one program for another display, its pixels aside. An idle window needs less than two
+/// thousand.
 pub(crate) const MAX_KEPT: usize = 32 << 20;
 
 /// Entries of a map or a list beside what they point to.
@@ -68,8 +69,8 @@ impl Stock {
 /// What one object went through.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    /// The bind or the request that made it; `None` if no other display can have it. Instead of the compositor's registry
-    /// name a bind has the one that the program used.
+    /// The bind or the request that made it; `None` if no other display can have it. Instead of the compositor's
+    /// registry name a bind has the one that the program used.
     pub(crate) birth: Option<Message>,
     /// Requests whose effect lasts, oldest first.
     pub(crate) kept: Vec<Lasting>,
@@ -138,43 +139,43 @@ pub(crate) fn names(request: &Request) -> impl Iterator<Item = WireId> {
 
 /// Objects that the program has destroyed and that living ones came from: a global's objects, and icons.
 #[derive(Debug, Default)]
-pub(crate) struct Graves {
-    graves: BTreeMap<WireId, Grave>,
+pub(crate) struct Tombstones {
+    tombstones: BTreeMap<WireId, Tombstone>,
     /// How many there may be before it is looked which of them are of use.
     most: usize,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(crate) struct Grave {
+pub(crate) struct Tombstone {
     pub(crate) interface: &'static Interface,
     pub(crate) version: u32,
     pub(crate) past: Past,
 }
 
-/// Graves that are kept without looking.
+/// Tombstones that are kept without looking.
 const FEW: usize = 64;
 
-impl Graves {
+impl Tombstones {
     /// Keeps what is left of an object. Returns whether there are so many by now that [`Self::sweep`] is due.
-    pub(crate) fn add(&mut self, name: WireId, grave: Grave) -> bool {
-        self.graves.insert(name, grave);
-        self.graves.len() > self.most.max(FEW)
+    pub(crate) fn add(&mut self, name: WireId, tombstone: Tombstone) -> bool {
+        self.tombstones.insert(name, tombstone);
+        self.tombstones.len() > self.most.max(FEW)
     }
 
-    pub(crate) fn of(&self, name: WireId) -> Option<&Grave> {
-        self.graves.get(&name)
+    pub(crate) fn of(&self, name: WireId) -> Option<&Tombstone> {
+        self.tombstones.get(&name)
     }
 
     /// Those that the living need, and those that these need, oldest first.
     pub(crate) fn needed(&self, living: impl Iterator<Item = WireId>) -> Vec<WireId> {
         let mut found = BTreeMap::new();
-        let mut todo: Vec<WireId> = living.filter(|name| self.graves.contains_key(name)).collect();
+        let mut todo: Vec<WireId> = living.filter(|name| self.tombstones.contains_key(name)).collect();
         while let Some(name) = todo.pop() {
-            if let Some(grave) = self.graves.get(&name)
+            if let Some(tombstone) = self.tombstones.get(&name)
                 && found.insert(name, ()).is_none()
             {
-                todo.extend(grave.past.needs().filter(|name| self.graves.contains_key(name)));
+                todo.extend(tombstone.past.needs().filter(|name| self.tombstones.contains_key(name)));
             }
         }
         found.into_keys().collect()
@@ -183,22 +184,22 @@ impl Graves {
     /// Forgets those that no living object needs.
     pub(crate) fn sweep(&mut self, living: impl Iterator<Item = WireId>) {
         let needed = self.needed(living);
-        self.graves.retain(|name, _| needed.binary_search(name).is_ok());
-        self.most = 2 * self.graves.len();
+        self.tombstones.retain(|name, _| needed.binary_search(name).is_ok());
+        self.most = 2 * self.tombstones.len();
     }
 
     /// What the objects went through.
     pub(crate) fn pasts(&self) -> impl Iterator<Item = &Past> {
-        self.graves.values().map(|grave| &grave.past)
+        self.tombstones.values().map(|tombstone| &tombstone.past)
     }
 
     /// As [`Self::pasts`].
     pub(crate) fn pasts_mut(&mut self) -> impl Iterator<Item = &mut Past> {
-        self.graves.values_mut().map(|grave| &mut grave.past)
+        self.tombstones.values_mut().map(|tombstone| &mut tombstone.past)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.graves.values().map(|grave| ENTRY + grave.past.bytes()).sum()
+        self.tombstones.values().map(|tombstone| ENTRY + tombstone.past.bytes()).sum()
     }
 }
 
@@ -225,18 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn graves_last_as_long_as_somebody_needs_them() {
+    fn tombstones_last_as_long_as_somebody_needs_them() {
         let interface = crate::tables::interface("wl_seat").unwrap();
-        let grave = |needs: u64| {
+        let tombstone = |needs: u64| {
             let birth = Some(request(needs, vec![WireArg::NewId(WireId(90))]));
-            Grave { interface, version: 1, past: Past { birth, kept: Vec::new() } }
+            Tombstone { interface, version: 1, past: Past { birth, kept: Vec::new() } }
         };
-        let mut graves = Graves::default();
+        let mut tombstones = Tombstones::default();
         for (name, needs) in [(4, 2), (6, 4), (8, 2)] {
-            graves.add(WireId(name), grave(needs));
+            tombstones.add(WireId(name), tombstone(needs));
         }
-        assert_eq!(graves.needed([WireId(6), WireId(100)].into_iter()), [WireId(4), WireId(6)]);
-        graves.sweep([WireId(6)].into_iter());
-        assert!(graves.of(WireId(8)).is_none() && graves.of(WireId(4)).is_some());
+        assert_eq!(tombstones.needed([WireId(6), WireId(100)].into_iter()), [WireId(4), WireId(6)]);
+        tombstones.sweep([WireId(6)].into_iter());
+        assert!(tombstones.of(WireId(8)).is_none() && tombstones.of(WireId(4)).is_some());
     }
 }

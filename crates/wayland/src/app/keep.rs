@@ -7,7 +7,7 @@ use crate::message::{Request, ToDisplay, WireArg, WireId};
 use crate::policy::{self, Again, Handler, Keep, Subject};
 use crate::tables;
 
-use super::birth::{Grave, Lasting, MAX_KEPT, Message, Past, names};
+use super::birth::{Lasting, MAX_KEPT, Message, Past, Tombstone, names};
 use super::call::{Call, nullable};
 use super::connection::Connection;
 use super::fault::Fault;
@@ -50,8 +50,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets the older half of the pictures that are kept: windows at another display get no icon then. Returns whether
-    /// there were any.
+    /// Forgets the older half of the pictures that are kept: windows at another display get no icon then. Returns
+    /// whether there were any.
     fn forget_older_pictures(&mut self) -> bool {
         let pasts = self.objects.iter().map(|(_, object)| &object.past).chain(self.keeping.pasts());
         let mut ages: Vec<u64> = pasts.flat_map(Past::pictures).collect();
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     /// The program destroys an object: what living ones came from is kept as long as they need it.
-    pub(super) fn bury(&mut self, id: u32) -> Result<(), Fault> {
+    pub(super) fn leave_tombstone(&mut self, id: u32) -> Result<(), Fault> {
         let Some(object) = self.objects.of_mut(id) else { return Ok(()) };
         let past = std::mem::take(&mut object.past);
         let Object { interface, handler, version, name, .. } = *object;
@@ -124,7 +124,7 @@ impl Connection {
         let needed = global || handler == Handler::Icon;
         let Some(name) = name.filter(|_| needed && past.birth.is_some()) else { return Ok(()) };
         self.grow(past.bytes())?;
-        if self.keeping.bury(name, Grave { interface, version, past }) {
+        if self.keeping.leave_tombstone(name, Tombstone { interface, version, past }) {
             let living = self.objects.iter().filter(|(_, object)| object.alive);
             self.keeping.sweep(living.flat_map(|(_, object)| object.past.needs()));
         }
@@ -157,7 +157,7 @@ impl Connection {
         name: WireId,
     ) -> Option<&'static wayland_backend::protocol::Interface> {
         let living = || self.objects.by_wire(name).and_then(|id| self.objects.alive(id));
-        self.keeping.raised(name).or_else(|| living().map(|object| object.interface))
+        self.keeping.revived(name).or_else(|| living().map(|object| object.interface))
     }
 
     /// A window's object ends that is not the surface's own.

@@ -1,8 +1,8 @@
 //! The books of what is kept for another display, beside what each object keeps of itself.
 //!
 //! What is left of objects that are gone, the contents that requests name, and in which order requests were made. Says
-//! nothing to any display and knows no living object. Invariant: what is left of an object stays as long as a living one
-//! came from it.
+//! nothing to any display and knows no living object. Invariant: what is left of an object stays as long as a living
+//! one came from it.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use wayland_backend::protocol::Interface;
 
 use crate::message::WireId;
 
-use super::birth::{Grave, Graves, Lasting, Message, Past, Stock};
+use super::birth::{Lasting, Message, Past, Stock, Tombstone, Tombstones};
 
 /// A content that a request names, by its hash.
 pub(super) type Blob = (u128, Rc<[u8]>);
@@ -19,9 +19,9 @@ pub(super) type Blob = (u128, Rc<[u8]>);
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Keeping {
-    graves: Graves,
+    tombstones: Tombstones,
     /// Of these, what the display has while it is being told of the rest.
-    ghosts: BTreeSet<WireId>,
+    revived: BTreeSet<WireId>,
     /// Contents that are kept, each once.
     stock: Stock,
     /// The content that the request at hand names.
@@ -45,7 +45,7 @@ impl Keeping {
 
     /// Bytes that these books take.
     pub(super) fn bytes(&self) -> usize {
-        self.graves.bytes() + self.stock.bytes()
+        self.tombstones.bytes() + self.stock.bytes()
     }
 
     /// Keeps a content for the request at hand; gives its hash.
@@ -72,50 +72,50 @@ impl Keeping {
     }
 
     /// Keeps what is left of an object. Returns whether there are so many by now that [`Self::sweep`] is due.
-    pub(super) fn bury(&mut self, name: WireId, grave: Grave) -> bool {
-        self.graves.add(name, grave)
+    pub(super) fn leave_tombstone(&mut self, name: WireId, tombstone: Tombstone) -> bool {
+        self.tombstones.add(name, tombstone)
     }
 
     /// Forgets what living objects, which need these, have no use for.
     pub(super) fn sweep(&mut self, needs: impl Iterator<Item = WireId>) {
-        self.graves.sweep(needs);
+        self.tombstones.sweep(needs);
     }
 
     /// What is left of an object.
-    pub(super) fn grave(&self, name: WireId) -> Option<&Grave> {
-        self.graves.of(name)
+    pub(super) fn tombstone(&self, name: WireId) -> Option<&Tombstone> {
+        self.tombstones.of(name)
     }
 
     /// The objects that are gone and that living ones need, which need these, oldest first.
     pub(super) fn needed(&self, needs: impl Iterator<Item = WireId>) -> Vec<WireId> {
-        self.graves.needed(needs)
+        self.tombstones.needed(needs)
     }
 
     /// What the objects that are gone went through.
     pub(super) fn pasts(&self) -> impl Iterator<Item = &Past> {
-        self.graves.pasts()
+        self.tombstones.pasts()
     }
 
     /// As [`Self::pasts`].
     pub(super) fn pasts_mut(&mut self) -> impl Iterator<Item = &mut Past> {
-        self.graves.pasts_mut()
+        self.tombstones.pasts_mut()
     }
 
     /// The display has an object that is gone, for now.
-    pub(super) fn raise(&mut self, name: WireId) {
-        self.ghosts.insert(name);
+    pub(super) fn revive(&mut self, name: WireId) {
+        self.revived.insert(name);
     }
 
     /// The interface of an object that is gone, while the display has it.
-    pub(super) fn raised(&self, name: WireId) -> Option<&'static Interface> {
-        let there = self.ghosts.contains(&name);
-        self.grave(name).filter(|_| there).map(|grave| grave.interface)
+    pub(super) fn revived(&self, name: WireId) -> Option<&'static Interface> {
+        let there = self.revived.contains(&name);
+        self.tombstone(name).filter(|_| there).map(|tombstone| tombstone.interface)
     }
 
     /// The display needs those no more: gives them, the newest first.
-    pub(super) fn lay(&mut self) -> Vec<(WireId, &Grave)> {
-        let names = std::mem::take(&mut self.ghosts);
-        names.into_iter().rev().filter_map(|name| Some((name, self.graves.of(name)?))).collect()
+    pub(super) fn take_revived(&mut self) -> Vec<(WireId, &Tombstone)> {
+        let names = std::mem::take(&mut self.revived);
+        names.into_iter().rev().filter_map(|name| Some((name, self.tombstones.of(name)?))).collect()
     }
 }
 

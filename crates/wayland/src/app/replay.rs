@@ -1,7 +1,7 @@
 //! A new display: everything that the program has made and said is made and said again.
 //!
-//! Objects in the order of their births, then the requests that last, then surfaces: see `restage`. The display side sees
-//! an ordinary new connection. Invariant: nothing is sent that names an object which this display does not have.
+//! Objects in the order of their births, then the requests that last, then surfaces: see `restage`. The display side
+//! sees an ordinary new connection. Invariant: nothing is sent that names an object which this display does not have.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,8 +22,9 @@ use super::offering::Known;
 use super::roles::Roles;
 
 impl Connection {
-    /// A new display takes over, of which nothing is known to have anything of this program. What it must be told comes out
-    /// of [`Self::poll_action`], like a new connection's. A display that is still attached is [detached](Self::detach).
+    /// A new display takes over, of which nothing is known to have anything of this program. What it must be told comes
+    /// out of [`Self::poll_action`], like a new connection's. A display that is still attached is
+    /// [detached](Self::detach).
     pub fn attach(&mut self, now: Time, desk: &Rc<Desk>, compression: Compression) {
         self.detach(now);
         self.now = now;
@@ -41,13 +42,13 @@ impl Connection {
     fn replay(&mut self, known: &Known) -> Result<(), Fault> {
         self.update_offers()?;
         let living = self.objects.iter().filter(|(_, object)| object.alive);
-        let ghosts = self.keeping.needed(living.flat_map(|(_, object)| object.past.needs()));
+        let tombstones = self.keeping.needed(living.flat_map(|(_, object)| object.past.needs()));
         let roles = Roles::of(&self.objects);
-        self.bear(&roles, &ghosts)?;
-        self.repeat(&ghosts);
+        self.bear(&roles, &tombstones)?;
+        self.repeat(&tombstones);
         self.devices.clipboard().meet();
         self.restage(&roles)?;
-        self.end_ghosts();
+        self.end_revived();
         self.compare_keymaps();
         self.tell_older(known.shell)?;
         self.void_transforms()?;
@@ -58,8 +59,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Tiling compositors call a window maximized that may not choose its size. One that chose nonetheless was not, and some
-    /// compositors end a program over the difference: no other display is asked for it.
+    /// Tiling compositors call a window maximized that may not choose its size. One that chose nonetheless was not, and
+    /// some compositors end a program over the difference: no other display is asked for it.
     pub(super) fn forget_what_was_not_followed(&mut self) {
         for id in self.objects.living("xdg_toplevel") {
             let surface = self.association(id);
@@ -73,22 +74,22 @@ impl Connection {
     }
 
     /// Makes all objects again, and those that these came from.
-    fn bear(&mut self, roles: &Roles, ghosts: &[WireId]) -> Result<(), Fault> {
+    fn bear(&mut self, roles: &Roles, tombstones: &[WireId]) -> Result<(), Fault> {
         let mut births = BTreeMap::new();
         for (id, object) in self.objects.iter().filter(|(_, object)| object.alive) {
             if let (Some(name), Some(birth)) = (object.name, &object.past.birth) {
                 births.insert(name, (Some(id), birth.clone()));
             }
         }
-        for name in ghosts {
-            let birth = self.keeping.grave(*name).and_then(|grave| grave.past.birth.clone());
+        for name in tombstones {
+            let birth = self.keeping.tombstone(*name).and_then(|tombstone| tombstone.past.birth.clone());
             births.extend(birth.map(|birth| (*name, (None, birth))));
         }
         for (name, (id, birth)) in births {
             let message = birth.get().and_then(|birth| self.birth(roles, birth));
             match (&message, id) {
                 (Some(_), Some(id)) => self.objects.set_wire(id, name),
-                (Some(_), None) => self.keeping.raise(name),
+                (Some(_), None) => self.keeping.revive(name),
                 (None, Some(id)) => self.tell_stub(id)?,
                 (None, None) => {}
             }
@@ -124,7 +125,7 @@ impl Connection {
                 Data::Seat(slot) => Some(slot),
                 _ => None,
             },
-            None => match self.keeping.grave(seat).and_then(|grave| grave.past.birth.as_ref()?.get()) {
+            None => match self.keeping.tombstone(seat).and_then(|it| it.past.birth.as_ref()?.get()) {
                 Some(ToDisplay::Bind { global, .. }) => Some(global),
                 _ => None,
             },
@@ -133,10 +134,11 @@ impl Connection {
     }
 
     /// Says again what lasts, in the order in which the program said it.
-    fn repeat(&mut self, ghosts: &[WireId]) {
+    fn repeat(&mut self, tombstones: &[WireId]) {
         let living = self.objects.iter().filter(|(_, object)| object.alive).map(|(_, object)| &object.past);
-        let ghosts = ghosts.iter().filter_map(|name| self.keeping.grave(*name)).map(|grave| &grave.past);
-        let kept = living.chain(ghosts).flat_map(|past| &past.kept);
+        let tombstones =
+            tombstones.iter().filter_map(|name| self.keeping.tombstone(*name)).map(|it| &it.past);
+        let kept = living.chain(tombstones).flat_map(|past| &past.kept);
         let mut kept: Vec<_> = kept.map(|kept| (kept.age, kept.message.clone(), kept.blob.clone())).collect();
         kept.sort_unstable_by_key(|(age, ..)| *age);
         for (_, message, blob) in kept {
@@ -151,13 +153,13 @@ impl Connection {
     }
 
     /// Destroys what the program has destroyed, now that everything is made that came from it.
-    fn end_ghosts(&mut self) {
+    fn end_revived(&mut self) {
         let mut requests = Vec::new();
-        for (name, grave) in self.keeping.lay() {
+        for (name, tombstone) in self.keeping.take_revived() {
             let ends = |request: &wayland_backend::protocol::MessageDesc| {
-                request.is_destructor && request.since <= grave.version && request.signature.is_empty()
+                request.is_destructor && request.since <= tombstone.version && request.signature.is_empty()
             };
-            let opcode = grave.interface.requests.iter().position(ends);
+            let opcode = tombstone.interface.requests.iter().position(ends);
             if let Some(opcode) = opcode.and_then(|opcode| u16::try_from(opcode).ok()) {
                 requests.push(Request { object: name, opcode, args: Vec::new() });
             }

@@ -47,8 +47,8 @@ impl Connection {
         }
     }
 
-    /// A file that another program serves goes no further than here: even a question about it may never be answered. Left
-    /// in the queue it is closed with care. What is written to one in place of a pipe is lost.
+    /// A file that another program serves goes no further than here: even a question about it may never be answered.
+    /// Left in the queue it is closed with care. What is written to one in place of a pipe is lost.
     fn refuse_served(&mut self, call: Call) -> Result<(), Fault> {
         let count = call.desc.signature.iter().filter(|kind| matches!(kind, ArgumentType::Fd)).count();
         for fd in self.program.fds().iter_mut().take(count).filter(served::is_file) {
@@ -219,8 +219,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Arguments in connection-wide names; `None` when one of them cannot be had over there. What they stand for is sent
-    /// only if the request `crosses`.
+    /// Arguments in connection-wide names; `None` when one of them cannot be had over there. What they stand for is
+    /// sent only if the request `crosses`.
     fn translate(
         &mut self,
         call: Call,
@@ -349,7 +349,7 @@ impl Connection {
             self.devices.clipboard().forget(name);
         }
         self.devices.forget(id);
-        self.bury(id)?;
+        self.leave_tombstone(id)?;
         if !crossed {
             return self.forget(id);
         }

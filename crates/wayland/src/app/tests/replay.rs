@@ -75,8 +75,8 @@ impl Rig {
 
     fn request_words(&self, request: &Request) -> String {
         let by_name = |id| self.connection.objects.of(id).map(|object| object.interface);
-        let ghost = || self.connection.keeping.grave(request.object).map(|grave| grave.interface);
-        let interface = self.connection.objects.by_name(request.object).and_then(by_name).or_else(ghost);
+        let tombstone = || self.connection.keeping.tombstone(request.object).map(|it| it.interface);
+        let interface = self.connection.objects.by_name(request.object).and_then(by_name).or_else(tombstone);
         let Some(interface) = interface else { return format!("{}.{}", request.object.0, request.opcode) };
         let name = interface.requests[usize::from(request.opcode)].name;
         let texts = request.args.iter().filter_map(|arg| match arg {
