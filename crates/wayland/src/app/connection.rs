@@ -1,8 +1,8 @@
 //! One program's connection: what it is made of, and its ways in and out.
 //!
-//! Each part is in a file of its own, and knows the others as little as it can. What concerns several of them is here, or in
-//! the files that handle messages, which all begin with `impl Connection`: those call each other's methods, and no part knows
-//! them.
+//! Each part is in a file of its own, and knows the others as little as it can. What concerns several of them is here,
+//! or in the files that handle messages, which all begin with `impl Connection`: those call each other's methods, and
+//! no part knows them.
 
 use std::rc::Rc;
 
@@ -52,8 +52,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A fresh connection of a program to the display described by `desk`. Without a display, [`Self::detach`] it at once;
-    /// `desk` then is the last one, or the default.
+    /// A fresh connection of a program to the display described by `desk`. Without a display, [`Self::detach`] it at
+    /// once; `desk` then is the last one, or the default.
     ///
     /// # Panics
     /// Never: `wl_display` is in the tables of the Wayland crates.
@@ -101,7 +101,7 @@ impl Connection {
             }
             let step = match self.program.next() {
                 Ok(Some(raw)) => {
-                    self.watching.stir();
+                    self.watching.next_version();
                     self.on_request(&raw)
                 }
                 Ok(None) => return,
@@ -112,8 +112,8 @@ impl Connection {
         self.program.set_more(true);
     }
 
-    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much of
-    /// what requests brought is on its way.
+    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much
+    /// of what requests brought is on its way.
     pub fn stalled(&self) -> bool {
         self.making.is_some() || self.pacing.is_overrun()
     }
@@ -129,7 +129,7 @@ impl Connection {
         if self.end.is_some() || !self.line.is_attached() {
             return;
         }
-        self.watching.stir();
+        self.watching.next_version();
         let step = match ToApp::decode(bytes) {
             Ok(message) => self.on_to_app(message),
             Err(error) => Err(Fault::Peer(error.to_string())),

@@ -257,7 +257,7 @@ impl Connection {
         }
         // What is drawn while the last frame is still leaving would be old when its turn comes.
         let behind = self.line.is_attached()
-            && self.pacing.is_broke()
+            && self.pacing.has_no_credit()
             && surface.sent.bytes() > SMALL
             && surface.visible;
         if behind && !self.watching.is_on() {

@@ -69,7 +69,7 @@ impl Connection {
         new_ids: &[u32],
         request: &Request,
     ) -> Result<(), Fault> {
-        let blob = self.keeping.take_stocked();
+        let blob = self.keeping.take_blob();
         if !names(request).all(WireId::is_app) {
             return Ok(());
         }

@@ -25,20 +25,20 @@ pub(super) struct Keeping {
     /// Contents that are kept, each once.
     stock: Stock,
     /// The content that the request at hand names.
-    stocked: Option<Blob>,
+    blob: Option<Blob>,
     /// Requests that were kept so far.
     age: u64,
     /// Bytes that were kept since they were last counted.
-    grown: usize,
+    uncounted: usize,
 }
 
 impl Keeping {
     /// So many bytes more are kept. Returns whether it is time to count them all.
     pub(super) fn grow(&mut self, bytes: usize) -> bool {
-        self.grown += bytes;
-        let is_due = self.grown > UNCOUNTED;
+        self.uncounted += bytes;
+        let is_due = self.uncounted > UNCOUNTED;
         if is_due {
-            self.grown = 0;
+            self.uncounted = 0;
         }
         is_due
     }
@@ -51,13 +51,13 @@ impl Keeping {
     /// Keeps a content for the request at hand; gives its hash.
     pub(super) fn stock(&mut self, bytes: &[u8]) -> u128 {
         let hash = crate::blob::hash(bytes);
-        self.stocked = Some((hash, self.stock.share(hash, bytes)));
+        self.blob = Some((hash, self.stock.share(hash, bytes)));
         hash
     }
 
     /// The content that the request at hand names.
-    pub(super) fn take_stocked(&mut self) -> Option<Blob> {
-        self.stocked.take()
+    pub(super) fn take_blob(&mut self) -> Option<Blob> {
+        self.blob.take()
     }
 
     /// A request whose effect lasts, as the newest.

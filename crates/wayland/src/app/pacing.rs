@@ -1,8 +1,9 @@
 //! How fast commits of a program leave: the beat, what the link takes, and what was handed over beyond that.
 //!
-//! Order beats pace: what must leave at once is handed over as a debt, and above a bound the program's requests wait. Small
-//! content may pass large ones that are on their way, up to a bound, too. Knows no surfaces: which commit is due is decided
-//! in `flush`. Invariant: what is on its way, and what is owed, is bounded however many windows a program has.
+//! Order beats pace: what must leave at once is handed over as a debt, and above a bound the program's requests wait.
+//! Small content may pass large ones that are on their way, up to a bound, too. Knows no surfaces: which commit is due
+//! is decided in `flush`. Invariant: what is on its way, and what is owed, is bounded however many windows a program
+//! has.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub(super) struct Pacing {
     /// What is left of the credit that the last flush came with.
     credit: Credit,
     /// The last flush left no budget.
-    broke: bool,
+    no_credit: bool,
     /// Content handed over beyond the budget because order demanded it.
     debt: u64,
     /// Content handed over without budget because it is small.
@@ -37,7 +38,8 @@ pub(super) struct Pacing {
 /// What bears the cost of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Payer {
-    /// The budget, but for so many bytes, which were paid for. There may have been none left: it is a debt of small commits.
+    /// The budget, but for so many bytes, which were paid for. There may have been none left: it is a debt of small
+    /// commits.
     Credit { paid: u64, debt: bool },
     /// Without budget it takes a place that it had.
     Place,
@@ -83,18 +85,18 @@ impl Pacing {
 
     /// Notes whether there is budget left.
     pub(super) fn look(&mut self) {
-        self.broke = self.credit.content == 0;
+        self.no_credit = self.credit.content == 0;
     }
 
     /// Whether there was none when that was noted last.
-    pub(super) fn is_broke(&self) -> bool {
-        self.broke
+    pub(super) fn has_no_credit(&self) -> bool {
+        self.no_credit
     }
 
-    /// Whether content must wait for budget. Small content may pass large ones that are on their way: the session sends it
-    /// before them, so a typed character does not wait behind a video.
+    /// Whether content must wait for budget. Small content may pass large ones that are on their way: the session sends
+    /// it before them, so a typed character does not wait behind a video.
     pub(super) fn waits(&self, is_small: impl FnOnce() -> bool) -> bool {
-        self.broke && !(self.small_debt <= MAX_SMALL_DEBT && is_small())
+        self.no_credit && !(self.small_debt <= MAX_SMALL_DEBT && is_small())
     }
 
     /// Something takes as long as content of that size, and was not asked whether it may.
@@ -135,8 +137,9 @@ impl Pacing {
         self.flow.on_consumed(bytes)
     }
 
-    /// About how far apart a surface's units are at least, if that is more than a period: while nothing that left is applied,
-    /// which is so since `silence`, and nothing else is heard. When the link is back, fewer old pictures are on their way then.
+    /// About how far apart a surface's units are at least, if that is more than a period: while nothing that left is
+    /// applied, which is so since `silence`, and nothing else is heard. When the link is back, fewer old pictures are
+    /// on their way then.
     pub(super) fn pace(&self, now: Time, silence: Duration) -> Duration {
         let heard = self.credit.heard.map_or(Duration::MAX, |heard| now.since(heard));
         let silence = silence.min(heard);
@@ -193,7 +196,8 @@ const MAX_SMALL_DEBT: u64 = 256 << 10;
 const LATE: Duration = Duration::from_millis(100);
 /// Then commits leave only so often, until the display side is heard again.
 const LATE_PERIOD: Duration = Duration::from_millis(50);
-/// After so much silence they leave less often still. No earlier: a display that has just come is late, too, and should not wait.
+/// After so much silence they leave less often still. No earlier: a display that has just come is late, too, and should
+/// not wait.
 const SILENT: Duration = Duration::from_secs(1);
 const SILENT_PERIOD: Duration = Duration::from_millis(250);
 

@@ -90,15 +90,15 @@ pub(super) struct Watching {
     is_on: bool,
     /// What the views have not been told of yet.
     published: VecDeque<Published>,
-    /// Grows with everything that the program or its display says.
-    stirred: u64,
+    /// Of what there is to be seen: grows with everything that the program or its display says.
+    version: u64,
     /// Displays that have gone: updates of two of them do not build on each other.
     epoch: u64,
 }
 
 impl Default for Watching {
     fn default() -> Self {
-        Self { is_on: false, published: VecDeque::new(), stirred: 1, epoch: 0 }
+        Self { is_on: false, published: VecDeque::new(), version: 1, epoch: 0 }
     }
 }
 
@@ -128,20 +128,20 @@ impl Watching {
     }
 
     /// The program or its display says something: what there is to be seen may be different.
-    pub(super) fn stir(&mut self) {
-        self.stirred += 1;
+    pub(super) fn next_version(&mut self) {
+        self.version += 1;
     }
 
-    /// Grows with each [`Self::stir`].
-    pub(super) fn stirred(&self) -> u64 {
-        self.stirred
+    /// Grows with each [`Self::next_version`].
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// The display is gone.
     pub(super) fn part(&mut self) {
         self.published.clear();
         self.epoch += 1;
-        self.stir();
+        self.next_version();
     }
 
     /// Which display it is, counted from the first.

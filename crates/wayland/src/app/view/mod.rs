@@ -61,7 +61,7 @@ pub struct View {
     small_debt: u64,
     /// What of the program was looked at last, and when that was not all: the time to look again, or whenever the link
     /// has room.
-    stirred: u64,
+    version: u64,
     again: Option<Time>,
     starved: bool,
     end: Option<End>,
@@ -130,7 +130,7 @@ impl View {
             counts: Counts::default(),
             flow: Flow::default(),
             small_debt: 0,
-            stirred: 0,
+            version: 0,
             again: Some(Time::ZERO),
             starved: false,
             end: None,
@@ -198,7 +198,7 @@ impl View {
     /// Whether [`Self::look`] may have something to tell.
     pub fn is_due(&self, now: Time, core: &Connection, credit: &Credit) -> bool {
         let fed = self.starved && credit.content > 0;
-        let due = fed || self.again.is_some_and(|at| at <= now) || self.stirred != core.watching.stirred();
+        let due = fed || self.again.is_some_and(|at| at <= now) || self.version != core.watching.version();
         due && self.end.is_none() && !self.is_ahead()
     }
 
@@ -214,7 +214,7 @@ impl View {
         if !self.is_due(now, core, credit) {
             return;
         }
-        (self.stirred, self.again, self.starved) = (core.watching.stirred(), None, false);
+        (self.version, self.again, self.starved) = (core.watching.version(), None, false);
         if !self.bind() {
             return self.finish(End::CompositorError("the compositor can show no windows".to_owned()));
         }
