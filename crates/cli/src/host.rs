@@ -28,7 +28,7 @@ use wayferry_host::admission::Admission;
 use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start, environment};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
-use wayferry_host::control::Told;
+use wayferry_host::control::Notice;
 use wayferry_host::control_server::{ControlServer, TICKET_LIFE};
 use wayferry_host::edge::offer::Offer;
 use wayferry_host::edge::outlets::Outlets;
@@ -187,17 +187,17 @@ fn config(own: &OwnFlags, clock: &Clock) -> Config {
 }
 
 /// What the launcher is told of a session that is there.
-fn ready(name: &str, environment: &Environment) -> Result<Vec<Told>, Error> {
+fn ready(name: &str, environment: &Environment) -> Result<Vec<Notice>, Error> {
     let text = |value: &OsString| {
         let text = value.to_str().filter(|text| !text.contains('\n'));
         text.map(str::to_owned).ok_or_else(|| Error::Usage(format!("cannot use the name {value:?}")))
     };
-    let set = environment.set.iter().map(|(name, value)| Ok(Told::Set(text(name)?, text(value)?)));
-    let mut told = set.collect::<Result<Vec<_>, Error>>()?;
-    let unset = environment.unset.iter().map(|name| Ok(Told::Unset(text(name)?)));
-    told.extend(unset.collect::<Result<Vec<_>, Error>>()?);
-    told.push(Told::Ready(name.to_owned()));
-    Ok(told)
+    let set = environment.set.iter().map(|(name, value)| Ok(Notice::Set(text(name)?, text(value)?)));
+    let mut notices = set.collect::<Result<Vec<_>, Error>>()?;
+    let unset = environment.unset.iter().map(|name| Ok(Notice::Unset(text(name)?)));
+    notices.extend(unset.collect::<Result<Vec<_>, Error>>()?);
+    notices.push(Notice::Ready(name.to_owned()));
+    Ok(notices)
 }
 
 /// Lets go of the launcher's terminal or pipes; what is to be told to the user goes to `notes`.

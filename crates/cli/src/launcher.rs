@@ -24,7 +24,7 @@ use crate::flags::{HostFlags, OwnFlags};
 use crate::host::{launch, ssh_server_address};
 use wayferry_host::clock::Clock;
 use wayferry_host::clock::earlier;
-use wayferry_host::control::{self, Ended, Request, Told};
+use wayferry_host::control::{self, Ended, Notice, Request};
 use wayferry_host::edge::outlets::Stdio;
 use wayferry_host::edge::peer;
 use wayferry_host::edge::programs::{Environment, Place, Program, exit_code};
@@ -83,7 +83,7 @@ fn stdio() -> Result<Caller, Error> {
 
 /// What the session hands to its launcher: its readiness, the ends of the program's pipes, and where its notes come
 /// from. Gives the end into which the session writes those; it never waits for a reader.
-pub(crate) fn hand_over(owner: &OwnedFd, ready: &[Told], ends: &Stdio) -> Result<OwnedFd, Error> {
+pub(crate) fn hand_over(owner: &OwnedFd, ready: &[Notice], ends: &Stdio) -> Result<OwnedFd, Error> {
     let (notes, write) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| system("making a pipe")(error.into()))?;
     rustix::io::ioctl_fionbio(&write, true).map_err(|error| system("making a pipe")(error.into()))?;
@@ -181,12 +181,12 @@ impl Session {
         let (mut heard, mut ends) = (Vec::new(), Vec::new());
         let mut environment = Environment::default();
         loop {
-            while let Some(told) = control::take::<Told>(&mut heard).map_err(SessionError::Bootstrap)? {
-                match told {
-                    Told::Set(name, value) => environment.set.push((name.into(), value.into())),
-                    Told::Unset(name) => environment.unset.push(name.into()),
-                    Told::Ready(name) => return Ok(Some(Self { owner, heard, name, environment, ends })),
-                    Told::Shown | Told::Exit(_) | Told::Detached => {}
+            while let Some(notice) = control::take::<Notice>(&mut heard).map_err(SessionError::Bootstrap)? {
+                match notice {
+                    Notice::Set(name, value) => environment.set.push((name.into(), value.into())),
+                    Notice::Unset(name) => environment.unset.push(name.into()),
+                    Notice::Ready(name) => return Ok(Some(Self { owner, heard, name, environment, ends })),
+                    Notice::Shown | Notice::Exit(_) | Notice::Detached => {}
                 }
             }
             signals.wait_readable(&[owner.as_fd()], None)?;
@@ -202,10 +202,10 @@ fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals
     let clock = Clock::start();
     let mut left_by = None;
     loop {
-        while let Some(told) = control::take::<Told>(&mut heard).map_err(SessionError::Bootstrap)? {
-            match told {
-                Told::Exit(code) => return Ok(code),
-                Told::Detached => return Ok(0),
+        while let Some(notice) = control::take::<Notice>(&mut heard).map_err(SessionError::Bootstrap)? {
+            match notice {
+                Notice::Exit(code) => return Ok(code),
+                Notice::Detached => return Ok(0),
                 _ => {}
             }
         }
@@ -243,10 +243,10 @@ fn attend(
     let mut program: Option<Program> = None;
     let mut gone = false;
     loop {
-        while let Some(told) = control::take::<Told>(&mut heard).map_err(SessionError::Bootstrap)? {
-            match told {
-                Told::Exit(code) => return Ok(code),
-                Told::Shown if program.is_none() => {
+        while let Some(notice) = control::take::<Notice>(&mut heard).map_err(SessionError::Bootstrap)? {
+            match notice {
+                Notice::Exit(code) => return Ok(code),
+                Notice::Shown if program.is_none() => {
                     let launch = launch(own, host);
                     program = Some(Program::start(&launch, &environment, Place::Foreground, None)?);
                 }

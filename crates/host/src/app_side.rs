@@ -37,7 +37,7 @@ use self::views::Views;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::clock::earlier;
-use crate::control::Told;
+use crate::control::Notice;
 use crate::edge::descriptors;
 use crate::edge::handle::Handle;
 use crate::edge::offer::{Offer, answer};
@@ -116,7 +116,7 @@ struct Programs {
     /// So far.
     count: u32,
     /// Connections that displays were told of so far.
-    told: u32,
+    announced: u32,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
     backlog: Backlog,
@@ -126,8 +126,8 @@ struct Programs {
 impl Programs {
     /// A connection of which no display has heard.
     fn next_id(&mut self) -> ConnectionId {
-        self.told += 1;
-        ConnectionId(self.told)
+        self.announced += 1;
+        ConnectionId(self.announced)
     }
 
     fn is_empty(&self) -> bool {
@@ -323,7 +323,7 @@ impl<'a> AppSide<'a> {
         descriptors::raise();
         let result = part::run(&mut self);
         if let (Some(server), Err(error)) = (&mut self.control_server, &result) {
-            server.tell(&Told::Exit(error.code()));
+            server.tell(&Notice::Exit(error.code()));
         }
         if result.is_err() {
             // The display should not have to find out by silence.
@@ -458,7 +458,7 @@ impl<'a> AppSide<'a> {
             self.serve(fd);
         }
         if let Some(server) = &mut self.control_server {
-            server.tell(&Told::Shown);
+            server.tell(&Notice::Shown);
         }
         self.own.may_start(now);
     }

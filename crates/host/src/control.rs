@@ -2,7 +2,7 @@
 //!
 //! Who comes says one [`Request`]; the session answers a question with a JSON document, anything else with an
 //! [`Answer`]. After `attach` or `view`, the lines of [`crate::bootstrap`] follow. The launcher keeps a connection of
-//! its own, the *owner's*, on which the session tells what becomes of it ([`Told`]). Nothing here reads or writes.
+//! its own, the *owner's*, on which the session tells what becomes of it ([`Notice`]). Nothing here reads or writes.
 //! Invariant: a line has less than [`MAX_LINE`] bytes.
 
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ pub enum Answer {
 
 /// What the session tells its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum Notice {
     /// Programs find this variable with this value in their environment.
     Set(String, String),
     /// Programs do not find this variable there.
@@ -136,7 +136,7 @@ impl Word for Answer {
     }
 }
 
-impl Word for Told {
+impl Word for Notice {
     fn encode(&self) -> String {
         match self {
             Self::Set(name, value) => format!("set {name} {value}"),
@@ -234,12 +234,12 @@ mod tests {
         survives(&[Answer::Done, Answer::Ticket("wf1:x".into()), Answer::Not("no display is there".into())]);
         survives(&[Ended(0), Ended(255)]);
         survives(&[
-            Told::Set("WAYLAND_DISPLAY".into(), "/tmp/a b".into()),
-            Told::Unset("DISPLAY".into()),
-            Told::Ready("foot-2".into()),
-            Told::Shown,
-            Told::Exit(7),
-            Told::Detached,
+            Notice::Set("WAYLAND_DISPLAY".into(), "/tmp/a b".into()),
+            Notice::Unset("DISPLAY".into()),
+            Notice::Ready("foot-2".into()),
+            Notice::Shown,
+            Notice::Exit(7),
+            Notice::Detached,
         ]);
     }
 

@@ -21,7 +21,7 @@ use crate::admission::Admission;
 use crate::bootstrap::{Choice, Line};
 use crate::carriers;
 use crate::clock::earlier;
-use crate::control::{self, Answer, Ended, Request, Told, Word};
+use crate::control::{self, Answer, Ended, Notice, Request, Word};
 use crate::edge::part::{Hub, Part};
 use crate::edge::socket::random_bytes;
 use crate::edge::wait::{Interests, Ready};
@@ -161,9 +161,9 @@ impl ControlServer {
     }
 
     /// Tells the owner, if there is one.
-    pub fn tell(&mut self, told: &Told) {
+    pub fn tell(&mut self, notice: &Notice) {
         let Some(owner) = &self.owner else { return };
-        let line = control::line(told);
+        let line = control::line(notice);
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         // Who takes not even a line is as good as gone; that is seen when it is read.
         if rustix::net::send(&owner.socket, &line, flags) != Ok(line.len()) {

@@ -315,7 +315,7 @@ mod tests {
 
     /// Those who read documents are tested with these.
     #[test]
-    fn the_samples_of_documents_are_what_is_told() {
+    fn the_samples_of_documents_are_what_is_announced() {
         for (figures, text) in [
             (sample(), include_str!("info/sample.json")),
             (unmeasured(), include_str!("info/unmeasured.json")),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_told() {
+    fn what_is_known_is_announced() {
         let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
         let from = [Some(SocketAddr::from(([192, 0, 2, 7], 5))), None];
         let viewers = from.map(|from| ViewerInfo { from, since: Duration::from_millis(2_500) });

@@ -36,9 +36,9 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Contact {
     Fine,
-    /// Told to the user when it had lasted this long.
+    /// Reported to the user when it had lasted this long.
     Missing {
-        told: Duration,
+        reported: Duration,
     },
 }
 
@@ -205,11 +205,11 @@ impl Link {
         match self.contact {
             _ if self.session.is_closed() || self.session.peer().is_none() => None,
             Contact::Fine if age >= SILENCE => {
-                self.contact = Contact::Missing { told: age };
+                self.contact = Contact::Missing { reported: age };
                 Some(SessionEvent::Silent { seconds: age.as_secs() })
             }
-            Contact::Missing { told } if age >= told + SILENCE_STEP => {
-                self.contact = Contact::Missing { told: age };
+            Contact::Missing { reported } if age >= reported + SILENCE_STEP => {
+                self.contact = Contact::Missing { reported: age };
                 Some(SessionEvent::Silent { seconds: age.as_secs() })
             }
             Contact::Missing { .. } if age < SILENCE => {

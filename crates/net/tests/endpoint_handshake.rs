@@ -305,7 +305,7 @@ fn early_data_arrives_before_the_handshake_is_complete() {
 }
 
 #[test]
-fn early_data_that_is_not_taken_is_told() {
+fn early_data_that_is_not_taken_is_announced() {
     let mut early = Early::new();
     // The listener forgets its tickets.
     early.listener.reload_tls(&early.tls).unwrap();

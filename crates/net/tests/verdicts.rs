@@ -124,7 +124,7 @@ fn so_it_is_for_early_data() {
 }
 
 #[test]
-fn another_version_of_quic_is_told() {
+fn another_version_of_quic_is_announced() {
     let mut versions = EndpointConfig::default();
     // Reserved, so that no peer speaks it (RFC 9000 §15).
     versions.supported_versions(vec![0x0a1a_2a3a]);

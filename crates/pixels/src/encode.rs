@@ -354,7 +354,7 @@ fn frames(
     for video in moving {
         match frame(video) {
             Some(frame) => {
-                motion.told(video.stream);
+                motion.got_frame(video.stream);
                 made.push(frame);
             }
             None => motion.end(video.stream),

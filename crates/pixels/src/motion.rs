@@ -88,7 +88,7 @@ impl Motion {
     }
 
     /// A video has got its frame.
-    pub(crate) fn told(&mut self, stream: u8) {
+    pub(crate) fn got_frame(&mut self, stream: u8) {
         if let Some(Some(video)) = self.videos.get_mut(usize::from(stream)) {
             (video.begun, video.age) = (true, 0);
         }
@@ -360,7 +360,7 @@ mod tests {
             let rects = [pictures, text].concat();
             let is_picture = |rect: Rect| rect.area() > 1000 && pictures.iter().any(|it| it.intersects(rect));
             let videos = self.motion.update(self.size, &rects, 0, self.now, is_picture);
-            videos.iter().for_each(|video| self.motion.told(video.stream));
+            videos.iter().for_each(|video| self.motion.got_frame(video.stream));
             videos
         }
 

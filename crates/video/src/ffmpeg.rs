@@ -1,9 +1,9 @@
-//! FFmpeg's libavcodec, made safe to call through `ffmpeg.c`: the other unsafe code of this crate, built with the feature
-//! `ffmpeg` only.
+//! FFmpeg's libavcodec, made safe to call through `ffmpeg.c`: the other unsafe code of this crate, built with the
+//! feature `ffmpeg` only.
 //!
-//! As in [`native`](crate::native), handles own a codec, give it planes or bytes, and copy or borrow what it gives. An encoder
-//! is the first of a list that opens on this machine; what it writes is looked at above, for this module knows nothing of
-//! what a stream may contain.
+//! As in [`native`](crate::native), handles own a codec, give it planes or bytes, and copy or borrow what it gives. An
+//! encoder is the first of a list that opens on this machine; what it writes is looked at above, for this module knows
+//! nothing of what a stream may contain.
 //!
 //! The invariant: a handle exists only for a codec that has been opened, and is its only user.
 #![allow(unsafe_code)]
@@ -38,8 +38,8 @@ pub(crate) struct Encoder {
     key: bool,
 }
 
-// SAFETY: the codec has no state outside of what the handle points to but what libavcodec locks itself, none that belongs to
-// a thread, and `&self` gives access to none of it.
+// SAFETY: the codec has no state outside of what the handle points to but what libavcodec locks itself, none that
+// belongs to a thread, and `&self` gives access to none of it.
 unsafe impl Send for Encoder {}
 
 impl Encoder {
@@ -93,7 +93,8 @@ impl Encoder {
             [view.luma_stride, view.chroma_stride, view.chroma_stride].map(|stride| stride as c_int);
         let key = std::mem::take(&mut self.key).into();
         let (mut data, mut length) = (ptr::null(), 0);
-        // SAFETY: the codec has been opened for this size, of which the planes are; it reads them and writes `data` and `length`.
+        // SAFETY: the codec has been opened for this size, of which the planes are; it reads them and writes `data` and
+        // `length`.
         let code = unsafe {
             wayferry_encode(
                 self.raw.as_ptr(),
@@ -114,8 +115,8 @@ impl Encoder {
 
     /// Makes the codec's rate what is wanted: by telling it, or by another that begins with a key frame.
     fn follow(&mut self) -> Result<(), Error> {
-        let told = self.settings.bitrate;
-        let Some(bitrate) = self.wanted.next(told, self.named.steers) else { return Ok(()) };
+        let current = self.settings.bitrate;
+        let Some(bitrate) = self.wanted.next(current, self.named.steers) else { return Ok(()) };
         self.settings.bitrate = bitrate;
         if self.named.steers {
             // SAFETY: the codec has been opened; it is told two numbers.
@@ -150,14 +151,14 @@ impl Wanted {
         Self { bitrate, mean: bitrate, far: 0 }
     }
 
-    /// What a codec is to be told now, if anything: one that steers each change, another the mean when that has been more than
-    /// half as large again or smaller for a while, for it costs a key frame.
-    fn next(&mut self, told: i32, steers: bool) -> Option<i32> {
+    /// What a codec is to be told now, if anything: one that steers each change, another the mean when that has been
+    /// more than half as large again or smaller for a while, for it costs a key frame.
+    fn next(&mut self, current: i32, steers: bool) -> Option<i32> {
         if steers {
-            return (self.bitrate != told).then_some(self.bitrate);
+            return (self.bitrate != current).then_some(self.bitrate);
         }
         self.mean += (self.bitrate - self.mean) / MEMORY;
-        let (low, high) = (i64::from(self.mean.min(told)), i64::from(self.mean.max(told)));
+        let (low, high) = (i64::from(self.mean.min(current)), i64::from(self.mean.max(current)));
         self.far = if high * 2 > low * 3 { self.far + 1 } else { 0 };
         if self.far < PATIENCE {
             return None;
@@ -195,7 +196,8 @@ impl Decoder {
         let length = c_int::try_from(data.len()).map_err(|_| Error::FrameShape)?;
         let (width, height) = size.coded();
         let (mut planes, mut strides) = ([ptr::null(); 3], [0; 3]);
-        // SAFETY: the codec has been opened, copies `length` bytes of `data` and writes three pointers and three strides.
+        // SAFETY: the codec has been opened, copies `length` bytes of `data` and writes three pointers and three
+        // strides.
         let state = unsafe {
             wayferry_decode(
                 self.raw.as_ptr(),
@@ -310,7 +312,8 @@ pub(crate) const X264: Named = Named {
 /// The coarsest quantiser there is.
 const COARSEST: c_int = 51;
 
-/// A key frame takes as much as several others. With 3, x264 stays an eighth below its rate; the more, the longer the bursts.
+/// A key frame takes as much as several others. With 3, x264 stays an eighth below its rate; the more, the longer the
+/// bursts.
 const FRAMES_AHEAD: c_int = 5;
 
 /// Frames that the mean of the rate remembers, about.
@@ -324,31 +327,31 @@ mod tests {
     use super::*;
 
     /// What a codec that cannot steer is told.
-    fn told(first: i32, rates: impl IntoIterator<Item = i32>) -> Vec<i32> {
-        let (mut wanted, mut told) = (Wanted::new(first), vec![first]);
+    fn reported(first: i32, rates: impl IntoIterator<Item = i32>) -> Vec<i32> {
+        let (mut wanted, mut reported) = (Wanted::new(first), vec![first]);
         for rate in rates {
             wanted.bitrate = rate;
-            told.extend(wanted.next(told[told.len() - 1], false));
+            reported.extend(wanted.next(reported[reported.len() - 1], false));
         }
-        told
+        reported
     }
 
     #[test]
     fn uneven_frames_do_not_make_key_frames() {
         let uneven = (0..300).map(|at| [1_000_000, 2_000_000, 1_500_000][at % 3]);
-        assert_eq!(told(1_500_000, uneven), [1_500_000]);
+        assert_eq!(reported(1_500_000, uneven), [1_500_000]);
         let very_uneven = (0..300).map(|at| [1_000_000, 4_000_000][at % 2]);
-        assert_eq!(told(1_000_000, very_uneven).len(), 2, "once it is told the mean");
+        assert_eq!(reported(1_000_000, very_uneven).len(), 2, "once it is told the mean");
         let outlier = (0..300).map(|at| if at == 100 { 8_000_000 } else { 2_000_000 });
-        assert_eq!(told(2_000_000, outlier), [2_000_000]);
+        assert_eq!(reported(2_000_000, outlier), [2_000_000]);
     }
 
     #[test]
     fn a_link_that_breaks_down_makes_one() {
-        let rates = told(4_000_000, [1_000_000; 100]);
+        let rates = reported(4_000_000, [1_000_000; 100]);
         let [_, last] = rates[..] else { panic!("told {rates:?}") };
         assert!((1_000_000..1_500_000).contains(&last), "{last}");
-        let all = told(30_000, [40_000_000; 100]);
+        let all = reported(30_000, [40_000_000; 100]);
         assert!(all.len() <= 3 && all[all.len() - 1] > 26_000_000, "{all:?}");
     }
 

@@ -12,8 +12,8 @@ use crate::value::{Image, Positioner, RegionOp};
 /// What a message for the display side counts for beside its bytes wherever those under way are bounded, in
 /// [`ToApp::Consumed`] too: about what it takes to hold one.
 pub const MESSAGE_COST: u64 = 256;
-/// What may be under way to the display side, by [`cost`]: bytes of messages that it has not handled. A program beyond it
-/// waits. Far above what programs say in a round trip or during an outage, so only floods meet it.
+/// What may be under way to the display side, by [`cost`]: bytes of messages that it has not handled. A program beyond
+/// it waits. Far above what programs say in a round trip or during an outage, so only floods meet it.
 pub const MAX_AHEAD: u64 = 4 << 20;
 /// Requests in the state of one unit beside those that place children, regions' operations, children: far above what
 /// programs do, far below harm.
@@ -166,7 +166,7 @@ pub enum ToDisplay {
     /// A commit.
     Unit(Unit),
     /// The program already has the keymap with this hash; sending it again would be wasted.
-    KeymapTold {
+    KeymapKnown {
         /// The `wl_keyboard`.
         keyboard: WireId,
         /// Which keymap.
@@ -234,14 +234,14 @@ pub enum ToApp {
         /// The `wl_keyboard`.
         keyboard: WireId,
     },
-    /// So much of what came on the wayland channel has been handled, and is not held any more; sent now and then. The app
-    /// side stops listening to a program that is [`MAX_AHEAD`] of it.
+    /// So much of what came on the wayland channel has been handled, and is not held any more; sent now and then. The
+    /// app side stops listening to a program that is [`MAX_AHEAD`] of it.
     Consumed {
         /// The [`cost`] of those messages since the connection began.
         bytes: u64,
     },
-    /// The whole content of the surface is wanted again: an update could not be painted, or what it builds on was dropped
-    /// to make room for others.
+    /// The whole content of the surface is wanted again: an update could not be painted, or what it builds on was
+    /// dropped to make room for others.
     Refresh {
         /// The surface.
         surface: WireId,
@@ -271,7 +271,7 @@ pub enum ToApp {
 const BIND: u8 = 0;
 const REQUEST: u8 = 1;
 const UNIT: u8 = 2;
-const KEYMAP_TOLD: u8 = 3;
+const KEYMAP_KNOWN: u8 = 3;
 const HANG: u8 = 4;
 const SUPERSEDED: u8 = 5;
 
@@ -308,8 +308,8 @@ impl ToDisplay {
                 w.u8(UNIT);
                 unit.write(&mut w);
             }
-            Self::KeymapTold { keyboard, hash } => {
-                w.u8(KEYMAP_TOLD);
+            Self::KeymapKnown { keyboard, hash } => {
+                w.u8(KEYMAP_KNOWN);
                 w.varint(keyboard.0);
                 w.u128(*hash);
             }
@@ -342,8 +342,8 @@ impl ToDisplay {
             },
             REQUEST => Self::Request(Request::read(&mut r)?),
             UNIT => Self::Unit(Unit::read(&mut r, 0)?),
-            KEYMAP_TOLD => {
-                Self::KeymapTold { keyboard: WireId(r.varint("an object")?), hash: r.u128("a hash")? }
+            KEYMAP_KNOWN => {
+                Self::KeymapKnown { keyboard: WireId(r.varint("an object")?), hash: r.u128("a hash")? }
             }
             HANG => Self::Hang(r.bool("a flag")?),
             SUPERSEDED => Self::Superseded {
@@ -708,7 +708,7 @@ mod tests {
             }),
             request().prop_map(ToDisplay::Request),
             unit().prop_map(ToDisplay::Unit),
-            (id(), any::<u128>()).prop_map(|(keyboard, hash)| ToDisplay::KeymapTold { keyboard, hash }),
+            (id(), any::<u128>()).prop_map(|(keyboard, hash)| ToDisplay::KeymapKnown { keyboard, hash }),
             any::<bool>().prop_map(ToDisplay::Hang),
             (unit_note(), 0u64..1 << 40).prop_map(|((surface, update), by)| ToDisplay::Superseded {
                 surface,

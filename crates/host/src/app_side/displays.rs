@@ -11,7 +11,7 @@ use wayferry_proto::{Candidate, CloseReason, ClosedBy, Side, Time};
 use wayferry_wayland::blob::Sent;
 
 use super::{AppSide, Outcome};
-use crate::control::Told;
+use crate::control::Notice;
 use crate::error::Error;
 use crate::event::SessionEvent;
 use crate::link::{Link, closed};
@@ -192,7 +192,7 @@ impl AppSide<'_> {
             served.core.detach(now);
         }
         if let Some(server) = &mut self.control_server {
-            server.tell(&Told::Detached);
+            server.tell(&Notice::Detached);
         }
     }
 
@@ -251,13 +251,13 @@ mod tests {
     /// A display that says something that is no session's, and what it is told.
     struct Babbling {
         says: Option<Arrival>,
-        told: Arc<Mutex<Vec<Transmit>>>,
+        sent: Arc<Mutex<Vec<Transmit>>>,
         wake: OwnedFd,
     }
 
     impl Carrier for Babbling {
         fn transmit(&mut self, transmit: Transmit) {
-            self.told.lock().expect("one thread").push(transmit);
+            self.sent.lock().expect("one thread").push(transmit);
         }
 
         fn poll_arrival(&mut self) -> Option<Arrival> {
@@ -297,18 +297,18 @@ mod tests {
         let config = AppSideConfig { core, compress: Compress::None, oneshot: false, stats: false };
         let displays = Displays::following(None, None, clock.now());
         let mut side = AppSide::new(config, clock, displays, Reporter::new(|_| {}));
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let sent = Arc::new(Mutex::new(Vec::new()));
         // The main channel may not be given up.
         let says = Some(Arrival::Reset { stream: StreamId(0), code: 1 });
         let wake = std::fs::File::open("/dev/null").expect("it is there").into();
-        let carrier = Babbling { says, told: Arc::clone(&told), wake };
+        let carrier = Babbling { says, sent: Arc::clone(&sent), wake };
         let mut session = Session::new(Config::new(Side::App));
         hello(clock.now()).into_iter().for_each(|arrival| session.receive(clock.now(), arrival));
         let candidate = Candidate::new(Link::new(session, Box::new(carrier)));
         side.take_display(clock.now(), candidate.unwrap_or_else(|_| panic!("its hello is there")));
         let outcome = side.turn(clock.now(), &Ready::default()).expect("the session goes on");
         assert_eq!((outcome, side.hub.link.presence()), (None, Presence::Detached));
-        let told = told.lock().expect("one thread");
-        assert!(told.iter().any(|transmit| matches!(transmit, Transmit::Close { .. })), "{told:?}");
+        let sent = sent.lock().expect("one thread");
+        assert!(sent.iter().any(|transmit| matches!(transmit, Transmit::Close { .. })), "{sent:?}");
     }
 }

@@ -11,7 +11,7 @@ use wayferry_proto::Time;
 use wayferry_wayland::End;
 
 use super::{AppSide, Outcome};
-use crate::control::{Answer, Told};
+use crate::control::{Answer, Notice};
 use crate::control_server::answer;
 use crate::edge::programs::exit_code;
 use crate::edge::remaining::{Remaining, remaining};
@@ -29,7 +29,7 @@ impl AppSide<'_> {
         if self.end(now, code) {
             self.accepting.close();
             if let Some(server) = &mut self.control_server {
-                server.tell(&Told::Exit(code));
+                server.tell(&Notice::Exit(code));
             }
             self.hub.link.transmit(now);
             self.views.say_exit(now, code);
@@ -50,7 +50,7 @@ impl AppSide<'_> {
         if self.ending.done.is_some() {
             return self.alone_at_last(now);
         }
-        let served_one = self.config.oneshot && self.programs.told > 0;
+        let served_one = self.config.oneshot && self.programs.announced > 0;
         (served_one && self.programs.is_empty()).then_some(0)
     }
 
@@ -61,7 +61,7 @@ impl AppSide<'_> {
         let done = self.ending.done.as_mut()?;
         if connected {
             done.patience = None;
-            if !std::mem::replace(&mut done.told, true) {
+            if !std::mem::replace(&mut done.announced, true) {
                 self.hub.reporter.report(SessionEvent::ProgramLeftOthers);
             }
             return None;
@@ -122,13 +122,13 @@ pub(super) struct Done {
     /// With what may still connect; `None` while a program is there.
     patience: Option<Patience>,
     /// The user knows that the session goes on.
-    told: bool,
+    announced: bool,
 }
 
 impl Done {
     /// With this code.
     pub(super) fn with(code: u8) -> Self {
-        Self { code, patience: None, told: false }
+        Self { code, patience: None, announced: false }
     }
 }
 

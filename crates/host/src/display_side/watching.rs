@@ -51,7 +51,7 @@ impl Watching {
             }
         }
         // Only now: what is new must have been told before it may go.
-        while self.blobs.len() > MAX_TOLD {
+        while self.blobs.len() > MAX_ANNOUNCED {
             self.blobs.pop_front();
         }
         if std::mem::take(&mut self.is_new) {
@@ -101,4 +101,4 @@ impl Part for Watching {
 }
 
 /// Keymaps that are told again to a session that has forgotten.
-const MAX_TOLD: usize = 16;
+const MAX_ANNOUNCED: usize = 16;

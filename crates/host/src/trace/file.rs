@@ -29,7 +29,7 @@ struct Inner {
     written: u64,
     limit: u64,
     /// What became of it, for the one notice.
-    told: bool,
+    reported: bool,
     reporter: Reporter,
 }
 
@@ -49,7 +49,7 @@ impl TraceFile {
         limit: u64,
         reporter: Reporter,
     ) -> Self {
-        let inner = Inner { out: Some(out), written: 0, limit, told: false, reporter };
+        let inner = Inner { out: Some(out), written: 0, limit, reported: false, reporter };
         let this = Self { inner: Mutex::new(inner) };
         this.line(&format!("{MAGIC}{}\n", half.map_or("both", Half::name)));
         this.line("# stage,side,thread,connection,surface,update,begin,end,bytes (ns of this host's monotonic clock)\n");
@@ -102,7 +102,7 @@ impl Inner {
     }
 
     fn tell(&mut self, reason: String) {
-        if !std::mem::replace(&mut self.told, true) {
+        if !std::mem::replace(&mut self.reported, true) {
             self.reporter.report(SessionEvent::TraceEnded { reason });
         }
     }
@@ -311,7 +311,7 @@ mod tests {
         assert!(bytes.len() as u64 <= limit && bytes.len() as u64 > limit - 100, "{}", bytes.len());
         let trace = read(&bytes[..]).expect("our own");
         assert_eq!(trace.rows, (1..=trace.rows.len() as u64).map(row).collect::<Vec<_>>());
-        assert!(file.lock().told);
+        assert!(file.lock().reported);
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         }
         let file = TraceFile::over(Box::new(Broken), None, MAX_FILE, silent());
         file.row(&row(1));
-        assert!(file.lock().out.is_none() && file.lock().told);
+        assert!(file.lock().out.is_none() && file.lock().reported);
     }
 
     #[test]

@@ -202,7 +202,7 @@ struct Sender {
     opened: u64,
     window: Window,
     consumed: u64,
-    told: u64,
+    acknowledged: u64,
     backlog: Backlog,
     closing: Option<(u32, String)>,
     closed: bool,
@@ -301,9 +301,9 @@ impl Sender {
             return;
         }
         out.append(&mut self.control);
-        if self.consumed > self.told {
-            self.told = self.consumed;
-            put_frame(out, &Frame::Ack { total: self.told });
+        if self.consumed > self.acknowledged {
+            self.acknowledged = self.consumed;
+            put_frame(out, &Frame::Ack { total: self.acknowledged });
         }
         while out.len() < PAYLOAD_MAX {
             let Some(stream) = self.pick() else {

@@ -88,9 +88,9 @@ impl<T> Drop for Pending<T> {
 mod tests {
     use super::*;
 
-    struct Told(std::sync::mpsc::Sender<()>);
+    struct OnDrop(std::sync::mpsc::Sender<()>);
 
-    impl Drop for Told {
+    impl Drop for OnDrop {
         fn drop(&mut self) {
             let _ = self.0.send(());
         }
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn dropping_what_is_pending_cancels_it() {
         let engine = Engine::start().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
-        let guard = Told(tell);
+        let (tell, dropped) = std::sync::mpsc::channel();
+        let guard = OnDrop(tell);
         drop(engine.spawn(async move {
             let _guard = guard;
             std::future::pending::<()>().await;
         }));
-        told.recv_timeout(std::time::Duration::from_secs(10)).unwrap();
+        dropped.recv_timeout(std::time::Duration::from_secs(10)).unwrap();
     }
 }

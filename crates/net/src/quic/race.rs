@@ -1,12 +1,13 @@
 //! The display side: tries all addresses at once and takes the first that answers.
 //!
-//! Everyone who sees a first packet can answer it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before the
-//! handshake is complete a close, an alert or another version proves nothing. An address that fails so is tried again, for
-//! as long as the caller has patience, and so is one that does not go on. A wrong certificate disqualifies its address; the
-//! others have a moment to do better, and if none does, that is what the caller is told, for a peer that is not the
-//! expected one is an error to tell and not one to route around. Only the first address gets a ticket: what leaves as
-//! early data should not arrive twice, and is not said again in the same race. As the peer may have taken what was said
-//! there for what it is, another one wins only where that stays without an answer. Invariant: at most one attempt survives.
+//! Everyone who sees a first packet can answer it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before
+//! the handshake is complete a close, an alert or another version proves nothing. An address that fails so is tried
+//! again, for as long as the caller has patience, and so is one that does not go on. A wrong certificate disqualifies
+//! its address; the others have a moment to do better, and if none does, that is what the caller is told, for a peer
+//! that is not the expected one is an error to tell and not one to route around. Only the first address gets a ticket:
+//! what leaves as early data should not arrive twice, and is not said again in the same race. As the peer may have
+//! taken what was said there for what it is, another one wins only where that stays without an answer. Invariant: at
+//! most one attempt survives.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -118,7 +119,7 @@ impl<'a> Race<'a> {
         let first = timeout(patience, self.first()).await;
         let established = first.unwrap_or_else(|_| match self.faster.take() {
             Some((answered, _)) => Ok(self.settle(answered)),
-            None => Err(self.told()),
+            None => Err(self.failure()),
         })?;
         Ok(Won { established, warnings: self.warnings })
     }
@@ -190,7 +191,7 @@ impl<'a> Race<'a> {
     }
 
     /// What the caller is told when no address was right: the most telling of their failures.
-    fn told(&mut self) -> ConnectError {
+    fn failure(&mut self) -> ConnectError {
         let failures = std::mem::take(&mut self.ways).into_values().filter_map(|way| way.failure);
         let most = failures.max_by_key(ConnectError::weight);
         let silent = ConnectError::TimedOut { after: self.patience };
@@ -237,7 +238,7 @@ impl<'a> Race<'a> {
         }
         match self.faster.take() {
             Some((answered, _)) => Ok(self.settle(answered)),
-            None => Err(self.told()),
+            None => Err(self.failure()),
         }
     }
 
@@ -340,8 +341,8 @@ impl Contender {
     }
 }
 
-/// A connection whose handshake is complete, unless it is over already. An Initial packet that comes with the last one of
-/// the handshake is still heard, from any sender; afterwards only the peer can end the connection.
+/// A connection whose handshake is complete, unless it is over already. An Initial packet that comes with the last one
+/// of the handshake is still heard, from any sender; afterwards only the peer can end the connection.
 fn alive(connection: Connection) -> Result<Begun, ConnectionError> {
     match connection.close_reason() {
         Some(error @ (ConnectionError::ConnectionClosed(_) | ConnectionError::TransportError(_))) => {
@@ -367,12 +368,12 @@ fn unusable(address: SocketAddr, error: &NoqConnectError) -> ConnectError {
     ConnectError::Unreachable { address, reason: error.to_string() }
 }
 
-/// How much later than another address the one may answer to which early data has gone. Where it never does, coming back takes so
-/// much longer.
+/// How much later than another address the one may answer to which early data has gone. Where it never does, coming
+/// back takes so much longer.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How much later than one that is out of the race another address may answer: a long round trip, or a lost packet and a
-/// short one, and less than a user notices.
+/// How much later than one that is out of the race another address may answer: a long round trip, or a lost packet and
+/// a short one, and less than a user notices.
 const VERDICT_GRACE: Duration = Duration::from_millis(900);
 
 /// How long a handshake may take before it is begun anew beside all that it may have met; each later one twice as long.

@@ -1,7 +1,7 @@
 //! The thread behind all connections of a listener or a `connect`: one tokio runtime, ended in order.
 //!
-//! Invariant: when the last owner of a [`Runtime`] is gone, so are the thread, its sockets and its connections (soon, when
-//! it was left; at once otherwise), and peers were told if they could be. Nothing inside the runtime owns it.
+//! Invariant: when the last owner of a [`Runtime`] is gone, so are the thread, its sockets and its connections (soon,
+//! when it was left; at once otherwise), and peers were told if they could be. Nothing inside the runtime owns it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(super) struct Runtime {
 pub(super) struct Guests {
     endpoints: Arc<Mutex<Vec<Endpoint>>>,
     /// When connections were last told that the network changed.
-    told: Arc<Mutex<Option<Instant>>>,
+    notified: Arc<Mutex<Option<Instant>>>,
     alive: mpsc::WeakSender<()>,
 }
 
@@ -47,14 +47,14 @@ impl Guests {
         endpoints.iter().for_each(|endpoint| endpoint.close(VarInt::from_u32(GIVEN_UP), b"given up"));
     }
 
-    /// Tells all connections that what they have learnt of their paths may not be so any more; not again within `pause`,
-    /// no matter which connection asks.
+    /// Tells all connections that what they have learnt of their paths may not be so any more; not again within
+    /// `pause`, no matter which connection asks.
     pub(super) fn network_changed(&self, pause: Duration) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_some_and(|at| at.elapsed() < pause) {
+        let mut notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        if notified.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
-        *told = Some(Instant::now());
+        *notified = Some(Instant::now());
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.iter().for_each(|endpoint| endpoint.handle_network_change(None));
     }
@@ -77,7 +77,7 @@ impl Runtime {
         let handle = runtime.handle().clone();
         let (alive, ended) = mpsc::channel(1);
         let (stop, stopped) = oneshot::channel();
-        let guests = Guests { endpoints: Arc::default(), told: Arc::default(), alive: alive.downgrade() };
+        let guests = Guests { endpoints: Arc::default(), notified: Arc::default(), alive: alive.downgrade() };
         let endpoints = Arc::clone(&guests.endpoints);
         let thread = std::thread::Builder::new().name("wayferry-quic".into()).spawn(move || {
             runtime.block_on(async {

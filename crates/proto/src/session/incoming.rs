@@ -268,14 +268,14 @@ impl Incoming {
     /// The carrier is gone. Long-lived channels wait for another one; of all else the peer begins anew.
     pub(super) fn park(&mut self) {
         for (_, stream) in std::mem::take(&mut self.streams) {
-            let (header, listed, told) = (stream.header(), stream.is_listed(), stream.is_told());
+            let (header, listed, complete) = (stream.header(), stream.is_listed(), stream.is_complete());
             let numbered = self.context.ledger.as_mut().zip(stream.number());
             match (numbered, stream.park()) {
                 (Some((ledger, number)), Some(parked)) => {
                     self.by_channel.insert(parked.channel, At::Parked(number));
                     ledger.park(number, parked);
                 }
-                (Some((ledger, number)), None) if told => ledger.finish(number, 0),
+                (Some((ledger, number)), None) if complete => ledger.finish(number, 0),
                 _ => {
                     header.filter(|_| listed).map(|header| self.context.open.remove(&header));
                 }
@@ -306,7 +306,7 @@ impl Incoming {
             self.drop_parked(number, STREAM_CANCELLED);
         }
         let Some(ledger) = &mut self.context.ledger else { return Resume::default() };
-        ledger.told();
+        ledger.announced();
         Resume { receipt: ledger.receipt(), stopped: ledger.stopped() }
     }
 
@@ -387,8 +387,8 @@ impl Incoming {
         self.pump(source)
     }
 
-    /// The source of a repair row, if it is known and not over: what says its number in its header, or, while that has not
-    /// come, what the sender says that it travels on.
+    /// The source of a repair row, if it is known and not over: what says its number in its header, or, while that has
+    /// not come, what the sender says that it travels on.
     fn repaired(&self, header: &RepairHeader) -> Option<Source> {
         let told = Source::Own(header.stream);
         if header.channel == 0 {

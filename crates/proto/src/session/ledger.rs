@@ -1,7 +1,8 @@
-//! What has come of the peer's numbered channels: which are over, which go on, and what of that the peer has not been told.
+//! What has come of the peer's numbered channels: which are over, which go on, and what of that the peer has not been
+//! told.
 //!
-//! It holds no bytes of streams, only the parse state of channels that have no stream now. Invariant: a channel is open,
-//! parked or done, or nothing of it has come; what is done stays done.
+//! It holds no bytes of streams, only the parse state of channels that have no stream now. Invariant: a channel is
+//! open, parked or done, or nothing of it has come; what is done stays done.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -29,9 +30,9 @@ pub(super) struct Ledger {
     stopped: VecDeque<(u64, u32)>,
     /// Lasting messages of the main channel that came.
     lasting: u64,
-    told_lasting: u64,
+    announced_lasting: u64,
     /// Body bytes delivered since the peer was told.
-    untold: usize,
+    unannounced: usize,
 }
 
 impl Ledger {
@@ -100,7 +101,7 @@ impl Ledger {
 
     /// More of a long-lived channel was delivered.
     pub(super) fn progress(&mut self, number: u64, bytes: usize) {
-        self.untold += bytes;
+        self.unannounced += bytes;
         self.progressed.insert(number);
     }
 
@@ -112,7 +113,7 @@ impl Ledger {
         if !self.done.contains(number) {
             self.done.insert(number);
             self.fresh.insert(number);
-            self.untold += bytes;
+            self.unannounced += bytes;
         }
     }
 
@@ -132,8 +133,9 @@ impl Ledger {
 
     /// Whether there is something to tell, and of how many bytes.
     pub(super) fn news(&self) -> Option<usize> {
-        let news = !self.fresh.is_empty() || !self.progressed.is_empty() || self.told_lasting < self.lasting;
-        news.then_some(self.untold)
+        let news =
+            !self.fresh.is_empty() || !self.progressed.is_empty() || self.announced_lasting < self.lasting;
+        news.then_some(self.unannounced)
     }
 
     /// Long-lived channels of which more was delivered than the peer has been told.
@@ -143,8 +145,8 @@ impl Ledger {
 
     /// What the peer has not been told, as much as fits a message; `delivered` says it of an open channel.
     pub(super) fn take_news(&mut self, delivered: impl Fn(u64) -> Option<u64>) -> Receipt {
-        self.untold = 0;
-        self.told_lasting = self.lasting;
+        self.unannounced = 0;
+        self.announced_lasting = self.lasting;
         let numbers: Vec<u64> = self.progressed.iter().copied().take(MOST_OPEN).collect();
         let open = numbers.into_iter().filter_map(|number| {
             self.progressed.remove(&number);
@@ -153,8 +155,8 @@ impl Ledger {
         Receipt { lasting: self.lasting, open: open.collect(), done: self.fresh.take(MOST_RANGES) }
     }
 
-    /// Everything that the peer has to know to go on. Of what is done the end is left out if there is too much: it is stopped
-    /// when it comes again.
+    /// Everything that the peer has to know to go on. Of what is done the end is left out if there is too much: it is
+    /// stopped when it comes again.
     pub(super) fn receipt(&self) -> Receipt {
         let open = self
             .parked
@@ -168,9 +170,9 @@ impl Ledger {
     }
 
     /// The peer has been told everything.
-    pub(super) fn told(&mut self) {
-        self.untold = 0;
-        self.told_lasting = self.lasting;
+    pub(super) fn announced(&mut self) {
+        self.unannounced = 0;
+        self.announced_lasting = self.lasting;
         self.fresh = IdSet::default();
         self.progressed.clear();
     }
@@ -196,7 +198,8 @@ impl Ledger {
         self.cost
     }
 
-    /// How many channels are open, parked or still to be told, and how many holes there are between those that are done.
+    /// How many channels are open, parked or still to be told, and how many holes there are between those that are
+    /// done.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         let lists = self.open.len() + self.parked.len() + self.progressed.len();

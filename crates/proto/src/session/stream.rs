@@ -1,8 +1,8 @@
 //! One stream of the peer and its parse state.
 //!
-//! It reads the header, waits for the peer's hello unless it is the main channel, then reads its kind's body. It knows no
-//! other stream; repair is brought to it. Invariant: what comes out depends on the stream's bytes alone, not on how and in
-//! which order they came, or were rebuilt.
+//! It reads the header, waits for the peer's hello unless it is the main channel, then reads its kind's body. It knows
+//! no other stream; repair is brought to it. Invariant: what comes out depends on the stream's bytes alone, not on how
+//! and in which order they came, or were rebuilt.
 
 use std::ops::Range;
 
@@ -286,7 +286,7 @@ impl Stream {
     }
 
     /// Whether the caller has all of it, though its end has not come.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         matches!(&self.body, Body::Blob { blob, .. } if blob.is_done())
     }
 

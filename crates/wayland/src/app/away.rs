@@ -12,17 +12,17 @@ use crate::policy::{self, Handler};
 use crate::tables;
 use crate::wire::Arg;
 
+use super::announced::Open;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::handlers;
 use super::making::Making;
 use super::object::{Configures, Data, Wanted};
-use super::told::Open;
 use super::unsent::Unsent;
 
 impl Connection {
-    /// The display is gone for good: nothing of it will come any more, and nothing that was meant for it has to leave. The
-    /// program lives on until [`Self::attach`]. Without a display this does nothing.
+    /// The display is gone for good: nothing of it will come any more, and nothing that was meant for it has to leave.
+    /// The program lives on until [`Self::attach`]. Without a display this does nothing.
     pub fn detach(&mut self, now: Time) {
         if !self.line.is_attached() {
             return;
@@ -132,8 +132,8 @@ impl Connection {
         handlers::of(handler).end_group(self, id)
     }
 
-    /// Tells of each object that stood for something of the display that it is over, the newest first: so popups close from
-    /// the top.
+    /// Tells of each object that stood for something of the display that it is over, the newest first: so popups close
+    /// from the top.
     fn say_farewell(&mut self) -> Result<(), Fault> {
         if let Some(source) = self.devices.clipboard().part().and_then(|name| self.objects.by_name(name)) {
             self.emit(source, "cancelled", Vec::new())?;

@@ -1,7 +1,7 @@
 //! Selections that the program owns, and its drag: what another display is told of them.
 //!
-//! A selection needs a serial of the display, so it is made again with the first that the user's input brings. A drag is
-//! over. Invariant: a source is not offered once it was cancelled or destroyed.
+//! A selection needs a serial of the display, so it is made again with the first that the user's input brings. A drag
+//! is over. Invariant: a source is not offered once it was cancelled or destroyed.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Clipboard {
     /// The source of each device's selection.
     owned: BTreeMap<WireId, WireId>,
     /// Those that this display has not been told of.
-    untold: BTreeMap<WireId, WireId>,
+    unannounced: BTreeMap<WireId, WireId>,
     /// The source of the drag that goes on.
     drag: Option<WireId>,
 }
@@ -32,7 +32,7 @@ impl Clipboard {
 
     /// A source was cancelled, a drag ended, or a device or source destroyed.
     pub(crate) fn forget(&mut self, name: WireId) {
-        for map in [&mut self.owned, &mut self.untold] {
+        for map in [&mut self.owned, &mut self.unannounced] {
             map.retain(|device, source| *device != name && *source != name);
         }
         self.drag = self.drag.filter(|source| *source != name);
@@ -40,18 +40,18 @@ impl Clipboard {
 
     /// The display is gone. Gives the source of the drag that is over by that.
     pub(crate) fn part(&mut self) -> Option<WireId> {
-        self.untold.clear();
+        self.unannounced.clear();
         self.drag.take()
     }
 
     /// Another display is there.
     pub(crate) fn meet(&mut self) {
-        self.untold = self.owned.clone();
+        self.unannounced = self.owned.clone();
     }
 
     /// The selections that it must be told of, now that there is a serial.
-    pub(crate) fn take_untold(&mut self) -> BTreeMap<WireId, WireId> {
-        std::mem::take(&mut self.untold)
+    pub(crate) fn take_unannounced(&mut self) -> BTreeMap<WireId, WireId> {
+        std::mem::take(&mut self.unannounced)
     }
 }
 
@@ -66,12 +66,12 @@ mod tests {
     fn a_selection_is_told_once_to_each_display() {
         let mut clipboard = Clipboard::default();
         clipboard.select(DEVICE, Some(SOURCE));
-        assert!(clipboard.take_untold().is_empty(), "this display knows");
+        assert!(clipboard.take_unannounced().is_empty(), "this display knows");
         for _ in 0..2 {
             clipboard.part();
             clipboard.meet();
-            assert_eq!(clipboard.take_untold(), BTreeMap::from([(DEVICE, SOURCE)]));
-            assert!(clipboard.take_untold().is_empty());
+            assert_eq!(clipboard.take_unannounced(), BTreeMap::from([(DEVICE, SOURCE)]));
+            assert!(clipboard.take_unannounced().is_empty());
         }
     }
 
@@ -83,10 +83,10 @@ mod tests {
         assert_eq!(clipboard.part(), Some(WireId(8)));
         clipboard.meet();
         clipboard.forget(SOURCE);
-        assert!(clipboard.take_untold().is_empty());
+        assert!(clipboard.take_unannounced().is_empty());
         clipboard.select(DEVICE, Some(SOURCE));
         clipboard.meet();
         clipboard.select(DEVICE, None);
-        assert!(clipboard.take_untold().is_empty());
+        assert!(clipboard.take_unannounced().is_empty());
     }
 }

@@ -17,8 +17,8 @@ use super::keyboard::Keyboard;
 use super::object::Data;
 use super::offering::Known;
 
-/// What leaves at a tick arrives this part of a period after the compositor has begun a frame. What is drawn at once then is
-/// there well before the next, however much the link trembles, and is not shown later for it.
+/// What leaves at a tick arrives this part of a period after the compositor has begun a frame. What is drawn at once
+/// then is there well before the next, however much the link trembles, and is not shown later for it.
 const LEAD: u32 = 4;
 impl Connection {
     /// Tells the program what differs from what it knows.
@@ -185,7 +185,7 @@ impl Connection {
     /// Tells the display side that the program has a keymap.
     fn confirm_keymap(&mut self, id: u32, hash: u128) {
         if let Some(keyboard) = self.objects.wire(id) {
-            self.send(&ToDisplay::KeymapTold { keyboard, hash });
+            self.send(&ToDisplay::KeymapKnown { keyboard, hash });
         }
     }
 

@@ -1,18 +1,18 @@
 //! What the display's input has begun at the program: keys that are down, focus, what is offered.
 //!
-//! Keeps the books; what follows from them is told by `event` and `away`. Invariant: all that input has begun can be ended
-//! here when its display is gone.
+//! Keeps the books; what follows from them is told by `event` and `away`. Invariant: all that input has begun can be
+//! ended here when its display is gone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use wayferry_proto::Time;
 
+use super::announced::{Announced, Open};
 use super::clipboard::Clipboard;
 use super::focus::Focus;
 use super::keyboard::Keyboard;
 use super::late::{Late, Part};
-use super::told::{Open, Told};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Devices {
     /// How long ago the display side had read the events that come now, when it last said so.
     read_age: Duration,
     focus: Focus,
-    told: Told,
+    announced: Announced,
     clipboard: Clipboard,
 }
 
@@ -73,13 +73,13 @@ impl Devices {
     }
 
     /// What the program has been told, which an event may begin or end.
-    pub(super) fn told(&mut self) -> &mut Told {
-        &mut self.told
+    pub(super) fn announced(&mut self) -> &mut Announced {
+        &mut self.announced
     }
 
     /// What is open at an object: the object that each event named.
     pub(super) fn about(&self, object: u32) -> impl Iterator<Item = u32> {
-        self.told.about(object)
+        self.announced.about(object)
     }
 
     /// Selections and drags of the program.
@@ -95,7 +95,7 @@ impl Devices {
 
     /// The program has destroyed an object.
     pub(super) fn forget(&mut self, id: u32) {
-        self.told.forget(id);
+        self.announced.forget(id);
     }
 
     /// When [`Self::on_timeout`] has something to do.
@@ -116,12 +116,12 @@ impl Devices {
 
     /// Pointers, and their buttons that go up.
     pub(super) fn take_buttons(&mut self) -> BTreeSet<(u32, u32)> {
-        self.told.take_buttons()
+        self.announced.take_buttons()
     }
 
     /// What else ends.
     pub(super) fn take_open(&mut self) -> Vec<Open> {
-        self.told.take().collect()
+        self.announced.take().collect()
     }
 
     /// The display is gone, and all that is told.

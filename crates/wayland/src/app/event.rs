@@ -130,8 +130,8 @@ impl Connection {
         let opcode = event.opcode;
         let mut args = self.localise(interface, version, desc, rule, event)?;
         handler.note(self, id, name, &mut args)?;
-        handler.tell(self.devices.told(), id, name, &args);
-        self.devices.told().on_event(id, interface, opcode, handler.about(&args));
+        handler.tell(self.devices.announced(), id, name, &args);
+        self.devices.announced().on_event(id, interface, opcode, handler.about(&args));
         if let Some((opcode, args)) = handler.renewed(self, id, name, (opcode, args)) {
             self.emit_raw(id, opcode, args)?;
         }

@@ -1,9 +1,10 @@
 //! Pixels that are multiplied here, for programs that began at a display without `wp_alpha_modifier`.
 //!
-//! Requests are in `alpha`. The factor is state of a commit. While it is below one, the surface has no opaque region, what leaves is ARGB, and the
-//! pixels are kept a second time, as the program drew them: a commit may change the factor alone, and then all of them are
-//! made anew. It stays so at every display, whether that has the protocol or not: it is never multiplied twice.
-//! Invariant: the painter has the plain content times the factor; where the factor is one, nothing else is kept.
+//! Requests are in `alpha`. The factor is state of a commit. While it is below one, the surface has no opaque region,
+//! what leaves is ARGB, and the pixels are kept a second time, as the program drew them: a commit may change the factor
+//! alone, and then all of them are made anew. It stays so at every display, whether that has the protocol or not: it is
+//! never multiplied twice. Invariant: the painter has the plain content times the factor; where the factor is one,
+//! nothing else is kept.
 
 use wayferry_pixels::{Content, Format, convert};
 
@@ -90,12 +91,13 @@ impl Fade {
             return Ok(changed);
         };
         let is_it = |request: &Request| (request.object, request.opcode) == (id, opcode);
-        let told = state.iter().find(|(request, _)| is_it(request)).map(|(request, _)| request.args.clone());
-        let is_told = told.is_some();
-        self.opaque = told.unwrap_or_else(|| std::mem::take(&mut self.opaque));
+        let newest =
+            state.iter().find(|(request, _)| is_it(request)).map(|(request, _)| request.args.clone());
+        let is_set = newest.is_some();
+        self.opaque = newest.unwrap_or_else(|| std::mem::take(&mut self.opaque));
         let args = match self.is_on() {
-            true if is_told || changed && !self.opaque.is_empty() => vec![WireArg::Object(WireId::NULL)],
-            false if changed && !is_told && !self.opaque.is_empty() => self.opaque.clone(),
+            true if is_set || changed && !self.opaque.is_empty() => vec![WireArg::Object(WireId::NULL)],
+            false if changed && !is_set && !self.opaque.is_empty() => self.opaque.clone(),
             _ => return Ok(changed),
         };
         state.add(Request { object: id, opcode, args }, Kind::Replaces)?;

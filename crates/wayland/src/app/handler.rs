@@ -9,6 +9,7 @@ use wayland_backend::protocol::Interface;
 use crate::message::{Request, WireArg};
 use crate::wire::Arg;
 
+use super::announced::Announced;
 use super::call::{Call, Plain};
 use super::connection::Connection;
 use super::fault::Fault;
@@ -16,7 +17,6 @@ use super::focus::Focus;
 use super::late::Part;
 use super::object::Data;
 use super::roles::Roles;
-use super::told::Told;
 
 /// The places at which an interface can have code of its own, in the order in which messages come by.
 pub(super) trait Handles {
@@ -112,7 +112,7 @@ pub(super) trait Handles {
     }
 
     /// What an event ends that it does not name as the event that ends it.
-    fn tell(&self, _told: &mut Told, _id: u32, _name: &str, _args: &[Arg]) {}
+    fn tell(&self, _announced: &mut Announced, _id: u32, _name: &str, _args: &[Arg]) {}
 
     /// What an event is about that begins something: an object, or a touch point.
     fn about(&self, args: &[Arg]) -> Option<u32> {

@@ -28,7 +28,7 @@
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
 //! | `devices` | what the display's input has begun |
 //! | `keyboard`, `late`, `focus` | keys that must not stay down, input that comes too late, what the user attends to |
-//! | `told`, `clipboard` | what ends with a display, what is offered again |
+//! | `announced`, `clipboard` | what ends with a display, what is offered again |
 //! | `birth`, `keeping`, `committed` | what is kept for another display |
 //! | `watch` | what viewers are told |
 //!
@@ -52,6 +52,7 @@
 //! Invariant: nothing that the program sends can end more than this connection.
 
 mod alpha;
+mod announced;
 mod away;
 mod beat;
 mod better;
@@ -116,7 +117,6 @@ mod sync;
 mod tests;
 mod timing;
 mod title;
-mod told;
 mod under_way;
 mod units;
 mod unsent;

@@ -169,7 +169,7 @@ impl Connection {
 
     /// The selections that the program owns are made again, now that there is a serial of this display.
     pub(super) fn select_again(&mut self, serial: u32) {
-        for (device, source) in self.devices.clipboard().take_untold() {
+        for (device, source) in self.devices.clipboard().take_unannounced() {
             let interface = self.interface_there(device);
             let opcode = interface.and_then(|interface| tables::request_opcode(interface, "set_selection"));
             let Some(opcode) = opcode else { continue };

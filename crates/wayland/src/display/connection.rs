@@ -127,8 +127,8 @@ impl Connection {
         &mut self.link.output
     }
 
-    /// Tells whether the link is silent, before what the compositor sent is handled: the app side drops presses that it gets
-    /// late.
+    /// Tells whether the link is silent, before what the compositor sent is handled: the app side drops presses that it
+    /// gets late.
     pub fn set_silent(&mut self, now: Time, silent: bool) {
         if self.peer.tells_of_reading(now, silent) {
             let time_ns = self.clock_ns(now);
@@ -200,12 +200,12 @@ impl Connection {
         self.pump(now);
     }
 
-    /// Does a part of what takes long: paints large units that are ready, and decompresses large content that has arrived,
-    /// for which its unit waits. [`Self::next_timeout`] says at once that there is more, so that what shares the thread
-    /// has its turn before.
+    /// Does a part of what takes long: paints large units that are ready, and decompresses large content that has
+    /// arrived, for which its unit waits. [`Self::next_timeout`] says at once that there is more, so that what shares
+    /// the thread has its turn before.
     pub fn work(&mut self, now: Time, room: &mut Room) {
         if self.link.output.is_empty() {
-            self.state.images.all_told();
+            self.state.images.all_announced();
         }
         if self.end.is_some() || !self.has_work() {
             return;
@@ -316,16 +316,16 @@ impl Connection {
             ToDisplay::Bind { global, interface, version, id } => self.bind(global, &interface, version, id),
             ToDisplay::Request(request) => self.accept_request(request),
             ToDisplay::Unit(unit) => self.accept_unit(now, unit),
-            ToDisplay::KeymapTold { keyboard, hash } => self.on_keymap_told(keyboard, hash),
+            ToDisplay::KeymapKnown { keyboard, hash } => self.on_keymap_known(keyboard, hash),
             ToDisplay::Hang(hangs) => self.on_hang(hangs),
             ToDisplay::Superseded { surface, update, by } => self.on_superseded(surface, update.0, by.0),
         }
     }
 
-    fn on_keymap_told(&mut self, keyboard: WireId, hash: u128) -> Result<(), End> {
+    fn on_keymap_known(&mut self, keyboard: WireId, hash: u128) -> Result<(), End> {
         match self.objects.usable(keyboard) {
             Some(object) if object.handler == Handler::Keyboard => {
-                self.state.keyboards.told(keyboard, hash);
+                self.state.keyboards.known(keyboard, hash);
                 Ok(())
             }
             _ => Err(End::PeerViolation(format!("object {} is no wl_keyboard", keyboard.0))),

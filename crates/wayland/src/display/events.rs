@@ -15,7 +15,7 @@ use crate::wire::{self, Arg, RawMessage};
 
 use super::connection::{Connection, DISPLAY_IMPLEMENTATION};
 use super::globals::Global;
-use super::handler::{Handles, Told};
+use super::handler::{Event, Handles};
 use super::handlers;
 use super::hold::Need;
 use super::meaning;
@@ -201,7 +201,7 @@ impl Connection {
         args: Vec<Arg>,
     ) -> Result<(), End> {
         let handler = handlers::of(policy::handler(local.interface.name));
-        handler.event(self, Told { now, id: raw.object, object: wire, name: desc.name, args: &args })?;
+        handler.event(self, Event { now, id: raw.object, object: wire, name: desc.name, args: &args })?;
         if meaning::is_consumed(local.interface, raw.opcode) {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! What is done for the objects of an interface beyond what its rows say.
 //!
-//! The interface's block in the policy table names the handler; [`super::handlers`] finds it. A handler keeps nothing by
-//! itself: what it must remember from one message to the next is in the connection. Invariant: no message is a
+//! The interface's block in the policy table names the handler; [`super::handlers`] finds it. A handler keeps nothing
+//! by itself: what it must remember from one message to the next is in the connection. Invariant: no message is a
 //! handler's alone; it is checked, ordered, translated and passed on as its row says, no matter what the handler does.
 
 use wayferry_proto::Time;
@@ -23,7 +23,7 @@ pub(super) struct Asked<'a> {
 
 /// An event of the compositor for an object of the program.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct Event<'a> {
     pub(super) now: Time,
     /// The object's id at the compositor.
     pub(super) id: u32,
@@ -59,7 +59,7 @@ pub(super) trait Handles {
     }
 
     /// An event has come; it is passed on afterwards if its row says so.
-    fn event(&self, _connection: &mut Connection, _told: Told<'_>) -> Result<(), End> {
+    fn event(&self, _connection: &mut Connection, _event: Event<'_>) -> Result<(), End> {
         Ok(())
     }
 

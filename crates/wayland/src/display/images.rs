@@ -1,8 +1,8 @@
-//! Pictures that the compositor has of no surface: icons. Each is a buffer that lives as long as the object that it was given
-//! to, for a compositor ends programs whose buffers go before.
+//! Pictures that the compositor has of no surface: icons. Each is a buffer that lives as long as the object that it was
+//! given to, for a compositor ends programs whose buffers go before.
 //!
-//! An icon is decoration: one that would take more than may be is left out, and nothing else changes. Invariant: what pictures
-//! take is counted until the compositor has been told that they are gone.
+//! An icon is decoration: one that would take more than may be is left out, and nothing else changes. Invariant: what
+//! pictures take is counted until the compositor has been told that they are gone.
 
 use std::collections::HashMap;
 
@@ -66,7 +66,7 @@ impl Images {
     }
 
     /// The compositor has been told everything.
-    pub(super) fn all_told(&mut self) {
+    pub(super) fn all_announced(&mut self) {
         self.leaving = 0;
     }
 }

@@ -27,7 +27,7 @@ struct Keyboard {
     held: BTreeSet<u32>,
     beat: Option<Time>,
     /// The keymap that the app side told its program.
-    told: Option<u128>,
+    known: Option<u128>,
 }
 
 impl Keyboards {
@@ -40,14 +40,14 @@ impl Keyboards {
     }
 
     /// The program has this keymap.
-    pub(super) fn told(&mut self, keyboard: WireId, hash: u128) {
-        self.keyboards.entry(keyboard).or_default().told = Some(hash);
+    pub(super) fn known(&mut self, keyboard: WireId, hash: u128) {
+        self.keyboards.entry(keyboard).or_default().known = Some(hash);
     }
 
     /// Whether a keymap that the compositor sends is news to the program.
     pub(super) fn is_news(&mut self, keyboard: WireId, hash: u128) -> bool {
         let Some(keyboard) = self.keyboards.get_mut(&keyboard) else { return true };
-        keyboard.told.replace(hash) != Some(hash)
+        keyboard.known.replace(hash) != Some(hash)
     }
 
     /// A key went down or up.
@@ -138,7 +138,7 @@ mod tests {
     fn only_another_keymap_than_the_told_one_is_news() {
         let mut keyboards = Keyboards::default();
         keyboards.add(KEYBOARD);
-        keyboards.told(KEYBOARD, 7);
+        keyboards.known(KEYBOARD, 7);
         assert!(!keyboards.is_news(KEYBOARD, 7));
         assert!(keyboards.is_news(KEYBOARD, 8));
         assert!(!keyboards.is_news(KEYBOARD, 8));

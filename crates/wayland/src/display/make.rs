@@ -1,7 +1,7 @@
 //! What the display side makes at the compositor so that a request can name it: buffers, regions, positioners, files.
 //!
-//! Decides nothing about requests. Invariant: what is made for one request is destroyed behind it, by whom it was asked for;
-//! buffers are counted until the compositor has heard that they are gone.
+//! Decides nothing about requests. Invariant: what is made for one request is destroyed behind it, by whom it was asked
+//! for; buffers are counted until the compositor has heard that they are gone.
 
 use std::os::fd::OwnedFd;
 
@@ -20,7 +20,7 @@ use super::connection::{Connection, no_memory, wrong};
 use super::images;
 use super::objects::Own;
 use super::ops::{self, ints, known};
-use super::shm::{Part, Told};
+use super::shm::{Part, PoolChange};
 
 impl Connection {
     /// Destroys a buffer that the compositor does not hold.
@@ -195,17 +195,17 @@ impl Connection {
 
     /// A `wl_buffer`, and its part of the memory.
     pub(super) fn make_buffer(&mut self, own: Own, spec: &Spec) -> Result<(u32, Part), End> {
-        let (part, told) = self.shm.take(spec.length).map_err(no_memory)?;
+        let (part, change) = self.shm.take(spec.length).map_err(no_memory)?;
         // Sizes are below 2³¹: everything fits.
-        match told {
-            Told::Nothing => {}
-            Told::Begins(fd, size) => {
+        match change {
+            PoolChange::Nothing => {}
+            PoolChange::Begins(fd, size) => {
                 let pool = self.objects.own(known("wl_shm_pool"), 1, Own::Helper)?;
                 self.shm.begin(&part, pool);
                 let args = vec![Arg::NewId(pool), Arg::Fd(fd), Arg::Int(size as i32)];
                 self.send(self.globals.helpers.shm, ops::SHM_CREATE_POOL, args)?;
             }
-            Told::Grows(size) => {
+            PoolChange::Grows(size) => {
                 self.send(self.shm.pool(&part), ops::SHM_POOL_RESIZE, ints(&[size as i32]))?;
             }
         }

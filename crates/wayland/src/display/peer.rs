@@ -1,6 +1,7 @@
 //! What goes to the app side: messages, blobs and pipes, in the order in which they are to leave.
 //!
-//! Decides nothing. Invariant: a pipe's number is given once, and pipes that the run loop has not taken yet are counted.
+//! Decides nothing. Invariant: a pipe's number is given once, and pipes that the run loop has not taken yet are
+//! counted.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -11,7 +12,8 @@ use wayferry_proto::Time;
 use crate::action::Action;
 use crate::message::ToApp;
 
-/// Pipes that one turn of the run loop may open, a descriptor or two each; what would open more waits for the next turn.
+/// Pipes that one turn of the run loop may open, a descriptor or two each; what would open more waits for the next
+/// turn.
 const MAX_WAITING_PIPES: usize = 64;
 
 /// How often the app side is told when events are read, while the link is silent.
@@ -22,7 +24,7 @@ const READ_EVERY: Duration = Duration::from_millis(100);
 pub(super) struct Peer {
     actions: VecDeque<Action>,
     /// When the app side was last told when events are read, while the link is silent.
-    read_told: Option<Time>,
+    read_reported: Option<Time>,
     /// When the compositor last wanted frames, unless the app side was told.
     pub(super) beat: Option<Time>,
     next_pipe: u64,
@@ -32,7 +34,7 @@ pub(super) struct Peer {
 
 impl Default for Peer {
     fn default() -> Self {
-        Self { actions: VecDeque::new(), read_told: None, beat: None, next_pipe: 1, waiting_pipes: 0 }
+        Self { actions: VecDeque::new(), read_reported: None, beat: None, next_pipe: 1, waiting_pipes: 0 }
     }
 }
 
@@ -75,12 +77,13 @@ impl Peer {
         action
     }
 
-    /// Whether the app side is to be told that events are read now: while the link is silent, and once when it no longer is.
+    /// Whether the app side is to be told that events are read now: while the link is silent, and once when it no
+    /// longer is.
     pub(super) fn tells_of_reading(&mut self, now: Time, silent: bool) -> bool {
-        let due = self.read_told.is_none_or(|told| now.since(told) >= READ_EVERY);
-        let tells = (silent && due) || (!silent && self.read_told.is_some());
+        let due = self.read_reported.is_none_or(|told| now.since(told) >= READ_EVERY);
+        let tells = (silent && due) || (!silent && self.read_reported.is_some());
         if tells {
-            self.read_told = silent.then_some(now);
+            self.read_reported = silent.then_some(now);
         }
         tells
     }

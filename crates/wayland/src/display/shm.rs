@@ -1,8 +1,8 @@
 //! Shared memory for all buffers of a program: one descriptor, however many surfaces it has, for each 2 GiB.
 //!
-//! Knows files and their parts; Wayland objects are the caller's. A file grows and never shrinks, so that a compositor may
-//! map it; a part that is given back is emptied, which frees its memory. Invariant: no two parts that are taken overlap, and
-//! a part is taken again only when the compositor cannot look at it any more.
+//! Knows files and their parts; Wayland objects are the caller's. A file grows and never shrinks, so that a compositor
+//! may map it; a part that is given back is emptied, which frees its memory. Invariant: no two parts that are taken
+//! overlap, and a part is taken again only when the compositor cannot look at it any more.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -62,7 +62,7 @@ impl Part {
 
 /// What the compositor has to be told before a part is used.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum PoolChange {
     /// Nothing.
     Nothing,
     /// Here is another pool, of so many bytes; [`Shm::begin`] takes its id.
@@ -76,26 +76,26 @@ impl Shm {
     ///
     /// # Errors
     /// There is no memory, or no descriptor; or the part would be larger than a pool may be.
-    pub(super) fn take(&mut self, length: usize) -> std::io::Result<(Part, Told)> {
+    pub(super) fn take(&mut self, length: usize) -> std::io::Result<(Part, PoolChange)> {
         let length = length.next_multiple_of(PAGE);
         if length > MAX_SIZE {
             return Err(rustix::io::Errno::NOMEM.into());
         }
         let found = self.files.iter().enumerate().find_map(|(index, file)| Some((index, file.find(length)?)));
-        let (file, told) = match found {
-            Some((index, at)) if at + length <= self.files[index].size => (index, Told::Nothing),
-            Some((index, at)) => (index, Told::Grows(self.files[index].grow(at + length)?)),
+        let (file, change) = match found {
+            Some((index, at)) if at + length <= self.files[index].size => (index, PoolChange::Nothing),
+            Some((index, at)) => (index, PoolChange::Grows(self.files[index].grow(at + length)?)),
             None => {
                 let file = File::new(length)?;
-                let told = Told::Begins(file.fd.try_clone()?, file.size);
+                let change = PoolChange::Begins(file.fd.try_clone()?, file.size);
                 self.files.push(file);
-                (self.files.len() - 1, told)
+                (self.files.len() - 1, change)
             }
         };
         let of = &mut self.files[file];
         let offset = of.find(length).ok_or(rustix::io::Errno::NOMEM)?;
         of.take(offset, length);
-        Ok((Part { fd: Rc::clone(&of.fd), place: Place { file, offset, length } }, told))
+        Ok((Part { fd: Rc::clone(&of.fd), place: Place { file, offset, length } }, change))
     }
 
     /// The compositor knows the file of this part by this id.
@@ -235,17 +235,17 @@ mod tests {
     #[test]
     fn the_compositor_is_told_of_the_file_once_and_of_each_growth() {
         let mut shm = Shm::default();
-        let told = [LEAST_SIZE, 1, LEAST_SIZE].map(|length| match shm.take(length).expect("memory").1 {
-            Told::Nothing => None,
-            Told::Begins(_, size) => Some((true, size)),
-            Told::Grows(size) => Some((false, size)),
+        let changes = [LEAST_SIZE, 1, LEAST_SIZE].map(|length| match shm.take(length).expect("memory").1 {
+            PoolChange::Nothing => None,
+            PoolChange::Begins(_, size) => Some((true, size)),
+            PoolChange::Grows(size) => Some((false, size)),
         });
         let most = 4 * LEAST_SIZE;
-        assert_eq!(told, [Some((true, LEAST_SIZE)), Some((false, 2 * LEAST_SIZE)), Some((false, most))]);
+        assert_eq!(changes, [Some((true, LEAST_SIZE)), Some((false, 2 * LEAST_SIZE)), Some((false, most))]);
         assert_eq!(shm.descriptors(), 1);
         assert!(shm.take(MAX_SIZE + 1).is_err(), "more than a pool can have");
         // Nothing of it is written, so it takes no memory.
-        assert!(matches!(shm.take(MAX_SIZE).expect("another file").1, Told::Begins(..)));
+        assert!(matches!(shm.take(MAX_SIZE).expect("another file").1, PoolChange::Begins(..)));
         assert_eq!((shm.descriptors(), shm.take(1).expect("a place").0.place.file), (2, 0));
     }
 

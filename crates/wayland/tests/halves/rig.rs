@@ -53,7 +53,7 @@ pub(crate) struct Rig {
     surfaces: Vec<WireId>,
     destroyed: BTreeSet<WireId>,
     interfaces: HashMap<WireId, &'static str>,
-    told: Option<()>,
+    hung_up: Option<()>,
 }
 
 impl Rig {
@@ -83,7 +83,7 @@ impl Rig {
             surfaces: Vec::new(),
             destroyed: BTreeSet::new(),
             interfaces: HashMap::new(),
-            told: None,
+            hung_up: None,
         };
         rig.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
         rig
@@ -301,8 +301,8 @@ impl Rig {
         panic!("the halves never come to rest");
     }
 
-    /// Everything arrives, the compositor shows and gives back everything, time passes: what is still not applied then is
-    /// stuck.
+    /// Everything arrives, the compositor shows and gives back everything, time passes: what is still not applied then
+    /// is stuck.
     pub(crate) fn finish(&mut self) {
         for _ in 0..12 {
             self.settle();
@@ -457,7 +457,7 @@ impl Rig {
         match self.display.end() {
             Some(End::PeerViolation(what)) => panic!("the display half accuses the app half: {what}"),
             // The run loop closes the channel once everything in it has been said.
-            Some(_) if self.told.replace(()).is_none() => {
+            Some(_) if self.hung_up.replace(()).is_none() => {
                 self.deliver_up(usize::MAX);
                 self.app.on_hang_up();
             }

@@ -7,6 +7,7 @@ use crate::policy;
 use crate::tables;
 use crate::wire::Arg;
 
+use super::super::announced::Announced;
 use super::super::birth::{self, Message};
 use super::super::call::{Call, Plain};
 use super::super::connection::Connection;
@@ -17,7 +18,6 @@ use super::super::late::Part;
 use super::super::object::Data;
 use super::super::roles::Roles;
 use super::super::standing::Role;
-use super::super::told::Told;
 
 /// `wl_seat`.
 pub(super) struct Seat;
@@ -163,9 +163,9 @@ impl Handles for Pointer {
         tell_stamps(connection, id, name)
     }
 
-    fn tell(&self, told: &mut Told, id: u32, name: &str, args: &[Arg]) {
+    fn tell(&self, announced: &mut Announced, id: u32, name: &str, args: &[Arg]) {
         if let ("button", [_, _, Arg::Uint(button), Arg::Uint(state)]) = (name, args) {
-            told.button(id, *button, *state != 0);
+            announced.button(id, *button, *state != 0);
         }
     }
 
@@ -248,9 +248,9 @@ impl Handles for Touch {
         tell_stamps(connection, id, name)
     }
 
-    fn tell(&self, told: &mut Told, id: u32, name: &str, args: &[Arg]) {
+    fn tell(&self, announced: &mut Announced, id: u32, name: &str, args: &[Arg]) {
         if let ("up", [_, _, Arg::Int(point)]) = (name, args) {
-            told.end_about(id, point.cast_unsigned());
+            announced.end_about(id, point.cast_unsigned());
         }
     }
 

@@ -2,12 +2,12 @@
 
 use crate::wire::Arg;
 
+use super::super::announced::Announced;
 use super::super::call::{Call, Plain};
 use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::super::handler::Handles;
 use super::super::standing::Role;
-use super::super::told::Told;
 
 /// `wl_data_device`.
 pub(super) struct DataDevice;
@@ -41,9 +41,9 @@ impl Handles for DataDevice {
         }
     }
 
-    fn tell(&self, told: &mut Told, id: u32, name: &str, _: &[Arg]) {
+    fn tell(&self, announced: &mut Announced, id: u32, name: &str, _: &[Arg]) {
         if name == "drop" {
-            told.end_all(id);
+            announced.end_all(id);
         }
     }
 }

@@ -463,7 +463,7 @@ fn keyboards_have_their_keymap_without_asking() {
     assert!(
         names(&told).contains(&(keyboard, "keymap")) && names(&told).contains(&(keyboard, "repeat_info"))
     );
-    assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapTold { .. })));
+    assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapKnown { .. })));
 }
 
 /// The snapshot and the compositor's own events say the same.

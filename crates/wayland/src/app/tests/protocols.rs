@@ -384,7 +384,8 @@ fn a_global_that_has_just_gone_can_still_be_bound() {
     assert!(rig.error().is_none() && rig.connection.end().is_none());
 }
 
-/// Compositors end a program for it, and the order in which the display would have heard it depended on what was held there.
+/// Compositors end a program for it, and the order in which the display would have heard it depended on what was held
+/// there.
 #[test]
 fn regression_a_surface_may_go_before_its_role_object() {
     let late = |end: &[&str]| {
@@ -587,7 +588,7 @@ impl Rig {
 }
 
 /// The nanoseconds that the program was told, and the names of the events between them.
-fn told(events: &[Event]) -> Vec<String> {
+fn reported(events: &[Event]) -> Vec<String> {
     let word = |event: &Event| match (event.name, &event.args[..]) {
         ("timestamp", [_, _, Arg::Uint(nanos)]) => nanos.to_string(),
         (name, _) => name.to_owned(),
@@ -605,15 +606,15 @@ fn a_timestamp_comes_right_before_its_event() {
     let mut rig = Rig::with_desk(&desk_with(&[TIMESTAMPS]));
     let (pointer, stamps) = stamped(&mut rig, "pointer", "wl_pointer");
     rig.stamp(stamps, 5);
-    assert_eq!(told(&rig.events()), [""; 0], "it waits");
+    assert_eq!(reported(&rig.events()), [""; 0], "it waits");
     rig.input(pointer, "frame", &[]);
     rig.input(pointer, "button", &[7, 0, 272, 1]);
     rig.input(pointer, "button", &[8, 0, 272, 0]);
-    assert_eq!(told(&rig.events()), ["frame", "5", "button", "button"]);
+    assert_eq!(reported(&rig.events()), ["frame", "5", "button", "button"]);
     rig.stamp(stamps, 6);
     rig.request(stamps, "destroy", vec![]);
     rig.input(pointer, "axis_stop", &[0, 0]);
-    assert_eq!(told(&rig.events()), ["axis_stop"]);
+    assert_eq!(reported(&rig.events()), ["axis_stop"]);
     assert_eq!(rig.connection.end(), None);
 }
 
@@ -631,7 +632,7 @@ fn the_timestamp_of_a_late_press_is_dropped_with_it() {
     rig.input(pointer, "button", &[8, 0, 272, 0]);
     rig.stamp(stamps, 7);
     rig.input(pointer, "button", &[9, 0, 273, 1]);
-    assert_eq!(told(&rig.events()), ["frame", "7", "button"]);
+    assert_eq!(reported(&rig.events()), ["frame", "7", "button"]);
 }
 
 #[test]
@@ -640,16 +641,16 @@ fn a_key_that_is_made_up_has_no_timestamp_of_another() {
     let (keyboard, stamps) = stamped(&mut rig, "keyboard", "wl_keyboard");
     rig.stamp(stamps, 5);
     rig.input(keyboard, "key", &[7, 0, 30, 1]);
-    assert_eq!(told(&rig.events()), ["5", "key"]);
+    assert_eq!(reported(&rig.events()), ["5", "key"]);
     rig.stamp(stamps, 6);
     rig.now += Duration::from_millis(250);
     rig.connection.on_timeout(rig.now);
-    assert_eq!(told(&rig.events()), ["key"], "released here");
+    assert_eq!(reported(&rig.events()), ["key"], "released here");
     rig.input(keyboard, "key", &[8, 0, 30, 0]);
-    assert_eq!(told(&rig.events()), [""; 0], "the real release, too late");
+    assert_eq!(reported(&rig.events()), [""; 0], "the real release, too late");
     rig.stamp(stamps, 7);
     rig.input(keyboard, "key", &[9, 0, 31, 1]);
-    assert_eq!(told(&rig.events()), ["7", "key"]);
+    assert_eq!(reported(&rig.events()), ["7", "key"]);
 }
 
 #[test]
@@ -663,12 +664,12 @@ fn timestamps_are_asked_for_again_and_none_is_of_a_display_before() {
     assert!(!asked(&rig.attach_to(&desk())));
     rig.events();
     rig.input(pointer, "button", &[7, 0, 272, 1]);
-    assert_eq!(told(&rig.events()), ["button"]);
+    assert_eq!(reported(&rig.events()), ["button"]);
     rig.detach();
     assert!(asked(&rig.attach_to(&able)));
     rig.events();
     rig.stamp(stamps, 6);
     rig.input(pointer, "button", &[7, 0, 272, 1]);
-    assert_eq!(told(&rig.events()), ["6", "button"]);
+    assert_eq!(reported(&rig.events()), ["6", "button"]);
     assert_eq!(rig.connection.end(), None);
 }

@@ -455,7 +455,7 @@ fn a_keyboard_keeps_a_keymap_that_is_the_same_elsewhere() {
     rig.events();
     rig.detach();
     rig.attach_to(&desk_with(300, &[]));
-    assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapTold { .. })));
+    assert!(rig.sent.iter().any(|message| matches!(message, ToDisplay::KeymapKnown { .. })));
     assert!(!names(&rig.events()).iter().any(|(object, _)| *object == keyboard));
 }
 

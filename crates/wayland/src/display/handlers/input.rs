@@ -10,7 +10,7 @@ use crate::wire::Arg;
 
 use super::super::connection::Connection;
 use super::super::cursor::Drawn;
-use super::super::handler::{Asked, Handles, Told};
+use super::super::handler::{Asked, Event, Handles};
 use super::super::hold::{Claim, Key};
 use super::super::objects::Own;
 use super::super::ops::{self, ints, known};
@@ -29,9 +29,9 @@ impl Handles for Keyboard {
         Ok(())
     }
 
-    fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
-        let (keyboards, now, keyboard) = (&mut connection.state.keyboards, told.now, told.object);
-        match (told.name, told.args) {
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        let (keyboards, now, keyboard) = (&mut connection.state.keyboards, event.now, event.object);
+        match (event.name, event.args) {
             ("key", [_, _, Arg::Uint(key), Arg::Uint(state)]) => {
                 keyboards.key(now, keyboard, *key, *state != 0);
             }

@@ -5,15 +5,15 @@ use crate::message::WireId;
 use crate::wire::Arg;
 
 use super::super::connection::Connection;
-use super::super::handler::{Handles, Told};
+use super::super::handler::{Event, Handles};
 
 /// `wl_output`.
 pub(super) struct Output;
 
 impl Handles for Output {
-    fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
-        if let ("scale", [Arg::Int(scale)]) = (told.name, told.args) {
-            connection.state.cursors.set_scale(told.object, *scale);
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        if let ("scale", [Arg::Int(scale)]) = (event.name, event.args) {
+            connection.state.cursors.set_scale(event.object, *scale);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::policy::Handler;
 use crate::wire::Arg;
 
 use super::super::connection::Connection;
-use super::super::handler::{Asked, Handles, Told};
+use super::super::handler::{Asked, Event, Handles};
 use super::super::hold::{Claim, Key};
 use super::super::ops;
 
@@ -14,10 +14,10 @@ use super::super::ops;
 pub(super) struct WmBase;
 
 impl Handles for WmBase {
-    fn event(&self, connection: &mut Connection, told: Told<'_>) -> Result<(), End> {
-        let ("ping", [Arg::Uint(serial)]) = (told.name, told.args) else { return Ok(()) };
-        if !connection.state.pings.hold(told.id, *serial) {
-            connection.send(told.id, ops::WM_BASE_PONG, vec![Arg::Uint(*serial)])?;
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        let ("ping", [Arg::Uint(serial)]) = (event.name, event.args) else { return Ok(()) };
+        if !connection.state.pings.hold(event.id, *serial) {
+            connection.send(event.id, ops::WM_BASE_PONG, vec![Arg::Uint(*serial)])?;
         }
         Ok(())
     }
@@ -71,8 +71,8 @@ impl Handles for Icon {
     }
 }
 
-/// An icon waits for its pixels; windows, other icons and `sync` do not wait for an icon. One whose window has gone by then
-/// is not set.
+/// An icon waits for its pixels; windows, other icons and `sync` do not wait for an icon. One whose window has gone by
+/// then is not set.
 fn loosen(connection: &Connection, claim: &mut Claim) {
     let is = |id, handler| connection.objects.of(id).is_some_and(|object| object.handler == handler);
     let orders = |key: &Key| matches!(key, Key::Order(id) if !is(*id, Handler::Icon));

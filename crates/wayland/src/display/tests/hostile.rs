@@ -96,7 +96,7 @@ fn units_come_in_order_and_updates_in_sequence() {
     let unit = rig.unit(surface, UnitContent::Update(UpdateSeq(1)));
     rig.say(&ToDisplay::Unit(unit));
     // It builds on content of another size; that may be an accident.
-    assert!(rig.take_told().contains(&ToApp::Refresh { surface }));
+    assert!(rig.take_reported().contains(&ToApp::Refresh { surface }));
     assert_eq!(rig.end(), None);
 }
 

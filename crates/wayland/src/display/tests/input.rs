@@ -22,7 +22,7 @@ fn keymap_fd(text: &[u8]) -> Arg {
 }
 
 fn events(rig: &mut Rig) -> Vec<crate::message::Request> {
-    let told = rig.take_told();
+    let told = rig.take_reported();
     told.into_iter()
         .filter_map(|told| if let ToApp::Event(event) = told { Some(event) } else { None })
         .collect()
@@ -31,7 +31,7 @@ fn events(rig: &mut Rig) -> Vec<crate::message::Request> {
 fn keyboard(rig: &mut Rig) -> (WireId, u32) {
     let seat = rig.bind("wl_seat");
     let keyboard = rig.make(seat, "get_keyboard", vec![]);
-    rig.take_told();
+    rig.take_reported();
     (keyboard, rig.id(keyboard))
 }
 
@@ -53,7 +53,7 @@ fn a_keymap_that_the_program_has_is_not_sent_again() {
     let mut rig = Rig::new();
     let (keyboard, id) = keyboard(&mut rig);
     let hash = crate::blob::hash(b"map\0");
-    rig.say(&ToDisplay::KeymapTold { keyboard, hash });
+    rig.say(&ToDisplay::KeymapKnown { keyboard, hash });
     rig.event(id, "keymap", vec![Arg::Uint(1), keymap_fd(b"map\0"), Arg::Uint(4)]);
     rig.turn();
     assert_eq!(events(&mut rig), []);
@@ -84,11 +84,11 @@ fn held_keys_are_heard_of_every_100_ms() {
     rig.event(id, "key", key(1));
     rig.turn();
     assert_eq!(rig.connection.next_timeout(), Some(Time::from_millis(100)));
-    rig.take_told();
+    rig.take_reported();
     rig.now = Time::from_millis(100);
     rig.connection.on_timeout(rig.now);
     rig.turn();
-    assert_eq!(rig.take_told(), [ToApp::KeysHeld { keyboard }]);
+    assert_eq!(rig.take_reported(), [ToApp::KeysHeld { keyboard }]);
     assert_eq!(rig.connection.next_timeout(), Some(Time::from_millis(200)));
     rig.event(id, "key", key(0));
     rig.turn();
@@ -115,7 +115,7 @@ fn seat_and_output_properties_are_left_to_the_snapshot() {
     rig.event(output_id, "scale", vec![Arg::Int(2)]);
     rig.event(output_id, "done", vec![]);
     rig.turn();
-    assert_eq!(rig.take_told(), []);
+    assert_eq!(rig.take_reported(), []);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn the_clipboard_is_read_through_a_pipe() {
     let (manager, seat) = (rig.bind("wl_data_device_manager"), rig.bind("wl_seat"));
     let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
     let device_id = rig.id(device);
-    rig.take_told();
+    rig.take_reported();
     rig.event(device_id, "data_offer", vec![Arg::NewId(SERVER)]);
     rig.event(SERVER, "offer", vec![Arg::Str(Some(b"text/plain".to_vec()))]);
     rig.event(device_id, "selection", vec![Arg::Object(SERVER)]);
@@ -165,7 +165,7 @@ fn the_clipboard_is_read_through_a_pipe() {
     assert_eq!((pipe, text.as_str()), (2, "pasted"));
 
     rig.request(offer, "destroy", vec![]);
-    assert_eq!(rig.take_told(), [ToApp::Deleted(offer)]);
+    assert_eq!(rig.take_reported(), [ToApp::Deleted(offer)]);
     // The compositor may use its id again.
     rig.event(device_id, "data_offer", vec![Arg::NewId(SERVER)]);
     rig.turn();
@@ -180,7 +180,7 @@ fn the_programs_selection_is_written_through_a_pipe() {
     let manager = rig.bind("wl_data_device_manager");
     let source = rig.make(manager, "create_data_source", vec![]);
     let id = rig.id(source);
-    rig.take_told();
+    rig.take_reported();
     let (_read, write) = rustix::pipe::pipe().unwrap();
     rig.event(id, "send", vec![Arg::Str(Some(b"text/plain".to_vec())), Arg::Fd(write)]);
     rig.turn();
@@ -216,7 +216,7 @@ fn events_of_destroyed_objects_leave_nothing_behind() {
     let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
     let source = rig.make(manager, "create_data_source", vec![]);
     let (device_id, source_id) = (rig.id(device), rig.id(source));
-    rig.take_told();
+    rig.take_reported();
     rig.requests();
     // The events are on their way while the destructors are.
     let (read, write) = rustix::pipe::pipe().unwrap();

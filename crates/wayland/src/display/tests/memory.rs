@@ -13,7 +13,7 @@ fn windows(rig: &mut Rig, count: u8) -> Vec<WireId> {
     for (window, colour) in windows.iter().zip(1..) {
         rig.paint(*window, size(SIDE, SIDE), [colour, 0, 0, 255]);
     }
-    rig.take_told();
+    rig.take_reported();
     windows
 }
 
@@ -42,14 +42,14 @@ fn regression_more_pixels_than_are_kept_end_no_connection() {
     // The newest is kept: it changes as ever.
     change(&mut rig, windows[7], 90);
     assert_eq!(rig.shown.len(), 9);
-    assert!(!rig.take_told().iter().any(|told| matches!(told, ToApp::Refresh { .. })));
+    assert!(!rig.take_reported().iter().any(|told| matches!(told, ToApp::Refresh { .. })));
     // The oldest is not: its change waits for the whole.
     let commits = |rig: &Rig| rig.got.iter().filter(|got| got.is("wl_surface", "commit")).count();
     let before = commits(&rig);
     change(&mut rig, windows[0], 91);
     change(&mut rig, windows[0], 92);
     assert_eq!(commits(&rig), before, "an old picture is not committed with new state");
-    let told = rig.take_told();
+    let told = rig.take_reported();
     let asked = told.iter().filter(|told| **told == ToApp::Refresh { surface: windows[0] }).count();
     assert_eq!(asked, 1, "{told:?}");
     let applied = told.iter().filter(|told| matches!(told, ToApp::Applied { .. })).count();
@@ -62,7 +62,7 @@ fn regression_more_pixels_than_are_kept_end_no_connection() {
     rig.say(&ToDisplay::Unit(unit));
     assert!(rig.shown.last().is_some_and(|shown| shown.pixels == content.pixels()));
     change(&mut rig, windows[0], 93);
-    assert!(rig.take_told().iter().all(|told| !matches!(told, ToApp::Refresh { .. })));
+    assert!(rig.take_reported().iter().all(|told| !matches!(told, ToApp::Refresh { .. })));
     assert_eq!(kept(&rig), 3);
     rig.assert_alive();
 }
@@ -84,10 +84,10 @@ fn what_is_hidden_is_dropped_first_and_asked_for_when_it_appears() {
     rig.paint(new, size(SIDE, SIDE), [77, 0, 0, 255]);
     let has = |rig: &Rig, window| rig.connection.surfaces[&window].content.is_some();
     assert!(has(&rig, windows[0]) && !has(&rig, windows[1]), "the oldest is seen, the next one not");
-    rig.take_told();
+    rig.take_reported();
     rig.event(frames[1], "done", vec![crate::wire::Arg::Uint(1)]);
     rig.turn();
-    let told = rig.take_told();
+    let told = rig.take_reported();
     assert!(told.contains(&ToApp::Refresh { surface: windows[1] }), "{told:?}");
     rig.assert_alive();
 }
@@ -113,7 +113,7 @@ fn a_window_is_not_shown_without_the_new_pixels_of_a_child() {
     commits(&mut rig);
     rig.say(&ToDisplay::Unit(unit));
     assert_eq!(commits(&mut rig), 0);
-    let told = rig.take_told();
+    let told = rig.take_reported();
     assert!(told.contains(&ToApp::Refresh { surface: lost }));
     assert_eq!(told.iter().filter(|told| matches!(told, ToApp::Applied { .. })).count(), 3);
     // What does not bring it waits, too.

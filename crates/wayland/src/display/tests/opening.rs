@@ -154,10 +154,10 @@ fn a_part_that_cannot_be_opened_leaves_everything_as_it_was() {
         update[bad].1.push(vec![9; 20_000]);
         update.into_iter().for_each(|part| arrive(&mut rig, part));
         name(&mut rig, surface, 6);
-        rig.take_told();
+        rig.take_reported();
         open(&mut rig, 1 << 20);
         assert!(rig.shown.len() == 2 && rig.shown[1].pixels == before, "part {bad}");
-        assert!(rig.take_told().contains(&ToApp::Refresh { surface }));
+        assert!(rig.take_reported().contains(&ToApp::Refresh { surface }));
         draft.renew();
         let again = noise(800, 700, 3);
         for part in parts(&mut draft, surface, 7, again.clone()) {
@@ -166,7 +166,7 @@ fn a_part_that_cannot_be_opened_leaves_everything_as_it_was() {
         name(&mut rig, surface, 9);
         open(&mut rig, 1 << 20);
         assert!(rig.shown.len() == 3 && rig.shown[2].pixels == again.pixels());
-        assert!(!rig.take_told().contains(&ToApp::Refresh { surface }));
+        assert!(!rig.take_reported().contains(&ToApp::Refresh { surface }));
         assert_eq!(rig.connection.updates.memory(), (0, 0));
         rig.assert_alive();
     }
@@ -275,7 +275,7 @@ fn updates_that_are_given_up_are_asked_for_again() {
         name(&mut rig, surface, seq);
     }
     rig.turn();
-    let refreshes = rig.take_told().iter().filter(|told| **told == ToApp::Refresh { surface }).count();
+    let refreshes = rig.take_reported().iter().filter(|told| **told == ToApp::Refresh { surface }).count();
     assert_eq!((rig.shown.len(), refreshes), (0, 1));
     // It comes, and what builds on it; and the other was not harmed.
     let mut draft = fresh(400, 400);

@@ -199,7 +199,7 @@ fn a_commit_of_a_synchronised_subsurface_keeps_its_place_among_those_of_the_wind
             rig.request(role, "set_desync", vec![]);
         }
         rig.commit_update(window);
-        rig.take_told();
+        rig.take_reported();
         rig.commit(child);
         assert_eq!(applied(&mut rig).is_empty(), synchronised);
         once_painted(&mut rig, window);

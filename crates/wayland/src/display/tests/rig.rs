@@ -88,8 +88,8 @@ pub(super) struct Shown {
     pub(super) damage: Vec<[i32; 4]>,
 }
 
-/// Both ends. More fields than elsewhere, for a compositor in so few words has no parts: what it was told, what it shows, and
-/// what the app side would hear, side by side.
+/// Both ends. More fields than elsewhere, for a compositor in so few words has no parts: what it was told, what it
+/// shows, and what the app side would hear, side by side.
 pub(super) struct Rig {
     pub(super) connection: Connection,
     here: Socket,
@@ -108,7 +108,7 @@ pub(super) struct Rig {
     pub(super) busy: HashSet<u32>,
     pub(super) registry: u32,
     pub(super) got: Vec<Got>,
-    pub(super) told: Vec<ToApp>,
+    pub(super) reported: Vec<ToApp>,
     pub(super) blobs: Vec<(u128, Vec<u8>)>,
     pub(super) pipes_in: Vec<(u64, OwnedFd)>,
     pub(super) pipes_out: Vec<(u64, OwnedFd)>,
@@ -158,7 +158,7 @@ impl Rig {
             busy: HashSet::new(),
             registry: 0,
             got: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             blobs: Vec::new(),
             pipes_in: Vec::new(),
             pipes_out: Vec::new(),
@@ -202,7 +202,7 @@ impl Rig {
     fn take_actions(&mut self) {
         while let Some(action) = self.connection.poll_action() {
             match action {
-                Action::Message(bytes) => self.told.push(ToApp::decode(&bytes).unwrap()),
+                Action::Message(bytes) => self.reported.push(ToApp::decode(&bytes).unwrap()),
                 Action::Blob { hash, bytes } => self.blobs.push((hash, bytes)),
                 Action::PipeIn { pipe, fd } => self.pipes_in.push((pipe, fd)),
                 Action::PipeOut { pipe, fd } => self.pipes_out.push((pipe, fd)),
@@ -535,8 +535,8 @@ impl Rig {
     }
 
     /// Takes what the app side was told.
-    pub(super) fn take_told(&mut self) -> Vec<ToApp> {
-        std::mem::take(&mut self.told)
+    pub(super) fn take_reported(&mut self) -> Vec<ToApp> {
+        std::mem::take(&mut self.reported)
     }
 
     pub(super) fn end(&self) -> Option<&End> {

@@ -35,7 +35,7 @@ fn a_toplevel_gets_its_first_configure_and_its_pixels() {
     rig.event(xdg_id, "configure", vec![Arg::Uint(7)]);
     rig.turn();
     let events: Vec<WireId> = rig
-        .take_told()
+        .take_reported()
         .into_iter()
         .filter_map(|told| if let ToApp::Event(event) = told { Some(event.object) } else { None })
         .collect();
@@ -53,7 +53,7 @@ fn a_toplevel_gets_its_first_configure_and_its_pixels() {
     let places: Vec<_> = order.iter().map(|name| requests.iter().position(|r| r == name).unwrap()).collect();
     assert!(places.is_sorted(), "{requests:?}");
     assert_eq!(rig.shown.last().unwrap().pixels, [1, 2, 3, 255].repeat(12));
-    assert!(rig.take_told().contains(&ToApp::Applied { surface, unit: 2 }));
+    assert!(rig.take_reported().contains(&ToApp::Applied { surface, unit: 2 }));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn ids_come_back_and_the_app_side_hears_of_it() {
     let first = rig.make(compositor, "create_surface", vec![]);
     let id = rig.id(first);
     rig.request(first, "destroy", vec![]);
-    assert_eq!(rig.take_told(), [ToApp::Deleted(first)]);
+    assert_eq!(rig.take_reported(), [ToApp::Deleted(first)]);
     let second = rig.make(compositor, "create_surface", vec![]);
     assert_eq!(rig.id(second), id);
 }
@@ -72,7 +72,7 @@ fn ids_come_back_and_the_app_side_hears_of_it() {
 fn sync_is_answered_by_the_compositor() {
     let mut rig = Rig::new();
     let callback = rig.make(WireId::DISPLAY, "sync", vec![]);
-    let told = rig.take_told();
+    let told = rig.take_reported();
     assert!(matches!(&told[0], ToApp::Event(event) if event.object == callback), "{told:?}");
     assert_eq!(told[1..], [ToApp::Deleted(callback)]);
 }
@@ -149,7 +149,7 @@ fn objects_of_a_missing_global_are_inert() {
     let seat = rig.bind("wl_seat");
     let pointer = rig.make(seat, "get_pointer", vec![]);
     rig.request(pointer, "release", vec![]);
-    assert_eq!(rig.take_told(), [ToApp::Deleted(pointer)]);
+    assert_eq!(rig.take_reported(), [ToApp::Deleted(pointer)]);
     // What needs an inert object is inert too, and a null takes its place where one is allowed.
     let manager = rig.bind("wl_data_device_manager");
     let device = rig.make(manager, "get_data_device", vec![WireArg::Object(seat)]);
@@ -170,7 +170,7 @@ fn a_vanished_global_binds_to_nothing() {
     rig.say(&ToDisplay::Bind { global: 7, interface: "wl_output".into(), version: 4, id: output });
     assert_eq!(rig.requests(), Vec::<String>::new());
     rig.request(output, "release", vec![]);
-    assert_eq!(rig.take_told(), [ToApp::Deleted(output)]);
+    assert_eq!(rig.take_reported(), [ToApp::Deleted(output)]);
     rig.assert_alive();
 }
 
@@ -182,16 +182,16 @@ fn requests_above_the_bound_version_are_dropped() {
     let pointer = rig.make(seat, "get_pointer", vec![]);
     let (output_id, pointer_id) = (rig.id(output), rig.id(pointer));
     rig.requests();
-    rig.take_told();
+    rig.take_reported();
     // Both destructors came with version 3.
     rig.request(pointer, "release", vec![]);
     rig.request(output, "release", vec![]);
-    assert_eq!(rig.take_told(), [ToApp::Deleted(pointer), ToApp::Deleted(output)]);
+    assert_eq!(rig.take_reported(), [ToApp::Deleted(pointer), ToApp::Deleted(output)]);
     assert_eq!(rig.requests(), Vec::<String>::new());
     rig.event(output_id, "scale", vec![Arg::Int(2)]);
     rig.event(pointer_id, "motion", vec![Arg::Uint(1), Arg::Fixed(0), Arg::Fixed(0)]);
     rig.turn();
-    assert_eq!(rig.take_told(), []);
+    assert_eq!(rig.take_reported(), []);
     rig.assert_alive();
 }
 
@@ -226,7 +226,7 @@ fn pings_are_answered_unless_the_program_hangs() {
     rig.say(&ToDisplay::Hang(false));
     let pong = rig.got.pop().unwrap();
     assert!(pong.is("xdg_wm_base", "pong") && pong.uint(0) == 2);
-    assert_eq!(rig.take_told(), []);
+    assert_eq!(rig.take_reported(), []);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_the_compositor_says_last_reaches_the_app_side() {
     rig.event(1, "error", vec![Arg::Object(id), Arg::Uint(3), text]);
     rig.turn();
     let message = "bad[31m things".to_owned();
-    assert_eq!(rig.take_told(), [ToApp::Fatal { object: surface, code: 3, message }]);
+    assert_eq!(rig.take_reported(), [ToApp::Fatal { object: surface, code: 3, message }]);
     assert_eq!(rig.end(), Some(&End::CompositorError("wl_surface: bad[31m things".to_owned())));
 }
 
@@ -250,7 +250,9 @@ fn regression_an_error_about_an_object_of_ours_is_not_given_its_code() {
     let helper = rig.registry + 2;
     rig.event(1, "error", vec![Arg::Object(helper), Arg::Uint(0), text]);
     rig.turn();
-    let [ToApp::Fatal { object: WireId::DISPLAY, code: 3, message }] = &rig.take_told()[..] else { panic!() };
+    let [ToApp::Fatal { object: WireId::DISPLAY, code: 3, message }] = &rig.take_reported()[..] else {
+        panic!()
+    };
     assert!(message.ends_with(": no"), "{message}");
 }
 
@@ -259,6 +261,6 @@ fn a_hang_up_ends_the_connection() {
     let mut rig = Rig::new();
     rig.connection.on_hang_up();
     rig.turn();
-    assert!(matches!(&rig.take_told()[..], [ToApp::Fatal { object: WireId::DISPLAY, code: 3, .. }]));
+    assert!(matches!(&rig.take_reported()[..], [ToApp::Fatal { object: WireId::DISPLAY, code: 3, .. }]));
     assert!(matches!(rig.end(), Some(End::CompositorError(_))));
 }

@@ -14,7 +14,7 @@ pub(super) const RED: [u8; 4] = [0, 0, 255, 255];
 pub(super) const GREEN: [u8; 4] = [0, 255, 0, 255];
 
 pub(super) fn applied(rig: &mut Rig) -> Vec<(WireId, u64)> {
-    let told = rig.take_told();
+    let told = rig.take_reported();
     let applied = told.into_iter().filter_map(|told| match told {
         ToApp::Applied { surface, unit } => Some((surface, unit)),
         _ => None,
@@ -53,7 +53,7 @@ fn show(rig: &mut Rig, surface: WireId, fresh: bool, pixel: [u8; 4], sound: bool
 }
 
 fn refreshes(rig: &mut Rig) -> usize {
-    let asked = rig.take_told().into_iter().filter(|told| matches!(told, ToApp::Refresh { .. }));
+    let asked = rig.take_reported().into_iter().filter(|told| matches!(told, ToApp::Refresh { .. }));
     asked.count()
 }
 
@@ -158,12 +158,12 @@ fn destroying_a_surface_cancels_its_units() {
     unit.feedback = true;
     rig.say(&ToDisplay::Unit(unit));
     rig.requests();
-    rig.take_told();
+    rig.take_reported();
     rig.request(toplevel, "destroy", vec![]);
     rig.request(xdg_surface, "destroy", vec![]);
     rig.request(surface, "destroy", vec![]);
     assert_eq!(rig.requests(), ["xdg_toplevel.destroy", "xdg_surface.destroy", "wl_surface.destroy"]);
-    let told = rig.take_told();
+    let told = rig.take_reported();
     assert_eq!(told[0], ToApp::Discarded { surface, unit: 1 });
     assert_eq!(told[1..], [toplevel, xdg_surface, surface].map(ToApp::Deleted));
     // Late pixels for it belong to no surface.
@@ -294,17 +294,17 @@ fn a_surface_without_frames_counts_as_hidden_after_a_second() {
     let surface = rig.surface();
     rig.paint(surface, size(1, 1), RED);
     let callback = rig.got.iter().find(|got| got.is("wl_surface", "frame")).unwrap().uint(0);
-    rig.take_told();
+    rig.take_reported();
     assert_eq!(rig.connection.next_timeout(), Some(Time::from_millis(1000)));
     rig.now = Time::from_millis(1000);
     rig.connection.on_timeout(rig.now);
     rig.turn();
-    assert_eq!(rig.take_told(), [ToApp::Visible { surface, visible: false }]);
+    assert_eq!(rig.take_reported(), [ToApp::Visible { surface, visible: false }]);
     assert_eq!(rig.connection.next_timeout(), None);
     rig.event(callback, "done", vec![Arg::Uint(0)]);
     rig.forget(callback);
     rig.turn();
-    assert_eq!(rig.take_told(), [ToApp::Visible { surface, visible: true }]);
+    assert_eq!(rig.take_reported(), [ToApp::Visible { surface, visible: true }]);
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn presentation_is_reported_by_unit() {
     rig.say(&ToDisplay::Unit(unit));
     let feedback: Vec<u32> =
         rig.got.iter().filter(|got| got.is("wp_presentation", "feedback")).map(|got| got.uint(1)).collect();
-    rig.take_told();
+    rig.take_reported();
     rig.event(feedback[0], "discarded", vec![]);
     rig.forget(feedback[0]);
     let args = [0, 2, 5, 16, 1, 9, 7].map(Arg::Uint).into();
@@ -334,7 +334,7 @@ fn presentation_is_reported_by_unit() {
         sequence: (1 << 32) + 9,
         flags: 7,
     };
-    assert_eq!(rig.take_told(), [ToApp::Discarded { surface, unit: 1 }, presented]);
+    assert_eq!(rig.take_reported(), [ToApp::Discarded { surface, unit: 1 }, presented]);
 }
 
 #[test]
@@ -345,13 +345,13 @@ fn without_presentation_time_a_frame_says_when_it_was_shown() {
     let mut unit = rig.unit(surface, UnitContent::Keep);
     unit.feedback = true;
     rig.say(&ToDisplay::Unit(unit));
-    rig.take_told();
+    rig.take_reported();
     let callback = rig.got.iter().find(|got| got.is("wl_surface", "frame")).unwrap().uint(0);
     rig.now = Time::from_millis(16);
     rig.event(callback, "done", vec![Arg::Uint(0)]);
     rig.forget(callback);
     rig.turn();
-    assert!(matches!(rig.take_told()[..], [ToApp::Presented { unit: 2, time_ns: 16_000_000, .. }]));
+    assert!(matches!(rig.take_reported()[..], [ToApp::Presented { unit: 2, time_ns: 16_000_000, .. }]));
 }
 
 #[test]
@@ -364,12 +364,12 @@ fn times_of_another_clock_are_not_passed_on() {
     unit.feedback = true;
     rig.say(&ToDisplay::Unit(unit));
     let feedback = rig.got.iter().find(|got| got.is("wp_presentation", "feedback")).unwrap().uint(1);
-    rig.take_told();
+    rig.take_reported();
     rig.now = Time::from_millis(3);
     rig.event(feedback, "presented", [0, 99, 0, 16, 0, 9, 7].map(Arg::Uint).into());
     rig.forget(feedback);
     rig.turn();
-    assert!(matches!(rig.take_told()[..], [ToApp::Presented { time_ns: 3_000_000, sequence: 9, .. }]));
+    assert!(matches!(rig.take_reported()[..], [ToApp::Presented { time_ns: 3_000_000, sequence: 9, .. }]));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn content_that_was_never_shown_is_discarded() {
         rig.say(&ToDisplay::Unit(unit));
     }
     rig.request(surface, "destroy", vec![]);
-    let told = rig.take_told();
+    let told = rig.take_reported();
     let discarded: Vec<_> = told.iter().filter(|told| matches!(told, ToApp::Discarded { .. })).collect();
     assert_eq!(discarded, [&ToApp::Discarded { surface, unit: 1 }, &ToApp::Discarded { surface, unit: 3 }]);
 }
@@ -498,17 +498,17 @@ fn the_app_side_is_told_once_when_frames_were_wanted() {
     let surface = rig.surface();
     rig.paint(surface, size(1, 1), RED);
     let callback = rig.got.iter().find(|got| got.is("wl_surface", "frame")).unwrap().uint(0);
-    rig.take_told();
+    rig.take_reported();
     rig.now = Time::from_millis(16);
     rig.event(callback, "done", vec![Arg::Uint(0)]);
     rig.forget(callback);
     rig.turn();
-    assert_eq!(rig.take_told(), []);
+    assert_eq!(rig.take_reported(), []);
     rig.now = Time::from_millis(20);
     for unit in [2, 3] {
         let bare = rig.unit(surface, UnitContent::Keep);
         rig.say(&ToDisplay::Unit(bare));
-        let told = rig.take_told();
+        let told = rig.take_reported();
         let beat = (unit == 2).then_some(ToApp::Beat { time_ns: 16_000_000 });
         let expected: Vec<ToApp> = beat.into_iter().chain([ToApp::Applied { surface, unit }]).collect();
         assert_eq!(told, expected);

@@ -24,7 +24,7 @@ impl Window {
         let mut rig = Rig::new();
         let surface = rig.surface();
         rig.paint(surface, size(200, 160), [90, 90, 90, 255]);
-        rig.take_told();
+        rig.take_reported();
         Self { rig, surface, encoder: Encoder::new(HERE, 75).unwrap() }
     }
 
@@ -54,7 +54,7 @@ impl Window {
             self.rig.release(buffer);
         }
         self.rig.turn();
-        self.rig.take_told().contains(&ToApp::Refresh { surface: self.surface })
+        self.rig.take_reported().contains(&ToApp::Refresh { surface: self.surface })
     }
 
     /// What the compositor shows in the corner, in the middle of the video, and beside it.

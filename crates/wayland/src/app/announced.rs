@@ -1,4 +1,5 @@
-//! What a program has been told that holds only while its display is there: focus, touches, locks, buttons that are down.
+//! What a program has been told that holds only while its display is there: focus, touches, locks, buttons that are
+//! down.
 //!
 //! The policy table says which event ends which; this only keeps the books. Invariant: what is open has been begun
 //! towards the program and has not been ended.
@@ -25,13 +26,13 @@ pub(crate) struct Open {
 
 /// The books.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Announced {
     open: BTreeSet<Open>,
     /// Pointers with the buttons that are down.
     buttons: BTreeSet<(u32, u32)>,
 }
 
-impl Told {
+impl Announced {
     /// The program gets this event, which is about an object or a touch point, or about nothing of its own.
     pub(crate) fn on_event(
         &mut self,
@@ -99,53 +100,54 @@ mod tests {
     use super::*;
     use crate::wire::Arg;
 
-    fn event(told: &mut Told, object: u32, interface: &str, name: &str, args: &[Arg]) {
+    fn event(announced: &mut Announced, object: u32, interface: &str, name: &str, args: &[Arg]) {
         let interface = tables::interface(interface).unwrap();
         let opcode = tables::event_opcode(interface, name).unwrap();
         let handler = handlers::of(policy::handler(interface.name));
-        handler.tell(told, object, name, args);
-        told.on_event(object, interface, opcode, handler.about(args));
+        handler.tell(announced, object, name, args);
+        announced.on_event(object, interface, opcode, handler.about(args));
     }
 
-    fn down(told: &mut Told, point: i32) {
+    fn down(announced: &mut Announced, point: i32) {
         let args =
             &[Arg::Uint(1), Arg::Uint(1), Arg::Object(9), Arg::Int(point), Arg::Fixed(0), Arg::Fixed(0)];
-        event(told, 5, "wl_touch", "down", args);
+        event(announced, 5, "wl_touch", "down", args);
     }
 
     #[test]
     fn what_has_ended_is_not_ended_again() {
-        let mut told = Told::default();
+        let mut announced = Announced::default();
         let enter = || [Arg::Uint(1), Arg::Object(9), Arg::Fixed(0), Arg::Fixed(0)];
-        event(&mut told, 3, "wl_pointer", "enter", &enter());
-        event(&mut told, 3, "wl_pointer", "leave", &[Arg::Uint(2), Arg::Object(9)]);
-        event(&mut told, 4, "wl_surface", "enter", &[Arg::Object(20)]);
-        event(&mut told, 4, "wl_surface", "enter", &[Arg::Object(21)]);
-        event(&mut told, 4, "wl_surface", "leave", &[Arg::Object(20)]);
-        [1, 2].into_iter().for_each(|point| down(&mut told, point));
-        event(&mut told, 5, "wl_touch", "up", &[Arg::Uint(1), Arg::Uint(1), Arg::Int(1)]);
-        let open: Vec<_> = told.take().map(|open| (open.object, open.about)).collect();
+        event(&mut announced, 3, "wl_pointer", "enter", &enter());
+        event(&mut announced, 3, "wl_pointer", "leave", &[Arg::Uint(2), Arg::Object(9)]);
+        event(&mut announced, 4, "wl_surface", "enter", &[Arg::Object(20)]);
+        event(&mut announced, 4, "wl_surface", "enter", &[Arg::Object(21)]);
+        event(&mut announced, 4, "wl_surface", "leave", &[Arg::Object(20)]);
+        [1, 2].into_iter().for_each(|point| down(&mut announced, point));
+        event(&mut announced, 5, "wl_touch", "up", &[Arg::Uint(1), Arg::Uint(1), Arg::Int(1)]);
+        let open: Vec<_> = announced.take().map(|open| (open.object, open.about)).collect();
         assert_eq!(open, [(5, 2), (4, 21)]);
     }
 
     #[test]
     fn a_tip_goes_up_before_its_tool_leaves() {
-        let mut told = Told::default();
+        let mut announced = Announced::default();
         let tool = "zwp_tablet_tool_v2";
-        event(&mut told, 3, tool, "proximity_in", &[Arg::Uint(1), Arg::Object(8), Arg::Object(9)]);
-        event(&mut told, 3, tool, "down", &[Arg::Uint(1)]);
+        event(&mut announced, 3, tool, "proximity_in", &[Arg::Uint(1), Arg::Object(8), Arg::Object(9)]);
+        event(&mut announced, 3, tool, "down", &[Arg::Uint(1)]);
         let interface = tables::interface(tool).unwrap();
-        let names: Vec<_> = told.take().map(|open| interface.events[usize::from(open.end)].name).collect();
+        let names: Vec<_> =
+            announced.take().map(|open| interface.events[usize::from(open.end)].name).collect();
         assert_eq!(names, ["up", "proximity_out"]);
     }
 
     #[test]
     fn buttons_are_known_until_they_go_up() {
-        let mut told = Told::default();
+        let mut announced = Announced::default();
         let button = |button, state| [1, 1, button, state].map(Arg::Uint);
         for (which, state) in [(272, 1), (273, 1), (272, 0)] {
-            event(&mut told, 3, "wl_pointer", "button", &button(which, state));
+            event(&mut announced, 3, "wl_pointer", "button", &button(which, state));
         }
-        assert_eq!(told.take_buttons().into_iter().collect::<Vec<_>>(), [(3, 273)]);
+        assert_eq!(announced.take_buttons().into_iter().collect::<Vec<_>>(), [(3, 273)]);
     }
 }
