@@ -54,8 +54,10 @@ use crate::event::{Reporter, SessionEvent};
 use crate::gauges::Gauges;
 
 use crate::control_server::ControlServer;
-use crate::served::MAX_PROGRAMS;
-use crate::served::{Blobs, STOP_UNKNOWN, Served, pixel_compression, send_blob, send_update};
+use crate::program_connection::MAX_PROGRAMS;
+use crate::program_connection::{
+    Blobs, ProgramConnection, STOP_UNKNOWN, pixel_compression, send_blob, send_update,
+};
 use crate::settings::Compress;
 use crate::trace::{Half, TraceFile};
 
@@ -110,7 +112,7 @@ pub struct AppSide<'a> {
 /// The programs' connections.
 #[derive(Default)]
 struct Programs {
-    connections: BTreeMap<ConnectionId, Served>,
+    connections: BTreeMap<ConnectionId, ProgramConnection>,
     /// Sockets that came before the display was known.
     early: Vec<OwnedFd>,
     /// So far.
@@ -137,7 +139,7 @@ impl Programs {
     /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
     fn forget_backlog(&mut self) {
         self.backlog = Backlog::default();
-        self.connections.values_mut().for_each(|served| served.handed = 0);
+        self.connections.values_mut().for_each(|program| program.handed = 0);
     }
 }
 
@@ -361,16 +363,16 @@ impl<'a> AppSide<'a> {
         self.accepting.set_room(
             MAX_PROGRAMS.saturating_sub(self.programs.connections.len() + self.programs.early.len()),
         );
-        for served in self.programs.connections.values_mut() {
-            served.hold_back(now, self.programs.backlog.must_wait(served.handed));
+        for program in self.programs.connections.values_mut() {
+            program.hold_back(now, self.programs.backlog.must_wait(program.handed));
         }
     }
 
     /// Handles what the programs want; the part of a turn that costs time.
     fn work(&mut self, now: Time, ready: &Ready) {
         let (began, updates) = (self.hub.clock.now(), self.gauges.counters.updates);
-        for served in self.programs.connections.values_mut().filter(|served| ready.has(&served.socket)) {
-            served.read(now);
+        for program in self.programs.connections.values_mut().filter(|program| ready.has(&program.socket)) {
+            program.read(now);
         }
         self.on_timeouts(now);
         self.flush_content(now);
@@ -380,7 +382,7 @@ impl<'a> AppSide<'a> {
         self.work.left |= self.gauges.counters.updates > updates;
         if let Some(handle) = &self.gauges.handle
             && self.work.left
-            && !self.programs.connections.values().any(|served| served.core.is_making())
+            && !self.programs.connections.values().any(|program| program.core.is_making())
         {
             self.work.left = false;
             handle.publish_turn(std::mem::take(&mut self.work.took));
@@ -406,8 +408,8 @@ impl<'a> AppSide<'a> {
             }
             Event::Message { header: Header::Events { connection }, bytes, .. } => {
                 self.gauges.counters.messages += 1;
-                if let Some(served) = self.programs.connections.get_mut(&connection) {
-                    served.core.on_message(now, &bytes);
+                if let Some(program) = self.programs.connections.get_mut(&connection) {
+                    program.core.on_message(now, &bytes);
                 }
             }
             Event::Data { header: Header::Pipe { connection, pipe }, bytes, .. } => {
@@ -440,8 +442,8 @@ impl<'a> AppSide<'a> {
 
     /// The other half of a connection is gone.
     fn hang_up(&mut self, connection: ConnectionId) {
-        if let Some(served) = self.programs.connections.get_mut(&connection) {
-            served.core.on_hang_up();
+        if let Some(program) = self.programs.connections.get_mut(&connection) {
+            program.core.on_hang_up();
         }
     }
 
@@ -465,8 +467,8 @@ impl<'a> AppSide<'a> {
 
     fn set_desk(&mut self, now: Time, desk: Desk) {
         let desk = Rc::new(desk);
-        for served in self.programs.connections.values_mut().filter(|served| served.core.is_attached()) {
-            served.core.on_desk(now, &desk);
+        for program in self.programs.connections.values_mut().filter(|program| program.core.is_attached()) {
+            program.core.on_desk(now, &desk);
         }
         self.desk = Some(desk);
         self.hub.link.show();
@@ -475,8 +477,8 @@ impl<'a> AppSide<'a> {
     fn on_blob(&mut self, now: Time, hash: u128, bytes: &Bytes) {
         let blob: Rc<[u8]> = Rc::from(&bytes[..]);
         self.blobs.kept.add(hash, Rc::clone(&blob));
-        for served in self.programs.connections.values_mut() {
-            served.core.on_blob(now, hash, &blob);
+        for program in self.programs.connections.values_mut() {
+            program.core.on_blob(now, hash, &blob);
         }
     }
 
@@ -518,14 +520,14 @@ impl<'a> AppSide<'a> {
         let number = self.programs.count;
         self.programs.connections.insert(
             id,
-            Served { number, socket, core, channel, handed: 0, recorder, is_bridge, held: false },
+            ProgramConnection { number, socket, core, channel, handed: 0, recorder, is_bridge, held: false },
         );
     }
 
     fn on_timeouts(&mut self, now: Time) {
-        for served in self.programs.connections.values_mut() {
-            if served.core.next_timeout().is_some_and(|at| at <= now) {
-                served.core.on_timeout(now);
+        for program in self.programs.connections.values_mut() {
+            if program.core.next_timeout().is_some_and(|at| at <= now) {
+                program.core.on_timeout(now);
             }
         }
         self.refresh_clock(now);
@@ -552,7 +554,7 @@ impl<'a> AppSide<'a> {
             return;
         }
         self.programs.turn = (self.programs.turn + 1) % count;
-        let videos = self.programs.connections.values().map(|served| served.core.videos()).sum();
+        let videos = self.programs.connections.values().map(|program| program.core.videos()).sum();
         let mut credit = Credit { videos, ..self.hub.link.credit(now) };
         self.flush_turn(now, Turn::First, &mut credit);
         self.perform_actions();
@@ -564,9 +566,9 @@ impl<'a> AppSide<'a> {
     fn flush_turn(&mut self, now: Time, turn: Turn, credit: &mut Credit) {
         let ids: Vec<ConnectionId> = self.programs.connections.keys().copied().collect();
         for id in ids[self.programs.turn..].iter().chain(&ids[..self.programs.turn]) {
-            let Some(served) = self.programs.connections.get_mut(id) else { continue };
+            let Some(program) = self.programs.connections.get_mut(id) else { continue };
             let (session, superseded) = (&mut self.hub.link.session, &mut self.gauges.counters.superseded);
-            served.core.flush(now, turn, credit, &mut |surface, seq| {
+            program.core.flush(now, turn, credit, &mut |surface, seq| {
                 let bytes = session.take_back(*id, surface, seq)?;
                 *superseded += 1;
                 Some(bytes)
@@ -578,7 +580,7 @@ impl<'a> AppSide<'a> {
     /// brought was handed to it.
     fn drain_backlog(&mut self) {
         if self.programs.backlog.drain(&self.hub.link.state()) {
-            self.programs.connections.values_mut().for_each(|served| served.handed = 0);
+            self.programs.connections.values_mut().for_each(|program| program.handed = 0);
         }
     }
 
@@ -592,14 +594,14 @@ impl<'a> AppSide<'a> {
             ..
         } = self;
         let session = &mut link.session;
-        for (id, served) in connections {
-            while let Some(action) = served.core.poll_action() {
+        for (id, program) in connections {
+            while let Some(action) = program.core.poll_action() {
                 let sent = match action {
                     Action::Message(bytes) => {
                         counters.messages += 1;
-                        served.handed += bytes.len() as u64;
+                        program.handed += bytes.len() as u64;
                         backlog.add(bytes.len() as u64);
-                        session.send(served.channel, &bytes)
+                        session.send(program.channel, &bytes)
                     }
                     Action::Update(update) => send_update(session, counters, trace, *id, update),
                     Action::PipeOut { pipe, fd } => {
@@ -617,15 +619,15 @@ impl<'a> AppSide<'a> {
                 };
                 if let Err(error) = sent {
                     reporter.report(SessionEvent::ProgramEnded { reason: format!("not sent: {error}") });
-                    served.core.on_hang_up();
+                    program.core.on_hang_up();
                 }
             }
         }
     }
 
     fn flush_sockets(&mut self) {
-        for served in self.programs.connections.values_mut() {
-            served.write();
+        for program in self.programs.connections.values_mut() {
+            program.write();
         }
     }
 
@@ -635,12 +637,12 @@ impl<'a> AppSide<'a> {
             .programs
             .connections
             .iter()
-            .filter_map(|(id, served)| served.core.end().map(|end| (*id, end.clone())))
+            .filter_map(|(id, program)| program.core.end().map(|end| (*id, end.clone())))
             .collect();
         for (id, end) in ended {
-            let Some(mut served) = self.programs.connections.remove(&id) else { continue };
-            served.write();
-            self.hub.link.session.finish(served.channel);
+            let Some(mut program) = self.programs.connections.remove(&id) else { continue };
+            program.write();
+            self.hub.link.session.finish(program.channel);
             self.pipes.on_connection_end(now, id);
             let error = match &end {
                 End::Closed => None,

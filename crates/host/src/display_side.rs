@@ -43,9 +43,9 @@ use crate::event::{Reporter, SessionEvent};
 use crate::gauges::Gauges;
 use crate::info::Figures;
 use crate::link::{CleanEnd, Link, closed};
+use crate::program_connection::Blobs;
+use crate::program_connection::send_blob;
 use crate::returning::Return;
-use crate::served::Blobs;
-use crate::served::send_blob;
 use crate::trace::{Half, TraceFile};
 
 /// How to reach the compositor.

@@ -11,7 +11,7 @@ use rustix::io::{Errno, pread};
 use wayferry_proto::MAX_BLOB;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::served;
+use crate::fuse;
 
 /// The name of a content. Not cryptographic: a peer that makes two contents collide confuses only its own session.
 pub fn hash(bytes: &[u8]) -> u128 {
@@ -91,7 +91,7 @@ pub(crate) enum ReadError {
     /// It ends at `end`, before the announced length.
     Short { end: usize, length: u32 },
     /// Another program serves it, and might not answer.
-    Served,
+    Fuse,
     /// The system refused.
     Io(Errno),
 }
@@ -101,7 +101,7 @@ impl std::fmt::Display for ReadError {
         match self {
             Self::TooLarge { length } => write!(f, "a file of {length} bytes, expected at most {MAX_BLOB}"),
             Self::Short { end, length } => write!(f, "the file ends at byte {end}, expected {length} bytes"),
-            Self::Served => f.write_str("a file that a program serves"),
+            Self::Fuse => f.write_str("a file that a program serves"),
             Self::Io(errno) => write!(f, "cannot read the file: {errno}"),
         }
     }
@@ -112,8 +112,8 @@ pub(crate) fn read(fd: impl AsFd, length: u32) -> Result<Vec<u8>, ReadError> {
     if length > MAX_BLOB {
         return Err(ReadError::TooLarge { length });
     }
-    if served::by_a_program(&fd) {
-        return Err(ReadError::Served);
+    if fuse::may_wait(&fd) {
+        return Err(ReadError::Fuse);
     }
     let mut bytes = vec![0; length as usize];
     let mut end = 0;

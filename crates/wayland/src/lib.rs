@@ -16,10 +16,10 @@ pub mod blob;
 #[cfg_attr(feature = "video", path = "codec/h264.rs")]
 mod codec;
 pub mod display;
+pub mod fuse;
 pub mod message;
 mod picture;
 pub mod policy;
-pub mod served;
 mod session_management;
 pub mod snapshot;
 pub mod tables;

@@ -76,15 +76,15 @@ impl AppSide<'_> {
     pub(super) fn show_again(&mut self, now: Time) {
         let Some(desk) = self.desk.clone() else { return };
         let compression = pixel_compression(self.config.compress, &self.hub.link.session);
-        for (old, mut served) in std::mem::take(&mut self.programs.connections) {
-            if served.core.is_attached() {
-                self.programs.connections.insert(old, served);
+        for (old, mut program) in std::mem::take(&mut self.programs.connections) {
+            if program.core.is_attached() {
+                self.programs.connections.insert(old, program);
                 continue;
             }
             let id = self.programs.next_id();
-            served.channel = self.hub.link.session.open(Header::Wayland { connection: id });
-            served.core.attach(now, &desk, compression);
-            self.programs.connections.insert(id, served);
+            program.channel = self.hub.link.session.open(Header::Wayland { connection: id });
+            program.core.attach(now, &desk, compression);
+            self.programs.connections.insert(id, program);
         }
     }
 
@@ -98,8 +98,8 @@ impl AppSide<'_> {
     pub(super) fn document(&self, now: Time) -> Value {
         let programs = &self.programs.connections;
         let surfaces =
-            programs.iter().flat_map(|(id, served)| served.core.fidelity().map(|surface| (*id, surface)));
-        let kept = programs.values().map(|served| served.core.kept());
+            programs.iter().flat_map(|(id, program)| program.core.fidelity().map(|surface| (*id, surface)));
+        let kept = programs.values().map(|program| program.core.kept());
         let kept = kept.fold(Kept::default(), |sum, one| Kept {
             pixels: sum.pixels + one.pixels,
             state: sum.state + one.state,

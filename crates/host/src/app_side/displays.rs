@@ -188,8 +188,8 @@ impl AppSide<'_> {
         self.pipes.clear();
         self.blobs.sent = Sent::default();
         self.programs.forget_backlog();
-        for served in self.programs.connections.values_mut() {
-            served.core.detach(now);
+        for program in self.programs.connections.values_mut() {
+            program.core.detach(now);
         }
         if let Some(server) = &mut self.control_server {
             server.tell(&Notice::Detached);

@@ -17,7 +17,7 @@ use crate::edge::programs::exit_code;
 use crate::edge::remaining::{Remaining, remaining};
 use crate::error::Error;
 use crate::event::SessionEvent;
-use crate::served::Served;
+use crate::program_connection::ProgramConnection;
 
 impl AppSide<'_> {
     /// Looks whether what the session was started for is over; once it is, those who are to hear of it get the time.
@@ -74,7 +74,8 @@ impl AppSide<'_> {
 
     /// Whether a program is there to be shown. The X11 bridge is one only while it shows something.
     fn is_connected(&self) -> bool {
-        let shows = |served: &Served| !served.is_bridge || served.core.fidelity().next().is_some();
+        let shows =
+            |program: &ProgramConnection| !program.is_bridge || program.core.fidelity().next().is_some();
         !self.programs.early.is_empty() || self.programs.connections.values().any(shows)
     }
 

@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::info::ViewerInfo;
 use crate::link::{Link, closed};
-use crate::served::{STOP_UNKNOWN, Served, pixel_compression};
+use crate::program_connection::{ProgramConnection, STOP_UNKNOWN, pixel_compression};
 use crate::settings::Compress;
 
 /// All viewers.
@@ -87,7 +87,7 @@ struct Viewer {
 
 /// A program as all of them see it in one turn.
 struct Seen<'a> {
-    served: &'a Served,
+    program: &'a ProgramConnection,
     /// What has left for the active display.
     published: Vec<Published>,
     scene: OnceCell<Scene>,
@@ -182,14 +182,14 @@ impl Views {
     }
 
     /// Tells all of them what there is to be seen.
-    pub(super) fn show<'a>(&mut self, now: Time, programs: impl Iterator<Item = &'a mut Served>) {
+    pub(super) fn show<'a>(&mut self, now: Time, programs: impl Iterator<Item = &'a mut ProgramConnection>) {
         let watched = !self.viewers.is_empty();
         let mut seen: Vec<Seen<'_>> = Vec::new();
-        for served in programs {
-            served.core.set_watched(watched);
+        for program in programs {
+            program.core.set_watched(watched);
             if watched {
-                let published = std::iter::from_fn(|| served.core.poll_published()).collect();
-                seen.push(Seen { served, published, scene: OnceCell::new() });
+                let published = std::iter::from_fn(|| program.core.poll_published()).collect();
+                seen.push(Seen { program, published, scene: OnceCell::new() });
             }
         }
         let count = self.viewers.len().max(1);
@@ -345,7 +345,7 @@ impl Viewer {
         let Some(desk) = self.desk.clone() else { return };
         let (link, past) = (&mut self.link, &mut self.past);
         self.programs.retain(|number, looking| {
-            let stays = programs.iter().any(|seen| seen.served.number == *number);
+            let stays = programs.iter().any(|seen| seen.program.number == *number);
             if !stays {
                 looking.finish(link, past);
             }
@@ -354,8 +354,8 @@ impl Viewer {
         let waiting = self.link.session.retained() as u64 + self.link.state().unsent;
         self.held = waiting >= MAX_WAITING;
         let mut credit = Credit { encoded: *encoded, ..self.link.credit(now) };
-        for Seen { served, published, scene } in programs {
-            let looking = self.programs.entry(served.number).or_insert_with(|| {
+        for Seen { program, published, scene } in programs {
+            let looking = self.programs.entry(program.number).or_insert_with(|| {
                 let connection = ConnectionId(self.next);
                 self.next += 1;
                 let channel = self.link.session.open(Header::Wayland { connection });
@@ -370,11 +370,11 @@ impl Viewer {
                 continue;
             }
             for published in published {
-                view.hand_on(now, &served.core, published, &mut self.encoder, &mut credit);
+                view.hand_on(now, &program.core, published, &mut self.encoder, &mut credit);
             }
-            if view.is_due(now, &served.core, &credit) {
-                let scene = scene.get_or_init(|| Scene::of(&served.core));
-                view.look(now, &served.core, scene, &mut self.encoder, &mut credit);
+            if view.is_due(now, &program.core, &credit) {
+                let scene = scene.get_or_init(|| Scene::of(&program.core));
+                view.look(now, &program.core, scene, &mut self.encoder, &mut credit);
             }
             if let Some(reason) = looking.perform(&mut self.link, &mut self.past) {
                 self.reporter.report(SessionEvent::ViewerLost { reason });

@@ -10,7 +10,7 @@ use wayferry_proto::{ConnectionId, Time};
 use wayferry_wayland::display::{Connection, Taken};
 
 use super::DisplaySide;
-use crate::served::MAX_PROGRAMS;
+use crate::program_connection::MAX_PROGRAMS;
 
 impl DisplaySide<'_> {
     /// What all programs take together.

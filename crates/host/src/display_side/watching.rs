@@ -16,7 +16,7 @@ use super::{interest, turn_watcher, watcher_blobs};
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
-use crate::served::send_blob;
+use crate::program_connection::send_blob;
 
 /// See the module.
 pub(super) struct Watching {

@@ -16,7 +16,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::{ChannelId, ConnectionId, Header, RemoteChannelId, Session, Time};
-use wayferry_wayland::served;
+use wayferry_wayland::fuse;
 
 use super::part::{Hub, Part};
 use super::wait::{Interests, Ready};
@@ -343,7 +343,7 @@ impl Pipes {
 impl End {
     /// A FIFO gets an open file description of our own: the program shares the other and may make it block again.
     fn new(fd: OwnedFd) -> Self {
-        match served::file_type(&fd) {
+        match fuse::file_type(&fd) {
             Ok(FileType::Fifo) => match reopened(&fd) {
                 Ok(own) => Self { fd: own, kind: EndKind::Fifo },
                 // No reader is left.
@@ -354,7 +354,7 @@ impl End {
             // An eventfd and its kin block on some values in spite of poll.
             Ok(FileType::Unknown) | Err(_) => Self { fd, kind: EndKind::Refused },
             // poll(2) calls each regular file ready; one of FUSE is when a program says so, which may be never.
-            Ok(_) if served::by_a_program(&fd) => Self::without(fd),
+            Ok(_) if fuse::may_wait(&fd) => Self::without(fd),
             Ok(_) => Self { fd, kind: EndKind::Other },
         }
     }
@@ -363,7 +363,7 @@ impl End {
     fn without(fd: OwnedFd) -> Self {
         match rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Ok(nothing) => {
-                served::close(fd);
+                fuse::close(fd);
                 Self { fd: nothing, kind: EndKind::Refused }
             }
             Err(_) => Self { fd, kind: EndKind::Refused },

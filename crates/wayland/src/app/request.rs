@@ -12,10 +12,10 @@ use wayferry_proto::MAX_BLOB;
 use wayland_backend::protocol::{ArgumentType, Interface};
 
 use crate::action::Action;
+use crate::fuse;
 use crate::message::{Request, ToDisplay, WireArg, WireId};
 use crate::picture;
 use crate::policy::{self, Class, Fd, Handler, Keep, Subject};
-use crate::served;
 use crate::value::{Image, Positioner};
 use crate::wire::{self, Arg, RawMessage};
 
@@ -51,13 +51,13 @@ impl Connection {
     /// Left in the queue it is closed with care. What is written to one in place of a pipe is lost.
     fn refuse_served(&mut self, call: Call) -> Result<(), Fault> {
         let count = call.desc.signature.iter().filter(|kind| matches!(kind, ArgumentType::Fd)).count();
-        for fd in self.program.fds().iter_mut().take(count).filter(served::is_file) {
+        for fd in self.program.fds().iter_mut().take(count).filter(fuse::is_file) {
             let nothing = match call.rule.fd {
                 Some(Fd::Pipe) => std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").ok(),
                 _ => None,
             };
             match nothing {
-                Some(nothing) => served::discard(std::mem::replace(fd, nothing.into())),
+                Some(nothing) => fuse::discard(std::mem::replace(fd, nothing.into())),
                 None => return Err(served_file(call)),
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use crate::served;
+use crate::fuse;
 
 use super::{
     Error, HEADER_LEN, MAX_FDS_PER_SEND, MAX_MESSAGE_LEN, MAX_QUEUED_FDS, MAX_QUEUED_IN, RawMessage,
@@ -94,6 +94,6 @@ impl InBuffer {
 
 impl Drop for InBuffer {
     fn drop(&mut self) {
-        self.fds.drain(..).for_each(served::discard);
+        self.fds.drain(..).for_each(fuse::discard);
     }
 }

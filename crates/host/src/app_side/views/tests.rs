@@ -253,7 +253,7 @@ fn snapshot() -> Snapshot {
 /// A program with one window, and the active display that shows it.
 struct Program {
     socket: Socket,
-    served: Served,
+    connection: ProgramConnection,
     pixels: OwnedFd,
     pictures: u64,
 }
@@ -274,7 +274,7 @@ impl Program {
         let (ours, theirs) = UnixStream::pair().expect("two sockets");
         let desk = Rc::new(Desk { snapshot: snapshot(), ..Desk::default() });
         let core = Connection::new(Config::default(), &desk);
-        let served = Served {
+        let connection = ProgramConnection {
             number: 1,
             socket: Socket::new(theirs.into()).expect("a socket"),
             core,
@@ -287,7 +287,7 @@ impl Program {
         let pixels = memfd_create("pixels", MemfdFlags::CLOEXEC).expect("a file");
         rustix::fs::ftruncate(&pixels, 2 * PICTURE as u64).expect("its length");
         let socket = Socket::new(ours.into()).expect("a socket");
-        let mut program = Self { socket, served, pixels, pictures: 0 };
+        let mut program = Self { socket, connection, pixels, pictures: 0 };
         program.open_window(now);
         program
     }
@@ -324,7 +324,7 @@ impl Program {
 
     /// The registry's names of all globals, as the program is told them.
     fn globals(&mut self) -> BTreeMap<Vec<u8>, u32> {
-        self.served.write();
+        self.connection.write();
         let mut events = InBuffer::new();
         let _ = self.socket.read_into(&mut events).expect("events");
         let registry = tables::interface("wl_registry").expect("an interface");
@@ -347,8 +347,8 @@ impl Program {
         let mut out = OutBuffer::new(1 << 16);
         out.encode(object, opcode, args).expect("a request");
         assert!(self.socket.flush(&mut out).expect("a socket"));
-        self.served.read(now);
-        assert_eq!(self.served.core.end(), None);
+        self.connection.read(now);
+        assert_eq!(self.connection.core.end(), None);
     }
 
     /// Draws another picture, which the active display shows at once.
@@ -369,7 +369,7 @@ impl Program {
         self.ask(now, SURFACE, ("wl_surface", "commit"), vec![]);
         self.show(now);
         // Releases and the like, which no test here reads.
-        self.served.write();
+        self.connection.write();
         let mut events = InBuffer::new();
         let _ = self.socket.read_into(&mut events).expect("events");
     }
@@ -378,9 +378,9 @@ impl Program {
     fn show(&mut self, now: Time) {
         let mut credit = Credit::ENDLESS;
         for turn in [Turn::First, Turn::Rest, Turn::Better] {
-            self.served.core.flush(now, turn, &mut credit, &mut |_, _| None);
+            self.connection.core.flush(now, turn, &mut credit, &mut |_, _| None);
         }
-        while let Some(action) = self.served.core.poll_action() {
+        while let Some(action) = self.connection.core.poll_action() {
             let Action::Message(bytes) = action else { continue };
             let answer = match ToDisplay::decode(&bytes).expect("a message") {
                 ToDisplay::Unit(unit) => ToApp::Applied { surface: unit.surface, unit: unit.number },
@@ -390,7 +390,7 @@ impl Program {
                 },
                 _ => continue,
             };
-            self.served.core.on_message(now, &answer.encode());
+            self.connection.core.on_message(now, &answer.encode());
         }
     }
 }
@@ -419,7 +419,7 @@ impl Scenario {
 
     fn turn(&mut self) {
         alone::turn(&mut self.views, self.now, &mut alone::base().0);
-        self.views.show(self.now, std::iter::once(&mut self.program.served));
+        self.views.show(self.now, std::iter::once(&mut self.program.connection));
     }
 
     /// Bytes that are held for the only view.
@@ -515,7 +515,7 @@ fn a_view_that_answers_wrong_harms_itself_alone() {
     display.say(&ToApp::Consumed { bytes: 1 << 60 });
     display.turn(scenario.now, Hears::Pings);
     scenario.turn();
-    assert_eq!((scenario.views.count(), scenario.program.served.core.end()), (0, None));
+    assert_eq!((scenario.views.count(), scenario.program.connection.core.end()), (0, None));
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Memory: `wl_shm`, pools, buffers, buffers of one pixel.
 //!
-//! What a pool announces costs nothing here: pixels are read as they are committed, and what a program may pin of its own
-//! memory is its host's business. Invariant: a pool never becomes smaller than it was announced.
+//! What a pool announces costs nothing here: pixels are read as they are committed, and what a program may pin of its
+//! own memory is its host's business. Invariant: a pool never becomes smaller than it was announced.
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use rustix::fs::FileType;
 
-use crate::served;
+use crate::fuse;
 use crate::wire::Arg;
 
 use super::super::call::Call;
@@ -44,7 +44,7 @@ fn create_pool(
     fd: OwnedFd,
     size: i32,
 ) -> Result<(), Fault> {
-    if served::file_type(&fd) != Ok(FileType::RegularFile) {
+    if fuse::file_type(&fd) != Ok(FileType::RegularFile) {
         return Err(Fault::app(call.id, INVALID_FD, "no memory: a device, a directory or a pipe"));
     }
     let size = pool_size(call.id, size)?;

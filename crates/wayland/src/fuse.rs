@@ -1,7 +1,7 @@
 //! Files whose content another program serves (FUSE): a read of one takes as long as that program likes.
 //!
-//! Neither fstat(2) nor fstatfs(2) may be used to find out: they ask the program, too, and so does close(2). Invariant: nothing
-//! here waits for a program.
+//! Neither fstat(2) nor fstatfs(2) may be used to find out: they ask the program, too, and so does close(2). Invariant:
+//! nothing here waits for a program.
 
 use std::fs;
 use std::mem::ManuallyDrop;
@@ -23,7 +23,7 @@ pub fn file_type(fd: &impl AsFd) -> Result<FileType, Errno> {
 
 /// Whether a read of the file may wait for a program.
 #[must_use]
-pub fn by_a_program(fd: &impl AsFd) -> bool {
+pub fn may_wait(fd: &impl AsFd) -> bool {
     // Only memory has seals: memfd_create(2), and files of tmpfs.
     if fcntl_get_seals(fd).is_ok() {
         return false;
@@ -33,13 +33,13 @@ pub fn by_a_program(fd: &impl AsFd) -> bool {
     let Ok(found) = statx(fd, "", flags, StatxFlags::MNT_ID) else { return false };
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // A file of another mount namespace may come from anywhere.
-    mounts.lines().find_map(|line| served(line, found.stx_mnt_id)).unwrap_or(true)
+    mounts.lines().find_map(|line| mount_may_wait(line, found.stx_mnt_id)).unwrap_or(true)
 }
 
 /// Whether it is a file that another program serves. What is no regular file is closed by the kernel alone.
 #[must_use]
 pub fn is_file(fd: &impl AsFd) -> bool {
-    file_type(fd) == Ok(FileType::RegularFile) && by_a_program(fd)
+    file_type(fd) == Ok(FileType::RegularFile) && may_wait(fd)
 }
 
 /// Drops a descriptor of any kind that came from a program.
@@ -70,7 +70,7 @@ static CLOSING: AtomicUsize = AtomicUsize::new(0);
 const MAX_CLOSING: usize = 8;
 
 /// Whether a program serves the mount of this line, if it is this one (proc_pid_mountinfo(5)).
-fn served(line: &str, mount: u64) -> Option<bool> {
+fn mount_may_wait(line: &str, mount: u64) -> Option<bool> {
     (line.split(' ').next()?.parse() == Ok(mount)).then_some(())?;
     let (_, behind) = line.split_once(" - ")?;
     // Through /proc/PID/mem a page of such a file is read, too.
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn memory_and_files_of_the_kernel_are_not_served_by_a_program() {
         let memory = memfd_create("test", MemfdFlags::ALLOW_SEALING).expect("memory");
-        assert!(!by_a_program(&memory));
+        assert!(!may_wait(&memory));
         let file = fs::File::open(std::env::current_exe().expect("a path")).expect("a file");
-        assert!(!by_a_program(&file));
+        assert!(!may_wait(&file));
         assert_eq!(file_type(&file), Ok(FileType::RegularFile));
         let (read, mut write) = std::io::pipe().expect("a pipe");
         write.write_all(b"x").expect("room");
@@ -100,16 +100,16 @@ mod tests {
     #[test]
     fn the_memory_of_a_process_may_wait_for_a_program() {
         let memory = fs::File::open("/proc/self/mem").expect("a file");
-        assert_eq!((file_type(&memory), by_a_program(&memory)), (Ok(FileType::RegularFile), true));
+        assert_eq!((file_type(&memory), may_wait(&memory)), (Ok(FileType::RegularFile), true));
     }
 
     #[test]
     fn the_kind_of_a_file_system_stands_behind_the_dash() {
         let line = |kind: &str| format!("36 35 0:42 / /mnt rw,noatime shared:1 - {kind} source rw");
-        assert_eq!(served(&line("fuse.sshfs"), 36), Some(true));
-        assert_eq!(served(&line("fuseblk"), 36), Some(true));
-        assert_eq!(served(&line("proc"), 36), Some(true));
-        assert_eq!(served(&line("ext4"), 36), Some(false));
-        assert_eq!(served(&line("fuse.sshfs"), 35), None);
+        assert_eq!(mount_may_wait(&line("fuse.sshfs"), 36), Some(true));
+        assert_eq!(mount_may_wait(&line("fuseblk"), 36), Some(true));
+        assert_eq!(mount_may_wait(&line("proc"), 36), Some(true));
+        assert_eq!(mount_may_wait(&line("ext4"), 36), Some(false));
+        assert_eq!(mount_may_wait(&line("fuse.sshfs"), 35), None);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Blobs {
 }
 
 /// One program's connection.
-pub(crate) struct Served {
+pub(crate) struct ProgramConnection {
     /// Its number among the programs of the session, the same at every display.
     pub(crate) number: u32,
     pub(crate) socket: Socket,
@@ -43,7 +43,7 @@ pub(crate) struct Served {
     pub(crate) held: bool,
 }
 
-impl Served {
+impl ProgramConnection {
     /// Reads a bounded amount and handles it.
     pub(crate) fn read(&mut self, now: Time) {
         for _ in 0..MAX_READS {
@@ -90,16 +90,16 @@ impl Served {
 }
 
 /// All programs. They are read by the side, which measures that.
-impl Part for BTreeMap<ConnectionId, Served> {
+impl Part for BTreeMap<ConnectionId, ProgramConnection> {
     fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
-        for served in self.values_mut() {
-            interests.until(served.core.next_timeout());
+        for program in self.values_mut() {
+            interests.until(program.core.next_timeout());
             // The carrier wakes for content only.
-            interests.until(served.held.then(|| now + HELD_LOOK));
-            let flags = served.interest();
+            interests.until(program.held.then(|| now + HELD_LOOK));
+            let flags = program.interest();
             // A hang-up of a program that is not to be read would be reported again and again.
             if !flags.is_empty() {
-                interests.add(&served.socket, flags);
+                interests.add(&program.socket, flags);
             }
         }
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hands a file to the compositor as shared memory, once the file system that it is on has stopped to answer.
 
-Use: served-memory.py FILE STOPPED. Opens FILE and prints `open`, waits until STOPPED exists, then makes a pool of FILE and
+Use: fuse-memory.py FILE STOPPED. Opens FILE and prints `open`, waits until STOPPED exists, then makes a pool of FILE and
 prints the error that the compositor answers with: the interface's object, its code and its words.
 """
 

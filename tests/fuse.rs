@@ -1,4 +1,5 @@
-//! Files that another program serves (FUSE): such a program may stop, and then nothing that is asked of them is answered.
+//! Files that another program serves (FUSE): such a program may stop, and then nothing that is asked of them is
+//! answered.
 
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ fn a_file_that_a_stopped_program_serves_never_stops_the_session() {
     let mut program;
     let mount = Mount::start(session.home());
     let home = session.home();
-    let script = home.write("served-memory.py", include_str!("tools/served-memory.py"));
+    let script = home.write("fuse-memory.py", include_str!("tools/fuse-memory.py"));
     let [script, memory, stopped] =
         [script, mount.at.join("memory"), home.file("stopped")].map(|path| path.display().to_string());
     program = session.launch("python3").privileged().args([&*script, &memory, &stopped]).start();
