@@ -81,7 +81,7 @@ pub struct DisplaySide<'a> {
     back: Option<Return>,
     /// It is view-only, and takes no other display's place.
     view_only: bool,
-    connections: BTreeMap<ConnectionId, Shown>,
+    connections: BTreeMap<ConnectionId, CompositorConnection>,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
     pipes: Pipes,
@@ -94,7 +94,7 @@ pub struct DisplaySide<'a> {
 }
 
 /// One program's connection to the compositor.
-struct Shown {
+struct CompositorConnection {
     socket: Socket,
     core: Connection,
     /// When the compositor closed it without a word.
@@ -477,7 +477,8 @@ impl<'a> DisplaySide<'a> {
                 for (hash, blob) in self.blobs.kept.iter() {
                     core.on_blob(now, hash, blob);
                 }
-                self.connections.insert(connection, Shown { socket, core, closed: None, channel, from });
+                self.connections
+                    .insert(connection, CompositorConnection { socket, core, closed: None, channel, from });
             }
             Err(error) => {
                 self.hub.reporter.report(SessionEvent::CompositorRefused { reason: error.to_string() });
@@ -626,9 +627,9 @@ impl<'a> DisplaySide<'a> {
 }
 
 /// All programs. They are read by the side, before anything else.
-impl Part for BTreeMap<ConnectionId, Shown> {
+impl Part for BTreeMap<ConnectionId, CompositorConnection> {
     fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
-        for Shown { socket, core, closed, .. } in self.values_mut() {
+        for CompositorConnection { socket, core, closed, .. } in self.values_mut() {
             interests.until(earlier(core.next_timeout(), gives_up(*closed)));
             let socket: &Socket = socket;
             if closed.is_none() {
@@ -638,7 +639,7 @@ impl Part for BTreeMap<ConnectionId, Shown> {
     }
 }
 
-impl Shown {
+impl CompositorConnection {
     /// Reads a bounded amount and handles it.
     fn read(&mut self, now: Time) {
         for _ in 0..MAX_READS {

@@ -37,12 +37,12 @@ pub struct Opened {
     body: Vec<u8>,
     copies: Vec<Copy>,
     pieces: Vec<Piece>,
-    pictures: Vec<Shown>,
+    pictures: Vec<DecodedPicture>,
 }
 
 /// A lossy picture, read.
 #[derive(Debug)]
-struct Shown {
+struct DecodedPicture {
     rect: Rect,
     grade: Grade,
     pixels: Vec<u8>,
@@ -90,7 +90,7 @@ impl Decoder {
             let Fill::Lossy { image, grade, fourth } = fill else { continue };
             let pixels = self.pictures.pixels(&body[image.clone()], *rect, *grade, format, *fourth);
             let pixels = pixels.ok_or(Error::ChunkImage { rect: *rect })?;
-            pictures.push(Shown { rect: *rect, grade: *grade, pixels });
+            pictures.push(DecodedPicture { rect: *rect, grade: *grade, pixels });
         }
         Ok(Opened { size, format, body, copies, pieces, pictures })
     }
@@ -107,7 +107,7 @@ impl Decoder {
             for piece in &chunk.pieces {
                 self.piece(content, piece, &chunk.body);
             }
-            for Shown { rect, grade, pixels } in &chunk.pictures {
+            for DecodedPicture { rect, grade, pixels } in &chunk.pictures {
                 jpeg::paint(content, *rect, *grade, pixels);
             }
         }

@@ -32,7 +32,7 @@ fn turned(mapping: &Mapping) -> (u32, u32) {
 }
 
 /// Crop in turned buffer pixels and size in surface coordinates, per axis.
-struct Shown {
+struct Visible {
     start: [f64; 2],
     source: [f64; 2],
     surface: [f64; 2],
@@ -40,7 +40,7 @@ struct Shown {
     exact: [bool; 2],
 }
 
-fn shown(mapping: &Mapping) -> Shown {
+fn shown(mapping: &Mapping) -> Visible {
     let (width, height) = turned(mapping);
     let scale = f64::from(mapping.scale);
     let (start, source) = match mapping.crop {
@@ -56,11 +56,11 @@ fn shown(mapping: &Mapping) -> Shown {
     };
     let whole = |value: f64| value.fract() == 0.0;
     let exact = [0, 1].map(|axis: usize| whole(start[axis]) && whole(source[axis] / surface[axis]));
-    Shown { start, source, surface, exact }
+    Visible { start, source, surface, exact }
 }
 
 /// The turned buffer pixels that a surface pixel may show along an axis.
-fn touched(shown: &Shown, axis: usize, pixel: i32, limit: u32) -> Vec<u32> {
+fn touched(shown: &Visible, axis: usize, pixel: i32, limit: u32) -> Vec<u32> {
     let mut taps = Vec::new();
     // an output may have any resolution: samples lie all over the pixel, and close to its edges
     for part in [0.001, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.999] {

@@ -14,7 +14,7 @@ mod secrets;
 
 use std::time::Duration;
 
-use secrets::Shown;
+use secrets::Credentials;
 pub use secrets::{INVITED, MAX_GIVEN, MAX_VIEWERS, Role, Secrets};
 
 use crate::{
@@ -158,7 +158,7 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         let view_only = session.capabilities().has(Capabilities::VIEW);
         let wish = if view_only { Role::View } else { Role::Active };
         // Of two ways that a display takes at the same time, the other may have used the secret.
-        match self.secrets.admit(&Shown { secret, incarnation, certificate, wish }, now) {
+        match self.secrets.admit(&Credentials { secret, incarnation, certificate, wish }, now) {
             Some((part, dismissed)) => match Candidate::new(holder) {
                 Ok(candidate) => Fate::Enters(part, candidate, dismissed),
                 Err(holder) => Fate::Leaves(holder, None),

@@ -70,13 +70,13 @@ impl Far {
     }
 
     /// A program of the session with a window that is shown and has the focus.
-    pub(crate) fn window(&self, title: &str) -> Shown {
+    pub(crate) fn window(&self, title: &str) -> RemoteWindow {
         let mut client = self.client();
         let mut watch = self.stage.watch();
         let pane = client.window(title, WIDTH, HEIGHT).expect("a window");
         client.draw(pane, &picture(0)).expect("its picture");
         let shown = watch.commit(|commit| commit.attached && commit.title.as_deref() == Some(title));
-        Shown { client, pane, surface: shown.expect("the window on the stage").surface }
+        RemoteWindow { client, pane, surface: shown.expect("the window on the stage").surface }
     }
 
     /// What `wayferry info` says of the host.
@@ -104,7 +104,7 @@ impl Far {
 }
 
 /// A program with a window.
-pub(crate) struct Shown {
+pub(crate) struct RemoteWindow {
     pub(crate) client: Client,
     pub(crate) pane: Pane,
     /// The window on the stage.

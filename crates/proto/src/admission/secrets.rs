@@ -47,9 +47,9 @@ struct Known<C> {
     certificate: C,
 }
 
-/// What a display shows.
+/// What a display shows to be let in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<C> {
+pub(super) struct Credentials<C> {
     pub(super) secret: Option<Secret>,
     pub(super) incarnation: Option<Secret>,
     pub(super) certificate: C,
@@ -159,7 +159,7 @@ impl<C: Copy + Eq> Secrets<C> {
 
     /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of
     /// one that cannot come again for it, as [`Self::forget_active`] gives it.
-    pub(super) fn admit(&mut self, shown: &Shown<C>, now: Time) -> Option<(Role, Option<C>)> {
+    pub(super) fn admit(&mut self, shown: &Credentials<C>, now: Time) -> Option<(Role, Option<C>)> {
         let index = shown.secret.and_then(|secret| self.position(secret, now));
         let role = index.map(|index| self.given[index].role).or_else(|| self.role_of(shown.incarnation))?;
         let role = if shown.wish == Role::View { Role::View } else { role };
@@ -222,8 +222,8 @@ mod tests {
         Secrets::new(secret(0))
     }
 
-    fn shown(secret: Option<Secret>, run: u8) -> Shown<u8> {
-        Shown { secret, incarnation: Some(self::secret(run)), certificate: run, wish: Role::Active }
+    fn shown(secret: Option<Secret>, run: u8) -> Credentials<u8> {
+        Credentials { secret, incarnation: Some(self::secret(run)), certificate: run, wish: Role::Active }
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         }
         assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::Active, None)));
         for also in [None, Some(secret(2))] {
-            let wish = Shown { wish: Role::View, ..shown(also, 9) };
+            let wish = Credentials { wish: Role::View, ..shown(also, 9) };
             assert_eq!(secrets.admit(&wish, Time::ZERO), None);
         }
         assert_eq!(secrets.forget_active(), Some(9));

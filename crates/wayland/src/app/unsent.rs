@@ -1,7 +1,7 @@
 //! A commit that has not left, with the state that it brings, and how newer ones are folded into it.
 //!
-//! Knows nothing of messages' names or of surfaces. Invariant: whichever commits are folded, a display comes to a state to
-//! which it would have come without.
+//! Knows nothing of messages' names or of surfaces. Invariant: whichever commits are folded, a display comes to a state
+//! to which it would have come without.
 
 use crate::message::{MAX_UNIT_STATE, Request, WireId};
 
@@ -307,15 +307,15 @@ mod tests {
 
     /// What a display has of a surface and of those below it. Of feedback: what it will tell something of.
     #[derive(Debug, Clone, Default, PartialEq)]
-    struct Shown {
+    struct SurfaceState {
         state: BTreeMap<(WireId, u16), Vec<WireArg>>,
         mapped: bool,
         moved: (i32, i32),
         frames: Vec<u32>,
-        children: BTreeMap<u32, Shown>,
+        children: BTreeMap<u32, SurfaceState>,
     }
 
-    impl Shown {
+    impl SurfaceState {
         fn apply(&mut self, commit: &Unsent) {
             for (id, child) in &commit.children {
                 self.children.entry(*id).or_default().apply(child);
@@ -340,7 +340,7 @@ mod tests {
         fn folded_commits_come_to_the_state_of_the_last(
             commits in prop::collection::vec((spec(2), any::<bool>()), 1..12)
         ) {
-            let (mut one_by_one, mut folded) = (Shown::default(), Shown::default());
+            let (mut one_by_one, mut folded) = (SurfaceState::default(), SurfaceState::default());
             let (mut next, mut again) = (0, 0);
             let mut waiting: Option<Unsent> = None;
             let (mut discarded, mut told) = (Vec::new(), Vec::new());

@@ -158,17 +158,17 @@ impl Decoder {
     }
 
     /// Decodes the next frame.
-    pub(crate) fn decode(&mut self, data: &[u8]) -> Result<Shown<'_>, String> {
+    pub(crate) fn decode(&mut self, data: &[u8]) -> Result<DecodedFrame<'_>, String> {
         self.frames += 1;
-        self.codec.decode(self.frames, data).map(Shown).map_err(|error| error.to_string())
+        self.codec.decode(self.frames, data).map(DecodedFrame).map_err(|error| error.to_string())
     }
 }
 
 /// A frame that was decoded.
 #[derive(Debug)]
-pub(crate) struct Shown<'a>(Picture<'a>);
+pub(crate) struct DecodedFrame<'a>(Picture<'a>);
 
-impl Shown<'_> {
+impl DecodedFrame<'_> {
     /// Paints it at the corner of `rect`, which is as large; the fourth channel is `fourth`.
     pub(crate) fn paint(&self, content: &mut Content, rect: Rect, fourth: u8) {
         let Some(order) = order(content.format()) else { return };

@@ -47,16 +47,16 @@ impl Decoder {
         Err("videos are not shown by this build".to_owned())
     }
 
-    pub(crate) fn decode(&mut self, _: &[u8]) -> Result<Shown<'_>, String> {
+    pub(crate) fn decode(&mut self, _: &[u8]) -> Result<DecodedFrame<'_>, String> {
         match *self {}
     }
 }
 
 /// Would be a frame.
 #[derive(Debug)]
-pub(crate) struct Shown<'a>(&'a mut Decoder);
+pub(crate) struct DecodedFrame<'a>(&'a mut Decoder);
 
-impl Shown<'_> {
+impl DecodedFrame<'_> {
     pub(crate) fn paint(&self, _: &mut Content, _: Rect, _: u8) {
         match *self.0 {}
     }

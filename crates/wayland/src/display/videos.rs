@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use wayferry_pixels::video::Frame;
 use wayferry_pixels::{Content, Format, Rect};
 
-use crate::codec::{self, Decoder, Shown};
+use crate::codec::{self, DecodedFrame, Decoder};
 
 /// Updates after which a video without a frame is over.
 const MAX_AGE: u64 = 64;
@@ -39,7 +39,7 @@ struct Video {
 pub(super) struct Decoded<'a> {
     pub(super) rect: Rect,
     fourth: u8,
-    shown: Shown<'a>,
+    shown: DecodedFrame<'a>,
 }
 
 impl Videos {

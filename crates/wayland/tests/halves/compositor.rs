@@ -1,7 +1,8 @@
 //! A compositor as small as it can be: it answers what programs wait for and keeps what it would show.
 //!
-//! Everything that it gets must be sound: known objects, requests of the bound version, sound arguments. Invariant: what
-//! it shows of a surface changes only at a commit and only inside the damage, as with a compositor that uploads textures.
+//! Everything that it gets must be sound: known objects, requests of the bound version, sound arguments. Invariant:
+//! what it shows of a surface changes only at a commit and only inside the damage, as with a compositor that uploads
+//! textures.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -71,7 +72,7 @@ struct Surface {
     /// What is attached: nothing new, nothing, or a buffer.
     attach: Option<Option<(u32, Rc<Buffer>)>>,
     damage: Vec<[i32; 4]>,
-    shown: Option<Shown>,
+    shown: Option<SurfacePixels>,
     /// `xdg_surface` and the object of its role.
     role: Option<(u32, u32)>,
     configured: bool,
@@ -137,7 +138,7 @@ impl Tree {
     }
 }
 
-struct Shown {
+struct SurfacePixels {
     size: (i32, i32),
     format: u32,
     pixels: Vec<u8>,
@@ -591,7 +592,7 @@ impl Compositor {
 }
 
 /// Uploads a buffer: all of it if there is nothing to build on, else what is damaged.
-fn show(shown: &mut Option<Shown>, buffer: &Buffer, damage: &[[i32; 4]]) {
+fn show(shown: &mut Option<SurfacePixels>, buffer: &Buffer, damage: &[[i32; 4]]) {
     let length = (buffer.stride * buffer.size.1) as usize;
     let mut pixels = vec![0; length];
     assert_eq!(
@@ -613,7 +614,7 @@ fn show(shown: &mut Option<Shown>, buffer: &Buffer, damage: &[[i32; 4]]) {
                 }
             }
         }
-        _ => *shown = Some(Shown { size: buffer.size, format: buffer.format, pixels }),
+        _ => *shown = Some(SurfacePixels { size: buffer.size, format: buffer.format, pixels }),
     }
 }
 

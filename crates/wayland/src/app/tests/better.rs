@@ -56,7 +56,7 @@ fn rig() -> Rig {
 }
 
 /// A window that shows a photograph for which the link was too slow.
-struct Shown {
+struct LossyPhoto {
     rig: Rig,
     surface: u32,
     shm: u32,
@@ -64,14 +64,14 @@ struct Shown {
     pixels: Vec<u8>,
 }
 
-fn lossy_photo() -> Shown {
+fn lossy_photo() -> LossyPhoto {
     let mut rig = rig();
     let (surface, shm) = rig.window();
     rig.flush_with(SLOW);
     let pixels = commit_photo(&mut rig, surface, shm, 1);
     rig.now += FRAME;
     rig.flush_with(SLOW);
-    Shown { rig, surface, shm, pixels }
+    LossyPhoto { rig, surface, shm, pixels }
 }
 
 /// What the display side shows of a surface after all updates so far.
@@ -113,7 +113,7 @@ pub(super) fn rest(rig: &mut Rig) -> (Vec<Unit>, Duration) {
 
 #[test]
 fn what_does_not_fit_is_lossy_and_exact_when_it_rests() {
-    let Shown { mut rig, surface, pixels, .. } = lossy_photo();
+    let LossyPhoto { mut rig, surface, pixels, .. } = lossy_photo();
     let units = rig.units();
     assert!(!units.is_empty());
     let lossy = rig.updates.len();
@@ -152,7 +152,7 @@ fn nothing_is_lossy_where_no_rate_is_known_or_it_is_not_wanted() {
 
 #[test]
 fn without_credit_nothing_becomes_better_and_no_timeout_is_set_for_it() {
-    let Shown { mut rig, .. } = lossy_photo();
+    let LossyPhoto { mut rig, .. } = lossy_photo();
     rig.now += Duration::from_secs(1);
     let before = rig.updates.len();
     rig.flush_with(SLOW);
@@ -161,7 +161,7 @@ fn without_credit_nothing_becomes_better_and_no_timeout_is_set_for_it() {
 
 #[test]
 fn hidden_surfaces_do_not_become_better() {
-    let Shown { mut rig, surface, pixels, .. } = lossy_photo();
+    let LossyPhoto { mut rig, surface, pixels, .. } = lossy_photo();
     let wire = rig.connection.objects.wire(surface).unwrap();
     rig.tell(&ToApp::Visible { surface: wire, visible: false });
     let before = rig.updates.len();
@@ -175,7 +175,7 @@ fn hidden_surfaces_do_not_become_better() {
 
 #[test]
 fn a_new_commit_goes_before_what_makes_the_old_one_better() {
-    let Shown { mut rig, surface, shm, .. } = lossy_photo();
+    let LossyPhoto { mut rig, surface, shm, .. } = lossy_photo();
     rig.now += Duration::from_millis(100);
     let lossy = rig.updates.len();
     rig.flush_with(IDLE);
@@ -193,7 +193,7 @@ fn a_new_commit_goes_before_what_makes_the_old_one_better() {
 
 #[test]
 fn what_a_unit_has_not_shown_yet_the_next_one_does() {
-    let Shown { mut rig, .. } = lossy_photo();
+    let LossyPhoto { mut rig, .. } = lossy_photo();
     let beat = rig.connection.beat();
     rig.now = beat.after(beat.tick(rig.now + Duration::from_millis(100)), FRAME);
     rig.flush_with(IDLE);
@@ -262,7 +262,7 @@ fn what_waits_at_the_compositor_is_not_shown_by_what_makes_content_better() {
 
 #[test]
 fn a_surface_that_has_lost_its_content_does_not_become_better() {
-    let Shown { mut rig, surface, .. } = lossy_photo();
+    let LossyPhoto { mut rig, surface, .. } = lossy_photo();
     rig.now += Duration::from_millis(100);
     rig.flush_with(IDLE);
     rig.now += FRAME / 4;

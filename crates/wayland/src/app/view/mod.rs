@@ -53,7 +53,7 @@ pub struct View {
     next: WireId,
     /// By the program's name of their surfaces.
     windows: BTreeMap<WireId, Window>,
-    surfaces: HashMap<WireId, Shown>,
+    surfaces: HashMap<WireId, RemoteSurface>,
     actions: VecDeque<Action>,
     counts: Counts,
     /// Messages to the display side.
@@ -99,7 +99,7 @@ struct Window {
 
 /// A surface at the view.
 #[derive(Debug)]
-struct Shown {
+struct RemoteSurface {
     surface: WireId,
     subsurface: Option<WireId>,
     /// The program's name of the surface that it is inside.

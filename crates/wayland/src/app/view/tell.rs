@@ -1,7 +1,7 @@
 //! What a view's display is told: the difference between a scene and what it was told before.
 //!
-//! Surfaces inside a window are synchronised children there, so each change of a window is one unit. Invariant: a unit leaves
-//! only when all contents that it shows are there in full, and names only objects that were made before.
+//! Surfaces inside a window are synchronised children there, so each change of a window is one unit. Invariant: a unit
+//! leaves only when all contents that it shows are there in full, and names only objects that were made before.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use super::super::shape::Shape;
 use super::super::title::prefixed;
 use super::content::{Look, Pixels, Readiness};
 use super::scene::{self, Decoration, Node};
-use super::{Encoder, End, MAX_UNAPPLIED, Shown, Time, View, Window};
+use super::{Encoder, End, MAX_UNAPPLIED, RemoteSurface, Time, View, Window};
 
 /// Put before the titles of windows that are only looked at.
 const TITLE: &[u8] = b"view: ";
@@ -185,7 +185,7 @@ impl View {
             }
             None => None,
         };
-        let shown = Shown {
+        let shown = RemoteSurface {
             surface,
             subsurface,
             parent: parent.map(|(name, _)| name),
@@ -273,8 +273,8 @@ impl View {
         }
     }
 
-    /// Whether everything goes where it is now. Places are those of the newest commits, so older pixels stay where they were; but
-    /// with a window that never comes to rest, not for ever.
+    /// Whether everything goes where it is now. Places are those of the newest commits, so older pixels stay where they
+    /// were; but with a window that never comes to rest, not for ever.
     fn is_placed(&mut self, now: Time, window: WireId, ready: Readiness) -> bool {
         let Some(told) = self.windows.get_mut(&window) else { return false };
         let placed =
@@ -372,7 +372,7 @@ impl View {
     /// What is not seen yet always gets its place.
     fn place_inside(&mut self, node: &Node, state: &mut Vec<Request>, placed: bool) {
         for child in node.children() {
-            let moves = |shown: &&mut Shown| shown.at != child.at && (placed || !shown.mapped);
+            let moves = |shown: &&mut RemoteSurface| shown.at != child.at && (placed || !shown.mapped);
             let Some(shown) = self.surfaces.get_mut(&child.name).filter(moves) else { continue };
             shown.at = child.at;
             let args = vec![WireArg::Int(child.at.0), WireArg::Int(child.at.1)];

@@ -80,7 +80,7 @@ impl ShmBuffer {
 
 /// One commit with a buffer newly attached.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct BufferCommit {
     pub(super) surface: u32,
     pub(super) buffer: u32,
     pub(super) pixels: Vec<u8>,
@@ -102,8 +102,8 @@ pub(super) struct Rig {
     globals: Vec<(String, u32)>,
     pools: HashMap<u32, Pool>,
     pub(super) buffers: HashMap<u32, ShmBuffer>,
-    pending: HashMap<u32, Shown>,
-    pub(super) shown: Vec<Shown>,
+    pending: HashMap<u32, BufferCommit>,
+    pub(super) shown: Vec<BufferCommit>,
     /// Buffers that the compositor holds.
     pub(super) busy: HashSet<u32>,
     pub(super) registry: u32,
@@ -304,7 +304,8 @@ impl Rig {
         match got.request {
             "attach" => {
                 let buffer = got.uint(0);
-                let shown = Shown { surface: got.object, buffer, pixels: Vec::new(), damage: Vec::new() };
+                let shown =
+                    BufferCommit { surface: got.object, buffer, pixels: Vec::new(), damage: Vec::new() };
                 self.pending.insert(got.object, shown);
             }
             "damage_buffer" => {
