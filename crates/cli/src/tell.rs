@@ -26,7 +26,7 @@ use wayferry_host::sanitize::sanitize;
 pub(crate) enum OwnEvent<'a> {
     /// The session goes on without this display; `place` is what `attach` and `stop` take.
     SessionGoesOn { place: &'a str },
-    /// The session has let this display go, or has ended.
+    /// The session has detached this display, or has ended.
     SessionLeft,
     /// A session of the wanted name runs there already; this one is called otherwise.
     NameTaken { wanted: &'a str, name: &'a str, host: &'a str },
@@ -68,13 +68,13 @@ pub(crate) fn tell(event: &OwnEvent<'_>) {
             "the session goes on: `wayferry attach {place}` shows it again, `wayferry stop {place}` ends it"
         ),
         OwnEvent::SessionLeft => {
-            "the session let this display go, or has ended; `wayferry list` knows".to_owned()
+            "detached by the session, or the session has ended; see `wayferry list`".to_owned()
         }
         OwnEvent::NameTaken { wanted, name, host } => format!(
             "a session `{wanted}` runs there already, and `wayferry attach {host}:{wanted}` shows it; this one is `{name}`"
         ),
         OwnEvent::QuicUnreachable { port, reason } => format!(
-            "no QUIC to UDP port {port} ({reason}); going through the other way, which is slower on a bad network"
+            "no QUIC to UDP port {port} ({reason}); using the other path, which is slower on a bad network"
         ),
         OwnEvent::Copying { path } => format!("copying `{path}` to ~/.local/bin on the other machine"),
         OwnEvent::TrustNamed { name, roots } => {
@@ -122,9 +122,9 @@ fn words(event: &SessionEvent) -> Words<'_> {
             return Words::Trouble(error);
         }
         Event::DisplayAway { reason } => format!("the display is away: {reason}"),
-        Event::DisplayLost { error } => format!("a display was lost: {error}"),
-        Event::DisplayRejected { error } => format!("a display was turned away: {error}"),
-        Event::ViewerLost { reason } => format!("a viewer was lost: {reason}"),
+        Event::DisplayLost { error } => format!("display lost: {error}"),
+        Event::DisplayRejected { error } => format!("display rejected: {error}"),
+        Event::ViewerLost { reason } => format!("viewer lost: {reason}"),
         Event::DisplayMissed => "no display came back in time".into(),
         Event::DisplayEnded => "the display ended the session".into(),
         Event::ProgramLeftOthers => {
@@ -136,12 +136,12 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::NoQuic { reason } => format!("no QUIC: {reason}"),
         Event::ControlLost { reason } => format!("the session's control socket is gone: {reason}"),
         Event::InfoUnavailable { reason } => format!("`wayferry info` cannot show this session: {reason}"),
-        Event::ConnectionLost { reason } => format!("the connection was lost ({reason}); trying to get back"),
-        Event::Back => "back again".into(),
-        Event::Silent { seconds } => format!("no contact since {seconds} s"),
-        Event::Heard => "contact again".into(),
+        Event::ConnectionLost { reason } => format!("connection lost ({reason}); reconnecting"),
+        Event::Back => "reconnected".into(),
+        Event::Silent { seconds } => format!("no contact for {seconds} s"),
+        Event::Heard => "contact restored".into(),
         Event::Replaced => "another display shows the session now".into(),
-        Event::Dismissed => "another display shows the session now, or this one was sent away".into(),
+        Event::Dismissed => "another display shows the session now, or this one was detached".into(),
         Event::CompositorRefused { reason } => {
             format!("cannot connect a program to the compositor: {reason}")
         }
