@@ -1,0 +1,116 @@
+//! What is played where sound is missing.
+//!
+//! A [`Decoder`] makes samples of payloads, and goes on without one when asked; a [`Concealment`] shapes that: for 60 ms
+//! it is believed, then it fades, and what follows is silence until sound comes back. [`repeat`] is how a decoder that
+//! knows nothing of its sound goes on: with the last period. Invariants: no more than [`HELD`] and [`FADING`] frames are
+//! made up in a row; there is no step where made-up and real sound meet.
+
+use crate::error::Error;
+use crate::sample::CHANNELS;
+use crate::splice::{FADE, LONGEST, SPAN, find};
+
+/// Makes samples of payloads. One for each flow; packets come in their order.
+pub trait Decoder {
+    /// Appends the samples of `payload`, at most 20 ms, to `samples`.
+    ///
+    /// # Errors
+    /// When it is none of this codec's; nothing is appended then.
+    fn decode(&mut self, payload: &[u8], samples: &mut Vec<f32>) -> Result<(), Error>;
+
+    /// Appends `frames` that go on from what was decoded last, or concealed after it. Multiples of 2.5 ms.
+    fn conceal(&mut self, frames: usize, samples: &mut Vec<f32>);
+
+    /// What comes next has nothing to do with what was decoded last.
+    fn restart(&mut self);
+}
+
+/// How long sound has been missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Concealment {
+    run: usize,
+}
+
+impl Concealment {
+    /// Nothing was played before, and what comes may begin in the middle of a sound: it fades in.
+    pub(crate) fn silent() -> Self {
+        Self { run: HELD + FADING }
+    }
+
+    /// Whether something is made up, or silent, at the moment.
+    pub(crate) fn is_running(self) -> bool {
+        self.run > 0
+    }
+
+    /// Whether nothing but silence is left to play.
+    pub(crate) fn is_over(self) -> bool {
+        self.run >= HELD + FADING
+    }
+
+    /// Appends one [`BLOCK`].
+    pub(crate) fn block(&mut self, decoder: &mut impl Decoder, samples: &mut Vec<f32>) {
+        let begin = samples.len();
+        if self.is_over() {
+            samples.resize(begin + BLOCK * CHANNELS, 0.0);
+            return;
+        }
+        decoder.conceal(BLOCK, samples);
+        samples.resize(begin + BLOCK * CHANNELS, 0.0);
+        for (frame, values) in samples[begin..].chunks_exact_mut(CHANNELS).enumerate() {
+            let faded = (self.run + frame).saturating_sub(HELD) as f32 / FADING as f32;
+            values.iter_mut().for_each(|value| *value *= (1.0 - faded).max(0.0));
+        }
+        self.run += BLOCK;
+    }
+
+    /// So many more frames were missing.
+    pub(crate) fn passed(&mut self, frames: usize) {
+        self.run += frames;
+    }
+
+    /// What real sound that is back fades in over; nothing when nothing was missing. Ask before it is decoded.
+    pub(crate) fn tail(mut self, decoder: &mut impl Decoder) -> Vec<f32> {
+        let mut tail = Vec::new();
+        if self.is_running() {
+            self.block(decoder, &mut tail);
+        }
+        tail
+    }
+}
+
+/// Goes on from `history` with its last period, for `frames`, `at` frames after its end. The period is a lag of
+/// 3 to 15 ms at which the end resembles itself.
+pub(crate) fn repeat(history: &[f32], period: usize, at: usize, frames: usize, samples: &mut Vec<f32>) {
+    let last = &history[history.len() - period * CHANNELS..];
+    let before = history.len() - (period + 1) * CHANNELS;
+    let worn = period.min(FADE);
+    for frame in at..at + frames {
+        let place = frame % period;
+        // Each turn begins a little off where the one before ended; that difference is worn away.
+        let left = 1.0 - place.min(worn) as f32 / worn as f32;
+        let left = left * left * (3.0 - 2.0 * left);
+        for channel in 0..CHANNELS {
+            let off = history[history.len() - CHANNELS + channel] - history[before + channel];
+            samples.push(last[place * CHANNELS + channel] + off * left);
+        }
+    }
+}
+
+/// The period that [`repeat`] takes; `None` when `history` is too short for one.
+pub(crate) fn period(history: &[f32]) -> Option<usize> {
+    if history.len() < (SPAN + 1) * CHANNELS {
+        return None;
+    }
+    // The splice of the sound backwards: what resembles its end.
+    let end = &history[history.len() - SPAN * CHANNELS..];
+    let backwards: Vec<f32> = end.chunks_exact(CHANNELS).rev().flatten().copied().collect();
+    find(&backwards, LONGEST).map(|splice| splice.lag)
+}
+
+/// How long made-up sound is believed: 60 ms.
+pub(crate) const HELD: usize = 2880;
+
+/// And how long it fades: 20 ms.
+pub(crate) const FADING: usize = 960;
+
+/// How much is made up at once.
+pub(crate) const BLOCK: usize = FADE;

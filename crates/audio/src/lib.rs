@@ -1,0 +1,36 @@
+//! Sound of a session: what a sender decides, what crosses the link, and what a receiver plays of it.
+//!
+//! A [`Sender`] takes frames of encoded sound and says which leave how: on which short reliable stream, in which
+//! datagram. A [`Player`] takes the packets that arrive and fills the buffers of a sound device: it keeps packets
+//! (`buffer`) as long as the link's jitter demands (`jitter`), makes up what is missing (`conceal`), and follows the
+//! clocks of both sound cards by cutting out or repeating a few milliseconds here and there (`splice`).
+//!
+//! What it does not do: it opens no socket and no sound server, starts no thread and reads no clock; it neither captures
+//! nor mixes. Time is handed in, as the time of the run loop, and sound is 48 kHz stereo.
+//!
+//! Where to begin: [`Player`], then `player/steer.rs` for how it follows the target; docs/sound.md has the figures.
+//!
+//! Invariants: all that a peer can make grow has a limit with a name; while the level is near the target, what was
+//! decoded is played bit by bit.
+
+mod buffer;
+mod conceal;
+mod error;
+mod jitter;
+mod packet;
+mod pcm;
+mod player;
+mod sample;
+mod sender;
+mod splice;
+
+pub use buffer::{Drop, MAX_AHEAD};
+pub use conceal::Decoder;
+pub use error::Error;
+pub use jitter::{Jitter, TARGET_MAX};
+pub use packet::{Flags, MAX_IN_DATAGRAM, MAX_PAYLOAD, MAX_TRACK, Packet, Packets, datagram};
+pub use pcm::{Pcm, encode as encode_pcm};
+pub use player::{Dropped, Figures, Player};
+pub use sample::{CHANNELS, FrameSize, Position, RATE, from_i16, to_i16};
+pub use sender::{Link, MAX_GROUPS, Mode, Outgoing, Sender, Turn};
+pub use splice::{Splice, find, lengthen, shorten};

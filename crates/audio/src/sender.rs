@@ -1,0 +1,381 @@
+//! What a sender of sound decides: which frames leave, how, and what is given up.
+//!
+//! Frames go on short reliable streams, 200 ms each: a loss holds back no more than its own group, and a group that is
+//! too old to be played is reset. Where the link loses or is long, the last one or two frames ride again in a datagram.
+//! Nothing is sent while there is silence. It neither encodes nor sends; the caller does both as told. Invariants: every
+//! frame that is handed in leaves at least once; at most [`MAX_GROUPS`] streams are open.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wayferry_proto::Time;
+
+use crate::packet::{Flags, MAX_TRACK, Packet};
+use crate::sample::{CHANNELS, FrameSize, Position, RATE};
+
+/// How sound crosses the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// On streams alone.
+    Stream,
+    /// In datagrams alone, as far as they fit one.
+    Datagram,
+    /// On streams, and again in datagrams where the link needs that.
+    #[default]
+    Hybrid,
+}
+
+/// What is known of the link and of the player at its other end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// The round trip.
+    pub rtt: Duration,
+    /// The share of packets lost, from 0 to 1.
+    pub loss: f64,
+    /// The player's target.
+    pub target: Duration,
+    /// The most bytes that a datagram takes; 0 if the carrier has none.
+    pub datagram: usize,
+}
+
+/// What the caller is to do, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outgoing {
+    /// Write this on the stream of the group, which begins with its first packet; `ends` it behind this one.
+    Stream {
+        /// The group's number; they count up.
+        group: u64,
+        /// What to write.
+        packet: Packet,
+        /// Nothing follows on this stream.
+        ends: bool,
+    },
+    /// Send these in one datagram.
+    Datagram(Vec<Packet>),
+    /// Reset the group's stream, unless all of it has arrived.
+    Reset {
+        /// Its number.
+        group: u64,
+    },
+}
+
+/// What to do with sound that was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Encode it, and hand it to [`Sender::frame`].
+    Encode,
+    /// Call [`Sender::idle`], once.
+    SayIdle,
+    /// Nothing.
+    Rest,
+}
+
+/// Decides for one flow of sound; see the module.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    track: u8,
+    mode: Mode,
+    sequence: u32,
+    /// Frames of silence in a row, as far as they matter.
+    silence: u64,
+    size: FrameSize,
+    starts: bool,
+    begins_anew: bool,
+    /// The last packets, newest first.
+    previous: VecDeque<Packet>,
+    groups: VecDeque<Group>,
+    next_group: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    number: u64,
+    began: Time,
+    last: Time,
+    open: bool,
+}
+
+impl Sender {
+    /// A sender of the flow with this number, at most [`MAX_TRACK`].
+    pub fn new(track: u8, mode: Mode) -> Self {
+        Self {
+            track: track.min(MAX_TRACK),
+            mode,
+            sequence: 0,
+            silence: IDLE_AFTER,
+            size: FrameSize::default(),
+            starts: true,
+            begins_anew: false,
+            previous: VecDeque::new(),
+            groups: VecDeque::new(),
+            next_group: 0,
+        }
+    }
+
+    /// How much sound the next packet should have: on a short way its length would be most of the delay.
+    pub fn frame_size(&mut self, rtt: Duration) -> FrameSize {
+        // Between the two it stays as it is.
+        if rtt < SHORT_WAY {
+            self.size = FrameSize::Ms10;
+        } else if rtt > SHORT_WAY * 6 / 5 {
+            self.size = FrameSize::Ms20;
+        }
+        self.size
+    }
+
+    /// Hears what was captured before it is encoded. After a second of digital silence nothing needs to be.
+    pub fn hear(&mut self, samples: &[f32]) -> Turn {
+        let was_idle = self.silence >= IDLE_AFTER;
+        if samples.iter().any(|sample| *sample != 0.0) {
+            self.silence = 0;
+            self.starts |= was_idle;
+            return Turn::Encode;
+        }
+        self.silence = IDLE_AFTER.min(self.silence + (samples.len() / CHANNELS) as u64);
+        match (was_idle, self.silence >= IDLE_AFTER) {
+            (true, _) => Turn::Rest,
+            (_, true) => Turn::SayIdle,
+            _ => Turn::Encode,
+        }
+    }
+
+    /// Sequence and capture times begin anew: another carrier, another clock.
+    pub fn restart(&mut self) {
+        self.begins_anew = true;
+        self.previous.clear();
+        self.groups.clear();
+    }
+
+    /// A frame was encoded.
+    pub fn frame(&mut self, now: Time, capture: Position, payload: Vec<u8>, link: Link) -> Vec<Outgoing> {
+        let flags = Flags {
+            start: std::mem::take(&mut self.starts),
+            discontinuity: std::mem::take(&mut self.begins_anew),
+            idle: false,
+        };
+        self.send(now, capture, flags, payload, link)
+    }
+
+    /// Silence has begun.
+    pub fn idle(&mut self, now: Time, capture: Position, link: Link) -> Vec<Outgoing> {
+        let flags = Flags { idle: true, discontinuity: std::mem::take(&mut self.begins_anew), start: false };
+        self.send(now, capture, flags, Vec::new(), link)
+    }
+
+    /// All of a group's stream has arrived.
+    pub fn on_delivered(&mut self, group: u64) {
+        self.groups.retain(|known| known.open || known.number != group);
+    }
+
+    /// Gives up what is too old; also while nothing is sent.
+    pub fn on_timeout(&mut self, now: Time, link: Link) -> Vec<Outgoing> {
+        let patience = (link.target * 2).max(PATIENCE);
+        let mut outgoing = Vec::new();
+        while let Some(group) = self.groups.front() {
+            let old = now.since(group.last) > patience || self.groups.len() > MAX_GROUPS;
+            if !old {
+                break;
+            }
+            outgoing.push(Outgoing::Reset { group: group.number });
+            self.groups.pop_front();
+        }
+        outgoing
+    }
+
+    fn send(
+        &mut self,
+        now: Time,
+        capture: Position,
+        flags: Flags,
+        payload: Vec<u8>,
+        link: Link,
+    ) -> Vec<Outgoing> {
+        let ends = flags.idle;
+        let packet = Packet { track: self.track, sequence: self.sequence, capture, flags, payload };
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut again: Vec<Packet> = self.previous.iter().take(copies(link)).cloned().collect();
+        let alone = self.mode == Mode::Datagram && framed(&packet) <= link.datagram;
+        if alone {
+            again.insert(0, packet.clone());
+        }
+        let mut outgoing = if alone { Vec::new() } else { vec![self.on_stream(now, packet.clone(), ends)] };
+        if self.mode != Mode::Stream {
+            while again.iter().map(framed).sum::<usize>() > link.datagram {
+                again.pop();
+            }
+            if !again.is_empty() {
+                outgoing.push(Outgoing::Datagram(again));
+            }
+        }
+        self.previous.push_front(packet);
+        self.previous.truncate(COPIES_MOST);
+        outgoing.extend(self.on_timeout(now, link));
+        outgoing
+    }
+
+    /// Writes on the open group's stream, or on another when that is full.
+    fn on_stream(&mut self, now: Time, packet: Packet, last: bool) -> Outgoing {
+        if !self.groups.back().is_some_and(|group| group.open) {
+            self.groups.push_back(Group { number: self.next_group, began: now, last: now, open: true });
+            self.next_group += 1;
+        }
+        let length = self.size.duration();
+        let Some(group) = self.groups.back_mut() else { unreachable!("one was just opened") };
+        group.last = now;
+        let ends = last || now.since(group.began) + length >= GROUP;
+        group.open = !ends;
+        Outgoing::Stream { group: group.number, packet, ends }
+    }
+}
+
+/// How many of the last frames ride again.
+fn copies(link: Link) -> usize {
+    let lossy = usize::from(link.loss > LOSSY) + usize::from(link.loss > VERY_LOSSY);
+    (lossy + usize::from(link.rtt > LONG_WAY)).min(COPIES_MOST)
+}
+
+/// Bytes of a packet in a datagram.
+fn framed(packet: &Packet) -> usize {
+    packet.encoded_len() + wayferry_proto::wire::varint_len(packet.encoded_len() as u64)
+}
+
+/// Streams that may be open; the oldest is given up then.
+pub const MAX_GROUPS: usize = 16;
+
+/// Frames of digital silence before nothing more is sent: a second.
+const IDLE_AFTER: u64 = RATE as u64;
+
+/// Below this round trip, frames of 10 ms.
+const SHORT_WAY: Duration = Duration::from_millis(30);
+
+/// Above this round trip a retransmission comes too late for most targets.
+const LONG_WAY: Duration = Duration::from_millis(80);
+
+/// Above this loss one frame rides again, and above the other two.
+const LOSSY: f64 = 0.005;
+const VERY_LOSSY: f64 = 0.02;
+
+/// Frames that ride again at most.
+const COPIES_MOST: usize = 2;
+
+/// Sound of one stream.
+const GROUP: Duration = Duration::from_millis(200);
+
+/// A group is given up when its last frame is older than this, and than twice the target.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: Link =
+        Link { rtt: Duration::from_millis(20), loss: 0.0, target: Duration::from_millis(80), datagram: 1200 };
+
+    fn send(sender: &mut Sender, index: u64, bytes: usize, link: Link) -> Vec<Outgoing> {
+        sender.frame(Time::from_millis(index * 20), Position(index * 960), vec![1; bytes], link)
+    }
+
+    fn sequences(outgoing: &[Outgoing]) -> (Vec<u32>, Vec<u32>) {
+        let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
+        for out in outgoing {
+            match out {
+                Outgoing::Stream { packet, .. } => streams.push(packet.sequence),
+                Outgoing::Datagram(packets) => datagrams.extend(packets.iter().map(|packet| packet.sequence)),
+                Outgoing::Reset { .. } => {}
+            }
+        }
+        (streams, datagrams)
+    }
+
+    #[test]
+    fn a_group_has_200_ms() {
+        let mut sender = Sender::new(1, Mode::Hybrid);
+        let ends: Vec<u64> = (0..25)
+            .filter(|index| {
+                let sent = send(&mut sender, *index, 241, LINK);
+                assert_eq!(sent.len(), 1, "no datagrams on a short sound link: {sent:?}");
+                matches!(sent[0], Outgoing::Stream { ends: true, .. })
+            })
+            .collect();
+        assert_eq!(ends, [9, 19]);
+    }
+
+    #[test]
+    fn frames_ride_again_where_the_link_loses_or_is_long() {
+        for (loss, rtt, copies) in
+            [(0.0, 20, 0), (0.004, 80, 0), (0.006, 20, 1), (0.0, 81, 1), (0.01, 100, 2), (0.03, 20, 2)]
+        {
+            let link = Link { loss, rtt: Duration::from_millis(rtt), ..LINK };
+            let mut sender = Sender::new(0, Mode::Hybrid);
+            (0..5).for_each(|index| drop(send(&mut sender, index, 241, link)));
+            let (streams, datagrams) = sequences(&send(&mut sender, 5, 241, link));
+            assert_eq!((streams, datagrams), (vec![5], [4, 3][..copies].to_vec()), "{loss} {rtt}");
+            let mut sender = Sender::new(0, Mode::Datagram);
+            (0..5).for_each(|index| drop(send(&mut sender, index, 241, link)));
+            let (streams, datagrams) = sequences(&send(&mut sender, 5, 241, link));
+            assert_eq!((streams, datagrams), (vec![], [5, 4, 3][..=copies].to_vec()), "{loss} {rtt}");
+        }
+    }
+
+    #[test]
+    fn what_fits_no_datagram_goes_on_a_stream() {
+        let link = Link { loss: 0.05, ..LINK };
+        let mut sender = Sender::new(0, Mode::Datagram);
+        send(&mut sender, 0, 3840, link);
+        assert_eq!(sequences(&send(&mut sender, 1, 3840, link)), (vec![1], vec![]));
+        assert_eq!(sequences(&send(&mut sender, 2, 700, link)), (vec![], vec![2]));
+        assert_eq!(sequences(&send(&mut sender, 3, 700, link)), (vec![], vec![3]), "two do not fit");
+    }
+
+    #[test]
+    fn a_group_is_reset_when_it_is_too_old_unless_it_arrived() {
+        let mut sender = Sender::new(0, Mode::Stream);
+        (0..20).for_each(|index| drop(send(&mut sender, index, 241, LINK)));
+        sender.on_delivered(0);
+        assert_eq!(sender.on_timeout(Time::from_millis(780), LINK), []);
+        assert_eq!(sender.on_timeout(Time::from_millis(781), LINK), [Outgoing::Reset { group: 1 }]);
+        let patient = Link { target: Duration::from_millis(500), ..LINK };
+        (60..70).for_each(|index| drop(send(&mut sender, index, 241, patient)));
+        assert_eq!(sender.on_timeout(Time::from_millis(69 * 20 + 1000), patient), []);
+        assert_eq!(
+            sender.on_timeout(Time::from_millis(69 * 20 + 1001), patient),
+            [Outgoing::Reset { group: 2 }]
+        );
+    }
+
+    #[test]
+    fn streams_are_bounded_while_nothing_arrives() {
+        let mut sender = Sender::new(0, Mode::Stream);
+        let slow = Link { target: Duration::from_secs(3600), ..LINK };
+        (0..10_000).for_each(|index| drop(send(&mut sender, index, 241, slow)));
+        assert!(sender.groups.len() <= MAX_GROUPS);
+    }
+
+    #[test]
+    fn a_second_of_silence_is_told_once() {
+        let mut sender = Sender::new(0, Mode::Hybrid);
+        let (silence, sound) = ([0.0; 960 * CHANNELS], [0.1; 960 * CHANNELS]);
+        assert_eq!(sender.hear(&silence), Turn::Rest, "it begins in silence");
+        assert_eq!(sender.hear(&sound), Turn::Encode);
+        let first = send(&mut sender, 0, 241, LINK);
+        assert!(matches!(&first[0], Outgoing::Stream { packet, .. } if packet.flags.start));
+        let turns: Vec<Turn> = (0..100).map(|_| sender.hear(&silence)).collect();
+        assert_eq!(turns.iter().filter(|turn| **turn == Turn::Encode).count(), 49);
+        assert_eq!(turns[49..52], [Turn::SayIdle, Turn::Rest, Turn::Rest]);
+        let idle = sender.idle(Time::from_millis(1020), Position(51 * 960), LINK);
+        assert!(matches!(&idle[0], Outgoing::Stream { packet, ends: true, .. } if packet.flags.idle));
+        assert_eq!(sender.hear(&sound), Turn::Encode);
+        let again = send(&mut sender, 100, 241, LINK);
+        assert!(matches!(&again[0], Outgoing::Stream { packet, .. } if packet.flags.start));
+    }
+
+    #[test]
+    fn short_ways_get_short_frames() {
+        let mut sender = Sender::new(0, Mode::Hybrid);
+        let size = |sender: &mut Sender, rtt| sender.frame_size(Duration::from_millis(rtt));
+        assert_eq!(size(&mut sender, 33), FrameSize::Ms20);
+        assert_eq!(size(&mut sender, 29), FrameSize::Ms10);
+        assert_eq!(size(&mut sender, 33), FrameSize::Ms10);
+        assert_eq!(size(&mut sender, 37), FrameSize::Ms20);
+    }
+}
