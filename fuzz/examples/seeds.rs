@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use wayferry_audio::{Flags, Packet, Position};
 use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::video::SIDES;
 use wayferry_fuzz::wayland_message::object_of;
@@ -41,8 +42,9 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 10] {
+fn all() -> [(&'static str, Seeds); 11] {
     [
+        ("audio_packet", audio_packet()),
         ("candidates", candidates()),
         ("wire_parser", wire_parser()),
         ("wayland_message", wayland_message()),
@@ -442,6 +444,45 @@ fn says(interface: &str, name: &str, object: u32, args: Vec<Arg>) -> Vec<u8> {
     fds.iter().for_each(|_| operation.extend(2048u32.to_le_bytes()));
     operation.extend(bytes);
     operation
+}
+
+fn audio_packet() -> Seeds {
+    let packet = |sequence: u32| Packet {
+        track: 1,
+        sequence,
+        capture: Position(u64::from(sequence) * 40),
+        flags: Flags { start: sequence == 7, ..Flags::default() },
+        payload: (0..160).map(|at| (at * sequence % 251) as u8).collect(),
+    };
+    let idle = Packet { flags: Flags { idle: true, ..Flags::default() }, payload: vec![], ..packet(12) };
+    let met = |packets: &[Packet], wait: u8| {
+        let each = packets.iter().flat_map(|packet| {
+            let bytes = packet.to_vec();
+            [&[wait, bytes.len() as u8][..], &bytes].concat()
+        });
+        [1].into_iter().chain(each).collect::<Vec<u8>>()
+    };
+    let flow: Vec<Packet> = (7..40).map(packet).chain([idle.clone()]).collect();
+    let mut gaps = flow.clone();
+    gaps.retain(|packet| packet.sequence % 5 != 0);
+    gaps.swap(3, 5);
+    let jumps: Vec<Packet> = (0..9).map(|index| packet(7 + (index / 4) * 1_000_000 + index)).collect();
+    let times = |at: usize| match at % 4 {
+        0 => Position(0),
+        1 => Position(1 << 61),
+        _ => packet(8 + at as u32).capture,
+    };
+    let lies: Vec<Packet> =
+        (0..24).map(|at| Packet { capture: times(at), ..packet(8 + at as u32) }).collect();
+    vec![
+        ("datagram", [vec![0], wayferry_audio::datagram([&packet(9), &packet(8), &packet(7)])].concat()),
+        ("idle", [vec![0], wayferry_audio::datagram([&idle])].concat()),
+        ("flow", met(&flow, 1)),
+        ("gaps", met(&gaps, 1)),
+        ("jumps", met(&jumps, 20)),
+        ("times", met(&lies, 10)),
+        ("asleep", met(&flow, 200)),
+    ]
 }
 
 fn erasure() -> Seeds {

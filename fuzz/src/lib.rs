@@ -5,6 +5,7 @@
 //! hands it the seeds, so that a seed which has become a regression fails without a fuzzer too.
 //! `examples/seeds.rs` writes those seeds that are made by the code itself.
 
+pub mod audio_packet;
 pub mod candidates;
 pub mod chunk;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
@@ -52,7 +53,8 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 10] = [
+    const TARGETS: [(&str, Run); 11] = [
+        ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
         ("wayland_message", super::wayland_message::run),
