@@ -61,11 +61,12 @@ impl AppSide<'_> {
         let done = self.ending.done.as_mut()?;
         if connected {
             done.patience = None;
-            if !std::mem::replace(&mut done.announced, true) {
+            if done.others.are_news(now) {
                 self.hub.reporter.report(SessionEvent::ProgramLeftOthers);
             }
             return None;
         }
+        done.others.are_gone();
         let patience = done.patience.get_or_insert_with(|| Patience::from(now));
         patience
             .is_over(now, || display.map_or(Remaining::Gone, |display| remaining(display)))
@@ -82,7 +83,11 @@ impl AppSide<'_> {
     /// When [`Self::alone_at_last`] is to look again.
     pub(super) fn look_again_at(&self) -> Option<Time> {
         let done = self.ending.done.as_ref().filter(|_| !self.hub.link.is_leaving())?;
-        done.patience.as_ref().map(|patience| patience.look)
+        match (&done.patience, done.others) {
+            (Some(patience), _) => Some(patience.look),
+            (None, Others::Since(since)) => Some(since + LOOK),
+            (None, _) => None,
+        }
     }
 
     /// Ends the programs, gives the session's name back, and then tells those who asked for that.
@@ -122,14 +127,45 @@ pub(super) struct Done {
     code: u8,
     /// With what may still connect; `None` while a program is there.
     patience: Option<Patience>,
-    /// The user knows that the session goes on.
-    announced: bool,
+    /// What it left, for which the session goes on.
+    others: Others,
 }
 
 impl Done {
     /// With this code.
     pub(super) fn with(code: u8) -> Self {
-        Self { code, patience: None, announced: false }
+        Self { code, patience: None, others: Others::Unseen }
+    }
+}
+
+/// Programs that are connected although the session's own has ended, and whether the user knows that the session goes
+/// on for them. Its own connection is one of them until its end has been read, which is a moment after its exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Unseen,
+    Since(Time),
+    Announced,
+}
+
+impl Others {
+    /// Some are connected: whether that is to be announced now.
+    fn are_news(&mut self, now: Time) -> bool {
+        match *self {
+            Self::Since(since) if now >= since + LOOK => *self = Self::Announced,
+            Self::Unseen => {
+                *self = Self::Since(now);
+                return false;
+            }
+            Self::Since(_) | Self::Announced => return false,
+        }
+        true
+    }
+
+    /// None is connected.
+    fn are_gone(&mut self) {
+        if *self != Self::Announced {
+            *self = Self::Unseen;
+        }
     }
 }
 
@@ -168,7 +204,7 @@ impl Patience {
 const GRACE: Duration = Duration::from_secs(2);
 /// How long it may take if it does not sleep, as where a processor is shared by many.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How often is looked what it does.
+/// How often is looked what it does, and how long others are connected before the user hears of them.
 const LOOK: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
@@ -191,6 +227,19 @@ mod tests {
         assert_eq!(over(|_| Remaining::Asleep), GRACE);
         let second = Duration::from_secs(1);
         assert_eq!(over(|at| if at < second { Remaining::Asleep } else { Remaining::Gone }), second);
+    }
+
+    #[test]
+    fn regression_the_programs_own_connection_is_not_what_it_left() {
+        let (mut others, mut now) = (Others::Unseen, Time::ZERO);
+        assert!(!others.are_news(now), "it may be the program's own, which has ended");
+        others.are_gone();
+        now += LOOK;
+        assert!(!others.are_news(now), "others, which came now");
+        now += LOOK;
+        assert!(others.are_news(now));
+        others.are_gone();
+        assert!(!others.are_news(now + LOOK), "once");
     }
 
     #[test]
