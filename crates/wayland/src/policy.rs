@@ -42,8 +42,8 @@
 //! Its globals get a line each in [`crate::tables::GLOBALS`], its interfaces a block each in the file of their family
 //! below `policy/table/`; the tests then tell what is missing. Where rows do not say it all, the block names a handler
 //! (`.handled(Handler::Name)`), which is a line in `policy/handler.rs` and a unit struct in `app/handlers/`,
-//! `display/handlers/` or both, in the file of the family. What a handler must remember of an object is a variant of
-//! `Data` in `app/object.rs`. No other file knows single protocols.
+//! `display/handlers/` or both, in the file of the family. What a handler must remember of an object is a type
+//! of its own (`Object::begin_own`). No other file knows single protocols.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -3,7 +3,8 @@
 //! Does not interpret messages. Invariant: an id of the program names at most one object; an object that the display
 //! side has too keeps its entry after the program destroyed it until the display side has said so.
 
-use std::collections::{BTreeMap, HashMap};
+use std::any::Any;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use wayland_backend::protocol::Interface;
@@ -45,10 +46,10 @@ pub(crate) enum Data {
         commits: u32,
         before: u32,
     },
-    /// Of an input device: what came for the `zwp_input_timestamps_v1` of these names and waits for an event.
-    Stamps(BTreeMap<WireId, [u32; 3]>),
     /// Of an `xdg_activation_token_v1`: `done` is owed.
     Token,
+    /// What a handler alone knows of the object, in a type of its own.
+    Own(Box<dyn Any>),
 }
 
 /// What an `xdg_surface` was configured with last.
@@ -114,6 +115,22 @@ impl Object {
     /// One that the attached display side has by that name.
     pub(crate) fn there(interface: &'static Interface, version: u32, name: WireId) -> Self {
         Self { name: Some(name), wire: Some(name), ..Self::new(interface, version) }
+    }
+
+    /// What a handler keeps of the object in this type, if it keeps something.
+    pub(crate) fn own<T: Any>(&mut self) -> Option<&mut T> {
+        match &mut self.data {
+            Data::Own(own) => own.downcast_mut(),
+            _ => None,
+        }
+    }
+
+    /// The same, begun if nothing else is kept of the object.
+    pub(crate) fn begin_own<T: Any + Default>(&mut self) -> Option<&mut T> {
+        if matches!(self.data, Data::Plain) {
+            self.data = Data::Own(Box::<T>::default());
+        }
+        self.own()
     }
 }
 

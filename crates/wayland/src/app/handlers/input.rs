@@ -309,10 +309,7 @@ fn with_stamps(connection: &mut Connection, id: u32, change: impl FnOnce(&mut St
     let device = birth.and_then(|birth| birth::names(&birth).nth(1));
     let device = device.and_then(|device| objects.by_name(device)).and_then(|id| objects.of_mut(id));
     let Some(device) = device.filter(|device| device.alive) else { return };
-    if matches!(device.data, Data::Plain) {
-        device.data = Data::Stamps(Stamps::new());
-    }
-    if let Data::Stamps(stamps) = &mut device.data {
+    if let Some(stamps) = device.begin_own() {
         change(stamps, name);
     }
 }
@@ -320,9 +317,10 @@ fn with_stamps(connection: &mut Connection, id: u32, change: impl FnOnce(&mut St
 /// The program is about to get an event of a device: if that has a time, what waits for it comes first.
 fn tell_stamps(connection: &mut Connection, device: u32, event: &str) -> Result<(), Fault> {
     let Some(object) = connection.objects.of_mut(device) else { return Ok(()) };
-    let Data::Stamps(stamps) = &mut object.data else { return Ok(()) };
-    let opcode = tables::event_opcode(object.interface, event);
-    if opcode.is_none_or(|opcode| policy::event(object.interface.name, opcode).time.is_none()) {
+    let interface = object.interface;
+    let Some(stamps) = object.own::<Stamps>() else { return Ok(()) };
+    let opcode = tables::event_opcode(interface, event);
+    if opcode.is_none_or(|opcode| policy::event(interface.name, opcode).time.is_none()) {
         return Ok(());
     }
     let offset = connection.offering.desk().clock.offset_nanos();
