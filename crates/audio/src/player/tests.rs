@@ -175,3 +175,31 @@ fn nothing_that_comes_stops_it() {
         }
     });
 }
+
+#[test]
+fn a_device_that_pulls_in_bursts_changes_nothing() {
+    let mut player = Player::new(Pcm::new());
+    let mut played = Vec::new();
+    for now in (0..8000u64).step_by(5) {
+        if now % 20 == 5 {
+            player.receive(Time::from_millis(now), packet((now / 20) as u32));
+        }
+        // Four buffers every 40 ms: the queue is empty at the first, and 30 ms long at the last.
+        for buffer in (0..4).filter(|_| now % 40 == 0) {
+            let mut out = [0.0; 480 * CHANNELS];
+            player.play(Time::from_millis(now), &mut out, Duration::from_millis(buffer * 10));
+            played.extend(out);
+        }
+    }
+    let begin = played.iter().position(|sample| *sample != 0.0).unwrap() / CHANNELS - 1;
+    let original: Vec<f32> = (0..400).flat_map(sound).collect();
+    // While it learns what is usual, and comes down from 80 ms, it may have spliced.
+    let figures = player.figures();
+    assert_eq!((figures.tempo, figures.cuts, figures.concealed), (1.0, 0, Duration::ZERO), "{figures:?}");
+    let last = &played[played.len() - 4800 * CHANNELS..];
+    let found = original
+        .windows(last.len())
+        .step_by(CHANNELS)
+        .any(|window| window[..64] == last[..64] && window == last);
+    assert!(found && begin <= 130 * 48, "{begin}");
+}
