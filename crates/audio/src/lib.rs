@@ -17,6 +17,8 @@ mod buffer;
 mod conceal;
 mod error;
 mod jitter;
+#[cfg(feature = "opus")]
+mod opus;
 mod packet;
 mod pcm;
 mod player;
@@ -28,6 +30,8 @@ pub use buffer::{Drop, MAX_AHEAD};
 pub use conceal::Decoder;
 pub use error::Error;
 pub use jitter::{Jitter, TARGET_MAX};
+#[cfg(feature = "opus")]
+pub use opus::{Opus, OpusEncoder};
 pub use packet::{Flags, MAX_IN_DATAGRAM, MAX_PAYLOAD, MAX_TRACK, Packet, Packets, datagram};
 pub use pcm::{Pcm, encode as encode_pcm};
 pub use player::{Dropped, Figures, Player};
