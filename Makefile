@@ -74,6 +74,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(FULL_SECONDS) scripts/test-wlcs
 	$(LIMIT) $(BUILD_SECONDS) cargo clippy --package wayferry --package wayferry-wayland --no-default-features \
 	    --all-targets --locked -- -D warnings
+	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-audio --features opus --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
 
