@@ -1,11 +1,11 @@
-//! Packets that wait for their turn.
+//! Packets that wait to be played.
 //!
-//! Puts them into the order of their sequence, keeps the first copy of each, and drops what is too late or makes no
-//! sense beside the others: the reason has a name. Three packets in a row that fit each other, but nothing that came
-//! before, are a new beginning; one is enough if it says so.
+//! Orders packets by sequence number, keeps the first copy of each, and drops those that are too late or do not fit the
+//! others; [`Drop`] names the reason. Three consecutive packets that fit each other, but none before, are taken for a
+//! new beginning; one is enough if it has the flag *discontinuity*.
 //!
-//! It knows no clock. Invariants: at most [`MAX_AHEAD`] packets are kept; what is taken out has ever higher sequence
-//! and capture time, until a new beginning.
+//! It knows no clock. Invariants: at most [`MAX_AHEAD`] packets are kept; the sequence numbers and capture times of the
+//! packets taken out only increase, until a new beginning.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::sample::{FrameSize, RATE};
 /// Why a packet is not played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drop {
-    /// Its time is over, and it never came before.
+    /// It came after its place had been played; no copy came before.
     Late,
     /// It has come before.
     Duplicate,
@@ -26,24 +26,24 @@ pub enum Drop {
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffer {
-    /// By sequence, which does not wrap here.
+    /// By sequence number, extended so that it does not wrap.
     packets: BTreeMap<i64, Packet>,
     /// The highest sequence, and its capture time.
     newest: Option<(i64, i64)>,
     /// Which of the last sequences have come; bit 0 is the newest.
     seen: u128,
-    /// What was taken out has a lower sequence than this.
+    /// All packets taken out have lower sequence numbers than this.
     next: Option<i64>,
-    /// Packets in a row that are too far, and the sequence that would go on from them.
+    /// How many consecutive packets were too far, and the sequence number expected next after them.
     strays: (u32, u32),
 }
 
 /// What became of a packet that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// It is one of those before.
+    /// It continues the packets before it.
     GoesOn,
-    /// It is a new beginning; those before are gone.
+    /// It is a new beginning; the packets before it were dropped.
     Begins,
 }
 
@@ -54,7 +54,7 @@ impl Buffer {
             self.begin(packet);
             return Ok(Kept::GoesOn);
         };
-        // Half of all sequences are before the newest, half behind it.
+        // Serial number arithmetic: half of all numbers are before the newest, half after it.
         let ahead = i64::from(packet.sequence.wrapping_sub(newest as u32) as i32);
         if -ahead < SEEN && ahead <= 0 && self.seen >> -ahead & 1 == 1 {
             return Err(Drop::Duplicate);
@@ -84,7 +84,7 @@ impl Buffer {
         self.packets.first_key_value().map(|(_, packet)| packet)
     }
 
-    /// Takes it out. What is missing before it will be late.
+    /// Takes the first packet out. A packet that is missing before it will be late.
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let (sequence, packet) = self.packets.pop_first()?;
         self.next = Some(sequence + 1);
@@ -113,7 +113,7 @@ impl Buffer {
     }
 }
 
-/// Whether a packet can be one of those around the newest, so many packets and frames ahead of it.
+/// Whether a packet that is so many packets and frames ahead of the newest can belong to the same flow.
 fn fits(packet: &Packet, ahead: i64, frames: i64) -> bool {
     let near = ahead.abs() <= MAX_AHEAD as i64 && frames.signum() == ahead.signum();
     let longest = ahead.abs() * FrameSize::Ms20.frames() as i64 + i64::from(RATE);
@@ -121,7 +121,7 @@ fn fits(packet: &Packet, ahead: i64, frames: i64) -> bool {
     near && (jumps || frames.abs() <= longest)
 }
 
-/// Packets that wait at most; the oldest goes then. More than a second of 10 ms each.
+/// Packets that wait at most; beyond that the oldest is dropped. More than a second of 10 ms each.
 pub const MAX_AHEAD: usize = 120;
 
 /// How many sequences are remembered.

@@ -1,9 +1,9 @@
 //! What is played where sound is missing.
 //!
-//! A [`Decoder`] makes samples of payloads, and goes on without one when asked; a [`Concealment`] shapes that: for 60 ms
-//! it is believed, then it fades, and what follows is silence until sound comes back. [`repeat`] is how a decoder that
-//! knows nothing of its sound goes on: with the last period. Invariants: no more than [`HELD`] and [`FADING`] frames are
-//! made up in a row; there is no step where made-up and real sound meet.
+//! A [`Decoder`] turns payloads into samples, and on request makes up samples without one. A [`Concealment`] shapes
+//! these: it plays 60 ms of them, then fades them out; silence follows until sound comes back. [`repeat`] makes up
+//! samples without knowledge of a codec: it repeats the last period. Invariants: at most [`HELD`] plus [`FADING`]
+//! frames are made up in a row; there is no step where made-up and real sound meet.
 
 use crate::error::Error;
 use crate::sample::CHANNELS;
@@ -14,10 +14,10 @@ pub trait Decoder {
     /// Appends the samples of `payload`, at most 20 ms, to `samples`.
     ///
     /// # Errors
-    /// When it is none of this codec's; nothing is appended then.
+    /// The payload is not one of this codec; nothing is appended then.
     fn decode(&mut self, payload: &[u8], samples: &mut Vec<f32>) -> Result<(), Error>;
 
-    /// Appends `frames` that go on from what was decoded last, or concealed after it. Multiples of 2.5 ms.
+    /// Appends `frames` frames, a multiple of 2.5 ms, that continue what was decoded or concealed last.
     fn conceal(&mut self, frames: usize, samples: &mut Vec<f32>);
 
     /// What comes next has nothing to do with what was decoded last.
@@ -62,12 +62,12 @@ impl Concealment {
         self.run += BLOCK;
     }
 
-    /// So many more frames were missing.
+    /// Counts `frames` more that were missing.
     pub(crate) fn passed(&mut self, frames: usize) {
         self.run += frames;
     }
 
-    /// What real sound that is back fades in over; nothing when nothing was missing. Ask before it is decoded.
+    /// Made-up samples for returning sound to fade in over; none when no sound was missing. Call it before decoding.
     pub(crate) fn tail(mut self, decoder: &mut impl Decoder) -> Vec<f32> {
         let mut tail = Vec::new();
         if self.is_running() {
@@ -85,7 +85,7 @@ pub(crate) fn repeat(history: &[f32], period: usize, at: usize, frames: usize, s
     let worn = period.min(FADE);
     for frame in at..at + frames {
         let place = frame % period;
-        // Each turn begins a little off where the one before ended; that difference is worn away.
+        // Each repetition begins a little off where the one before ended; the difference is faded out.
         let left = 1.0 - place.min(worn) as f32 / worn as f32;
         let left = left * left * (3.0 - 2.0 * left);
         for channel in 0..CHANNELS {
@@ -100,17 +100,17 @@ pub(crate) fn period(history: &[f32]) -> Option<usize> {
     if history.len() < (SPAN + 1) * CHANNELS {
         return None;
     }
-    // The splice of the sound backwards: what resembles its end.
+    // A search in the reversed sound finds what resembles its end.
     let end = &history[history.len() - SPAN * CHANNELS..];
     let backwards: Vec<f32> = end.chunks_exact(CHANNELS).rev().flatten().copied().collect();
     find(&backwards, LONGEST).map(|splice| splice.lag)
 }
 
-/// How long made-up sound is believed: 60 ms.
+/// Frames that are made up before the fade: 60 ms.
 pub(crate) const HELD: usize = 2880;
 
-/// And how long it fades: 20 ms.
+/// Frames of the fade after them: 20 ms.
 pub(crate) const FADING: usize = 960;
 
-/// How much is made up at once.
+/// Frames that are made up at once.
 pub(crate) const BLOCK: usize = FADE;

@@ -10,7 +10,7 @@ pub enum Error {
     Packet(wayferry_proto::Error),
     /// A payload that the decoder refuses.
     Payload {
-        /// What would have been one.
+        /// What was expected.
         expected: &'static str,
         /// How many bytes came.
         length: usize,

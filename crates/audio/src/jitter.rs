@@ -1,12 +1,12 @@
-//! How long sound must wait so that nearly all of it is there in time.
+//! How long sound must wait so that nearly all packets arrive in time.
 //!
-//! A packet's delay is its arrival by our clock less its capture by the sender's: the clocks differ by some constant, so
-//! only differences mean anything. Compared with the least delay of the last 2 s, which follows clocks that drift, it
-//! says how late the packet is. The target is the 0.995 quantile of that, the highest of the last 30 s: a link that
-//! stalls every few seconds is not believed in between.
+//! A packet's delay is its arrival by our clock less its capture by the sender's: the clocks differ by some constant,
+//! so only differences mean anything. The delay minus the least delay of the last 2 s, a window that follows clock
+//! drift, is the packet's lateness. The target is the highest 0.995 quantile of the lateness in the last 30 s, so it
+//! stays up between the stalls of a link that stalls every few seconds.
 //!
 //! It keeps no packets. Invariants: the target is within its bounds for any input; a delay that no target could cover,
-//! or a time that makes no sense, changes nothing but for how long, at most 2 s, the least delay is believed.
+//! and a capture time far from all others, do not change the target.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::sample::{MS, Position, frames_at, time_of};
 pub struct Jitter {
     /// The least delays of the last [`WINDOW`], by their parts: when each began, and its least.
     least: VecDeque<(i64, i64)>,
-    /// The last that was known of the least delay.
+    /// The least delay, as last known.
     minimum: Option<i64>,
     bins: [f32; BINS],
     weight: f32,
@@ -28,12 +28,12 @@ pub struct Jitter {
     peaks: VecDeque<(i64, i64)>,
     /// When the last packet came.
     last: Option<i64>,
-    /// What was captured before this was under way while nothing arrived for longer than any target: an outage, a
-    /// suspend. It says nothing of jitter.
+    /// Capture time at the end of the last outage or suspend, when no packet arrived for longer than any target.
+    /// Packets captured before it waited meanwhile, and say nothing about jitter.
     paused: Option<i64>,
-    /// Since when packets have been far too late to believe.
+    /// Since when all packets have been implausibly late.
     doubt: Option<i64>,
-    /// Since when there has been something to learn from.
+    /// When the first packet came.
     began: Option<i64>,
 }
 
@@ -44,7 +44,7 @@ impl Default for Jitter {
 }
 
 impl Jitter {
-    /// Of a link of which nothing is known.
+    /// An estimator for a link of which nothing is known.
     pub fn new() -> Self {
         Self {
             least: VecDeque::new(),
@@ -86,7 +86,8 @@ impl Jitter {
         }
     }
 
-    /// Sequence and times have begun anew: delays before say nothing of those to come, but the link is the same.
+    /// Sequence numbers and capture times begin anew: forgets the least delay, but keeps the target; the link is the
+    /// same.
     pub fn restart(&mut self) {
         self.least.clear();
         (self.minimum, self.paused) = (None, None);
@@ -108,8 +109,8 @@ impl Jitter {
         Some(frames_at(now) - self.minimum?)
     }
 
-    /// After a pause, what is far later than ever before may have waited in between, and what is not comes right behind
-    /// it. If nothing does, a clock has jumped.
+    /// Whether to ignore a far later delay than before: after a pause, such a packet may have waited, and punctual ones
+    /// follow at once. If none follows for [`DOUBT`], a clock has jumped, and the new delay counts.
     fn is_doubtful(&mut self, now: i64, delay: i64) -> bool {
         if self.minimum.is_none_or(|minimum| delay - minimum <= FAR) {
             self.doubt = None;
@@ -135,7 +136,7 @@ impl Jitter {
         }
     }
 
-    /// The upper edge of the bin that has it, and one pull of the device.
+    /// The upper edge of the bin that has the quantile, plus one pull of the device.
     fn quantile(&self) -> i64 {
         let mut beyond = self.weight * (1.0 - QUANTILE);
         for (index, bin) in self.bins.iter().enumerate().rev() {
@@ -165,7 +166,7 @@ const YOUNG: i64 = 5 * SECOND;
 
 const SECOND: i64 = 1000 * MS;
 
-/// How long a delay may be the least.
+/// How long a delay counts for the least one.
 const WINDOW: i64 = 2 * SECOND;
 
 /// The window moves in these steps.
@@ -174,20 +175,20 @@ const PART: i64 = SECOND / 4;
 /// A delay this far from the least is no jitter: a clock jumped, or the packet lies.
 const FAR: i64 = 2 * SECOND;
 
-/// For how long it is not believed that packets that far late are as early as any will be.
+/// How long all packets must be that late before a clock is taken to have jumped.
 const DOUBT: i64 = SECOND / 2;
 
-/// Of the histogram.
+/// Width of a bin of the histogram.
 const BIN: i64 = 20 * MS;
 const BINS: usize = (TARGET_MAX_FRAMES / BIN) as usize;
 
-/// A device takes about so much at once: what it takes last must be there when it takes the first.
+/// What a device takes at once: its last frame must be there when it takes the first.
 const PULL: i64 = 10 * MS;
 
 /// What the target covers.
 const QUANTILE: f32 = 0.995;
 
-/// What a packet leaves of the weight of those before: about 200 count, so that one in 200 is the quantile.
+/// Decay of the older packets' weight with each new one: about the last 200 count.
 const KEEP: f32 = 1.0 - 1.0 / 200.0;
 
 /// How long a peak is held.

@@ -1,17 +1,17 @@
 //! Sound of a session: what a sender decides, what crosses the link, and what a receiver plays of it.
 //!
-//! A [`Sender`] takes frames of encoded sound and says which leave how: on which short reliable stream, in which
+//! A [`Sender`] takes frames of encoded sound and decides how each is sent: on which short reliable stream, in which
 //! datagram. A [`Player`] takes the packets that arrive and fills the buffers of a sound device: it keeps packets
 //! (`buffer`) as long as the link's jitter demands (`jitter`), makes up what is missing (`conceal`), and follows the
 //! clocks of both sound cards by cutting out or repeating a few milliseconds here and there (`splice`).
 //!
-//! What it does not do: it opens no socket and no sound server, starts no thread and reads no clock; it neither captures
-//! nor mixes. Time is handed in, as the time of the run loop, and sound is 48 kHz stereo.
+//! It opens no socket and no sound device, starts no thread and reads no clock; it neither captures nor mixes. The
+//! caller passes the time, that of the run loop. Sound is 48 kHz stereo.
 //!
 //! Where to begin: [`Player`], then `player/steer.rs` for how it follows the target; docs/sound.md has the figures.
 //!
-//! Invariants: all that a peer can make grow has a limit with a name; while the level is near the target, what was
-//! decoded is played bit by bit.
+//! Invariants: all that a peer can make grow has a named limit; while playout is near the target, decoded samples are
+//! played unchanged.
 
 mod buffer;
 mod conceal;

@@ -1,7 +1,7 @@
 //! Sound as Opus, by libopus.
 //!
-//! 48 kHz stereo in the low-delay application, which adds 2.5 ms beside the frame. It decides no rate. Invariant: what a
-//! decoder gives is at most 20 ms, and between −1 and 1, for any payload.
+//! 48 kHz stereo in the low-delay application, which adds 2.5 ms beside the frame. The caller chooses the
+//! bit rate. Invariant: for any payload, a decoder gives at most 20 ms of samples between −1 and 1.
 
 use std::fmt;
 
@@ -72,10 +72,10 @@ impl OpusEncoder {
         Ok(Self(encoder))
     }
 
-    /// How many frames what is decoded is behind what was encoded.
+    /// The codec's delay in frames, from encoder input to decoder output.
     ///
     /// # Errors
-    /// When libopus does not say.
+    /// libopus does not report it.
     pub fn delay(&mut self) -> Result<usize, opus::Error> {
         Ok(usize::try_from(self.0.get_lookahead()?).unwrap_or(0))
     }
@@ -83,7 +83,7 @@ impl OpusEncoder {
     /// The payload for 10 or 20 ms.
     ///
     /// # Errors
-    /// When they are more or fewer.
+    /// `samples` has another length.
     pub fn encode(&mut self, samples: &[f32]) -> Result<Vec<u8>, opus::Error> {
         self.0.encode_vec_float(samples, LONGEST)
     }

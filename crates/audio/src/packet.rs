@@ -42,7 +42,7 @@ pub struct Flags {
 }
 
 impl Packet {
-    /// How many bytes it takes.
+    /// Bytes of its encoding.
     pub fn encoded_len(&self) -> usize {
         1 + 4 + varint_len(self.capture.0.min(VARINT_MAX)) + self.payload.len()
     }
@@ -65,7 +65,7 @@ impl Packet {
     /// Reads one packet from all of `bytes`.
     ///
     /// # Errors
-    /// When they are none.
+    /// The bytes are not a packet.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
         let head = reader.u8("track and flags of a sound packet")?;
@@ -119,7 +119,7 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// Those of `bytes`.
+    /// The packets in `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { reader: Reader::new(bytes), left: MAX_IN_DATAGRAM }
     }
@@ -157,10 +157,10 @@ pub const MAX_TRACK: u8 = 15;
 /// Bytes of a payload: 20 ms of 16-bit stereo, which is more than any codec's.
 pub const MAX_PAYLOAD: usize = FrameSize::Ms20.frames() * CHANNELS * 2;
 
-/// Packets of one datagram: a frame and two again are three.
+/// Packets of one datagram. A sender puts in at most three: a frame and two copies of earlier ones.
 pub const MAX_IN_DATAGRAM: usize = 4;
 
-/// The most that a packet has before its payload.
+/// Longest header before the payload.
 const HEAD: usize = 1 + 4 + 8;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Sound without a codec: 16-bit samples, little-endian, interleaved.
 //!
-//! Lossless for 16-bit sources; for tests and fast links. Invariant: a payload is a whole number of frames, one at least
-//! and at most 20 ms.
+//! Lossless for 16-bit sources; for tests and fast links. Invariant: a payload is a whole number of frames, one at
+//! least and at most 20 ms.
 
 use crate::conceal::{Decoder, period, repeat};
 use crate::error::Error;
@@ -68,7 +68,7 @@ fn refused(payload: &[u8]) -> Error {
     Error::Payload { expected: "16-bit stereo of at most 20 ms", length: payload.len() }
 }
 
-/// Frames of history: what a period is looked for in, and one before.
+/// Frames of history: those searched for a period, and one before.
 const HISTORY: usize = SPAN + 1;
 
 #[cfg(test)]

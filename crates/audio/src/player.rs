@@ -1,11 +1,12 @@
 //! The playout: packets in, samples for the sound device out.
 //!
-//! Sound is played so far behind its capture as the jitter estimator's target says. While that holds, samples pass
-//! unchanged; `steer` corrects otherwise. What is missing when the device wants it is concealed for 60 ms, then fades;
-//! after a stall, an outage or a suspend it begins again with the newest that is old enough, never with what is past.
+//! Sound is played as far behind its capture as the jitter estimator's target says. While that holds, samples pass
+//! unchanged; otherwise `steer` corrects. Samples that are missing when the device wants them are concealed for 60 ms,
+//! then faded out. After a stall, an outage or a suspend, playout begins with the first packet that is as old as the
+//! target, and skips older ones.
 //!
-//! It knows no device and no codec. Invariants: every call fills its buffer; the position played never goes back but by
-//! one lag of the splicer, or at a new beginning.
+//! It knows no device and no codec. Invariants: every call fills its buffer; the position played goes back only by a
+//! lag of the splicer, or at a new beginning.
 
 mod drift;
 mod figures;
@@ -53,12 +54,12 @@ enum Phase {
     Playing { ending: bool },
 }
 
-/// What has happened so far; frames, or packets.
+/// Totals, in frames or packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     played: u64,
     concealed: u64,
-    /// Of those, behind what could be made up.
+    /// Of those, frames of silence because no more could be made up.
     silent: u64,
     cuts: u64,
     dropped: Dropped,
@@ -67,7 +68,7 @@ struct Counts {
 }
 
 impl<D: Decoder> Player<D> {
-    /// One that has heard nothing.
+    /// A player that has received nothing.
     pub fn new(decoder: D) -> Self {
         Self {
             jitter: Jitter::new(),
@@ -85,7 +86,7 @@ impl<D: Decoder> Player<D> {
     /// Bytes of one packet arrived at `now`.
     ///
     /// # Errors
-    /// When they are no packet.
+    /// The bytes are not a packet.
     pub fn receive_bytes(&mut self, now: Time, bytes: &[u8]) -> Result<(), Error> {
         let packet = Packet::parse(bytes).inspect_err(|_| self.counts.dropped.refused += 1)?;
         self.receive(now, packet);
@@ -114,7 +115,7 @@ impl<D: Decoder> Player<D> {
         self.jitter.on_packet(now, capture);
     }
 
-    /// Fills `out`, whole frames, which will be heard behind the `device_queue`.
+    /// Fills `out`, a whole number of frames, which will be heard after the `device_queue`.
     pub fn play(&mut self, now: Time, out: &mut [f32], device_queue: Duration) {
         let queue = frames_in(device_queue);
         self.steering.on_pull(queue);
@@ -142,12 +143,12 @@ impl<D: Decoder> Player<D> {
         playing.then(|| Position(self.tape.position().max(0).unsigned_abs()))
     }
 
-    /// Whether the next buffers will be silent until another packet comes: the device may be let go.
+    /// Whether the next buffers will be silent until another packet comes: the device may be released.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Silent && self.buffer.len() == 0
     }
 
-    /// Begins to play if what waits is old enough. What is older than that is past.
+    /// Begins to play if a waiting packet is as old as the target; drops those that are more than [`PAST`] older.
     fn begin(&mut self, now: Time) -> bool {
         let (Some(arrived), target) = (self.jitter.arrived(now), self.jitter.target_frames()) else {
             return false;
@@ -195,7 +196,7 @@ impl<D: Decoder> Player<D> {
         self.tape.take(out)
     }
 
-    /// Makes up what is missing, or gives up when no more can be and nothing is there that goes on.
+    /// Makes up a block, or stops playing when no more can be made up and no packet continues the sound.
     fn conceal(&mut self) {
         let Phase::Playing { ending } = self.phase else { return };
         let closes = self.gap().is_some();
@@ -204,7 +205,7 @@ impl<D: Decoder> Player<D> {
             return;
         }
         if !closes {
-            // Too late rather than lost: the target was not kept, however near it was.
+            // No later packet is there, so this one is late rather than lost: playout is ahead of the target.
             self.steering.correct();
         }
         if !ending {
@@ -216,7 +217,7 @@ impl<D: Decoder> Player<D> {
         self.tape.append(&block);
     }
 
-    /// Frames that are missing before the next packet, when that goes on from what is on the tape.
+    /// Frames missing between the tape and the next packet; `None` if that packet does not continue it.
     fn gap(&self) -> Option<i64> {
         let first = self.buffer.first()?;
         let gap = first.capture.frames() - self.tape.end();
@@ -224,7 +225,7 @@ impl<D: Decoder> Player<D> {
         (!first.flags.idle && !begins && gap.abs() <= GAP_LONGEST).then_some(gap)
     }
 
-    /// Decodes the next packet on to the tape, if it goes on there.
+    /// Decodes the next packet onto the tape, if it continues it.
     fn decode_next(&mut self) -> bool {
         let mut tail = None;
         let mut frame = Vec::new();
@@ -232,7 +233,7 @@ impl<D: Decoder> Player<D> {
             self.take_idle();
             let Some(gap) = self.gap().filter(|gap| *gap <= 0) else { break };
             let Some(packet) = self.buffer.pop() else { break };
-            // A decoder's concealment goes on from what it decoded: what is not played is not decoded either.
+            // A decoder conceals from what it decoded last, so a packet that is not played must not be decoded.
             if -gap > self.tape.usual_frames() - FADE as i64 {
                 self.counts.dropped.past += 1;
                 continue;
@@ -258,7 +259,7 @@ impl<D: Decoder> Player<D> {
         true
     }
 
-    /// Hears the sender say that it will be silent, when it is its turn.
+    /// Takes *idle* packets whose turn has come.
     fn take_idle(&mut self) {
         while self.buffer.first().is_some_and(|first| first.flags.idle) {
             self.buffer.pop();
@@ -266,7 +267,7 @@ impl<D: Decoder> Player<D> {
         }
     }
 
-    /// Leaves out all that is older than the target, in one fade.
+    /// Skips all sound older than the target, with one fade.
     fn cut(&mut self, arrived: i64) {
         self.counts.cuts += 1;
         let mut tail = self.tape.clear(FADE);
@@ -296,7 +297,7 @@ impl<D: Decoder> Player<D> {
     }
 }
 
-/// What waits is past when it is older than the target by so much.
+/// A waiting packet that is this much older than the target is not played.
 const PAST: i64 = 40 * MS;
 
 /// A longer gap than this is no loss: the sender began anew.

@@ -1,7 +1,7 @@
-//! Samples, and places in a flow of them.
+//! Samples, and positions in a flow of them.
 //!
-//! All sound inside is 48 kHz, two channels, interleaved `f32` between −1 and 1; a *frame* is one sample of each channel.
-//! Invariant: a 16-bit sample survives the way to `f32` and back.
+//! All sound inside is 48 kHz, two channels, interleaved `f32` between −1 and 1; a *frame* is one sample of each
+//! channel. Invariant: a 16-bit sample survives the way to `f32` and back.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub const CHANNELS: usize = 2;
 /// How much sound one packet has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameSize {
-    /// For short ways, where the packet's own length is most of the delay.
+    /// For short round trips, where the packet's own length is most of the delay.
     Ms10,
-    /// For all others: half the headers.
+    /// For all others: half as many headers.
     #[default]
     Ms20,
 }
@@ -57,13 +57,13 @@ pub fn from_i16(sample: i16) -> f32 {
     f32::from(sample) / 32_768.0
 }
 
-/// The nearest 16-bit sample; what is too loud is clipped, and what is no number is silence.
+/// The nearest 16-bit sample; too loud a sample is clipped, and NaN is silence.
 pub fn to_i16(sample: f32) -> i16 {
-    // A cast saturates, and makes 0 of what is no number.
+    // A cast saturates, and makes 0 of NaN.
     (sample * 32_768.0).round() as i16
 }
 
-/// Frames of the time of the run loop.
+/// A time of the run loop, in frames.
 pub(crate) fn frames_at(now: Time) -> i64 {
     frames_in(now.since_start())
 }

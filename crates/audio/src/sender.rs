@@ -1,9 +1,9 @@
 //! What a sender of sound decides: which frames leave, how, and what is given up.
 //!
 //! Frames go on short reliable streams, 200 ms each: a loss holds back no more than its own group, and a group that is
-//! too old to be played is reset. Where the link loses or is long, the last one or two frames ride again in a datagram.
-//! Nothing is sent while there is silence. It neither encodes nor sends; the caller does both as told. Invariants: every
-//! frame that is handed in leaves at least once; at most [`MAX_GROUPS`] streams are open.
+//! too old to be played is reset. Where loss or round trip is high, each datagram repeats the last one or two frames.
+//! Nothing is sent during silence. The caller encodes and sends, as this module decides. Invariants: every frame that
+//! is handed in is sent at least once; at most [`MAX_GROUPS`] streams are open.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub enum Mode {
     Stream,
     /// In datagrams alone, as far as they fit one.
     Datagram,
-    /// On streams, and again in datagrams where the link needs that.
+    /// On streams, and repeated in datagrams where the link needs that.
     #[default]
     Hybrid,
 }
@@ -41,13 +41,13 @@ pub struct Link {
 /// What the caller is to do, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outgoing {
-    /// Write this on the stream of the group, which begins with its first packet; `ends` it behind this one.
+    /// Write this on the group's stream, which is opened for its first packet.
     Stream {
         /// The group's number; they count up.
         group: u64,
         /// What to write.
         packet: Packet,
-        /// Nothing follows on this stream.
+        /// Finish the stream after it.
         ends: bool,
     },
     /// Send these in one datagram.
@@ -70,7 +70,7 @@ pub enum Turn {
     Rest,
 }
 
-/// Decides for one flow of sound; see the module.
+/// Sends one flow of sound; see the module.
 #[derive(Clone, Debug)]
 pub struct Sender {
     track: u8,
@@ -112,9 +112,9 @@ impl Sender {
         }
     }
 
-    /// How much sound the next packet should have: on a short way its length would be most of the delay.
+    /// How much sound the next packet should have: with a short round trip, its length would be most of the delay.
     pub fn frame_size(&mut self, rtt: Duration) -> FrameSize {
-        // Between the two it stays as it is.
+        // Hysteresis: between the two bounds it stays as it is.
         if rtt < SHORT_WAY {
             self.size = FrameSize::Ms10;
         } else if rtt > SHORT_WAY * 6 / 5 {
@@ -123,7 +123,7 @@ impl Sender {
         self.size
     }
 
-    /// Hears what was captured before it is encoded. After a second of digital silence nothing needs to be.
+    /// What to do with captured samples. After a second of digital silence nothing needs to be encoded.
     pub fn hear(&mut self, samples: &[f32]) -> Turn {
         let was_idle = self.silence >= IDLE_AFTER;
         if samples.iter().any(|sample| *sample != 0.0) {
@@ -167,7 +167,7 @@ impl Sender {
         self.groups.retain(|known| known.open || known.number != group);
     }
 
-    /// Gives up what is too old; also while nothing is sent.
+    /// Resets groups that are too old. Call it while nothing is sent, too.
     pub fn on_timeout(&mut self, now: Time, link: Link) -> Vec<Outgoing> {
         let patience = (link.target * 2).max(PATIENCE);
         let mut outgoing = Vec::new();
@@ -228,7 +228,7 @@ impl Sender {
     }
 }
 
-/// How many of the last frames ride again.
+/// How many of the last frames are repeated.
 fn copies(link: Link) -> usize {
     let lossy = usize::from(link.loss > LOSSY) + usize::from(link.loss > VERY_LOSSY);
     (lossy + usize::from(link.rtt > LONG_WAY)).min(COPIES_MOST)
@@ -239,7 +239,7 @@ fn framed(packet: &Packet) -> usize {
     packet.encoded_len() + wayferry_proto::wire::varint_len(packet.encoded_len() as u64)
 }
 
-/// Streams that may be open; the oldest is given up then.
+/// Streams open at once; beyond that the oldest is reset.
 pub const MAX_GROUPS: usize = 16;
 
 /// Frames of digital silence before nothing more is sent: a second.
@@ -251,11 +251,11 @@ const SHORT_WAY: Duration = Duration::from_millis(30);
 /// Above this round trip a retransmission comes too late for most targets.
 const LONG_WAY: Duration = Duration::from_millis(80);
 
-/// Above this loss one frame rides again, and above the other two.
+/// Above the first loss one frame is repeated, above the second two.
 const LOSSY: f64 = 0.005;
 const VERY_LOSSY: f64 = 0.02;
 
-/// Frames that ride again at most.
+/// Frames repeated at most.
 const COPIES_MOST: usize = 2;
 
 /// Sound of one stream.

@@ -1,9 +1,9 @@
-//! Cuts out or repeats a few milliseconds of sound so that it is not heard.
+//! Cuts out or repeats a few milliseconds of sound inaudibly.
 //!
 //! Between 3 and 15 ms there is nearly always a lag at which sound resembles itself. There, one fades into the other
 //! within 5 ms: [`shorten`] goes on with what comes a lag later, [`lengthen`] with what came a lag before. Pitch does
-//! not change, and all samples outside the fade stay as they are. It does not decide when. Invariant: exactly one lag of
-//! frames is gone or added.
+//! not change, and all samples outside the fade stay as they are. The caller decides when. Invariant: exactly one lag
+//! of frames is gone or added.
 
 use crate::sample::CHANNELS;
 
@@ -12,7 +12,7 @@ use crate::sample::CHANNELS;
 pub struct Splice {
     /// The lag in frames.
     pub lag: usize,
-    /// How much it differs there: 0 not at all, about 1 for noise.
+    /// How much the sound differs at that lag: 0 not at all, about 1 for noise.
     pub difference: f32,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn join(tail: &[f32], samples: &mut [f32]) {
 /// From one to the other, `frame` frames into the fade. The two resemble each other, so their amplitudes add.
 fn mix(from: f32, to: f32, frame: usize) -> f32 {
     let way = (frame as f32 + 0.5) / FADE as f32;
-    // Without corners at its ends.
+    // A smooth curve, with no corner at either end.
     let way = way * way * (3.0 - 2.0 * way);
     from + (to - from) * way
 }

@@ -1,8 +1,8 @@
 //! The edge of a session's [`admission::Admission`]: a listening port, carriers, and the tickets that lead there.
 //!
-//! It takes who comes from the port, hands what arrives to the candidates, and sends what they have to say. It decides
-//! nothing: who is let in, who loses a place and when is the core's. Invariant: a certificate that is good no more
-//! leaves the listener's list at once.
+//! It accepts connections from the port, and moves bytes between candidates and their carriers. The core decides which
+//! display is let in, which loses its place, and when. Invariant: a certificate that is no longer valid leaves the
+//! listener's list at once.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -17,10 +17,10 @@ use crate::edge::socket::random_bytes;
 use crate::event::{Reporter, SessionEvent};
 use crate::link::{Link, closed};
 
-/// A listening port with the displays that stand before it.
+/// A listening port, and the displays that ask to be let in.
 pub struct Admission {
     listener: Option<Listener>,
-    /// Whose certificates the listener lets in, where it does not let in all.
+    /// Certificates that the listener accepts; `None` if it accepts all.
     admitted: Option<Admitted>,
     identity: Fingerprint,
     session: SessionId,
@@ -41,14 +41,14 @@ impl Admission {
         Self { listener, admitted: None, identity, session, admission, reporter }
     }
 
-    /// The listener lets in whose certificates are on this list.
+    /// The listener accepts only the certificates on this list.
     #[must_use]
     pub fn with_list(mut self, admitted: Admitted) -> Self {
         self.admitted = Some(admitted);
         self
     }
 
-    /// Whether tickets can be printed: not where certificates must be known before.
+    /// Whether tickets can be printed: not where the listener accepts only known certificates.
     pub fn is_open(&self) -> bool {
         self.admitted.is_none() && self.listener.is_some()
     }
@@ -98,7 +98,7 @@ impl Admission {
         Ticket { addresses, fingerprint: self.identity, secret, session: self.session }
     }
 
-    /// Printed tickets are good no more.
+    /// Makes all printed tickets invalid.
     pub fn revoke_tickets(&mut self) {
         self.admission.secrets_mut().revoke_printed();
     }
@@ -131,10 +131,10 @@ impl Admission {
         }
     }
 
-    /// A display comes on this carrier, which has told that it has that certificate.
+    /// Adds a display that comes on this carrier, and said on the control socket that it has this certificate.
     pub fn add(&mut self, carrier: Box<dyn Carrier>, certificate: Fingerprint, now: Time) {
         let make = |config| Link::new(Session::new(config), carrier);
-        // To say why would mean to wait for the byte stream; its end tells enough.
+        // Sending the reason could block on the byte stream; closing it says enough.
         drop(self.admission.come((Lane::Here, Source::Here), certificate, now, make));
     }
 
@@ -157,7 +157,7 @@ impl Admission {
     /// A display comes on QUIC; gives its number.
     fn meet(&mut self, connected: Connected, now: Time) -> u64 {
         let Connected { carrier, peer, address, early } = connected;
-        // Who has a ticket for TLS was let in before.
+        // A display with a TLS session ticket was let in before.
         let known = early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
         let lane = if known { Lane::Known } else { Lane::Stranger };
         let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
@@ -169,7 +169,7 @@ impl Admission {
         number
     }
 
-    /// Hears a candidate; gives it if it is let in.
+    /// Reads from a candidate; returns it if it is let in.
     fn look_at(&mut self, number: u64, now: Time) -> Option<(Role, Candidate<Link>)> {
         let link = self.admission.get_mut(number)?;
         link.receive(now);

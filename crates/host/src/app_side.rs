@@ -1,8 +1,8 @@
 //! The run loop beside the programs.
 //!
-//! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves what these
-//! want to the session and back. The session's programs start when a display has told what it looks like, and the
-//! session ends with them; where it can be reached again ([`AppSide::with_control_server`]), not with the display. It
+//! It accepts programs on the Wayland socket, gives each a [`wayferry_wayland::app::Connection`], and moves messages
+//! between these and the session. The session's program starts when a display has sent its snapshot, and the session
+//! ends with it. It also ends with its display, unless displays can come again ([`AppSide::with_control_server`]). It
 //! decides nothing about Wayland. Invariant: one program can end at most its own connection.
 
 mod accepting;
@@ -61,7 +61,7 @@ use crate::program_connection::{
 use crate::settings::Compress;
 use crate::trace::{Half, TraceFile};
 
-/// What an app side is told once.
+/// Settings of an app side.
 #[derive(Debug, Clone)]
 pub struct AppSideConfig {
     /// For each program's connection; the compression is filled in here.
@@ -70,7 +70,7 @@ pub struct AppSideConfig {
     pub compress: Compress,
     /// Serve one connection and end with it.
     pub oneshot: bool,
-    /// Print a line of statistics every second.
+    /// Report a line of statistics every second.
     pub stats: bool,
 }
 
@@ -113,11 +113,11 @@ pub struct AppSide<'a> {
 #[derive(Default)]
 struct Programs {
     connections: BTreeMap<ConnectionId, ProgramConnection>,
-    /// Sockets that came before the display was known.
+    /// Sockets of programs that connected before the display was known.
     early: Vec<OwnedFd>,
-    /// So far.
+    /// Programs accepted so far.
     count: u32,
-    /// Connections that displays were told of so far.
+    /// Connections announced to displays so far.
     announced: u32,
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
@@ -126,7 +126,7 @@ struct Programs {
 }
 
 impl Programs {
-    /// A connection of which no display has heard.
+    /// The id of a connection that no display knows yet.
     fn next_id(&mut self) -> ConnectionId {
         self.announced += 1;
         ConnectionId(self.announced)
@@ -136,7 +136,7 @@ impl Programs {
         self.connections.is_empty() && self.early.is_empty()
     }
 
-    /// What was handed to a carrier is measured by what that has sent, and another one begins at nothing.
+    /// The backlog is measured by what the carrier has sent, and a new carrier has sent nothing.
     fn forget_backlog(&mut self) {
         self.backlog = Backlog::default();
         self.connections.values_mut().for_each(|program| program.handed = 0);
@@ -245,14 +245,14 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Can be asked to end, and asked for its counters, from another thread.
+    /// Lets another thread end it, and read its counters, by this handle.
     #[must_use]
     pub fn with_handle(mut self, handle: Handle) -> Self {
         self.gauges.handle = Some(handle);
         self
     }
 
-    /// Tells its figures to callers of this socket.
+    /// Answers callers of this socket with its figures.
     #[must_use]
     pub fn with_offer(mut self, offer: Option<Offer>) -> Self {
         self.offer = offer;
@@ -287,21 +287,21 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Hears here which displays come.
+    /// Displays and orders come through this server.
     #[must_use]
     pub fn with_control_server(mut self, server: ControlServer) -> Self {
         self.control_server = Some(server);
         self
     }
 
-    /// Throws away what the program writes once it has no reader.
+    /// Discards what the program writes once it has no reader.
     #[must_use]
     pub fn with_outlets(mut self, outlets: Outlets) -> Self {
         self.outlets = Some(outlets);
         self
     }
 
-    /// Starts the programs without a display, which sees them when it comes.
+    /// Starts the programs before a display comes; until then they see the compositor that this snapshot describes.
     #[must_use]
     pub fn with_desk(mut self, snapshot: Snapshot) -> Self {
         self.desk = Some(Rc::new(Desk { snapshot, ..Desk::default() }));
@@ -341,7 +341,7 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    /// Does what the parts have found out.
+    /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.hear_views();
         self.take_calls(now);
@@ -351,14 +351,14 @@ impl<'a> AppSide<'a> {
         for fd in self.accepting.take_come() {
             self.serve(fd);
         }
-        // It was there when the session began. The display hears of it as of any end.
+        // The program was found when the session began. The display gets this end as any other.
         if let Some(error) = self.own.take_failure() {
             self.ending.stopped = Some(error.code());
             self.hub.reporter.report(SessionEvent::ProgramNotStarted { error });
         }
     }
 
-    /// Decides who is read after this turn: not those that filled the link, and no more than may be.
+    /// Decides which programs are read and accepted next: none that filled the link, and no more than [`MAX_PROGRAMS`].
     fn hold_back(&mut self, now: Time) {
         self.accepting.set_room(
             MAX_PROGRAMS.saturating_sub(self.programs.connections.len() + self.programs.early.len()),
@@ -440,7 +440,7 @@ impl<'a> AppSide<'a> {
         }
     }
 
-    /// The other half of a connection is gone.
+    /// The display's half of a connection is gone.
     fn hang_up(&mut self, connection: ConnectionId) {
         if let Some(program) = self.programs.connections.get_mut(&connection) {
             program.core.on_hang_up();
@@ -535,7 +535,7 @@ impl<'a> AppSide<'a> {
         self.gauges.publish(now, &self.hub.link, count, &self.hub.reporter);
     }
 
-    /// The estimate of the other host's clock gets better with time; connections follow when it moved.
+    /// The estimate of the other host's clock improves with time; connections get it when it has moved.
     fn refresh_clock(&mut self, now: Time) {
         let clock = self.hub.link.session.clock();
         if let Some(desk) = &self.desk

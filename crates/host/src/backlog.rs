@@ -1,7 +1,7 @@
-//! How much of what programs asked for waits for the link.
+//! How many bytes of programs' requests wait for the link.
 //!
 //! Content is held back by its own budget, but requests are not: a program that sends them without end would fill the
-//! carrier's queue and end everybody's session. So the run loop counts what it hands over against what the link sends,
+//! carrier's queue and end the session for all. So the run loop counts what it hands over against what the link sends,
 //! like water in a leaking bucket, and while the bucket is full it does not read those programs that filled it.
 //! Requests go before all content, so the bucket leaks only half of what the link sends: the other half stays for
 //! pixels. A link that has sent everything has room for all. Invariant: a program that sends little is always read, and
@@ -17,13 +17,13 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// So many bytes were handed over.
+    /// Counts bytes that were handed over.
     pub(crate) fn add(&mut self, bytes: u64) {
         self.waiting += bytes;
     }
 
-    /// Everything that was added has been handed to the link. Says whether the bucket is empty, so that everybody
-    /// starts afresh.
+    /// Lets the bucket leak by what the link has sent; all that was added has been handed to it. `true` if the bucket
+    /// is empty, so that all programs start afresh.
     pub(crate) fn drain(&mut self, link: &LinkState) -> bool {
         let leaked = link.sent_bytes.saturating_sub(self.sent) / SHARE;
         self.waiting = if link.idle { 0 } else { self.waiting.saturating_sub(leaked) };
@@ -37,9 +37,9 @@ impl Backlog {
     }
 }
 
-/// Bytes that may wait before those who sent them are held back.
+/// Bytes that may wait before the programs that sent them are held back.
 const FULL: u64 = 512 << 10;
-/// Bytes that every program may send all the same: a large program sends less when it starts.
+/// Bytes that every program may send even then: more than a large program sends at its start.
 const FAIR: u64 = 128 << 10;
 /// One in so many bytes of the link is for requests when there are too many of them.
 const SHARE: u64 = 2;

@@ -74,7 +74,7 @@ impl Line {
                 crate::sessions::check(name).map_err(Error::Bootstrap)?;
                 Ok(Self::Ticket { ticket: ticket.to_owned(), name: name.to_owned() })
             }
-            // What the session says to who cannot be met.
+            // A session that cannot meet this display answers instead.
             ["not", ..] => Err(Error::NoSession(text["not ".len()..].to_owned())),
             ["quic"] => Ok(Self::Choice(Choice::Quic)),
             ["stream"] => Ok(Self::Choice(Choice::Stream)),
@@ -138,7 +138,7 @@ pub fn hear(
     Line::decode(text.trim_end_matches('\r'))
 }
 
-/// Reads the first line that belongs here, past a few that do not: a login may have something to say before.
+/// Reads the first line that belongs here, past a few that do not: a login may print some first.
 ///
 /// # Errors
 /// As [`hear`].
@@ -159,9 +159,9 @@ pub fn hear_past(
 
 /// Version of this exchange.
 const VERSION: &str = "1";
-/// How a line is called that does not belong here.
+/// The error for a line that does not belong here.
 const UNEXPECTED: &str = "unexpected line";
-/// Lines that a login may say before.
+/// Lines that a login may print first.
 const MAX_NOISE: usize = 100;
 /// Longest line: a ticket with its sixteen addresses is under 1 kB.
 const MAX_LINE: usize = 4096;

@@ -1,14 +1,14 @@
 //! What is said on a session's control socket, line by line.
 //!
-//! Who comes says one [`Request`]; the session answers a question with a JSON document, anything else with an
+//! A caller sends one [`Request`]; the session answers `info` with a JSON document, and an order with an
 //! [`Answer`]. After `attach` or `view`, the lines of [`crate::bootstrap`] follow. The launcher keeps a connection of
-//! its own, the *owner's*, on which the session tells what becomes of it ([`Notice`]). Nothing here reads or writes.
+//! its own, the *owner's*, on which the session sends it [`Notice`]s. Nothing here reads or writes.
 //! Invariant: a line has less than [`MAX_LINE`] bytes.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What somebody wants of a session.
+/// What a caller wants of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Its figures.
@@ -24,17 +24,17 @@ pub enum Request {
         /// For how long the ticket is good; the session's default without.
         good_for: Option<Duration>,
     },
-    /// That no ticket is good any more that was printed and not used.
+    /// Makes tickets that were printed and not used invalid.
     Revoke,
-    /// That its display leaves.
+    /// Sends its display away.
     Detach,
-    /// That all viewers leave.
+    /// Sends all viewers away.
     DetachViews,
-    /// Its end.
+    /// Ends the session.
     Stop,
 }
 
-/// The answer to what is not a question.
+/// The answer to an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It has been done, or will be as soon as can be.
@@ -45,7 +45,7 @@ pub enum Answer {
     Not(String),
 }
 
-/// What the session tells its owner.
+/// What the session sends to its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// Programs find this variable with this value in their environment.
@@ -197,7 +197,7 @@ pub fn take<W: Word>(bytes: &mut Vec<u8>) -> Result<Option<W>, String> {
     W::decode(text).map(Some).ok_or_else(|| format!("unexpected line `{text}`"))
 }
 
-/// Bytes of a line: a path with its name is far below.
+/// Bytes of a line: far more than a path needs.
 pub const MAX_LINE: usize = 8 << 10;
 
 #[cfg(test)]

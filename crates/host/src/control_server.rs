@@ -30,7 +30,7 @@ use crate::event::{Reporter, SessionEvent};
 use crate::link::Link;
 use crate::sessions::{self, Named};
 
-/// What somebody wants of the session, or has for it.
+/// An order to the session, or a display for it.
 pub enum Call {
     /// A display that was let in, as what its secret is good for.
     Display(Role, Box<Candidate<Link>>),
@@ -54,13 +54,13 @@ pub struct ControlServer {
     admission: Admission,
     visitors: Vec<Visitor>,
     owner: Option<Owner>,
-    /// No descriptors were left: no caller is accepted until then.
+    /// When to accept callers again, after descriptors ran out.
     rests_until: Time,
     /// There can be no more viewers.
     full: bool,
     /// When the session's files are to be looked after.
     refresh_at: Time,
-    /// Of this turn.
+    /// Calls of this turn.
     calls: VecDeque<Call>,
     reporter: Reporter,
 }
@@ -90,7 +90,7 @@ impl Part for ControlServer {
     }
 }
 
-/// Somebody on the control socket.
+/// A caller on the control socket.
 struct Visitor {
     socket: OwnedFd,
     heard: Vec<u8>,
@@ -98,7 +98,7 @@ struct Visitor {
     step: Step,
 }
 
-/// What is waited for.
+/// What a visitor must send next.
 enum Step {
     Request,
     /// The display's fingerprint.
@@ -150,7 +150,7 @@ impl ControlServer {
         self.named.name()
     }
 
-    /// Whether there are as many viewers as may be: others are told so.
+    /// Whether there are as many viewers as allowed: more are refused.
     pub fn set_full(&mut self, full: bool) {
         self.full = full;
     }
@@ -165,7 +165,7 @@ impl ControlServer {
         let Some(owner) = &self.owner else { return };
         let line = control::line(notice);
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        // Who takes not even a line is as good as gone; that is seen when it is read.
+        // An owner that cannot take even a line is as good as gone; the next read shows it.
         if rustix::net::send(&owner.socket, &line, flags) != Ok(line.len()) {
             let _ = rustix::net::shutdown(&owner.socket, rustix::net::Shutdown::Both);
         }
@@ -210,7 +210,7 @@ impl ControlServer {
                     self.visitors.push(Visitor { socket, heard: Vec::new(), until, step: Step::Request });
                 }
                 Ok(None) => return,
-                // Most likely no descriptors are left; who waits is in the queue.
+                // Most likely no descriptors are left; callers wait in the queue.
                 Err(_) => self.rests_until = now + REST,
             }
         }
@@ -365,9 +365,9 @@ fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
 pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
 /// Why no other viewer is let in.
 pub const FULL: &str = "8 viewers already (limit)";
-/// Who may be connected at once.
+/// Callers connected at once.
 const MAX_VISITORS: usize = 32;
 /// How long each may take for a line; a display's attempt at QUIC is between two of them.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long those who come wait when no descriptors are left.
+/// How long callers wait when no descriptors are left.
 const REST: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! The run loop beside the compositor.
 //!
-//! One connection to the compositor belongs to the session itself: the [`Watcher`], which tells the app side what the
-//! desktop looks like. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so
+//! One connection to the compositor belongs to the session itself: the [`Watcher`], which describes the desktop to the
+//! app side. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so
 //! that the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant:
 //! when the loop ends, every connection to the compositor is closed.
 
@@ -77,7 +77,7 @@ pub struct DisplaySide<'a> {
     /// Privileged protocols that the host may use on the compositor here.
     allow: Vec<String>,
     watching: Watching,
-    /// How to get back to the session.
+    /// How to reconnect to the session.
     back: Option<Return>,
     /// It is view-only, and takes no other display's place.
     view_only: bool,
@@ -86,7 +86,7 @@ pub struct DisplaySide<'a> {
     turn: usize,
     pipes: Pipes,
     blobs: Blobs,
-    /// Bytes of updates that came since what all programs take was last looked at.
+    /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
     last_end: Option<End>,
     look: Option<Look>,
@@ -97,7 +97,7 @@ pub struct DisplaySide<'a> {
 struct CompositorConnection {
     socket: Socket,
     core: Connection,
-    /// When the compositor closed it without a word.
+    /// When the compositor closed it without an error.
     closed: Option<Time>,
     channel: ChannelId,
     from: RemoteChannelId,
@@ -264,7 +264,7 @@ impl<'a> DisplaySide<'a> {
         side
     }
 
-    /// Tells the session what is new of the compositor.
+    /// Sends the session what is new about the compositor.
     fn tell_news(&mut self) {
         self.watching.tell(&mut self.hub.link.session, &mut self.blobs.sent);
     }
@@ -296,21 +296,21 @@ impl<'a> DisplaySide<'a> {
         self
     }
 
-    /// Can be asked to end, and asked for its counters, from another thread.
+    /// Lets another thread end it, and read its counters, by this handle.
     #[must_use]
     pub fn with_handle(mut self, handle: Handle) -> Self {
         self.gauges.handle = Some(handle);
         self
     }
 
-    /// Lets somebody look at the content that arrives.
+    /// Calls `look` with the content that arrives.
     #[must_use]
     pub fn with_look(mut self, look: Option<Look>) -> Self {
         self.look = look;
         self
     }
 
-    /// Tells its figures to callers of this socket.
+    /// Answers callers of this socket with its figures.
     #[must_use]
     pub fn with_offer(mut self, offer: Option<Offer>) -> Self {
         self.offer = offer;
@@ -424,7 +424,7 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
-    /// The session knows nothing of what was shown here: it tells all again.
+    /// The session has forgotten what is shown here, and will send everything again.
     fn begin_anew(&mut self) {
         self.connections.clear();
         self.pipes.clear();
@@ -453,7 +453,7 @@ impl<'a> DisplaySide<'a> {
         self.last_end = Some(End::Closed);
     }
 
-    /// A program connected: so do we, to the compositor.
+    /// A program connected: opens its connection to the compositor.
     fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
         if !self.has_place() {
             // A host that keeps to the limit never shows so many.
@@ -502,15 +502,15 @@ impl<'a> DisplaySide<'a> {
             shown.core.on_update(now, header, chunks);
             self.arrived += bytes;
         }
-        // Not each one is worth to look at all.
+        // Checking all programs for each update would cost too much.
         if self.arrived >= SHARE_EVERY {
             self.arrived = 0;
             self.share(now);
         }
     }
 
-    /// Decompresses and paints a part of what has arrived, of each connection first in its turn: input must not wait
-    /// for all.
+    /// Decompresses and paints a slice of what has arrived, so that input need not wait for the rest. Connections take
+    /// turns at being first.
     fn work(&mut self, now: Time) {
         self.turn = self.turn.wrapping_add(1).checked_rem(self.connections.len()).unwrap_or_default();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
@@ -539,7 +539,7 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
-    /// Does what the parts have found out.
+    /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.tell_news();
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
@@ -662,7 +662,7 @@ impl CompositorConnection {
     }
 }
 
-/// When a connection that was closed without a word is given up.
+/// When a connection that was closed without an error is given up.
 fn gives_up(closed: Option<Time>) -> Option<Time> {
     closed.map(|closed| closed + LAST_BREATH)
 }
@@ -718,16 +718,16 @@ fn watcher_error(end: &End) -> Error {
     }
 }
 
-/// How long to wait, when the compositor closed a program's connection without a word, whether it closes all: a
-/// compositor that ends should not end the programs.
+/// How long to wait, when the compositor closed a program's connection without an error, for it to close all of them: a
+/// compositor that ends must not end the programs.
 const LAST_BREATH: Duration = Duration::from_millis(500);
-/// A link of which nothing was heard for so long is silent: two pings are missing.
+/// A link that brought nothing for this long is silent: two pings are missing.
 const SILENT: Duration = Duration::from_millis(1500);
-/// Bytes of updates after which is looked at what all programs take, within a turn.
+/// Bytes of updates after which the programs' total is checked within a turn.
 const SHARE_EVERY: u64 = 4 << 20;
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;
-/// How long the compositor may take to tell what it has.
+/// How long the compositor may take to send its globals and their state.
 const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
 /// Stop code: the program's connection to the compositor could not be made.
 const STOP_NO_COMPOSITOR: u32 = 4;

@@ -16,13 +16,13 @@ use crate::error::Error;
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each field is named for what it holds, and docs/events.md says it")]
 pub enum SessionEvent {
-    /// App side: a display was let in; as a viewer, which nothing typed or clicked comes from, or not.
+    /// App side: a display was let in, perhaps as a viewer, which sends no input.
     DisplayAttached { viewer: bool },
     /// App side: the display's carrier is lost, and the display may come back on another.
     DisplayAway { reason: String },
     /// App side: the display came back on another carrier.
     DisplayBack,
-    /// App side: the display is gone, and not because anybody wished it.
+    /// App side: the display is gone, and no user asked for it.
     DisplayLost {
         #[serde(serialize_with = "text")]
         error: Error,
@@ -32,7 +32,7 @@ pub enum SessionEvent {
         #[serde(serialize_with = "text")]
         error: Error,
     },
-    /// App side: a viewer is gone, and not because anybody wished it.
+    /// App side: a viewer is gone, and no user asked for it.
     ViewerLost { reason: String },
     /// App side: no display came back within `--linger`; the session ends.
     DisplayMissed,

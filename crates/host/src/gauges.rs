@@ -1,6 +1,6 @@
-//! What a side counts, and where it tells it: the line of `--stats`, a [`Handle`], a trace.
+//! What a side counts, and where it publishes that: the line of `--stats`, a [`Handle`], a trace.
 //!
-//! Both sides have the same. Invariant: telling costs a session nothing that it would wait for.
+//! Both sides have the same. Invariant: publishing never makes the session wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Gauges {
         self.handle.as_ref().is_some_and(Handle::stop_asked)
     }
 
-    /// Tells what there is to be told, in a turn in which `programs` are served.
+    /// Publishes the figures of a turn in which so many `programs` are served.
     pub(crate) fn publish(&mut self, now: Time, link: &Link, programs: usize, reporter: &Reporter) {
         let state = link.state();
         self.counters.repair = link.session.repair();

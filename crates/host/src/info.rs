@@ -1,4 +1,4 @@
-//! What a side tells of itself, as a JSON document.
+//! A side's figures, as a JSON document.
 //!
 //! docs/info.md lists the fields, and a test holds it to that. Nothing here measures. Invariant: every field is always
 //! there; what is not known is null, never a number that looks like knowledge.
@@ -60,7 +60,7 @@ pub struct ViewerInfo {
     pub since: Duration,
 }
 
-/// What a session is called, and whether somebody looks at it.
+/// A session's name, and whether a display shows it.
 #[derive(Debug, Clone)]
 struct Place {
     name: Option<String>,
@@ -68,7 +68,7 @@ struct Place {
     since: Duration,
 }
 
-/// Whether somebody looks at a session.
+/// Whether a display shows a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// A display is there.
@@ -124,7 +124,7 @@ impl Figures {
         Self { place: Some(Place { name: name.map(str::to_owned), state, since }), ..self }
     }
 
-    /// With what is kept for other displays, and bytes that the one that is here, or away, may not have.
+    /// With what is kept for other displays, and bytes that this one, attached or away, may not have received.
     #[must_use]
     pub fn with_kept(self, kept: Kept, owed: usize) -> Self {
         Self { kept: Some((kept, owed)), ..self }
@@ -140,7 +140,7 @@ impl Figures {
     #[must_use]
     pub fn with_surfaces(self, surfaces: impl Iterator<Item = (ConnectionId, Fidelity)>) -> Self {
         let mut surfaces: Vec<_> = surfaces.collect();
-        // Those that are not exact are what anybody asks for.
+        // Users ask for those that are not exact.
         surfaces.sort_unstable_by_key(|(program, it)| (std::cmp::Reverse(it.lossy), *program, it.surface));
         let (all, lossy) = (surfaces.len(), surfaces.iter().filter(|(_, it)| it.lossy > 0).count());
         surfaces.truncate(MAX_SURFACES);
@@ -209,7 +209,7 @@ struct Surfaces {
     named: Vec<(ConnectionId, Fidelity)>,
 }
 
-/// Surfaces that are told of.
+/// Surfaces listed in the document.
 const MAX_SURFACES: usize = 100;
 
 fn viewer(viewer: &ViewerInfo) -> Value {
@@ -227,7 +227,7 @@ fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
     })
 }
 
-/// Enough of a session's id to tell it from others: eight characters.
+/// Enough of a session's id to distinguish it from others: eight characters.
 fn short(session: SessionId) -> String {
     session.0[..4].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,11 +3,11 @@
 //! The two sides are [`app_side`], which programs connect to, and [`display_side`], which shows their windows on a
 //! compositor. Each is one thread that sits in poll(2) and moves bytes between sans-IO cores and descriptors: the
 //! session ([`wayferry_proto`]), the Wayland halves ([`wayferry_wayland`]) and the carriers ([`wayferry_net`]) decide
-//! everything else. What happens is told as [`event`]s, why a session ends as an [`error::Error`]: nothing here has
-//! words for users, reads a command line, or ends a process. Order of work in each turn: arrivals of the link, events
-//! of the session, sockets that have something, content as far as the link has room, the session's transmits, then
-//! writes. So a key that arrives is written to its program before any pixel is looked at. Invariant: the work of one
-//! turn is bounded per descriptor, so that none can starve the others.
+//! everything else. What happens is reported as [`event`]s, why a session ends as an [`error::Error`]: no module here
+//! words messages for users, reads a command line, or ends a process. Order of work in each turn: arrivals of the link,
+//! events of the session, control socket and the like, writes of input to programs, requests and content as far as the
+//! link has room, the session's transmits. So a key that arrives is written to its program before any pixel is worked
+//! on. Invariant: the work of one turn is bounded per descriptor, so that none can starve the others.
 //!
 //! | module | noun |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | `link`, `carriers` | a session and its carrier; how carriers are made |
 //! | `admission`, `control_server`, `control`, `sessions` | who is let in; the control socket; sessions by name |
 //! | `bootstrap`, `returning`, `reconnect` | how the two sides meet, and meet again |
-//! | `event`, `error`, `info`, `stats`, `trace` | what is told |
+//! | `event`, `error`, `info`, `stats`, `trace` | what is reported |
 //! | `settings` | what the user has chosen |
 
 pub mod admission;

@@ -52,7 +52,7 @@ pub enum CleanEnd {
 }
 
 impl Link {
-    /// Puts the two together.
+    /// The session on this carrier.
     pub fn new(session: Session, carrier: Box<dyn Carrier>) -> Self {
         Self { carrier: Some(carrier), ..Self::around(session) }
     }
@@ -77,7 +77,7 @@ impl Link {
         }
     }
 
-    /// The peer came from there.
+    /// Sets where the peer came from.
     pub fn set_from(&mut self, from: SocketAddr) {
         self.from = Some(from);
     }
@@ -170,7 +170,7 @@ impl Link {
         let link = carrier.link();
         let (mut content, rate) = (self.session.content_budget(&link), link.expected_rate());
         if let (true, None, Some(rate)) = (content > 0, link.rate, rate) {
-            // How a fast link begins: what comes first need not be lossy there.
+            // Before the rate is known, assume a fast link: the first content need not be lossy there.
             content = content.max(rate / FIRST_PER_SECOND);
         }
         Credit {
@@ -260,7 +260,7 @@ pub fn closed(reason: CloseReason, by: ClosedBy) -> Result<CleanEnd, Error> {
     }
 }
 
-/// Before the link's rate is known, so much of what it may take in a second is handed over at once: 100 ms of it.
+/// Before the link's rate is known, 100 ms of what it may take in a second are handed over at once.
 const FIRST_PER_SECOND: u64 = 10;
 /// Arrivals taken in one turn: about a millisecond of work.
 const MAX_ARRIVALS: usize = 512;

@@ -1,6 +1,6 @@
 //! Descriptors that travel over a Unix socket beside bytes.
 //!
-//! Invariant: what is received is closed on exec, and never more than was asked for.
+//! Invariant: received descriptors are closed on exec, and one call receives at most [`MAX_PASSED`].
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use rustix::net::{
 /// Descriptors that can be passed at once.
 pub const MAX_PASSED: usize = 8;
 
-/// Sends `bytes`, of which there must be some, with descriptors at the first of them.
+/// Sends `bytes`, at least one, with descriptors attached to the first.
 ///
 /// # Errors
 /// The socket takes nothing, or not all of it.

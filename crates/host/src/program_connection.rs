@@ -20,7 +20,7 @@ use crate::settings::Compress;
 use crate::stats::Counters;
 use crate::trace::SideTrace;
 
-/// Contents that messages name by their hash: those that the peer sent, and which were sent to it.
+/// Contents that messages name by hash: those received from the peer, and the hashes of those sent to it.
 #[derive(Default)]
 pub(crate) struct Blobs {
     pub(crate) kept: Kept,
@@ -37,7 +37,7 @@ pub(crate) struct ProgramConnection {
     /// Bytes handed to the session since nothing waited for the link.
     pub(crate) handed: u64,
     pub(crate) recorder: Option<Recorder>,
-    /// It shows the windows of others, and has none when they have gone.
+    /// It is the X11 bridge: it shows other programs' windows, and none once they are gone.
     pub(crate) is_bridge: bool,
     /// It is not read, because it has filled the link.
     pub(crate) held: bool,
@@ -143,7 +143,7 @@ pub(crate) fn pixel_compression(asked: Compress, session: &Session) -> wayferry_
     }
 }
 
-/// How often is looked whether a program that is held back may go on.
+/// How often a program that is held back is checked.
 const HELD_LOOK: Duration = Duration::from_millis(10);
 /// Reads of one socket in one turn: 64 KiB.
 const MAX_READS: usize = 16;

@@ -1,9 +1,8 @@
 //! The ways back to a session whose carrier is lost.
 //!
-//! QUIC is tried by the run loop; here is the other way that brought the two sides together in the first place, if it
-//! asks no user anything: tried again and again on a thread of its own, with growing pauses. What becomes of the
-//! session on the new carrier is not decided here. Invariant: dropping a detour ends it, with every process that it
-//! started.
+//! The run loop tries QUIC. This module retries the other way by which the two sides first met, if it needs no input
+//! from a user, on a thread of its own and with growing pauses. What happens on the new carrier is not decided here.
+//! Invariant: dropping a detour ends it, with every process that it started.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -48,7 +47,7 @@ pub enum Other {
 pub struct Back {
     /// Carries the session from now on.
     pub carrier: Box<dyn Carrier>,
-    /// The command that it goes through.
+    /// The command that carries it.
     pub command: Option<Program>,
 }
 
@@ -105,7 +104,7 @@ impl Ways {
 }
 
 impl Other {
-    /// Searches until there is a way, or none is wanted any more.
+    /// Searches until a carrier is found or not wanted any more.
     fn search(
         &self,
         identity: &Identity,

@@ -1,8 +1,8 @@
-//! How a display comes back to its session: it tries again and again, and begins with the session's own first words.
+//! How a display comes back to its session: it retries, and begins each carrier with the session's hello.
 //!
 //! Two searches go on side by side: QUIC to where the session was, with a fresh hello in each try, which leaves as
 //! early data where there is a ticket; and the other way that brought the two sides together ([`crate::reconnect`]).
-//! Whichever finds a carrier first ends the other. Invariant: without a carrier the session is suspended, or is the
+//! The first to find a carrier ends the other. Invariant: without a carrier the session is suspended, or is the
 //! subject of the one try that is under way.
 
 use std::os::fd::BorrowedFd;
@@ -34,10 +34,10 @@ pub struct Return {
     in_vain: u32,
 }
 
-/// What the session is known to think of this display.
+/// Whether the session has let this display in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Nothing: it has not answered, and was first sought then.
+    /// Not known: it has not answered; and when it was first sought.
     Unknown(Option<Time>),
     /// It has let it in.
     Welcome,
@@ -163,7 +163,7 @@ impl Return {
                     return Err(connect_error(&[], Duration::ZERO, error));
                 }
                 if error.is_verdict() {
-                    // Somebody else is there: in another network the same address may be another host's.
+                    // Another host answered: in another network the address may be another host's.
                     search.next = now + SELDOM;
                 }
                 // Its event comes before anything else happens to the session.
@@ -222,7 +222,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// For how long attempts follow each other, and the pause between later ones.
 const EAGER: Duration = Duration::from_secs(300);
 const SELDOM: Duration = Duration::from_secs(3);
-/// A carrier that is lost so soon after it was found was of no use.
+/// A carrier that is lost this soon after it was found counts as a failure.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// Pause after the first such; each is twice the one before.
 const FIRST_RESPITE: Duration = Duration::from_millis(100);

@@ -22,17 +22,17 @@ use crate::edge::peer;
 use crate::edge::socket::{Listener, RuntimeDir};
 use crate::error::Error;
 
-/// Where a session is spoken to, and what it is called. Dropping it takes the socket away.
+/// A session's name and control socket. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct Named {
     name: String,
     listener: Listener,
     lock: Option<Lock>,
-    // After what is in it.
+    // Dropped after the files in it.
     directory: Directory,
 }
 
-/// The right to a name, for as long as this process lives; goes with it even if that is killed.
+/// The right to a name. The kernel frees it with this process, even if that is killed.
 #[derive(Debug)]
 struct Lock {
     file: OwnedFd,
@@ -40,7 +40,7 @@ struct Lock {
 }
 
 impl Lock {
-    /// Takes it; `None` if somebody has it.
+    /// Takes it; `None` if another process has it.
     fn take(path: &Path) -> io::Result<Option<Self>> {
         loop {
             let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -49,7 +49,7 @@ impl Lock {
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 result => result?,
             }
-            // The one before may have taken the file away between the two calls: then this is a lock of nothing.
+            // The last owner may have removed the file between the two calls; then this locks a file that is gone.
             let lock = Self { file, path: path.to_owned() };
             if lock.is_there() {
                 return Ok(Some(lock));
@@ -138,7 +138,7 @@ impl Named {
             if reach(all, &name).is_some() {
                 continue;
             }
-            // What a session left that was killed: it is not used any more.
+            // Left by a session that was killed; no process uses it.
             let _ = fs::remove_file(beside(directory, &name, WAYLAND));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
             return Ok(Self { name, listener, lock: Some(lock), directory: Directory::hold(directory) });
@@ -151,7 +151,7 @@ impl Named {
         &self.name
     }
 
-    /// Who speaks to it comes here.
+    /// Its control socket.
     pub fn listener(&self) -> &Listener {
         &self.listener
     }
@@ -247,7 +247,7 @@ fn beside(directory: &Path, name: &str, suffix: &str) -> PathBuf {
     directory.join(format!(".{name}.{suffix}"))
 }
 
-/// What a session is called whose user does not say: as its program.
+/// The default name of a session: its program's.
 pub fn name_of(program: Option<&OsStr>) -> String {
     let last = |text: &str| {
         text.split_whitespace().next().and_then(|word| word.rsplit('/').next()).map(str::to_owned)
@@ -259,10 +259,10 @@ pub fn name_of(program: Option<&OsStr>) -> String {
     if check(&name).is_ok() { name } else { "session".into() }
 }
 
-/// Whether a session can be called so.
+/// Checks a session's name.
 ///
 /// # Errors
-/// Says what it would have to be.
+/// What a name must be like.
 pub fn check(name: &str) -> Result<(), String> {
     let first = name.chars().next().is_some_and(char::is_alphanumeric);
     if first && name.len() <= MAX_NAME && name.chars().all(is_plain) {
@@ -318,7 +318,7 @@ fn private(path: &Path) -> io::Result<()> {
 
 /// Longest name of a session; its sockets' paths must fit in 108 bytes.
 const MAX_NAME: usize = 32;
-/// Room for what makes a name another.
+/// Room for the suffix that makes a name unique.
 const SUFFIX: usize = 5;
 /// How often a directory that vanishes is made again.
 const ATTEMPTS: u32 = 5;
@@ -328,11 +328,11 @@ const MAX_SESSIONS: usize = 999;
 const WAYLAND: &str = "wayland";
 /// And the file that keeps the name.
 const LOCK: &str = "lock";
-/// What is added to a name: a separator, dots, the longest of the two.
+/// Bytes added to a name: a separator, dots, the longer of the two.
 const BESIDE: usize = 3 + WAYLAND.len();
 /// Bytes of a socket's path (unix(7)).
 const MAX_PATH: usize = 108;
-/// What cleans temporary directories waits for days.
+/// Cleaners of temporary directories wait for days, so an hour is enough.
 pub const REFRESH: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]

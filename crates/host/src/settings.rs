@@ -1,4 +1,4 @@
-//! What the user has chosen for a session, and what its parts are told of it.
+//! What the user has chosen for a session, and the configurations made from it.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ pub struct Settings {
     pub title_prefix: String,
     /// How pixels are compressed.
     pub compress: Compress,
-    /// How what arrives is ordered.
+    /// How delivery is ordered.
     pub delivery: Delivery,
     /// Quality, from 1 to 100, of pictures that are lossy for now; `None` if nothing may be.
     pub lossy: Option<u8>,
@@ -45,7 +45,7 @@ impl Default for Compress {
     }
 }
 
-/// How what arrives is ordered.
+/// How delivery is ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// Everything on one ordered stream.
@@ -131,7 +131,7 @@ impl Settings {
         config
     }
 
-    /// What each program's connection is told.
+    /// The configuration of each program's connection.
     pub fn programs(&self, clock: &Clock) -> app::Config {
         app::Config {
             allow: self.allow.clone(),
@@ -145,7 +145,7 @@ impl Settings {
     }
 }
 
-/// Of pictures that are lossy for now: faults are hard to see, at an eighth of the bytes.
+/// Default of `Settings::lossy`: faults are hard to see, at an eighth of the bytes.
 pub const DEFAULT_QUALITY: u8 = 75;
-/// More threads than this gain little: the rest of the way is one thread's.
+/// More threads gain little: the rest of the work is on one thread.
 const DEFAULT_THREADS: usize = 4;

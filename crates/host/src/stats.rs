@@ -22,7 +22,7 @@ pub struct Counters {
     pub repair: RepairCounts,
 }
 
-/// What rebuilding saved: an estimate: when a packet that was not needed would have come is not known.
+/// Time saved by rebuilding lost packets. An estimate: a retransmission that was not needed has no arrival time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Saved {
     blocks: u64,
@@ -30,8 +30,8 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// So many blocks have been rebuilt since the start. Each that is new counts as one round trip: a sender hears of a
-    /// loss, and what it sends again arrives, no sooner.
+    /// Sets how many blocks have been rebuilt since the start. Each new one saves one round trip: a retransmission
+    /// needs at least that.
     pub fn rebuilt(&mut self, blocks: u64, rtt: Duration) {
         let new = blocks.saturating_sub(self.blocks);
         self.waiting =

@@ -1,8 +1,8 @@
 //! How much faster the sender's sound card is than ours.
 //!
-//! What has arrived, by the sender's sound clock, less what was played, by ours, grows by their difference alone while
-//! the way stays the same; its slope over minutes is the drift. Of each half minute the packet counts that was under way
-//! for the shortest time. For figures only: nothing is decided by it.
+//! The frames that arrived, by the sender's sound clock, minus those played, by ours, grow only by the difference of
+//! the clocks while the network path stays the same; the slope over minutes is the drift. Each half minute counts with
+//! the packet of least delay. For figures only: no decision depends on it.
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Drift {
     last: i64,
     /// The half minute that is running: when it began, when most was ahead in it, and how much.
     part: Option<(u64, u64, i64)>,
-    /// The first of the slope, the first of the next one, and the last: played, and ahead.
+    /// Start of the slope, start of the next slope, and the latest point: frames played, and frames ahead.
     anchors: Option<[(u64, i64); 3]>,
 }
 
@@ -45,13 +45,13 @@ impl Drift {
     }
 }
 
-/// A longer step than 20 ms in one pull is no drift: the device paused, or the way is another.
+/// A longer step than 20 ms in one pull is no drift: the device paused, or the path changed.
 const JUMP: i64 = 960;
 
 const PART: u64 = 30 * 48_000;
 
-/// A slope is over one or two of these: 10 minutes.
+/// A slope covers one or two of these: 10 minutes.
 const SPAN: u64 = 600 * 48_000;
 
-/// And over a minute at least.
+/// And at least a minute.
 const LEAST: u64 = 60 * 48_000;

@@ -1,4 +1,4 @@
-//! What a player tells of itself, as plain data.
+//! A player's statistics, as plain data.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{Phase, Player};
 use crate::conceal::Decoder;
 use crate::sample::{RATE, time_of};
 
-/// How a player does.
+/// Statistics of a player.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// How far behind capture it should be, compared with a packet that arrives without jitter.
@@ -15,7 +15,7 @@ pub struct Figures {
     pub latency: Duration,
     /// What the device has taken.
     pub played: Duration,
-    /// How much of it should have been sound and was made up, or silence.
+    /// How much of that was made up, or silent, although sound was expected.
     pub concealed: Duration,
     /// How much of that was silence because more could not be made up.
     pub silent: Duration,
@@ -32,7 +32,7 @@ pub struct Figures {
 /// Packets that were not played, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// The first copy came when its time was over.
+    /// The first copy came after its place had been played.
     pub late: u64,
     /// Copies of what had come.
     pub duplicate: u64,
@@ -45,7 +45,7 @@ pub struct Dropped {
 }
 
 impl<D: Decoder> Player<D> {
-    /// How it does.
+    /// Its statistics so far.
     pub fn figures(&self) -> Figures {
         let counts = self.counts;
         let playing = matches!(self.phase, Phase::Playing { .. });

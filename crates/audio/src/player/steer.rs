@@ -1,4 +1,4 @@
-//! How the player follows the target, and with it the clocks of both sound cards.
+//! How the player follows the target, and thereby the clocks of both sound cards.
 //!
 //! Within 20 ms of the target nothing is done. Outside, until the target is met again, silence is left out or put in as
 //! needed, and sound is played at most 2.5 % faster or slower, one splice at a time. More than 200 ms too late for 1 s:
@@ -16,7 +16,7 @@ use crate::splice::{LONGEST, SHORTEST, SPAN, find, lengthen, shorten};
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steering {
-    /// Whether the target has been left, and is not met again.
+    /// Whether the target was left, and has not been met again.
     correcting: bool,
     /// Splices of the last second: after how many frames of output, and how many frames were gained.
     splices: VecDeque<(u64, i64)>,
@@ -47,7 +47,7 @@ impl Steering {
         (self.correcting, self.late_since, self.tries) = (false, None, 0);
     }
 
-    /// Sound was missing: the target is to be met exactly.
+    /// Sound was missing: correct until the target is met again, however near it is.
     pub(super) fn correct(&mut self) {
         self.correcting = true;
     }
@@ -57,7 +57,7 @@ impl Steering {
         self.splices.iter().map(|(_, gained)| gained).sum()
     }
 
-    /// How much the device has queued beyond what is usual: it pulls in bursts.
+    /// How much more than usual the device has queued: it pulls in bursts.
     fn beyond_usual(&self, queue: i64) -> i64 {
         queue.min(RATE.into()) - self.queue.unwrap_or(0) / SMOOTH
     }
@@ -75,7 +75,7 @@ impl Steering {
         usize::try_from(LAG_PER_SECOND - used).unwrap_or(0)
     }
 
-    /// Whether a splice that differs so much is good enough; the longer none was, the sooner.
+    /// Whether a splice with this difference is good enough; each refusal makes the next try less strict.
     fn accepts(&mut self, difference: f32) -> bool {
         self.tries += 1;
         let good = difference <= GOOD * self.tries as f32;
@@ -147,13 +147,13 @@ impl<D: Decoder> Player<D> {
     }
 }
 
-/// So far from the target is near enough.
+/// Nothing is done while playout is this near the target.
 const TOLERANCE: i64 = 20 * MS;
 
-/// And so near has met it, once it was left.
+/// Once left, the target counts as met when playout is this near.
 const MET: i64 = 4 * MS;
 
-/// The lags of a second: 2.5 %.
+/// All lags of a second together: 2.5 %.
 const LAG_PER_SECOND: i64 = 25 * MS;
 
 /// Being this much too late for [`CUT_AFTER`] is no jitter but a queue, and would take long to play away.
@@ -169,8 +169,8 @@ const SILENCE: usize = 480;
 /// −72 dB: not to be heard, and neither is where it ends.
 const INAUDIBLE: f32 = 1.0 / 4096.0;
 
-/// A difference that is not heard; with each try that finds none, as much more is taken.
+/// A difference that is not heard; each failed try allows as much more.
 const GOOD: f32 = 0.02;
 
-/// Pulls that the device's usual queue is the mean of.
+/// The device's usual queue is the mean over about this many pulls.
 const SMOOTH: i64 = 128;

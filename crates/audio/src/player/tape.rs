@@ -1,6 +1,7 @@
 //! Decoded samples that are about to be played, and where in the capture they are.
 //!
-//! Knows no packets. Invariant: the position of its end is right; that of its beginning is as many frames before.
+//! It knows no packets. Invariant: the capture position of its end is exact; that of its beginning is counted back from
+//! there, so a splice moves it.
 
 use crate::sample::{CHANNELS, FrameSize};
 
@@ -32,7 +33,7 @@ impl Tape {
         self.usual_frames.unwrap_or(FrameSize::Ms20.frames()) as i64
     }
 
-    /// Goes on with these.
+    /// Appends these at its end.
     pub(super) fn append(&mut self, samples: &[f32]) {
         self.forget_played();
         self.samples.extend_from_slice(samples);
@@ -48,7 +49,7 @@ impl Tape {
         count
     }
 
-    /// Takes up to `frames` out of its beginning, and drops all others: it ends where it began.
+    /// Empties the tape, and gives up to `frames` from its beginning; the tape's position stays.
     pub(super) fn clear(&mut self, frames: usize) -> Vec<f32> {
         let rest = self.rest();
         let taken = rest[..rest.len().min(frames.saturating_mul(CHANNELS))].to_vec();
@@ -75,12 +76,12 @@ impl Tape {
         self.rest().len() / CHANNELS
     }
 
-    /// Of what is played next.
+    /// Capture position of the next frame to play.
     pub(super) fn position(&self) -> i64 {
         self.end - self.frames() as i64
     }
 
-    /// Behind what is here.
+    /// Capture position after its last frame.
     pub(super) fn end(&self) -> i64 {
         self.end
     }

@@ -1,6 +1,6 @@
-//! Where programs connect: a socket that is read while there is room for one more.
+//! The socket to which programs connect: accepts them while there is room for one more.
 //!
-//! It decides nothing about those who come. Invariant: without room, or descriptors, they wait in the socket's queue.
+//! It decides nothing about them. Invariant: without room, or descriptors, programs wait in the socket's queue.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -21,9 +21,9 @@ pub(super) struct Accepting {
     listener: Option<Listener>,
     /// One program is served, and no other.
     once: bool,
-    /// Until then none is accepted, for want of descriptors.
+    /// When to accept again, after descriptors ran out.
     after: Time,
-    /// So many more may come.
+    /// How many more programs may come.
     room: usize,
     come: Vec<OwnedFd>,
 }
@@ -39,17 +39,17 @@ impl Accepting {
         self.listener.as_ref().map(Listener::name)
     }
 
-    /// None come any more.
+    /// Accepts no more programs.
     pub(super) fn close(&mut self) {
         self.listener = None;
     }
 
-    /// So many more may come.
+    /// Accepts at most `room` more programs.
     pub(super) fn set_room(&mut self, room: usize) {
         self.room = room;
     }
 
-    /// Those who came in this turn.
+    /// Sockets of the programs that connected in this turn.
     pub(super) fn take_come(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.come)
     }

@@ -1,8 +1,8 @@
 //! Displays come and go; the session stays.
 //!
-//! What a display knew of the programs goes with it, and the next one is told everything anew, by each program's core.
-//! Orders from the control socket are carried out here, too. Who follows whom is decided in `displays`. Invariant: no
-//! order is answered twice.
+//! What a display knew of the programs goes with it; each program's core announces everything anew to the next one.
+//! Orders from the control socket are carried out here, too. Which display the session has is decided in `displays`.
+//! Invariant: no order is answered twice.
 
 use std::os::fd::OwnedFd;
 
@@ -19,7 +19,7 @@ use crate::control_server::{Call, ControlServer, answer};
 use crate::info::{Figures, State};
 
 impl AppSide<'_> {
-    /// Does what those on the control socket want.
+    /// Carries out the orders from the control socket.
     pub(super) fn take_calls(&mut self, now: Time) {
         while let Some(call) = self.control_server.as_mut().and_then(ControlServer::poll_call) {
             match call {
@@ -36,7 +36,7 @@ impl AppSide<'_> {
                 Call::DetachViews(socket) => {
                     let none = self.views.count() == 0;
                     self.views.dismiss(now);
-                    // One that lost its link and has not come again is not let in any more, either.
+                    // A viewer that lost its link and has not come back must not be let in either.
                     self.control_server.iter_mut().for_each(|server| server.admission().forget_viewers());
                     let word =
                         if none { Answer::Not("the session has no viewers".into()) } else { Answer::Done };
@@ -44,7 +44,7 @@ impl AppSide<'_> {
                 }
                 Call::Stop(socket) => {
                     self.ending.stopped = Some(0);
-                    // Any other hears that the session does not answer, and it soon will not.
+                    // Callers beyond the limit get no answer: their socket closes, and soon the session is gone.
                     if self.ending.stopping.len() < MAX_STOPPING {
                         self.ending.stopping.push(socket);
                     }
@@ -64,7 +64,7 @@ impl AppSide<'_> {
         }
     }
 
-    /// The user who started the session has left, who read what the program said, and waited for its end.
+    /// The launcher is gone, which read what the program writes, and waited for its end.
     fn abandon(&mut self) {
         self.hub.link.orphan();
         if let Some(outlets) = &mut self.outlets {
@@ -72,7 +72,7 @@ impl AppSide<'_> {
         }
     }
 
-    /// Programs that outlived a display are told to the new one, each as a connection that it has not heard of.
+    /// Announces programs that outlived a display to the new one, each as a new connection.
     pub(super) fn show_again(&mut self, now: Time) {
         let Some(desk) = self.desk.clone() else { return };
         let compression = pixel_compression(self.config.compress, &self.hub.link.session);
@@ -94,7 +94,7 @@ impl AppSide<'_> {
         let _ = rustix::net::send(socket, text.as_bytes(), flags);
     }
 
-    /// What this side tells of itself.
+    /// This side's figures, as a document.
     pub(super) fn document(&self, now: Time) -> Value {
         let programs = &self.programs.connections;
         let surfaces =
@@ -122,5 +122,5 @@ impl AppSide<'_> {
     }
 }
 
-/// Users of `stop` that are told of the end.
+/// Callers of `stop` that get an answer at the end.
 const MAX_STOPPING: usize = 16;

@@ -1,7 +1,7 @@
 //! The display of a session, or none: [`Succession`] decides, this performs it on links.
 //!
 //! While no display is there, what is sent goes nowhere. Viewers have a room of their own, `views`.
-//! Invariant: after each call that may change who is there, all that follows from it is done before anything else.
+//! Invariant: after each call that may change the display, all consequences are carried out before anything else.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -16,21 +16,21 @@ use crate::error::Error;
 use crate::event::SessionEvent;
 use crate::link::{Link, closed};
 
-/// The link of the display that is there or away, or one without a peer.
+/// The link of the display, attached or away, or one without a peer.
 pub struct Displays {
     succession: Succession<Link>,
-    /// Stands where no display does.
+    /// In place of a link while there is no display.
     absent: Link,
 }
 
 impl Displays {
-    /// This one and no other, with which the session ends.
+    /// Only this display; the session ends with it.
     pub fn only(link: Link, now: Time) -> Self {
         Self { succession: Succession::only(link, now), absent: Link::detached(Side::App) }
     }
 
-    /// None yet; they come and go. If none has come when it `expires`, the session ends. So it does when none has been
-    /// there for as long as it is to `linger`, once one was, or the programs have begun without.
+    /// No display yet; displays come and go. The session ends if none has come by `expires`. Once one has come, or the
+    /// programs have begun without, it ends when none has been there for `linger`.
     pub fn following(linger: Option<Duration>, expires: Option<Time>, now: Time) -> Self {
         let rules = Rules { followed: true, linger };
         Self { succession: Succession::new(rules, now, expires), absent: Link::detached(Side::App) }
@@ -51,17 +51,17 @@ impl Displays {
         self.succession.leaving().is_some()
     }
 
-    /// When there is something to do although nothing comes, beside what the link says.
+    /// The next deadline, beside the link's.
     pub(super) fn next_due(&self) -> Option<Time> {
         self.succession.next_timeout()
     }
 
-    /// A display was told of the programs, or they begin without one.
+    /// A display knows of the programs, or they begin without one.
     pub(super) fn show(&mut self) {
         self.succession.show();
     }
 
-    /// The user who started the session has left.
+    /// The launcher is gone.
     pub(super) fn orphan(&mut self) {
         self.succession.orphan();
     }
@@ -94,7 +94,8 @@ impl AppSide<'_> {
         self.perform(now);
     }
 
-    /// The display may come back on another carrier; meanwhile it is told nothing, and what it is owed is kept.
+    /// The display may come back on another carrier; meanwhile it is sent nothing, and what it has not received is
+    /// kept.
     pub(super) fn on_carrier_lost(&mut self, now: Time, reason: CloseReason) {
         self.hub.link.succession.lose_carrier(now, reason);
         self.perform(now);
@@ -109,7 +110,7 @@ impl AppSide<'_> {
         self.perform(now);
     }
 
-    /// The display broke the rules; it hears how.
+    /// The display broke the protocol; it is told how.
     pub(super) fn refuse_display(&mut self, now: Time, reason: CloseReason) {
         self.hub.link.session.close(reason.clone());
         self.on_display_over(now, reason, ClosedBy::Us);

@@ -1,8 +1,8 @@
 //! When the session ends, and with which code.
 //!
-//! A display that is there is told, and has some time to hear it. Programs that a session's program has started may
-//! outlive it, as with a launcher that forks and exits: the session goes on while one is connected, or may connect in a
-//! moment. Invariant: the code is decided once.
+//! An attached display is sent the code, and given some time to receive it. Programs that a session's program has
+//! started may outlive it, as with a launcher that forks and exits: the session goes on while one is connected, or may
+//! connect in a moment. Invariant: the code is decided once.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::event::SessionEvent;
 use crate::program_connection::ProgramConnection;
 
 impl AppSide<'_> {
-    /// Looks whether what the session was started for is over; once it is, those who are to hear of it get the time.
+    /// Ends the session once its purpose is over; the display and viewers get time to receive that.
     pub(super) fn end_or_leave(&mut self, now: Time) {
         if self.hub.link.is_leaving() {
             return self.leave(now);
@@ -36,7 +36,7 @@ impl AppSide<'_> {
         }
     }
 
-    /// The exit code, once what the session was started for is over.
+    /// The exit code, once the session's purpose is over.
     fn ended(&mut self, now: Time) -> Option<u8> {
         if self.gauges.stop_asked() {
             return Some(0);
@@ -115,7 +115,7 @@ pub(super) struct Ending {
     pub(super) stopped: Option<u8>,
     /// The program has ended.
     pub(super) done: Option<Done>,
-    /// Those who asked for the end, to be told when it is there.
+    /// Callers that asked for the end, to be answered when it has come.
     pub(super) stopping: Vec<OwnedFd>,
     /// How the last connection of a program ended.
     pub(super) last_end: Option<End>,
@@ -125,9 +125,9 @@ pub(super) struct Ending {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
     code: u8,
-    /// With what may still connect; `None` while a program is there.
+    /// How long another program may still connect; `None` while one is connected.
     patience: Option<Patience>,
-    /// What it left, for which the session goes on.
+    /// Programs that outlived it, for which the session goes on.
     others: Others,
 }
 
@@ -186,7 +186,7 @@ impl Patience {
         Self { look: now, until: now + GRACE, longest: now + LONGEST }
     }
 
-    /// Whether none is going to connect any more.
+    /// Whether no program is expected to connect any more.
     fn is_over(&mut self, now: Time, remaining: impl FnOnce() -> Remaining) -> bool {
         if now >= self.look {
             match remaining() {
@@ -200,11 +200,11 @@ impl Patience {
     }
 }
 
-/// How long a program may sleep before it connects whose launcher has ended, or that follows another.
+/// How long a program whose parent has ended, or that follows another, may sleep before it connects.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long it may take if it does not sleep, as where a processor is shared by many.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How often is looked what it does, and how long others are connected before the user hears of them.
+/// How often the processes are checked, and how long others must be connected before the user is told of them.
 const LOOK: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The session's own program, and the bridge that X11 programs need, which is to be ready before it.
 //!
-//! What the program's end means is the session's to say ([`super::ending`]). Invariant: the program is started once,
-//! and goes with this.
+//! What the program's end means is decided in [`super::ending`]. Invariant: the program is started once, and ended when
+//! this value is dropped.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -26,7 +26,7 @@ pub struct Start {
     pub environment: Environment,
     /// Whose terminal and process group it gets.
     pub place: Place,
-    /// Its ends of its pipes, where it does not have this process's.
+    /// Its stdin, stdout and stderr; without, it has this process's.
     pub stdio: Option<Stdio>,
     /// To be ready before the program starts.
     pub satellite: Option<Satellite>,
@@ -48,12 +48,12 @@ pub(super) struct OwnProgram {
 }
 
 impl OwnProgram {
-    /// This is to be started.
+    /// Sets what is to be started.
     pub(super) fn prepare(&mut self, start: Start) {
         self.start = Some(start);
     }
 
-    /// It may start, if it has not begun to.
+    /// Lets it start, if it has not begun to.
     pub(super) fn may_start(&mut self, now: Time) {
         if self.program.is_none() {
             self.by.get_or_insert(now);
@@ -142,5 +142,5 @@ impl Part for OwnProgram {
 
 /// How long the X11 bridge may take before the program is started without it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked whether it is ready.
+/// How often its readiness is checked.
 const LOOK: Duration = Duration::from_millis(10);

@@ -1,10 +1,10 @@
 //! Viewers beside the active display.
 //!
-//! Each has a link and a session of its own, and of each program a [`View`], which reads the program's connection and
-//! never writes to it. What a view's display sends is heard by its own views only. It decides nothing about who may
-//! look. A view whose carrier is lost is over: its display may come again, and begins anew. Invariants: nothing is
-//! queued for a view beyond what its link takes, and nothing is kept of what has left, so no other part waits for it,
-//! and no answer that it withholds costs anything; and when it leaves, all that was its own goes with it.
+//! Each has a link and a session of its own, and for each program a [`View`], which reads the program's connection and
+//! never writes to it. What a viewer sends reaches only its own views. Which viewers are let in is decided elsewhere. A
+//! viewer whose carrier is lost is dropped: it may come again, and begins anew. Invariants: at most what
+//! [`MAX_WAITING`] allows is queued for a viewer, and nothing is kept of what was sent, so no other part waits for it,
+//! and withheld answers cost nothing; when it leaves, all that was its own is freed.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -78,14 +78,14 @@ struct Viewer {
     /// By the program's number.
     programs: BTreeMap<u32, Looking>,
     next: u32,
-    /// So much waits for it that it is told nothing more for now.
+    /// So much waits for it that it is sent nothing more for now.
     held: bool,
     /// Of views that are over.
     past: Counts,
     reporter: Reporter,
 }
 
-/// A program as all of them see it in one turn.
+/// A program as all viewers see it in one turn.
 struct Seen<'a> {
     program: &'a ProgramConnection,
     /// What has left for the active display.
@@ -93,7 +93,7 @@ struct Seen<'a> {
     scene: OnceCell<Scene>,
 }
 
-/// One program at one of them.
+/// One program at one viewer.
 struct Looking {
     /// `None` once it is over.
     view: Option<View>,
@@ -122,7 +122,7 @@ impl Views {
         self.viewers.len()
     }
 
-    /// Whether no more may.
+    /// Whether no more may come.
     pub(super) fn is_full(&self) -> bool {
         self.viewers.len() >= MAX_VIEWS
     }
@@ -140,7 +140,7 @@ impl Views {
         let mut link = candidate.forgo(now);
         link.session.restrict(LIMITS);
         if self.is_full() {
-            // It is welcome, and hears so first: one that is refused before that comes again.
+            // Sent before anything else: a viewer that is refused before it was welcomed would come again.
             link.session.on_timeout(now);
             link.transmit(now);
             link.session.close(CloseReason::TooMuch(FULL.into()));
@@ -181,7 +181,7 @@ impl Views {
         });
     }
 
-    /// Tells all of them what there is to be seen.
+    /// Sends every viewer what has changed.
     pub(super) fn show<'a>(&mut self, now: Time, programs: impl Iterator<Item = &'a mut ProgramConnection>) {
         let watched = !self.viewers.is_empty();
         let mut seen: Vec<Seen<'_>> = Vec::new();
@@ -211,7 +211,7 @@ impl Views {
         }
     }
 
-    /// All have to go.
+    /// Sends all viewers away.
     pub(super) fn dismiss(&mut self, now: Time) {
         for viewer in &mut self.viewers {
             viewer.link.session.close(CloseReason::Done);
@@ -424,13 +424,12 @@ fn add(sum: &mut Counts, counts: Counts) {
 
 /// How many viewers there may be at once.
 const MAX_VIEWS: usize = 8;
-/// Bytes that wait to leave for one of them, beyond which it is told nothing more until its link has taken some. With
-/// what one turn adds, and with [`LIMITS`], no more than 16 MiB are held for a view, beside the pixels that `wayferry
-/// info` tells of.
+/// Bytes waiting to be sent to a viewer, beyond which it gets nothing more until its link has taken some. With what one
+/// turn adds, and with [`LIMITS`], at most 16 MiB are held for a viewer, beside the pixels that `wayferry info` shows.
 const MAX_WAITING: u64 = 6 << 20;
-/// How often is looked whether one that is told nothing may be told more.
+/// How often a viewer that is held back is checked.
 const HELD_LOOK: Duration = Duration::from_millis(10);
-/// What one of them may make this side store: it has little more to say than what its compositor is like.
+/// What a viewer may make this side store: it sends little more than its compositor's snapshot.
 const LIMITS: Limits = Limits {
     buffered: 8 << 20,
     buffered_per_channel: 256 << 10,

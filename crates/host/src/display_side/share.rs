@@ -1,6 +1,6 @@
 //! One budget for all programs of a session: what the host may make this machine hold.
 //!
-//! The host decides how many programs there are, what they draw and what arrives for them; here is where that ends.
+//! The host decides how many programs there are, what they draw and what arrives for them; this module limits that.
 //! What exceeds the budget is given up where the host can be asked for it again, pixels that are not shown first, then
 //! updates that wait for their units; what needs another buffer waits. No program ends. Invariant: one surface at a
 //! time gets its content, however large that is.
@@ -39,7 +39,7 @@ impl DisplaySide<'_> {
             && self.give_up(|taken| taken.content, |core| core.give_up_content(false))
         {}
         if self.beyond() > MAX_BEYOND {
-            // More than needed at once: not each update that comes is to cost a search.
+            // Frees more than needed, so that not every update costs a search.
             while self.beyond() > ENOUGH_BEYOND
                 && self.give_up(|taken| taken.hidden, |core| core.give_up_content(true))
             {}
@@ -63,7 +63,7 @@ impl DisplaySide<'_> {
         most.is_some_and(|(_, shown)| takes(&shown.core) > 0 && give(&mut shown.core))
     }
 
-    /// What the session takes of what it may, for the document.
+    /// What the session takes of each limit, for the document.
     pub(super) fn shares(&self) -> Value {
         let taken = self.taken();
         json!({
@@ -90,7 +90,7 @@ const MAX_CONTENT: u64 = 1 << 30;
 const MAX_BEYOND: u64 = 48 << 20;
 /// Bytes of icons, within that: a program that comes later is shown without.
 const MAX_ICONS: u64 = 16 << 20;
-/// What is left of all that when something has to be given up.
+/// Once over [`MAX_BEYOND`], bytes are given up until this many are left.
 const ENOUGH_BEYOND: u64 = 32 << 20;
 /// Bytes of buffers that the compositor was given: 128 of 3840 × 2160.
 const MAX_BUFFERS: u64 = 4 << 30;

@@ -1,6 +1,6 @@
 //! The session's own connection to the compositor, which describes outputs, seats and keymaps.
 //!
-//! What it found out is kept: a session that has forgotten this display is told all again. Invariant: what was told
+//! The description is kept, to be sent again to a session that has forgotten this display. Invariant: what was sent
 //! last is what the compositor said last.
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::program_connection::send_blob;
 
 /// See the module.
 pub(super) struct Watching {
-    /// `None` once it is a program's.
+    /// `None` once a program has it.
     watcher: Option<(Socket, Watcher)>,
     snapshot: Bytes,
     /// By hash, the oldest first.
@@ -60,7 +60,7 @@ impl Watching {
         }
     }
 
-    /// The connection, for the only program that there is.
+    /// Hands over the connection, for the only program there is.
     pub(super) fn take(&mut self, config: Config) -> Option<(Socket, Connection)> {
         self.watcher.take().map(|(socket, watcher)| (socket, watcher.into_connection(config)))
     }

@@ -1,8 +1,8 @@
-//! `wp_security_context`: the compositor is told that what is shown here are programs of somebody else.
+//! `wp_security_context`: tells the compositor that the session's clients are sandboxed programs.
 //!
-//! A connection of our own asks the compositor for a second socket, whose clients are named and, as compositors have
-//! it, may do less; all of the session's connections go there. Where the compositor does not offer that, nothing
-//! changes. Invariant: the socket serves no program any more once the value is gone.
+//! A connection of our own asks the compositor for a second socket, whose clients have this name and, depending on the
+//! compositor, fewer rights; all of the session's connections go there. Where the compositor does not offer that,
+//! nothing changes. Invariant: once the value is dropped, the compositor accepts no client on the socket.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -141,10 +141,10 @@ fn complaint(event: &RawMessage) -> String {
 }
 
 const MANAGER: &str = "wp_security_context_manager_v1";
-/// What keeps the programs apart, in the compositor's words: this program.
+/// `sandbox_engine`: names this program.
 const ENGINE: &str = "wayferry";
 
-/// Ids, in the order in which they are given away.
+/// Object ids, in the order in which they are allocated.
 const DISPLAY: u32 = 1;
 const REGISTRY: u32 = 2;
 const FIRST_CALLBACK: u32 = 3;
@@ -166,7 +166,7 @@ const COMMIT: u16 = 4;
 const ERROR: u16 = 0;
 const GLOBAL: u16 = 0;
 
-/// Bytes that are asked with at most.
+/// Bytes of requests at most.
 const OUTPUT: usize = 16 << 10;
 /// How long the compositor may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);

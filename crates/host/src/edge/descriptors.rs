@@ -1,15 +1,15 @@
-//! How many descriptors this process may have open: as many as the system allows it, since windows and pipes of all
-//! programs take some each. Programs that it starts have the limit that it found, as some cannot handle more.
+//! The limit of open descriptors: raised as far as the system allows, since each program's windows and pipes take some.
+//! Programs that this process starts get the original limit, as some cannot handle more.
 
 use std::io;
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit that was found.
+/// The original limit.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
-/// Raises the limit; where that is not allowed, things go on with what there is.
+/// Raises the limit; if that fails, the original one stays.
 pub(crate) fn raise() {
     BEFORE.get_or_init(|| {
         let before = getrlimit(Resource::Nofile);
@@ -21,14 +21,14 @@ pub(crate) fn raise() {
     });
 }
 
-/// Whether another program may be taken in: those that are there may still bring files of their own.
+/// Whether another program may be accepted: some descriptors are kept for those that are connected.
 pub(crate) fn has_room() -> bool {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(MAX_OPEN);
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return true };
     open.count() as u64 + (limit / SHARE).min(MAX_RESERVE) < limit
 }
 
-/// Starts a program with the limit that was found.
+/// Runs `start` with the original limit.
 pub(crate) fn with_limit_found<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let raised = getrlimit(Resource::Nofile);
     let lowered = BEFORE.get().is_some_and(|before| setrlimit(Resource::Nofile, *before).is_ok());
@@ -37,7 +37,7 @@ pub(crate) fn with_limit_found<T>(mut start: impl FnMut() -> io::Result<T>) -> i
         let _ = setrlimit(Resource::Nofile, raised);
     }
     match outcome {
-        // More than that are open here, so it cannot be started under it.
+        // More than the original limit are open here, so the program can only start with the raised one.
         Err(error) if lowered && error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
             start()
         }
@@ -45,7 +45,7 @@ pub(crate) fn with_limit_found<T>(mut start: impl FnMut() -> io::Result<T>) -> i
     }
 }
 
-/// One in so many descriptors is kept for programs that were taken in, up to [`MAX_RESERVE`].
+/// One in this many descriptors is kept for connected programs, up to [`MAX_RESERVE`].
 const SHARE: u64 = 4;
 /// Descriptors that are kept for them at most.
 const MAX_RESERVE: u64 = 1024;

@@ -26,7 +26,7 @@ struct Shared {
     published: Mutex<Published>,
 }
 
-/// What the loop tells.
+/// What the loop has published.
 #[derive(Debug, Default)]
 struct Published {
     counters: Counters,
@@ -45,13 +45,13 @@ impl Handle {
         Ok(Self(Arc::new(Shared { wake, stop: AtomicBool::new(false), published: Mutex::default() })))
     }
 
-    /// Asks the loop to end the session in its own order.
+    /// Asks the loop to end the session in an orderly way.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::SeqCst);
         let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
     }
 
-    /// What the loop last told.
+    /// The counters that the loop published last.
     pub fn counters(&self) -> (Counters, LinkState) {
         let published = self.published();
         (published.counters, published.link)
@@ -67,7 +67,7 @@ impl Handle {
         self.published().accepted
     }
 
-    /// Whether the loop was asked to end; stops being readable.
+    /// Whether the loop was asked to end. Clears the wake-up.
     pub(crate) fn stop_asked(&self) -> bool {
         let _ = rustix::io::read(&self.0.wake, &mut [0u8; 8]);
         self.0.stop.load(Ordering::SeqCst)
@@ -106,5 +106,5 @@ impl AsFd for Handle {
     }
 }
 
-/// Turns kept for somebody to ask: a minute at 60 Hz, and more.
+/// Turns kept until a caller takes them: two minutes at 60 Hz.
 const MAX_TURNS: usize = 8192;

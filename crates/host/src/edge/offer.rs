@@ -1,4 +1,4 @@
-//! Where a running side tells its figures: a Unix socket that `wayferry info` finds by its name.
+//! Where a running side gives its figures: a Unix socket that `wayferry info` finds by its name.
 //!
 //! A caller gets one document and the end of the stream; nothing is read. The sockets of all sides are in one
 //! directory of mode 0700, so only their user can ask. Where there is no XDG_RUNTIME_DIR, nothing is offered.
@@ -28,7 +28,7 @@ pub struct Offer {
     listener: Listener,
     rests_until: Time,
     caller: Option<OwnedFd>,
-    // After the socket in it.
+    // Dropped after the socket in it.
     _directory: SharedDir,
 }
 
@@ -65,13 +65,13 @@ impl Offer {
         }
     }
 
-    /// Who asked in this turn, to be told with [`answer`].
+    /// A caller of this turn, to be answered with [`answer`].
     pub fn poll_caller(&mut self) -> Option<OwnedFd> {
         self.caller.take()
     }
 }
 
-/// Tells a caller the document.
+/// Sends a caller the document.
 pub fn answer(caller: &OwnedFd, document: &Value) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     // The caller may have gone, which is no trouble of this session.
@@ -79,7 +79,7 @@ pub fn answer(caller: &OwnedFd, document: &Value) {
 }
 
 impl Part for Offer {
-    /// Unless it rests. No deadline comes with that: pings turn the loop every second.
+    /// Accepts callers, unless it rests. That needs no deadline: pings wake the loop every second.
     fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         if now >= self.rests_until {
             interests.read(&self.listener);

@@ -1,8 +1,8 @@
 //! What a session's program writes, on its way to the launcher that started the session.
 //!
 //! The program has pipes of the session's own for its stdin, stdout and stderr, and so outlives the terminal or the ssh
-//! behind them: the launcher copies what comes out, and once it has gone, it is thrown away here, so that the program
-//! never waits for a reader nor dies for want of one. Invariant: nothing is read here while somebody else may.
+//! behind them. The launcher copies the output; once it is gone, the output is discarded here, so that the program
+//! neither blocks nor gets SIGPIPE for want of a reader. Invariant: nothing is read here while the launcher may read.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -53,8 +53,8 @@ impl Outlets {
         self.ends.iter().filter(|_| self.drains).map(AsFd::as_fd)
     }
 
-    /// Throws away what one end has to say, a bounded amount; says whether more may come. The pipe is the program's,
-    /// too, which did not ask for reads that do not block.
+    /// Discards a bounded amount of one end's output; says whether more may come. O_NONBLOCK is not set, as the program
+    /// shares the pipe.
     fn throw_away(end: &OwnedFd) -> bool {
         match rustix::io::read(end, &mut [0u8; PIECE]) {
             Ok(0) => false,
@@ -77,7 +77,7 @@ impl Part for Outlets {
     }
 }
 
-/// Whether a read does not block: that another descriptor had this number when it was polled would not mean so.
+/// Whether a read does not block; polled anew, because the number may have been another descriptor's at the last poll.
 fn is_readable(end: &OwnedFd) -> bool {
     let mut ready = [PollFd::new(end, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,9 +1,8 @@
 //! What a run loop is made of: the loop itself, which both sides share, and the parts that it waits for.
 //!
 //! A part is something with descriptors or times of its own: a control socket, pipes, a way back. It is named in one
-//! place, [`Loop::parts`]; the loop waits for it and gives it a turn. What a part has found out, the side asks it for
-//! afterwards. In which order the work of a turn is done is the side's to say. Invariant: a part's turn is bounded, and
-//! never blocks.
+//! place, [`Loop::parts`]; the loop waits for it and gives it a turn. Afterwards the side asks the part for its
+//! results. The side decides the order of work in a turn. Invariant: a part's turn is bounded, and never blocks.
 
 use wayferry_proto::Time;
 
@@ -13,7 +12,7 @@ use crate::error::Error;
 use crate::event::Reporter;
 use crate::link::Link;
 
-/// What a side has for its parts. `L` holds the link to the peer.
+/// What a side's parts share. `L` holds the link to the peer.
 pub struct Base<L = Link> {
     /// Of the loop.
     pub clock: Clock,

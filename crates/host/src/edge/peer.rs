@@ -1,4 +1,4 @@
-//! Who is at the other end of a Unix socket.
+//! Which user is at the other end of a Unix socket.
 //!
 //! A path in a directory that others may write to says nothing about who listens there, and a socket's mode can be
 //! changed by its owner. The kernel knows, so it is asked. It says nothing about peers on other machines. Invariant:
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// A user that has no business at a socket of ours.
+/// Another user, who may not use a socket of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
     /// The user's number on this machine.
@@ -54,7 +54,7 @@ pub fn connect_at_once(path: &Path) -> io::Result<OwnedFd> {
 
 fn connect_with(path: &Path, flags: SocketFlags) -> io::Result<OwnedFd> {
     // In a sticky directory only its owner can replace the file, so the socket that is connected to is this one. A link
-    // of somebody else's could lead to another service of this user's.
+    // of another user's could lead to another service of this user's.
     let owner = std::fs::symlink_metadata(path)?.uid();
     trust(owner, path)?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

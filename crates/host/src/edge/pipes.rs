@@ -359,7 +359,7 @@ impl End {
         }
     }
 
-    /// In place of a file that a program serves.
+    /// In place of a file that is not touched, such as one of FUSE.
     fn without(fd: OwnedFd) -> Self {
         match rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Ok(nothing) => {

@@ -91,7 +91,7 @@ impl Launch {
         }
     }
 
-    /// Looks whether the program is there before a session is made for it.
+    /// Checks that the program exists before a session is made for it.
     ///
     /// # Errors
     /// [`Error::Program`], as a start would give it.
@@ -144,7 +144,7 @@ impl Program {
         Self::watch(child, place)
     }
 
-    /// Watches a child that somebody else started.
+    /// Watches a child that the caller started.
     pub fn watch(mut child: Child, place: Place) -> Result<Self, Error> {
         match rustix::process::pidfd_open(pid(&child), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { child, pidfd, place, status: None, reaped: false }),
@@ -230,7 +230,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code & 0xFF).ok()).unwrap_or(255)
 }
 
-/// As the standard library tells it (wait(2)).
+/// In the standard library's form (wait(2)).
 fn exit_status(status: &WaitIdStatus) -> ExitStatus {
     let code = status.exit_status().map(|code| (code & 0xFF) << 8);
     ExitStatus::from_raw(code.or_else(|| status.terminating_signal()).unwrap_or(0))

@@ -36,7 +36,7 @@ pub(crate) fn remaining(display: &OsStr) -> Remaining {
     ours.map(|process| state(&process)).max().unwrap_or(Remaining::Gone)
 }
 
-/// Whether this process, by its directory in `/proc`, waits for something else than a processor or a disk (proc(5)).
+/// Whether the process with this directory in `/proc` waits for anything but a processor or a disk (proc(5)).
 fn is_asleep(process: &Path) -> bool {
     let stat = fs::read(process.join("stat")).unwrap_or_default();
     // The name of the program stands before the state, in parentheses that it may itself contain.

@@ -17,7 +17,7 @@ use super::part::{Hub, Part};
 use super::wait::{Interests, Ready};
 use crate::error::Error;
 
-/// The receiving end. Dropping it takes the handlers' work away; the signals are then ignored.
+/// The receiving end. Once it is dropped, the signals are ignored.
 pub struct Signals {
     read: UnixStream,
     last: Arc<AtomicUsize>,

@@ -129,8 +129,8 @@ impl Listener {
         }
     }
 
-    /// Listens at a path of which the caller knows that no other process uses it, for those who look there for somebody
-    /// who answers: what a dead owner left is replaced, and the socket is not seen before it listens.
+    /// Listens at a path of which the caller knows that no other process uses it. A dead owner's socket is replaced,
+    /// and the new one appears only once it listens, so every caller that finds it gets an answer.
     pub fn appearing(directory: &Path, name: &str) -> io::Result<Self> {
         let (path, hidden) = (directory.join(name), directory.join(format!(".{name}")));
         let _ = fs::remove_file(&hidden);
@@ -223,7 +223,7 @@ fn node(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Makes the socket so that at no moment anybody but the owner can connect.
+/// Makes the socket so that at no moment another user can connect.
 fn listen(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

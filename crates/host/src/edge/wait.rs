@@ -2,7 +2,7 @@
 //!
 //! Descriptors are listed before it and looked up after it, so nothing stays borrowed. A descriptor that was closed
 //! meanwhile, and whose number is another's now, makes that one look ready: so all are read without blocking.
-//! Invariant: who is not listed is never ready.
+//! Invariant: a descriptor that is not listed is never ready.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};

@@ -38,7 +38,7 @@ impl Queue {
     }
 }
 
-/// More do not fit what a session hands over ahead of the link.
+/// More than a session hands over ahead of the link.
 const MAX_WAITING: usize = 4096;
 
 #[cfg(test)]
