@@ -17,7 +17,7 @@ pub struct Splice {
 }
 
 /// The best lag of at most `longest` frames at the beginning of `samples`; `None` when that is less than 3 ms, or there
-/// are fewer frames than [`SPAN`].
+/// are fewer frames than `SPAN`.
 pub fn find(samples: &[f32], longest: usize) -> Option<Splice> {
     let longest = longest.min(LONGEST);
     if longest < SHORTEST || samples.len() < SPAN * CHANNELS {
