@@ -90,7 +90,8 @@ pub(crate) fn repeat(history: &[f32], period: usize, at: usize, frames: usize, s
         let left = left * left * (3.0 - 2.0 * left);
         for channel in 0..CHANNELS {
             let off = history[history.len() - CHANNELS + channel] - history[before + channel];
-            samples.push(last[place * CHANNELS + channel] + off * left);
+            let sample = last[place * CHANNELS + channel] + off * left;
+            samples.push(sample.clamp(-1.0, 1.0));
         }
     }
 }

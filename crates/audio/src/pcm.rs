@@ -134,4 +134,23 @@ mod tests {
         Pcm::new().conceal(BLOCK, &mut samples);
         assert_eq!(samples, [0.0; BLOCK * CHANNELS]);
     }
+
+    #[test]
+    fn regression_what_is_made_up_is_no_louder_than_any_sound() {
+        let mut noise = 1u32;
+        for _ in 0..50 {
+            let mut loud = || {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                if noise >> 31 == 0 { 1.0 } else { -1.0 }
+            };
+            let frame: Vec<f32> = (0..960 * CHANNELS).map(|_| loud()).collect();
+            let (mut decoder, mut made) = (Pcm::new(), Vec::new());
+            decoder.decode(&encode(&frame), &mut made).unwrap();
+            decoder.decode(&encode(&frame[..100]), &mut made).unwrap();
+            made.clear();
+            decoder.conceal(BLOCK, &mut made);
+            let loudest = made.iter().fold(0.0, |most: f32, sample| most.max(sample.abs()));
+            assert!(loudest <= 1.0, "{loudest}");
+        }
+    }
 }
