@@ -169,7 +169,7 @@ impl Sender {
 
     /// Resets groups that are too old. Call it while nothing is sent, too.
     pub fn on_timeout(&mut self, now: Time, link: Link) -> Vec<Outgoing> {
-        let patience = (link.target * 2).max(PATIENCE);
+        let patience = link.target.saturating_mul(2).max(PATIENCE);
         let mut outgoing = Vec::new();
         while let Some(group) = self.groups.front() {
             let old = now.since(group.last) > patience || self.groups.len() > MAX_GROUPS;
@@ -377,5 +377,12 @@ mod tests {
         assert_eq!(size(&mut sender, 29), FrameSize::Ms10);
         assert_eq!(size(&mut sender, 33), FrameSize::Ms10);
         assert_eq!(size(&mut sender, 37), FrameSize::Ms20);
+    }
+
+    #[test]
+    fn regression_any_target_of_the_peer_is_taken() {
+        let link = Link { target: Duration::MAX, ..LINK };
+        let mut sender = Sender::new(0, Mode::Stream);
+        assert_eq!(send(&mut sender, 0, 241, link).len(), 1);
     }
 }
