@@ -246,6 +246,9 @@ impl<D: Decoder> Player<D> {
             }
             self.tape.note_frames(frame.len() / CHANNELS);
             frame.drain(..((-gap) as usize * CHANNELS).min(frame.len()));
+            if frame.is_empty() {
+                continue;
+            }
             join(tail, &mut frame);
             self.concealment = Concealment::default();
             self.tape.append(&frame);

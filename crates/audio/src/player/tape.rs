@@ -28,9 +28,10 @@ impl Tape {
         self.usual_frames = Some(frames);
     }
 
-    /// How many frames the next packet will have, as far as can be told.
+    /// How many frames the next packet will have, as far as can be told: one that is shorter than any sender's says
+    /// nothing of others.
     pub(super) fn usual_frames(&self) -> i64 {
-        self.usual_frames.unwrap_or(FrameSize::Ms20.frames()) as i64
+        self.usual_frames.unwrap_or(FrameSize::Ms20.frames()).max(FrameSize::Ms10.frames()) as i64
     }
 
     /// Appends these at its end.

@@ -203,3 +203,31 @@ fn a_device_that_pulls_in_bursts_changes_nothing() {
         .any(|window| window[..64] == last[..64] && window == last);
     assert!(found && begin <= 130 * 48, "{begin}");
 }
+
+/// A second each: in how many of its pulls of 2.5 ms something was heard. From the fourth on, packets come 5 ms later:
+/// not when all of the one before has been played.
+fn heard(player: &mut Player<Pcm>, seconds: u32, arriving: impl Fn(u32) -> Vec<Packet>) -> Vec<usize> {
+    let mut heard = vec![0; seconds as usize];
+    for pull in 0..seconds as usize * 400 {
+        let now = Time::from_micros(pull as u64 * 2500);
+        if pull % 8 == if pull < 3 * 400 { 3 } else { 5 } {
+            arriving(pull as u32 / 8).into_iter().for_each(|packet| player.receive(now, packet));
+        }
+        let mut out = [0.0; 120 * CHANNELS];
+        player.play(now, &mut out, Duration::ZERO);
+        heard[pull / 400] += usize::from(out.iter().any(|sample| *sample != 0.0));
+        assert!(player.tape.frames() <= 4 * 960, "{} frames at {now:?}", player.tape.frames());
+    }
+    heard
+}
+
+#[test]
+fn regression_a_payload_of_2_ms_does_not_end_all_sound() {
+    let mut player = Player::new(Pcm::new());
+    let heard = heard(&mut player, 4, |index| {
+        let mut packet = packet(index);
+        packet.payload.truncate(if index == 50 { 100 * 4 } else { usize::MAX });
+        vec![packet]
+    });
+    assert!(heard[2..] == [400; 2], "{heard:?} {:?}", player.figures());
+}
