@@ -34,7 +34,7 @@ pub(crate) struct Buffer {
     seen: u128,
     /// All packets taken out have lower sequence numbers than this.
     next: Option<i64>,
-    /// How many consecutive packets were too far, and the sequence number expected next after them.
+    /// How many consecutive packets were too far, copies aside, and the highest sequence number of them.
     strays: (u32, u32),
 }
 
@@ -96,10 +96,14 @@ impl Buffer {
     }
 
     fn stray(&mut self, packet: Packet) -> Result<Kept, Drop> {
-        let (count, expected) = self.strays;
-        let count = if packet.sequence == expected { count + 1 } else { 1 };
-        self.strays = (count, packet.sequence.wrapping_add(1));
-        if count < STRAYS && !packet.flags.discontinuity {
+        let (count, highest) = self.strays;
+        let ahead = packet.sequence.wrapping_sub(highest) as i32;
+        // Copies of those before come in between.
+        let is_copy = count > 0 && (-COPIES..=0).contains(&ahead);
+        if !is_copy {
+            self.strays = (if ahead == 1 { count + 1 } else { 1 }, packet.sequence);
+        }
+        if self.strays.0 < STRAYS && !packet.flags.discontinuity {
             return Err(Drop::TooFar);
         }
         self.begin(packet);
@@ -129,6 +133,9 @@ const SEEN: i64 = 128;
 
 /// Packets in a row that make a new beginning.
 const STRAYS: u32 = 3;
+
+/// How far behind the newest a copy rides at most.
+const COPIES: i32 = 4;
 
 #[cfg(test)]
 mod tests {

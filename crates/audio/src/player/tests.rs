@@ -231,3 +231,16 @@ fn regression_a_payload_of_2_ms_does_not_end_all_sound() {
     });
     assert!(heard[2..] == [400; 2], "{heard:?} {:?}", player.figures());
 }
+
+#[test]
+fn regression_sound_with_copies_is_back_after_an_outage() {
+    for copies in 1..=2 {
+        let mut player = Player::new(Pcm::new());
+        let heard = heard(&mut player, 8, |index| {
+            let there = !(100..250).contains(&index);
+            let numbers = (0..=copies.min(index)).map(|copy| packet(index - copy));
+            if there { numbers.collect() } else { Vec::new() }
+        });
+        assert_eq!((heard[1], heard[3], heard[7]), (400, 0, 400), "{heard:?} {:?}", player.figures());
+    }
+}
