@@ -121,7 +121,8 @@ impl Buffer {
 fn fits(packet: &Packet, ahead: i64, frames: i64) -> bool {
     let near = ahead.abs() <= MAX_AHEAD as i64 && frames.signum() == ahead.signum();
     let longest = ahead.abs() * FrameSize::Ms20.frames() as i64 + i64::from(RATE);
-    let jumps = ahead > 0 && (packet.flags.start || packet.flags.idle || packet.flags.discontinuity);
+    // What says that its times are others is not one of those around, unless its times say so too.
+    let jumps = ahead > 0 && (packet.flags.start || packet.flags.idle) && !packet.flags.discontinuity;
     near && (jumps || frames.abs() <= longest)
 }
 

@@ -97,7 +97,9 @@ impl<D: Decoder> Player<D> {
             self.steering.restart();
             return;
         }
-        if !self.steering.decide(late) || self.concealment.is_running() {
+        // What would have been captured a second from now was captured by another clock: it is played to its end, and
+        // then it begins anew. To wait for that clock could take years.
+        if late < -i64::from(RATE) || !self.steering.decide(late) || self.concealment.is_running() {
             return;
         }
         while self.tape.frames() < SPAN && self.decode_next() {}

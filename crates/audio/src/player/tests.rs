@@ -244,3 +244,20 @@ fn regression_sound_with_copies_is_back_after_an_outage() {
         assert_eq!((heard[1], heard[3], heard[7]), (400, 0, 400), "{heard:?} {:?}", player.figures());
     }
 }
+
+#[test]
+fn regression_another_clock_is_heard_at_once_also_after_quiet() {
+    for (old, new) in [(1 << 33, 0), (0, 1 << 33)] {
+        let mut player = Player::new(Pcm::new());
+        let heard = heard(&mut player, 6, |index| {
+            let mut packet = packet(index);
+            packet.capture.0 += if index < 150 { old } else { new };
+            packet.flags.discontinuity = index == 150;
+            if (100..150).contains(&index) {
+                packet.payload.fill(0);
+            }
+            vec![packet]
+        });
+        assert!(heard[3] >= 300 && heard[4..] == [400; 2], "{heard:?} {:?}", player.figures());
+    }
+}
