@@ -178,23 +178,29 @@ struct Patience {
     until: Time,
     /// When it is over even if one runs.
     longest: Time,
+    /// The last look found no process.
+    gone: bool,
 }
 
 impl Patience {
     /// With what the program has left, which was there a moment ago.
     fn from(now: Time) -> Self {
-        Self { look: now, until: now + GRACE, longest: now + LONGEST }
+        Self { look: now, until: now + GRACE, longest: now + LONGEST, gone: false }
     }
 
     /// Whether no program is expected to connect any more.
     fn is_over(&mut self, now: Time, remaining: impl FnOnce() -> Remaining) -> bool {
         if now >= self.look {
-            match remaining() {
-                Remaining::Gone => return true,
-                Remaining::Asleep => {}
-                Remaining::Busy => self.until = now + GRACE,
+            let remaining = remaining();
+            let is_gone = remaining == Remaining::Gone;
+            if is_gone && self.gone {
+                return true;
             }
-            self.look = now + LOOK;
+            if remaining == Remaining::Busy {
+                self.until = now + GRACE;
+            }
+            self.gone = is_gone;
+            self.look = now + if remaining <= Remaining::Unclear { MOMENT } else { LOOK };
         }
         now >= self.until.min(self.longest)
     }
@@ -204,6 +210,8 @@ impl Patience {
 const GRACE: Duration = Duration::from_secs(2);
 /// How long it may take if it does not sleep, as where a processor is shared by many.
 const LONGEST: Duration = Duration::from_secs(30);
+/// When is looked again if no process was found: one that was just being made may not have been seen.
+const MOMENT: Duration = Duration::from_millis(20);
 /// How often the processes are checked, and how long others must be connected before the user is told of them.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -223,10 +231,16 @@ mod tests {
 
     #[test]
     fn what_sleeps_is_waited_for_a_moment_and_what_is_gone_is_not() {
-        assert_eq!(over(|_| Remaining::Gone), Duration::ZERO);
+        assert_eq!(over(|_| Remaining::Gone), MOMENT);
         assert_eq!(over(|_| Remaining::Asleep), GRACE);
         let second = Duration::from_secs(1);
-        assert_eq!(over(|at| if at < second { Remaining::Asleep } else { Remaining::Gone }), second);
+        assert_eq!(over(|at| if at < second { Remaining::Asleep } else { Remaining::Gone }), second + MOMENT);
+    }
+
+    #[test]
+    fn regression_one_look_that_finds_no_process_does_not_end_a_session() {
+        let once = |at: Duration| if at.is_zero() { Remaining::Gone } else { Remaining::Asleep };
+        assert_eq!(over(once), GRACE + MOMENT);
     }
 
     #[test]
