@@ -102,7 +102,7 @@ mod tests {
         // One that has read a line waits for the next.
         let mut waiting = start(&display, &["cat"]);
         std::io::Write::write_all(&mut waiting.stdin.as_ref().expect("a pipe"), b"x").expect("it reads");
-        std::io::Read::read_exact(waiting.stdout.as_mut().expect("a pipe"), &mut [0]).expect("it writes");
+        Read::read_exact(waiting.stdout.as_mut().expect("a pipe"), &mut [0]).expect("it writes");
         let asleep = || (0..1000).any(|_| remaining(OsStr::new(&display)) == Remaining::Asleep);
         assert!(asleep(), "it waits for its input");
         let computing = start(&display, &["sh", "-c", "while :; do :; done"]);
