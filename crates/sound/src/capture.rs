@@ -1,0 +1,1 @@
+//! A session's sound server on its socket.

@@ -1,0 +1,1 @@
+//! A player, and what it is heard through.
