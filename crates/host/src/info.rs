@@ -265,6 +265,7 @@ mod tests {
             base_rtt: Duration::from_millis(100),
             queue_delay: Duration::from_micros(3_125),
             payload: Some(1200),
+            datagram: 1162,
             window: 250_000,
             unsent: 0,
             idle: false,

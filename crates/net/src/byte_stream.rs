@@ -269,6 +269,7 @@ impl Driver {
     fn state(&self) -> LinkState {
         let window = self.mux.window();
         LinkState {
+            datagram: 0,
             rtt: window.rtt(),
             base_rtt: window.rtt(),
             queue_delay: Duration::ZERO,

@@ -128,7 +128,8 @@ fn payload(arrival: &Arrival) -> u64 {
 }
 
 fn cost(arrival: &Arrival) -> usize {
-    ARRIVAL_COST + payload(arrival) as usize
+    let datagram = if let Arrival::Datagram { bytes } = arrival { bytes.len() } else { 0 };
+    ARRIVAL_COST + payload(arrival) as usize + datagram
 }
 
 /// Queued bytes, with [`ARRIVAL_COST`] for each arrival, from which on the link is no longer read.

@@ -84,6 +84,27 @@ fn a_key_passes_queued_bulk() {
     assert!(bulk < 8 << 20, "{bulk} bytes of bulk came before the key");
 }
 
+#[test]
+fn datagrams_pass_queued_bulk_and_are_as_large_as_the_link_says() {
+    let Pair { mut app, mut display, _listener } = pair();
+    let most = usize::from(app.link().datagram);
+    assert!((1000..1452).contains(&most), "{most}");
+    send_all(&mut *app, 0, Class::Pipe, vec![1; 16 << 20]);
+    for length in [most + 600, most, 1] {
+        app.transmit(Transmit::Datagram { bytes: vec![7; length].into() });
+    }
+    let (mut bulk, mut lengths) = (0, Vec::new());
+    while lengths.len() < 2 {
+        match next(&mut *display) {
+            Arrival::Datagram { bytes } => lengths.push(bytes.len()),
+            Arrival::Data { bytes, .. } => bulk += bytes.len(),
+            _ => {}
+        }
+    }
+    assert_eq!(lengths, [most, 1], "what is too large is lost");
+    assert!(bulk < 8 << 20, "{bulk} bytes of bulk came before them");
+}
+
 /// noq closes a connection with "too many gaps in stream buffer" when a reader pauses in the middle of a stream.
 #[test]
 fn regression_a_run_loop_that_lags_blocks_no_stream_and_loses_nothing() {

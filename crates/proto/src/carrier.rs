@@ -51,6 +51,12 @@ pub enum Transmit {
         /// Why.
         code: u32,
     },
+    /// Send this beside all streams, once: it may be lost. Nothing happens where the carrier has no datagrams, or the
+    /// bytes exceed [`LinkState::datagram`].
+    Datagram {
+        /// All of it.
+        bytes: Bytes,
+    },
     /// End the connection; nothing follows.
     Close {
         /// See [`CloseReason::to_wire`].
@@ -103,6 +109,11 @@ pub enum Arrival {
         /// As given.
         finish: bool,
     },
+    /// The peer sent a datagram.
+    Datagram {
+        /// All of it.
+        bytes: Bytes,
+    },
     /// The connection is over. [`CloseReason::from_wire`] when the peer closed it.
     Closed {
         /// Why.
@@ -133,6 +144,8 @@ pub struct LinkState {
     /// Most bytes of one stream in a packet; `None` where streams cannot be read out of order, so that repair is in
     /// vain.
     pub payload: Option<u16>,
+    /// Most bytes of a datagram; 0 where the carrier or the peer has none.
+    pub datagram: u16,
     /// How many bytes may be in flight.
     pub window: u64,
     /// Bytes of content and bulk that the carrier was given and has not sent once.

@@ -16,6 +16,9 @@ pub const MAX_EDGE: u32 = 16_384;
 /// Largest blob in bytes.
 pub const MAX_BLOB: u32 = 4 << 20;
 
+/// Longest packet of sound in bytes: 20 ms without a codec, and room for its header.
+pub const MAX_SOUND: usize = 4096;
+
 /// Longest row of a protected block in bytes: what a packet carries on any path, and room for more.
 pub const MAX_ROW: usize = 4096;
 
@@ -81,14 +84,24 @@ pub enum Kind {
     Pipe = 5,
     /// Bytes named by their hash.
     Blob = 6,
+    /// Some packets of sound.
+    Sound = 7,
     /// One repair row of a protected block of another stream.
     Repair = 8,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Control, Self::Wayland, Self::Events, Self::Update, Self::Pipe, Self::Blob, Self::Repair];
+    pub const ALL: [Self; 8] = [
+        Self::Control,
+        Self::Wayland,
+        Self::Events,
+        Self::Update,
+        Self::Pipe,
+        Self::Blob,
+        Self::Sound,
+        Self::Repair,
+    ];
 
     /// Its code on the wire.
     pub fn code(self) -> u64 {
@@ -105,7 +118,7 @@ impl Kind {
         match self {
             Self::Wayland | Self::Update => side == Side::App,
             Self::Events => side == Side::Display,
-            Self::Control | Self::Pipe | Self::Blob | Self::Repair => true,
+            Self::Control | Self::Pipe | Self::Blob | Self::Sound | Self::Repair => true,
         }
     }
 
@@ -115,6 +128,7 @@ impl Kind {
             Self::Control => Class::Control,
             Self::Wayland => Class::Wayland,
             Self::Events | Self::Blob => Class::Events,
+            Self::Sound => Class::Audio,
             Self::Update | Self::Repair => Class::Content,
             Self::Pipe => Class::Pipe,
         }
@@ -130,7 +144,7 @@ impl Kinds {
     pub const EMPTY: Self = Self(0);
 
     /// All that this build knows, without [`Kind::Control`], which has its own stream by definition.
-    pub const ALL: Self = Self(0b1_0111_1100);
+    pub const ALL: Self = Self(0b1_1111_1100);
 
     /// The set with this bit mask: bit `code` for each kind; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -216,6 +230,8 @@ pub enum Header {
         /// How many; ≤ [`MAX_BLOB`].
         length: u32,
     },
+    /// Either way; messages of at most [`MAX_SOUND`] bytes. Not numbered: none goes on over another carrier.
+    Sound,
     /// Either way; one repair row, ≤ [`MAX_ROW`] bytes.
     Repair(RepairHeader),
 }
@@ -276,6 +292,7 @@ impl Header {
             Self::Update(_) => Kind::Update,
             Self::Pipe { .. } => Kind::Pipe,
             Self::Blob { .. } => Kind::Blob,
+            Self::Sound => Kind::Sound,
             Self::Repair(_) => Kind::Repair,
         }
     }
@@ -287,7 +304,7 @@ impl Header {
                 Some(*connection)
             }
             Self::Update(update) => Some(update.connection),
-            Self::Control | Self::Blob { .. } | Self::Repair(_) => None,
+            Self::Control | Self::Blob { .. } | Self::Sound | Self::Repair(_) => None,
         }
     }
 
@@ -301,7 +318,7 @@ impl Header {
         let mut fields = Writer::new();
         fields.varint(self.kind().code());
         match self {
-            Self::Control => {}
+            Self::Control | Self::Sound => {}
             Self::Wayland { connection } | Self::Events { connection } => {
                 fields.varint(connection.0.into());
             }
@@ -350,6 +367,7 @@ impl Header {
                 hash: reader.u128("a blob's hash")?,
                 length: reader.varint_max(MAX_BLOB.into(), "a blob's length")? as u32,
             },
+            Kind::Sound => Self::Sound,
             Kind::Repair => Self::Repair(RepairHeader::decode(reader)?),
         })
     }
@@ -508,6 +526,7 @@ mod tests {
             Header::Update(update),
             Header::Pipe { connection, pipe: 12 },
             Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
+            Header::Sound,
             Header::Repair(RepairHeader {
                 channel: 90,
                 stream: StreamId(70),

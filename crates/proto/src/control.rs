@@ -117,6 +117,9 @@ impl Capabilities {
     /// Of a display side: it is view-only. Of an app side: it allows viewers beside the one that it serves.
     pub const VIEW: Self = Self(4);
 
+    /// Sound: [`Control::Listen`], channels and datagrams of sound.
+    pub const SOUND: Self = Self(8);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -388,6 +391,39 @@ pub enum Control {
         /// Why.
         code: u32,
     },
+    /// Which sound of the receiver's the sender of this wants to hear, and how that fares. Told again while it is heard,
+    /// and on each carrier; best effort, see [`Session::listen`](crate::Session::listen).
+    Listen(Listen),
+}
+
+/// See [`Control::Listen`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listen {
+    /// The track of sound; 0 for none.
+    pub track: u8,
+    /// Bits in a second that it is to have; 0 if that does not matter.
+    pub rate: u32,
+    /// How long packets are held back against jitter, in milliseconds.
+    pub target: u32,
+    /// From the arrival of sound that came without jitter until it is heard, in milliseconds.
+    pub delay: u32,
+}
+
+impl Listen {
+    fn encode(&self, writer: &mut Writer) {
+        writer.u8(self.track).varint(self.rate.into()).varint(self.target.into()).varint(self.delay.into());
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let listen = Self {
+            track: reader.u8("a track of sound")?,
+            rate: reader.varint_u32("a rate of sound")?,
+            target: reader.varint_u32("a target of sound")?,
+            delay: reader.varint_u32("a delay of sound")?,
+        };
+        reader.rest(); // fields of later builds
+        Ok(listen)
+    }
 }
 
 impl Control {
@@ -445,6 +481,10 @@ impl Control {
             Self::GivenUp { number, code } => {
                 writer.varint(15).varint(*number).varint((*code).into());
             }
+            Self::Listen(listen) => {
+                writer.varint(16);
+                listen.encode(writer);
+            }
         }
     }
 
@@ -492,6 +532,7 @@ impl Control {
                 0 => return Err(Error::Unknown { expected: "a channel's number from 1", got: 0 }),
                 number => Self::GivenUp { number, code: code_of(&mut reader)? },
             },
+            16 => Self::Listen(Listen::decode(&mut reader)?),
             _ => return Ok(None),
         };
         reader.finish("a control message")?;
@@ -501,13 +542,13 @@ impl Control {
     /// Whether the session sends and handles it itself; such a message is neither given to
     /// [`Session::control`](crate::Session::control) nor reported as an event.
     pub fn is_internal(&self) -> bool {
-        !matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. })
+        !matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. } | Self::Listen(_))
     }
 
     /// Whether it reaches the peer exactly once in a session that is resumed, however often that is: those that are
     /// not told again by something else.
     pub(crate) fn is_lasting(&self) -> bool {
-        !self.is_internal() || matches!(self, Self::GivenUp { .. })
+        matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. } | Self::GivenUp { .. })
     }
 }
 
@@ -566,6 +607,7 @@ mod tests {
             Control::Resume(Resume { receipt: receipt(), stopped: vec![(9, 7), (4, u32::MAX)] }),
             Control::Declined,
             Control::GivenUp { number: 77, code: 3 },
+            Control::Listen(Listen { track: 2, rate: 96_000, target: 80, delay: 1 << 20 }),
         ];
         for message in messages {
             let frame = encode(&message);

@@ -32,13 +32,13 @@ pub use candidate::Candidate;
 pub use carrier::{Arrival, LinkState, Transmit};
 pub use channel::{
     ChannelId, Class, ConnectionId, Header, Kind, Kinds, Label, MAX_BLOB, MAX_EDGE, MAX_HEADER, MAX_ROW,
-    MAX_ROWS, Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId, UpdateHeader,
-    UpdateSeq, route,
+    MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId,
+    UpdateHeader, UpdateSeq, route,
 };
 pub use clock::ClockMap;
 pub use control::{
-    Capabilities, Compression, Control, Hello, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE, MAX_SNAPSHOT,
-    MAX_SOFTWARE, MAX_STOPPED, Resume, Secret, SessionId, Versions,
+    Capabilities, Compression, Control, Hello, Listen, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE,
+    MAX_SNAPSHOT, MAX_SOFTWARE, MAX_STOPPED, Resume, Secret, SessionId, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
 pub use places::{Places, Source};

@@ -70,6 +70,8 @@ impl Mux {
                     put_frame(&mut self.sender.control, &Frame::Stop { stream: stream.0, code });
                 }
             }
+            // `LinkState::datagram` says that there are none.
+            Transmit::Datagram { .. } => {}
             Transmit::Close { code, reason } => self.sender.close(code, reason),
         }
     }

@@ -81,7 +81,9 @@ impl Options {
         config.max_concurrent_uni_streams(self.streams.into());
         // All channels are one-way.
         config.max_concurrent_bidi_streams(0u32.into());
-        config.datagram_receive_buffer_size(None);
+        config.datagram_receive_buffer_size(Some(DATAGRAM_BUFFER));
+        // What is older than a few packets of sound is of no use: noq drops the oldest.
+        config.datagram_send_buffer_size(DATAGRAM_UNSENT);
         config.max_idle_timeout(IdleTimeout::try_from(self.idle_timeout).ok());
         config.keep_alive_interval(Some(self.keep_alive));
         // The first RTT estimate decides when a lost handshake packet is sent again.
@@ -177,6 +179,12 @@ pub(super) const CONNECTION_WINDOW: VarInt = VarInt::from_u32(32 << 20);
 
 /// Bytes that a display may have on the way that shows a ticket and has not yet proved who it is.
 pub(super) const EARLY_WINDOW: VarInt = VarInt::from_u32(256 << 10);
+
+/// Bytes of datagrams that have come and were not taken; noq drops the oldest.
+const DATAGRAM_BUFFER: usize = 64 << 10;
+
+/// Bytes of datagrams that have not left: ten of the largest.
+const DATAGRAM_UNSENT: usize = 12 << 10;
 
 /// Bytes that noq keeps until they are acknowledged.
 const SEND_WINDOW: u64 = 64 << 20;

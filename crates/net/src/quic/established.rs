@@ -127,6 +127,11 @@ pub(super) fn peer_of(connection: &Connection) -> Option<Fingerprint> {
     certificates.first().map(Fingerprint::of)
 }
 
+/// Most bytes of a datagram now.
+fn datagram_of(connection: &Connection) -> u16 {
+    connection.max_datagram_size().map_or(0, |size| u16::try_from(size).unwrap_or(u16::MAX))
+}
+
 /// The handle of a QUIC carrier. The order of the fields matters: the runtime goes last.
 struct Quic {
     sending: Sending,
@@ -151,6 +156,7 @@ impl Carrier for Quic {
             base_rtt: figures.base_rtt,
             queue_delay: figures.queue_delay,
             payload: Some(figures.payload),
+            datagram: datagram_of(&self.connection),
             window: figures.window,
             unsent: self.shared.outbox.unsent(),
             idle: self.shared.outbox.is_idle(),

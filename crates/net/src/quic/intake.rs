@@ -61,6 +61,10 @@ pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
                 Ok(stream) => start(&mut readers, stream, &shared),
                 Err(error) => break error,
             },
+            read = connection.read_datagram() => match read {
+                Ok(bytes) => datagram(&shared, &bytes),
+                Err(error) => break error,
+            },
             Some(Ok(stream)) = readers.join_next(), if !readers.is_empty() => {
                 shared.stops.take(stream);
             }
@@ -69,6 +73,13 @@ pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
     while readers.join_next().await.is_some() {}
     let ours = shared.ours.lock().unwrap_or_else(PoisonError::into_inner).take();
     shared.inbox.push(Arrival::Closed { reason: close_reason(&error, ours, shared.standing.is_proven()) });
+}
+
+/// A datagram is dropped rather than waited with, and one of a stranger means nothing.
+fn datagram(shared: &Shared, bytes: &[u8]) {
+    if shared.standing.is_welcome() && !shared.inbox.is_full() {
+        shared.inbox.push(Arrival::Datagram { bytes: Bytes::copy_from_slice(bytes) });
+    }
 }
 
 fn start(readers: &mut JoinSet<StreamId>, stream: RecvStream, shared: &Arc<Shared>) {

@@ -174,6 +174,8 @@ impl Pump {
                 Transmit::Prioritise { stream, priority } => self.prioritise(stream, priority),
                 Transmit::Reset { stream, code } => self.reset(stream, code),
                 Transmit::Stop { stream, code } => self.shared.stops.stop(stream, code),
+                // Too large for the path by now, or not taken by the peer: it may be lost anyway.
+                Transmit::Datagram { bytes } => drop(self.connection.send_datagram(bytes)),
                 Transmit::Close { code, reason } => {
                     next = Next::Close { code, text: reason };
                     break;

@@ -90,6 +90,16 @@ pub enum Event {
         /// The chunks; each ≤ [`MAX_CHUNK`](crate::MAX_CHUNK) bytes.
         chunks: Vec<Bytes>,
     },
+    /// A packet on a channel of sound; ≤ [`MAX_SOUND`](crate::MAX_SOUND) bytes. Those of one channel come in order.
+    Sound {
+        /// The packet.
+        bytes: Bytes,
+    },
+    /// A datagram of sound, each at most once if at all.
+    Datagram {
+        /// What the peer gave [`Session::send_datagram`](crate::Session::send_datagram).
+        bytes: Bytes,
+    },
     /// Something odd that did no harm; worth a line in the log.
     Warning(String),
     /// The carrier is gone, the session is not: it keeps what it has to say and waits for another carrier. See

@@ -23,10 +23,12 @@ use bytes::Bytes;
 pub use config::{Config, Limits, MAX_SECRETS, Repair};
 pub use event::Event;
 
+use crate::wire::{Reader, Writer};
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, ConnectionId, Control,
-    Error, Header, Hello, HostTime, Kind, LinkState, LossPrior, MAX_BLOB, MAX_MESSAGE, MAX_SNAPSHOT,
-    RemoteChannelId, Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq, route,
+    Error, Header, Hello, HostTime, Kind, LinkState, Listen, LossPrior, MAX_BLOB, MAX_MESSAGE, MAX_SNAPSHOT,
+    MAX_SOUND, RemoteChannelId, Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader,
+    UpdateSeq, route,
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};
@@ -345,6 +347,44 @@ impl Session {
         self.outgoing.take_back(connection, surface, seq)
     }
 
+    /// Sends a packet of at most [`MAX_SOUND`] bytes on a channel of sound. Such a channel can still be
+    /// [reset](Session::reset) when it is finished: what the peer does not have of it is given up. Does nothing when it is
+    /// gone, as all of them are with their carrier.
+    ///
+    /// # Errors
+    /// The packet is too long.
+    pub fn send_sound(&mut self, channel: ChannelId, packet: &[u8]) -> Result<(), Error> {
+        if packet.len() > MAX_SOUND {
+            return Err(Error::Misuse { expected: "a packet of sound of at most 4 KiB" });
+        }
+        self.outgoing.send(channel, packet);
+        Ok(())
+    }
+
+    /// Sends a datagram of sound, if the peer takes them and the link is there; see [`LinkState::datagram`].
+    pub fn send_datagram(&mut self, bytes: &[u8]) {
+        if self.may_sound() {
+            let mut datagram = Writer::new();
+            datagram.varint(Kind::Sound.code()).raw(bytes);
+            self.outgoing.transmit(Transmit::Datagram { bytes: datagram.into_vec().into() });
+        }
+    }
+
+    /// Tells the peer what of its sound is wanted; gives whether it could be told now. Not kept for another carrier.
+    pub fn listen(&mut self, listen: Listen) -> bool {
+        let may = self.may_sound();
+        if may {
+            self.outgoing.control(&Control::Listen(listen));
+        }
+        may
+    }
+
+    /// Whether both sides understand sound, and are past their hellos and all that is resumed.
+    pub fn may_sound(&self) -> bool {
+        let settled = self.state == State::Open && self.resumption == Resumption::No;
+        settled && self.capabilities().has(Capabilities::SOUND)
+    }
+
     /// Sends a message of the main channel: [`Control::Snapshot`], [`Control::AppClosed`] or [`Control::Exit`]. They go
     /// out even before the peer's hello has come.
     ///
@@ -352,7 +392,7 @@ impl Session {
     /// It is too long, or the session's own.
     pub fn control(&mut self, message: &Control) -> Result<(), Error> {
         let too_long = matches!(message, Control::Snapshot(bytes) if bytes.len() > MAX_SNAPSHOT);
-        if message.is_internal() || too_long {
+        if !message.is_lasting() || message.is_internal() || too_long {
             return Err(Error::Misuse { expected: "a snapshot of at most 64 KiB, or the end of a program" });
         }
         if !self.is_closed() {
@@ -484,6 +524,10 @@ impl Session {
                 self.open_failed(stream, bytes, finish);
                 Ok(())
             }
+            Arrival::Datagram { bytes } => {
+                self.take_datagram(&bytes);
+                Ok(())
+            }
             Arrival::Closed { reason } => {
                 let by = if reason.is_of_link() || self.is_refusal(&reason) {
                     ClosedBy::Link
@@ -495,6 +539,15 @@ impl Session {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// A datagram means nothing before the hello, and one of another kind than sound never.
+    fn take_datagram(&mut self, bytes: &Bytes) {
+        let mut reader = Reader::new(bytes);
+        let kind = reader.varint("a datagram's kind").ok().and_then(Kind::from_code);
+        if kind == Some(Kind::Sound) && self.may_sound() {
+            self.events.push_back(Event::Datagram { bytes: bytes.slice_ref(reader.rest()) });
         }
     }
 
@@ -558,6 +611,8 @@ impl Session {
                 }
                 self.events.push_back(Event::Control(message));
             }
+            Control::Listen(_) if !self.may_sound() => {}
+            message @ Control::Listen(_) => self.events.push_back(Event::Control(message)),
         }
         Ok(())
     }

@@ -15,8 +15,8 @@ use crate::parse::{Blob, Chunks, Frames, Table};
 use crate::rebuild::{self, Rebuild};
 use crate::wire::Reader;
 use crate::{
-    Control, Error, Header, Kind, Label, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, RemoteChannelId, RepairHeader,
-    UpdateHeader,
+    Control, Error, Header, Kind, Label, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, MAX_SOUND, RemoteChannelId,
+    RepairHeader, UpdateHeader,
 };
 
 /// A stream that the peer opened.
@@ -110,6 +110,7 @@ enum Body {
     Header(Frames),
     Control(Frames),
     Messages(Frames),
+    Sound(Frames),
     Pipe(Window),
     Blob { hash: u128, blob: Blob },
     Table { header: UpdateHeader, table: Table },
@@ -404,7 +405,7 @@ impl Stream {
         let Some(header) = self.header.filter(|_| !self.admitted) else { return Ok(Admission::Wanted) };
         self.admitted = true;
         let Some(ledger) = &mut context.ledger else { return Ok(Admission::Wanted) };
-        if matches!(header.kind(), Kind::Control | Kind::Repair) {
+        if matches!(header.kind(), Kind::Control | Kind::Sound | Kind::Repair) {
             return Ok(Admission::Wanted);
         }
         let Some(Label { number, from }) = self.label else {
@@ -470,6 +471,11 @@ impl Stream {
                 while let Some(bytes) = frames.feed(&mut self.rest)? {
                     let message = handle.map(|(channel, header)| Event::Message { channel, header, bytes });
                     context.outputs.extend(message.map(event));
+                }
+            }
+            Body::Sound(frames) => {
+                while let Some(bytes) = frames.feed(&mut self.rest)? {
+                    context.outputs.push_back(event(Event::Sound { bytes }));
                 }
             }
             Body::Pipe(window) => {
@@ -600,7 +606,7 @@ impl Stream {
         let whole = match &self.body {
             Body::Header(_) | Body::Pipe(_) => true,
             Body::Control(_) | Body::Table { .. } | Body::Chunks { .. } => false,
-            Body::Messages(frames) => frames.is_between_messages(),
+            Body::Messages(frames) | Body::Sound(frames) => frames.is_between_messages(),
             Body::Blob { blob, .. } => blob.is_done(),
             Body::Repair { header, given } => *given == header.row.into(),
         };
@@ -619,7 +625,9 @@ impl Body {
     /// The memory that it holds.
     fn cost(&self) -> usize {
         match self {
-            Self::Header(frames) | Self::Control(frames) | Self::Messages(frames) => frames.cost(),
+            Self::Header(frames) | Self::Control(frames) | Self::Messages(frames) | Self::Sound(frames) => {
+                frames.cost()
+            }
             Self::Pipe(_) | Self::Repair { .. } => 0,
             Self::Blob { blob, .. } => blob.cost(),
             Self::Table { table, .. } => table.cost(),
@@ -634,6 +642,7 @@ impl Body {
             Header::Wayland { .. } | Header::Events { .. } => {
                 Self::Messages(Frames::new("a message's length", MAX_MESSAGE))
             }
+            Header::Sound => Self::Sound(Frames::new("a sound packet's length", MAX_SOUND)),
             Header::Update(header) => Self::Table { header, table: Table::default() },
             Header::Repair(header) => Self::Repair { header, given: 0 },
             Header::Pipe { .. } => Self::Pipe(Window::default()),

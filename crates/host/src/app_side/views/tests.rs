@@ -227,6 +227,7 @@ fn arrivals(transmit: Transmit, lengths: &mut BTreeMap<StreamId, u64>) -> Vec<Ar
         Transmit::Close { code, reason } => {
             vec![Arrival::Closed { reason: CloseReason::from_wire(code, &reason) }]
         }
+        Transmit::Datagram { bytes } => vec![Arrival::Datagram { bytes }],
         Transmit::Open { .. } | Transmit::Prioritise { .. } => Vec::new(),
     }
 }

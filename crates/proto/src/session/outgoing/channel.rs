@@ -79,6 +79,11 @@ impl Channel {
         !matches!(self.header.kind(), Kind::Update | Kind::Blob)
     }
 
+    /// Whether it goes on over another carrier: sound of then is of no use.
+    pub(super) fn is_numbered(&self) -> bool {
+        self.header.kind() != Kind::Sound
+    }
+
     /// Whether there is something that may leave now: its header counts.
     pub(super) fn can_send(&self) -> bool {
         self.place.is_none() || self.allowed() > 0 || (self.queue.is_empty() && self.finish)

@@ -30,6 +30,8 @@ const PIECE: usize = 16 << 10;
 
 /// Places that are kept for replacements on their way here.
 const MAX_VACATED: usize = 1024;
+/// Finished channels of sound that can still be reset: more than a second of them.
+const MAX_SOUNDS: usize = 64;
 /// Bytes of a blob that goes before everything else, as keymaps do; larger ones are pictures, which can wait.
 const SMALL_BLOB: u32 = 128 << 10;
 
@@ -71,6 +73,8 @@ pub(super) struct Outgoing {
     room: u64,
     /// How many bytes of pipes may be handed over although content waits.
     pipe_turn: u64,
+    /// Where channels of sound travelled of which everything has left, the oldest first.
+    sounds: VecDeque<(ChannelId, StreamId)>,
     /// Places of updates that were taken back, for those that replace them.
     vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
     retention: Retention,
@@ -143,6 +147,7 @@ impl Outgoing {
             ahead: u64::MAX,
             room: u64::MAX,
             pipe_turn: 0,
+            sounds: VecDeque::new(),
             vacated: BTreeMap::new(),
             retention: Retention::new(false),
             suspended: false,
@@ -177,6 +182,7 @@ impl Outgoing {
         let (class, place) = match header.kind() {
             // Its head; it is put back into its own class when that is through.
             Kind::Pipe => (Class::Wayland, 1),
+            Kind::Sound => (Class::Audio, self.place(Class::Audio)),
             Kind::Blob => {
                 let class = match header {
                     Header::Blob { length, .. } if length > SMALL_BLOB => Class::Pipe,
@@ -193,7 +199,10 @@ impl Outgoing {
 
     pub(super) fn send(&mut self, id: ChannelId, message: &[u8]) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
-        debug_assert!(matches!(channel.header.kind(), Kind::Wayland | Kind::Events), "a channel of messages");
+        debug_assert!(
+            matches!(channel.header.kind(), Kind::Wayland | Kind::Events | Kind::Sound),
+            "a channel of messages"
+        );
         channel.queue.append(|writer| {
             writer.bytes(message);
         });
@@ -264,6 +273,10 @@ impl Outgoing {
     }
 
     pub(super) fn reset(&mut self, id: ChannelId, code: u32) {
+        if let Some(at) = self.sounds.iter().position(|(finished, _)| *finished == id) {
+            let stream = self.sounds.remove(at).map(|(_, stream)| stream);
+            stream.into_iter().for_each(|stream| self.reset_stream(stream, code));
+        }
         let Some(channel) = self.remove(id) else { return };
         self.give_up_number(&channel, code);
         match channel.place {
@@ -415,7 +428,7 @@ impl Outgoing {
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         let lists = self.channels.len() + self.by_place.len() + self.dirty.len() + self.failed.len();
-        lists + self.returned.len() + self.transmits.len() + self.retention.entries()
+        lists + self.sounds.len() + self.returned.len() + self.transmits.len() + self.retention.entries()
     }
 
     /// How many entries of the table of places were looked at so far.
@@ -485,6 +498,7 @@ impl Outgoing {
         let (offset, left) = (channel.sent, channel.left);
         let bytes = channel.take(lead.as_slice(), most.min(usize::try_from(allowance).unwrap_or(most)));
         let body = (channel.left - left) as usize;
+        let kind = channel.header.kind();
         let finish = channel.finish && channel.queue.is_empty();
         let more = !finish && channel.can_send();
         if priority.0.class() <= Class::Content {
@@ -493,7 +507,7 @@ impl Outgoing {
         if priority.0.class() < Class::Content {
             self.pipe_turn = self.pipe_turn.saturating_sub(bytes.len() as u64);
         }
-        if channel.header.kind() == Kind::Update {
+        if kind == Kind::Update {
             self.queued_content -= body;
         }
         self.keep(id, bytes.slice(bytes.len() - body..));
@@ -503,6 +517,12 @@ impl Outgoing {
             self.protect(now, id, stream, offset, &bytes, finish);
         }
         if finish {
+            if let (Place::Own(stream), Kind::Sound) = (place, kind) {
+                self.sounds.push_back((id, stream));
+                if self.sounds.len() > MAX_SOUNDS {
+                    self.sounds.pop_front();
+                }
+            }
             self.all_has_left(id);
         } else if more {
             self.dirty.insert((priority, id));
@@ -576,7 +596,7 @@ impl Outgoing {
                 Place::Main(self.next_virtual - 1)
             }
         };
-        let label = self.number(id);
+        let label = if self.channels.get(&id)?.is_numbered() { self.number(id) } else { None };
         self.channels.get(&id)?.header.encode_labelled(label, &mut lead);
         self.put(id, place);
         Some((place, lead))

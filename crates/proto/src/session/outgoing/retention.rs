@@ -327,6 +327,8 @@ impl Outgoing {
     pub(in super::super) fn suspend(&mut self) {
         self.suspended = true;
         self.ready = false;
+        self.sounds.clear();
+        self.channels.retain(|_, channel| channel.is_numbered());
         self.by_place.clear();
         self.dirty.clear();
         self.failed.clear();

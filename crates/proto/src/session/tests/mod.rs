@@ -8,6 +8,7 @@ mod resume;
 mod resume_hostile;
 mod resume_model;
 mod routing;
+mod sound;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -302,6 +303,7 @@ impl Pair {
                 let stream = *ours.expect("a stream of the peer").0;
                 self.fly(other, &Arrival::Stopped { stream, code });
             }
+            Transmit::Datagram { bytes } => self.fly(other, &Arrival::Datagram { bytes }),
             Transmit::Close { code, reason } => {
                 self.fly(other, &Arrival::Closed { reason: CloseReason::from_wire(code, &reason) });
             }
