@@ -16,6 +16,7 @@
 mod buffer;
 mod conceal;
 mod error;
+mod gate;
 mod jitter;
 #[cfg(feature = "opus")]
 mod opus;
@@ -29,6 +30,7 @@ mod splice;
 pub use buffer::{Drop, MAX_AHEAD};
 pub use conceal::Decoder;
 pub use error::Error;
+pub use gate::{Gate, Turn};
 pub use jitter::{Jitter, TARGET_MAX};
 #[cfg(feature = "opus")]
 pub use opus::{Opus, OpusEncoder};
@@ -36,5 +38,5 @@ pub use packet::{Flags, MAX_IN_DATAGRAM, MAX_PAYLOAD, MAX_TRACK, Packet, Packets
 pub use pcm::{Pcm, encode as encode_pcm};
 pub use player::{Dropped, Figures, Player};
 pub use sample::{CHANNELS, FrameSize, Position, RATE, from_i16, to_i16};
-pub use sender::{Link, MAX_GROUPS, Mode, Outgoing, Sender, Turn};
+pub use sender::{Link, MAX_GROUPS, Mode, Outgoing, Sender};
 pub use splice::{Splice, find, lengthen, shorten};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use wayferry_proto::Time;
 
 use crate::packet::{Flags, MAX_TRACK, Packet};
-use crate::sample::{CHANNELS, FrameSize, Position, RATE};
+use crate::sample::{FrameSize, Position};
 
 /// How sound crosses the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,26 +59,14 @@ pub enum Outgoing {
     },
 }
 
-/// What to do with sound that was captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Encode it, and hand it to [`Sender::frame`].
-    Encode,
-    /// Call [`Sender::idle`], once.
-    SayIdle,
-    /// Nothing.
-    Rest,
-}
-
 /// Sends one flow of sound; see the module.
 #[derive(Clone, Debug)]
 pub struct Sender {
     track: u8,
     mode: Mode,
     sequence: u32,
-    /// Frames of silence in a row, as far as they matter.
-    silence: u64,
     size: FrameSize,
+    /// The next frame is the first after silence.
     starts: bool,
     begins_anew: bool,
     /// The last packets, newest first.
@@ -102,7 +90,6 @@ impl Sender {
             track: track.min(MAX_TRACK),
             mode,
             sequence: 0,
-            silence: IDLE_AFTER,
             size: FrameSize::default(),
             starts: true,
             begins_anew: false,
@@ -110,6 +97,11 @@ impl Sender {
             groups: VecDeque::new(),
             next_group: 0,
         }
+    }
+
+    /// The same, of a flow of which earlier frames were not sent.
+    pub fn joining(track: u8, mode: Mode) -> Self {
+        Self { starts: false, ..Self::new(track, mode) }
     }
 
     /// How much sound the next packet should have: with a short round trip, its length would be most of the delay.
@@ -121,22 +113,6 @@ impl Sender {
             self.size = FrameSize::Ms20;
         }
         self.size
-    }
-
-    /// What to do with captured samples. After a second of digital silence nothing needs to be encoded.
-    pub fn hear(&mut self, samples: &[f32]) -> Turn {
-        let was_idle = self.silence >= IDLE_AFTER;
-        if samples.iter().any(|sample| *sample != 0.0) {
-            self.silence = 0;
-            self.starts |= was_idle;
-            return Turn::Encode;
-        }
-        self.silence = IDLE_AFTER.min(self.silence + (samples.len() / CHANNELS) as u64);
-        match (was_idle, self.silence >= IDLE_AFTER) {
-            (true, _) => Turn::Rest,
-            (_, true) => Turn::SayIdle,
-            _ => Turn::Encode,
-        }
     }
 
     /// Sequence and capture times begin anew: another carrier, another clock.
@@ -159,6 +135,7 @@ impl Sender {
     /// Silence has begun.
     pub fn idle(&mut self, now: Time, capture: Position, link: Link) -> Vec<Outgoing> {
         let flags = Flags { idle: true, discontinuity: std::mem::take(&mut self.begins_anew), start: false };
+        self.starts = true;
         self.send(now, capture, flags, Vec::new(), link)
     }
 
@@ -241,9 +218,6 @@ fn framed(packet: &Packet) -> usize {
 
 /// Streams open at once; beyond that the oldest is reset.
 pub const MAX_GROUPS: usize = 16;
-
-/// Frames of digital silence before nothing more is sent: a second.
-const IDLE_AFTER: u64 = RATE as u64;
 
 /// Below this round trip, frames of 10 ms.
 const SHORT_WAY: Duration = Duration::from_millis(30);
@@ -352,21 +326,17 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_silence_is_told_once() {
+    fn sound_starts_after_silence_alone() {
+        let starts =
+            |sent: &[Outgoing]| matches!(&sent[0], Outgoing::Stream { packet, .. } if packet.flags.start);
         let mut sender = Sender::new(0, Mode::Hybrid);
-        let (silence, sound) = ([0.0; 960 * CHANNELS], [0.1; 960 * CHANNELS]);
-        assert_eq!(sender.hear(&silence), Turn::Rest, "it begins in silence");
-        assert_eq!(sender.hear(&sound), Turn::Encode);
-        let first = send(&mut sender, 0, 241, LINK);
-        assert!(matches!(&first[0], Outgoing::Stream { packet, .. } if packet.flags.start));
-        let turns: Vec<Turn> = (0..100).map(|_| sender.hear(&silence)).collect();
-        assert_eq!(turns.iter().filter(|turn| **turn == Turn::Encode).count(), 49);
-        assert_eq!(turns[49..52], [Turn::SayIdle, Turn::Rest, Turn::Rest]);
+        assert!(starts(&send(&mut sender, 0, 241, LINK)));
+        assert!(!starts(&send(&mut sender, 1, 241, LINK)));
         let idle = sender.idle(Time::from_millis(1020), Position(51 * 960), LINK);
         assert!(matches!(&idle[0], Outgoing::Stream { packet, ends: true, .. } if packet.flags.idle));
-        assert_eq!(sender.hear(&sound), Turn::Encode);
-        let again = send(&mut sender, 100, 241, LINK);
-        assert!(matches!(&again[0], Outgoing::Stream { packet, .. } if packet.flags.start));
+        assert!(starts(&send(&mut sender, 100, 241, LINK)));
+        let mut late = Sender::joining(0, Mode::Hybrid);
+        assert!(!starts(&send(&mut late, 7, 241, LINK)));
     }
 
     #[test]
