@@ -1,78 +1,138 @@
 //! All clients, and what is mixed of them.
 
+mod answer;
+mod ask;
+mod buffering;
+mod client;
+mod commands;
+mod format;
+mod frame;
+mod place;
+mod props;
+mod queue;
+mod reading;
+mod spec;
+mod state;
+mod stream;
+mod tags;
+mod voice;
+
 use std::time::Duration;
 
 use wayferry_audio::{CHANNELS, FrameSize};
 use wayferry_proto::Time;
 
-/// One connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(pub u32);
+use buffering::TURN;
+pub use client::ClientId;
+use state::State;
+use stream::{Note, Stream};
+use voice::Scratch;
 
 /// See the crate.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Server {
-    clients: u32,
+    state: State,
+    scratch: Scratch,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Server {
     /// Without clients.
     pub fn new() -> Self {
-        Self::default()
+        Self { state: State::new(), scratch: Scratch::default() }
     }
 
     /// A program connected; `None` if there are too many.
     pub fn connect(&mut self) -> Option<ClientId> {
-        self.clients += 1;
-        Some(ClientId(self.clients))
+        self.state.connect()
     }
 
-    /// The caller lost the connection.
+    /// The caller lost the connection, or closed it.
     pub fn disconnect(&mut self, client: ClientId) {
-        let _ = client;
+        self.state.disconnect(client);
     }
 
     /// Bytes came from a client, as many as its socket gave.
     pub fn receive(&mut self, now: Time, client: ClientId, bytes: &[u8]) {
-        let _ = (now, client, bytes);
+        self.state.now = now;
+        let Some(one) = self.state.clients.get_mut(&client).filter(|client| client.end.is_none()) else {
+            return;
+        };
+        match one.input.push(bytes) {
+            Ok(()) => reading::read(&mut self.state, client),
+            Err(why) => self.state.end(client, why),
+        }
     }
 
     /// What is to be written to a client; [`Self::written`] takes it away.
     pub fn unwritten(&self, client: ClientId) -> &[u8] {
-        let _ = client;
-        &[]
+        self.state.clients.get(&client).map_or(&[], |client| client.output.unwritten())
     }
 
     /// So many bytes of [`Self::unwritten`] were written.
     pub fn written(&mut self, client: ClientId, bytes: usize) {
-        let _ = (client, bytes);
+        let Some(one) = self.state.clients.get_mut(&client) else { return };
+        let was_full = one.output.is_full();
+        one.output.written(bytes);
+        if was_full {
+            let streams = one.streams.clone();
+            reading::read(&mut self.state, client);
+            streams.into_iter().for_each(|index| self.state.ask(index));
+        }
     }
 
-    /// Whether its socket is to be read: not while it leaves its answers unread, or its sound is not played yet.
+    /// Whether its socket is to be read: not while it leaves its answers unread.
     pub fn is_read(&self, client: ClientId) -> bool {
-        let _ = client;
-        true
+        self.state.clients.get(&client).is_some_and(|client| client.end.is_none() && !client.output.is_full())
     }
 
     /// Why a client's connection is to be closed, once all has been written.
     pub fn end(&self, client: ClientId) -> Option<&str> {
-        let _ = client;
-        None
+        self.state.clients.get(&client)?.end
     }
 
-    /// Whether a stream is playing, so that [`Self::mix`] is to be called every 10 ms.
+    /// Whether a stream is playing or its program waits for its end, so that [`Self::mix`] is to be called every 10 ms.
     pub fn is_playing(&self) -> bool {
-        false
+        self.state.streams.values().any(Stream::wants_mix)
     }
 
     /// Mixes the next 10 ms, and lets clients send as much more.
     pub fn mix(&mut self, now: Time, out: &mut [f32; FrameSize::Ms10.frames() * CHANNELS]) {
-        let _ = now;
         out.fill(0.0);
+        let Self { state, scratch } = self;
+        state.now = now;
+        state.last_mix = Some(now);
+        let heard = now + TURN + state.latency;
+        let mut told: Vec<(u32, Note)> = Vec::new();
+        let mut mixed = Vec::new();
+        let mut notes = Vec::new();
+        for (index, stream) in state.streams.iter_mut().filter(|(_, stream)| stream.wants_mix()) {
+            stream.mix(now, heard, scratch, out, &mut notes);
+            told.extend(notes.drain(..).map(|note| (*index, note)));
+            mixed.push(*index);
+        }
+        told.into_iter().for_each(|(index, note)| state.note(index, note));
+        mixed.into_iter().for_each(|index| state.ask(index));
+        level(state, out);
     }
 
     /// How long sound takes from [`Self::mix`] until it is heard; clients are told.
     pub fn set_latency(&mut self, latency: Duration) {
-        let _ = latency;
+        self.state.latency = latency;
+    }
+}
+
+/// The sink's volume; what is too loud is clipped.
+fn level(state: &State, out: &mut [f32]) {
+    let volumes = state.volume.channels();
+    let volume = |side: usize| volumes.get(side).map_or(1.0, |volume| volume.to_linear());
+    let gains: [f32; CHANNELS] = std::array::from_fn(|side| if state.muted { 0.0 } else { volume(side) });
+    for frame in out.as_chunks_mut::<CHANNELS>().0 {
+        frame.iter_mut().zip(gains).for_each(|(sample, gain)| *sample = (*sample * gain).clamp(-1.0, 1.0));
     }
 }

@@ -1,0 +1,195 @@
+//! All clients, their streams, and the sink that these play to.
+//!
+//! Invariant: each stream belongs to a client that is there and has not ended.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pulseaudio::protocol::{
+    ChannelVolume, Command, PulseError, Request, SubscriptionEvent, SubscriptionEventFacility,
+    SubscriptionEventType, SubscriptionMask, Underflow,
+};
+use wayferry_proto::Time;
+
+use super::buffering::TURN;
+use super::client::{Client, ClientId};
+use super::frame::Sound;
+use super::stream::{Note, Stream};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) now: Time,
+    pub(crate) clients: BTreeMap<ClientId, Client>,
+    pub(crate) streams: BTreeMap<u32, Stream>,
+    pub(crate) volume: ChannelVolume,
+    pub(crate) muted: bool,
+    /// From the mix until it is heard.
+    pub(crate) latency: Duration,
+    pub(crate) last_mix: Option<Time>,
+    next_client: u32,
+    next_stream: u32,
+}
+
+impl State {
+    /// Without clients.
+    pub(crate) fn new() -> Self {
+        Self {
+            now: Time::ZERO,
+            clients: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            volume: ChannelVolume::norm(2),
+            muted: false,
+            latency: Duration::ZERO,
+            last_mix: None,
+            next_client: 0,
+            next_stream: 0,
+        }
+    }
+
+    /// A client more; `None` if there are too many.
+    pub(crate) fn connect(&mut self) -> Option<ClientId> {
+        if self.clients.len() >= MAX_CLIENTS {
+            return None;
+        }
+        let id = ClientId(free(&mut self.next_client, |index| self.clients.contains_key(&ClientId(index))));
+        self.clients.insert(id, Client::new());
+        self.publish(SubscriptionEventFacility::Client, SubscriptionEventType::New, id.0);
+        Some(id)
+    }
+
+    /// A client less.
+    pub(crate) fn disconnect(&mut self, id: ClientId) {
+        self.remove_streams(id);
+        if self.clients.remove(&id).is_some() {
+            self.publish(SubscriptionEventFacility::Client, SubscriptionEventType::Removed, id.0);
+        }
+    }
+
+    /// A client's connection is to be closed; its streams are heard no more.
+    pub(crate) fn end(&mut self, id: ClientId, why: &'static str) {
+        self.remove_streams(id);
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.end.get_or_insert(why);
+            client.input = Default::default();
+        }
+    }
+
+    /// A stream more; an error if the client has too many.
+    pub(crate) fn add_stream(&mut self, stream: Stream) -> Result<u32, PulseError> {
+        let client = self.clients.get_mut(&stream.owner).ok_or(PulseError::Internal)?;
+        if client.streams.len() >= MAX_STREAMS {
+            return Err(PulseError::TooLarge);
+        }
+        let index = free(&mut self.next_stream, |index| self.streams.contains_key(&index));
+        client.streams.push(index);
+        self.streams.insert(index, stream);
+        self.publish(SubscriptionEventFacility::SinkInput, SubscriptionEventType::New, index);
+        Ok(index)
+    }
+
+    /// A stream less.
+    pub(crate) fn remove_stream(&mut self, index: u32) {
+        let Some(stream) = self.streams.remove(&index) else { return };
+        if let Some(client) = self.clients.get_mut(&stream.owner) {
+            client.streams.retain(|one| *one != index);
+        }
+        self.publish(SubscriptionEventFacility::SinkInput, SubscriptionEventType::Removed, index);
+    }
+
+    fn remove_streams(&mut self, id: ClientId) {
+        let streams = self.clients.get_mut(&id).map(|client| std::mem::take(&mut client.streams));
+        streams.into_iter().flatten().for_each(|index| self.remove_stream(index));
+    }
+
+    /// A client's own stream.
+    pub(crate) fn stream_of(&mut self, id: ClientId, index: u32) -> Result<&mut Stream, PulseError> {
+        self.streams.get_mut(&index).filter(|stream| stream.owner == id).ok_or(PulseError::NoEntity)
+    }
+
+    /// A client's stream changed.
+    pub(crate) fn stream_changed(&mut self, index: u32) {
+        self.publish(SubscriptionEventFacility::SinkInput, SubscriptionEventType::Changed, index);
+    }
+
+    /// Tells the clients that want to know.
+    pub(crate) fn publish(
+        &mut self,
+        facility: SubscriptionEventFacility,
+        kind: SubscriptionEventType,
+        index: u32,
+    ) {
+        let wanted = SubscriptionMask::from_bits_truncate(1 << facility as u32);
+        let event = SubscriptionEvent { event_facility: facility, event_type: kind, index: Some(index) };
+        for client in self.clients.values_mut().filter(|client| client.events.intersects(wanted)) {
+            client.tell_if_it_reads(&Command::SubscribeEvent(event));
+        }
+    }
+
+    /// Sound came for a stream. Sound for none is on its way when its stream is deleted: it is dropped.
+    pub(crate) fn sound(&mut self, id: ClientId, sound: &Sound<'_>) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let kept = client.streams.iter().filter_map(|index| self.streams.get(index));
+        let room = MAX_KEPT.saturating_sub(kept.map(|stream| stream.queue.kept()).sum());
+        let Some(stream) = self.streams.get_mut(&sound.channel).filter(|stream| stream.owner == id) else {
+            return;
+        };
+        if !stream.write(sound.seek, sound.bytes, room) {
+            client.tell_if_it_reads(&Command::Overflow(sound.channel));
+        }
+        self.ask(sound.channel);
+    }
+
+    /// Asks a stream's program for what is missing.
+    pub(crate) fn ask(&mut self, index: u32) {
+        let Some(stream) = self.streams.get_mut(&index) else { return };
+        let Some(client) = self.clients.get_mut(&stream.owner).filter(|client| !client.output.is_full())
+        else {
+            return;
+        };
+        if let Some(missing) = stream.ask() {
+            let length = u32::try_from(missing).unwrap_or(u32::MAX);
+            client.tell(&Command::Request(Request { channel: index, length }));
+        }
+    }
+
+    /// Tells a stream's program what became of it.
+    pub(crate) fn note(&mut self, index: u32, note: Note) {
+        let Some(stream) = self.streams.get(&index) else { return };
+        let Some(client) = self.clients.get_mut(&stream.owner) else { return };
+        match note {
+            Note::Started => client.tell_if_it_reads(&Command::Started(index)),
+            Note::Underflow(offset) => {
+                client.tell_if_it_reads(&Command::Underflow(Underflow { channel: index, offset }));
+            }
+            Note::Drained(sequence) => client.output.push(&super::answer::Answer::ack().to_vec(sequence)),
+        }
+    }
+
+    /// How long it takes from now until what is mixed next is heard: what was mixed last comes before.
+    pub(crate) fn ahead(&self) -> Duration {
+        let mixed = self.last_mix.map_or(Duration::ZERO, |last| TURN.saturating_sub(self.now - last));
+        self.latency + mixed
+    }
+}
+
+/// The next number that is not taken.
+fn free(next: &mut u32, is_taken: impl Fn(u32) -> bool) -> u32 {
+    loop {
+        let index = *next;
+        // The highest one means "none".
+        *next = if index >= u32::MAX - 1 { 0 } else { index + 1 };
+        if !is_taken(index) {
+            return index;
+        }
+    }
+}
+
+/// Clients at a time.
+const MAX_CLIENTS: usize = 256;
+
+/// Streams of a client.
+const MAX_STREAMS: usize = 64;
+
+/// Bytes of a client's sound that wait to be played.
+const MAX_KEPT: usize = 8 << 20;

@@ -1,0 +1,164 @@
+//! Real programs play to the server; what is mixed is what they played, bit for bit.
+
+#[path = "real/stage.rs"]
+mod stage;
+
+use stage::Stage;
+
+#[test]
+fn paplay_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(1, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    stage.run("paplay", &[file.to_str().unwrap()]);
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn paplay_with_little_latency_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(2, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    stage.run("paplay", &["--latency-msec=60", file.to_str().unwrap()]);
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn pacat_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(3, 48_000);
+    let file = stage.file("noise.raw", &raw(&noise));
+    let format = ["--playback", "--raw", "--format=s16le", "--rate=48000", "--channels=2"];
+    stage.run("pacat", &[&format[..], &[file.to_str().unwrap()]].concat());
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn ffmpeg_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    // It ends when it has written the last, not when that is heard.
+    let noise = noise(4, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    let source = ["-nostdin", "-i", file.to_str().unwrap()];
+    stage.run("ffmpeg", &[&source[..], &["-f", "pulse", "-buffer_duration", "100", "noise"]].concat());
+    assert_begin_heard(&stage, &noise, 36_000);
+}
+
+#[test]
+fn ffplay_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    // It ends when it has written the last, not when that is heard.
+    let noise = noise(5, 96_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    stage.run("ffplay", &["-nodisp", "-autoexit", file.to_str().unwrap()]);
+    assert_begin_heard(&stage, &noise, 80_000);
+}
+
+#[test]
+fn sox_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(6, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    stage.run("sox", &["-q", file.to_str().unwrap(), "-t", "pulseaudio", "default"]);
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn mpv_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(7, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    stage.run("mpv", &["--no-config", "--ao=pulse", "--no-video", file.to_str().unwrap()]);
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn aplay_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(8, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    stage.file("asound.conf", b"pcm.!default { type pulse }\nctl.!default { type pulse }\n");
+    stage.run("aplay", &["-q", file.to_str().unwrap()]);
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn gstreamer_is_heard_bit_for_bit() {
+    let stage = Stage::new();
+    let noise = noise(9, 48_000);
+    let file = stage.file("noise.wav", &wav(&noise));
+    let source = format!("location={}", file.display());
+    stage.run("gst-launch-1.0", &["-q", "filesrc", &source, "!", "wavparse", "!", "pulsesink"]);
+    assert_heard(&stage, &noise);
+}
+
+#[test]
+fn pactl_tells_of_the_server() {
+    let stage = Stage::new();
+    let said = |arguments: &[&str]| String::from_utf8(stage.run("pactl", arguments).stdout).unwrap();
+    let info = said(&["info"]);
+    assert!(info.contains("Default Sink: wayferry"), "{info}");
+    assert!(info.contains("Default Sample Specification: float32le 2ch 48000Hz"), "{info}");
+    let sinks = said(&["list", "sinks"]);
+    assert!(sinks.contains("Description: Wayferry") && sinks.contains("Mute: no"), "{sinks}");
+    for what in ["sources", "modules", "cards", "clients", "sink-inputs", "source-outputs", "samples"] {
+        said(&["list", what]);
+    }
+    said(&["stat"]);
+    said(&["set-sink-volume", "wayferry", "50%"]);
+    said(&["set-sink-mute", "@DEFAULT_SINK@", "1"]);
+    let sinks = said(&["list", "sinks"]);
+    assert!(sinks.contains("Mute: yes") && sinks.contains(" 50% "), "{sinks}");
+}
+
+/// Frames that no two tests share, loud and soft, without a frame of silence.
+fn noise(seed: u64, frames: usize) -> Vec<i16> {
+    let mut state = seed;
+    let mut sample = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 48) as u16).cast_signed() | 1
+    };
+    (0..2 * frames).map(|_| sample()).collect()
+}
+
+fn raw(samples: &[i16]) -> Vec<u8> {
+    samples.iter().flat_map(|sample| sample.to_le_bytes()).collect()
+}
+
+fn wav(samples: &[i16]) -> Vec<u8> {
+    let data = raw(samples);
+    let length = data.len() as u32;
+    let mut file = Vec::new();
+    file.extend(b"RIFF");
+    file.extend((length + 36).to_le_bytes());
+    file.extend(b"WAVEfmt ");
+    file.extend(16u32.to_le_bytes());
+    file.extend([1u16, 2].iter().flat_map(|field| field.to_le_bytes()));
+    file.extend([48_000u32, 192_000].iter().flat_map(|field| field.to_le_bytes()));
+    file.extend([4u16, 16].iter().flat_map(|field| field.to_le_bytes()));
+    file.extend(b"data");
+    file.extend(length.to_le_bytes());
+    file.extend(data);
+    file
+}
+
+/// All of it was heard once, without a gap, and nothing else.
+fn assert_heard(stage: &Stage, noise: &[i16]) {
+    assert_begin_heard(stage, noise, noise.len() / 2);
+}
+
+/// At least so many frames of the begin were heard.
+fn assert_begin_heard(stage: &Stage, noise: &[i16], frames: usize) {
+    let recorded = stage.recorded();
+    let start = recorded.iter().position(|sample| *sample != 0).expect("something was heard");
+    let end = recorded.iter().rposition(|sample| *sample != 0).map_or(0, |last| last + 1);
+    let heard = &recorded[start..end];
+    let same = heard.iter().zip(noise).take_while(|(heard, played)| heard == played).count();
+    assert!(
+        same >= 2 * frames && same == heard.len(),
+        "{same} of {} samples, {} heard",
+        noise.len(),
+        heard.len()
+    );
+    assert!(stage.directory().exists());
+}

@@ -1,0 +1,188 @@
+//! A socket and a clock around a [`Server`], for one test: what programs play is recorded.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use wayferry_audio::to_i16;
+use wayferry_proto::Time;
+use wayferry_pulse::{ClientId, Server};
+
+/// See the module.
+pub(crate) struct Stage {
+    directory: PathBuf,
+    recorded: Arc<Mutex<Vec<i16>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("wayferry-pulse-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        let listener = UnixListener::bind(directory.join("socket")).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let (recorded, stop) = (Arc::<Mutex<Vec<i16>>>::default(), Arc::<AtomicBool>::default());
+        let turns = Turns { recorded: recorded.clone(), ..Turns::new(listener) };
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || turns.run(&stopped));
+        Self { directory, recorded, stop, thread: Some(thread) }
+    }
+
+    /// A file in the test's directory.
+    pub(crate) fn file(&self, name: &str, contents: &[u8]) -> PathBuf {
+        let path = self.directory.join(name);
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+
+    /// Runs a program to its end, which must be a good one.
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
+        let output = Command::new("timeout")
+            .args(["60", program])
+            .args(arguments)
+            .env("PULSE_SERVER", format!("unix:{}", self.directory.join("socket").display()))
+            .env("HOME", &self.directory)
+            .env("XDG_CONFIG_HOME", &self.directory)
+            .env("XDG_RUNTIME_DIR", &self.directory)
+            .env("SDL_AUDIODRIVER", "pulseaudio")
+            .env("SDL_VIDEODRIVER", "dummy")
+            .env("ALSA_CONFIG_PATH", self.directory.join("asound.conf"))
+            .env("GST_REGISTRY", self.directory.join("gst"))
+            .env("LC_ALL", "C")
+            .output()
+            .unwrap();
+        let said = [&output.stdout[..], &output.stderr].concat();
+        assert!(
+            output.status.success(),
+            "`{program}`: {}: {}",
+            output.status,
+            String::from_utf8_lossy(&said)
+        );
+        output
+    }
+
+    /// What was played so far.
+    pub(crate) fn recorded(&self) -> Vec<i16> {
+        self.recorded.lock().unwrap().clone()
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+struct Turns {
+    listener: UnixListener,
+    server: Server,
+    clients: Vec<(ClientId, UnixStream)>,
+    recorded: Arc<Mutex<Vec<i16>>>,
+    start: Instant,
+    next: Duration,
+}
+
+impl Turns {
+    fn new(listener: UnixListener) -> Self {
+        Self {
+            listener,
+            server: Server::new(),
+            clients: Vec::new(),
+            recorded: Arc::default(),
+            start: Instant::now(),
+            next: Duration::ZERO,
+        }
+    }
+
+    fn run(mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            self.wait();
+            if let Ok((stream, _)) = self.listener.accept() {
+                stream.set_nonblocking(true).unwrap();
+                let id = self.server.connect().unwrap();
+                self.clients.push((id, stream));
+            }
+            let now = self.start.elapsed();
+            let mut clients = std::mem::take(&mut self.clients);
+            clients.retain_mut(|(id, stream)| serve(&mut self.server, Time::new(now), *id, stream));
+            self.clients = clients;
+            self.tick(now);
+        }
+    }
+
+    /// Until something comes, or the next turn of the mixer is due.
+    fn wait(&self) {
+        let left = if self.server.is_playing() {
+            self.next.saturating_sub(self.start.elapsed())
+        } else {
+            Duration::from_millis(20)
+        };
+        let mut sockets = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        sockets.extend(self.clients.iter().map(|(id, stream)| {
+            let write =
+                if self.server.unwritten(*id).is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+            let read = if self.server.is_read(*id) { PollFlags::IN } else { PollFlags::empty() };
+            PollFd::new(stream, read | write)
+        }));
+        let left = Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };
+        let _ = poll(&mut sockets, Some(&left));
+    }
+
+    fn tick(&mut self, now: Duration) {
+        if !self.server.is_playing() {
+            self.next = now;
+        }
+        if !self.server.is_playing() || now < self.next {
+            return;
+        }
+        let mut mix = [0.0; 960];
+        self.server.mix(Time::new(now), &mut mix);
+        self.recorded.lock().unwrap().extend(mix.map(to_i16));
+        self.next += Duration::from_millis(10);
+    }
+}
+
+/// Reads and writes what can be; `false` when the client has gone.
+fn serve(server: &mut Server, now: Time, id: ClientId, stream: &mut UnixStream) -> bool {
+    let mut bytes = [0; 65_536];
+    while server.is_read(id) {
+        match stream.read(&mut bytes) {
+            Ok(0) => gone(server, id),
+            Ok(count) => server.receive(now, id, &bytes[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(_) => gone(server, id),
+        }
+    }
+    while !server.unwritten(id).is_empty() {
+        match stream.write(server.unwritten(id)) {
+            Ok(count) => server.written(id, count),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(_) => gone(server, id),
+        }
+    }
+    if server.end(id).is_some() {
+        gone(server, id);
+    }
+    server.is_read(id) || !server.unwritten(id).is_empty()
+}
+
+fn gone(server: &mut Server, id: ClientId) {
+    server.disconnect(id);
+}
