@@ -6,3 +6,5 @@
 
 mod capture;
 mod playback;
+
+pub use playback::{Codec, DeviceState, Notice, Output, Playback, Report, Surroundings};

@@ -1,1 +1,161 @@
-//! A player, and what it is heard through.
+//! A player, and what it is heard through: the desk's sound server, or a file.
+//!
+//! A thread of its own pulls the player exactly as its device asks, so that neither pixels nor the session's run loop
+//! can make sound stutter. The caller hands over packets and orders through a bounded queue, and learns what happens
+//! from a snapshot and from notices. No call waits for the thread, and the thread waits for no device: `desk` decides
+//! without any I/O, `link` and `recorder` do it without blocking.
+//!
+//! Volume and mute are the desk's: nothing here changes them. Invariants: the thread ends with its handle, in bounded
+//! time; nothing is opened until sound comes; while it is silent the thread sleeps.
+
+mod address;
+mod client;
+mod desk;
+mod inbox;
+mod link;
+mod recorder;
+mod report;
+mod source;
+mod thread;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use wayferry_audio::Packet;
+use wayferry_proto::Time;
+
+pub use address::Surroundings;
+pub use report::{DeviceState, Report};
+
+use desk::Desk;
+use inbox::{Order, Shared};
+use link::Link;
+use recorder::Recorder;
+use thread::{Device, Thread};
+
+/// Where sound is heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// By the desk's sound server, PulseAudio or PipeWire.
+    Desk {
+        /// What mixers show: `Wayferry: NAME @ HOST`.
+        name: String,
+    },
+    /// In a file of 16-bit samples, with a header if its name ends in `.wav`. It contains what was played, at the pace
+    /// of the caller's clock, without the silence between sounds.
+    File(PathBuf),
+}
+
+/// A codec of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// RFC 6716.
+    Opus,
+    /// 16-bit samples.
+    Pcm,
+}
+
+/// What the user should know. Each change is told once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// There is sound to play, and no sound server that would play it.
+    NoServer {
+        /// Which were tried, and why each did not do.
+        tried: String,
+    },
+    /// Sound stopped in the middle of playing. A server is tried again; a file is not.
+    Lost {
+        /// Why.
+        why: String,
+    },
+    /// Sound is heard again.
+    Back,
+}
+
+/// Plays the packets that it is handed; see the module. Dropping it ends the thread.
+#[derive(Debug)]
+pub struct Playback {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Playback {
+    /// Starts the thread. Nothing is opened until sound comes.
+    ///
+    /// # Errors
+    /// The system has no thread or no descriptors left; or the file is `-`.
+    pub fn start(output: Output, now: impl Fn() -> Time + Send + 'static) -> io::Result<Self> {
+        Self::start_in(Surroundings::current(), output, now)
+    }
+
+    /// As [`start`](Self::start), with the sound server that `surroundings` name.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub fn start_in(
+        surroundings: Surroundings,
+        output: Output,
+        now: impl Fn() -> Time + Send + 'static,
+    ) -> io::Result<Self> {
+        let device = match output {
+            Output::Desk { name } => Device::Desk(Box::new(Desk::new(&name)), Link::new(surroundings)),
+            Output::File(path) if path.as_os_str() == "-" => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "sound cannot be written to `-`"));
+            }
+            Output::File(path) => Device::File(Recorder::new(path)),
+        };
+        let shared = Arc::new(Shared::new()?);
+        let run = Thread::new(Arc::clone(&shared), device);
+        let thread = std::thread::Builder::new().name("wayferry-sound".into()).spawn(|| run.run(now))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Another flow begins, with an empty player. What was heard of the one before fades out.
+    pub fn begin(&self, codec: Codec) {
+        self.shared.order(Order::Begin(codec));
+    }
+
+    /// A packet of the current flow arrived.
+    pub fn packet(&self, arrived: Time, packet: Packet) {
+        self.shared.order(Order::Packet(arrived, packet));
+    }
+
+    /// The flow ends: silence after one fade; then the device is released.
+    pub fn end(&self) {
+        self.shared.order(Order::End);
+    }
+
+    /// What happens at the moment.
+    pub fn report(&self) -> Report {
+        self.shared.report()
+    }
+
+    /// Readable while a notice waits.
+    pub fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.shared.notices_fd()
+    }
+
+    /// The next notice, if one waits.
+    pub fn poll_notice(&self) -> Option<Notice> {
+        self.shared.take_notice()
+    }
+}
+
+impl Drop for Playback {
+    fn drop(&mut self) {
+        self.shared.close();
+        if let Some(thread) = self.thread.take() {
+            // It panics by a fault of its own alone, and that has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl AsFd for Playback {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake_fd()
+    }
+}

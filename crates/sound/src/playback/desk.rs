@@ -1,0 +1,302 @@
+//! What to do with the desk's sound server, decided without any I/O.
+//!
+//! A connection is wanted while there is sound, and for a minute of silence after it; in silence the stream is corked,
+//! so that neither side wakes up. A connection that fails is tried again, ever less often, while there is sound. Where
+//! no device takes the sound, the player goes on in virtual time, so that the past is never played.
+//!
+//! `link` opens the socket that this wants and moves the bytes. Invariants: the user is told each change once; a server
+//! that comes and goes cannot flood the user with notices.
+
+use std::time::Duration;
+
+use wayferry_audio::CHANNELS;
+use wayferry_proto::Time;
+
+use super::address::COOKIE;
+use super::client::Client;
+use super::source::{STEP_FRAMES, Source};
+use super::{DeviceState, Notice};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Desk {
+    name: String,
+    state: State,
+    health: Health,
+    /// How long to wait after the next failure.
+    delay: Duration,
+    /// Counts connections.
+    connection: u32,
+    notices: Vec<Notice>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No connection; there is nothing to play.
+    Closed,
+    /// No connection; the next is tried then, if there is something to play.
+    Waiting {
+        until: Time,
+    },
+    /// The socket is being connected; there is no client before it is.
+    Connecting {
+        since: Time,
+    },
+    /// The client makes its stream.
+    Opening(Client),
+    Playing {
+        client: Client,
+        since: Time,
+        asked: Time,
+        silent: Option<Time>,
+    },
+    Corked {
+        client: Client,
+        since: Time,
+    },
+}
+
+/// What the user was told last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Fine,
+    NoServer,
+    Lost,
+}
+
+impl Desk {
+    pub(super) fn new(name: &str) -> Self {
+        let (state, health) = (State::Closed, Health::Fine);
+        Self { name: name.into(), state, health, delay: DELAY_FIRST, connection: 0, notices: Vec::new() }
+    }
+
+    /// Which connection there should be; another number than before is another connection.
+    pub(super) fn connection(&self) -> Option<u32> {
+        (!matches!(self.state, State::Closed | State::Waiting { .. })).then_some(self.connection)
+    }
+
+    /// The connection is there.
+    pub(super) fn on_connected(&mut self, now: Time, cookie: [u8; COOKIE]) {
+        self.state = State::Opening(Client::new(now, &self.name, cookie));
+    }
+
+    /// The connection could not be made, or is no more.
+    pub(super) fn on_failure(&mut self, now: Time, source: &mut Source, why: &str) {
+        let before = std::mem::replace(&mut self.state, State::Closed);
+        match before {
+            State::Closed | State::Waiting { .. } => {
+                self.state = before;
+                return;
+            }
+            // Nobody hears the difference: the next sound connects anew.
+            State::Playing { .. } | State::Corked { .. } if source.is_idle() => return,
+            State::Playing { .. } | State::Corked { .. } if self.health == Health::Fine => {
+                self.health = Health::Lost;
+                self.notices.push(Notice::Lost { why: why.into() });
+            }
+            State::Connecting { .. } | State::Opening(_) if self.health == Health::Fine => {
+                self.health = Health::NoServer;
+                self.notices.push(Notice::NoServer { tried: why.into() });
+            }
+            _ => {}
+        }
+        if self.health == Health::NoServer {
+            self.delay = DELAY_LONGEST;
+            source.forget();
+        }
+        self.state = State::Waiting { until: now + self.delay };
+        self.delay = (self.delay * 2).min(DELAY_LONGEST);
+    }
+
+    /// The server sent this.
+    pub(super) fn on_bytes(&mut self, now: Time, source: &mut Source, bytes: &[u8]) {
+        let Some(client) = self.client() else { return };
+        if let Err(failure) = client.receive(now, bytes) {
+            self.on_failure(now, source, &failure.to_string());
+        }
+    }
+
+    /// What the server is to be sent, if there is a connection.
+    pub(super) fn outgoing(&mut self) -> Option<&mut Vec<u8>> {
+        self.client().map(Client::outgoing)
+    }
+
+    pub(super) fn has_outgoing(&self) -> bool {
+        match &self.state {
+            State::Opening(client) | State::Playing { client, .. } | State::Corked { client, .. } => {
+                client.has_outgoing()
+            }
+            _ => false,
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn turn(&mut self, now: Time, source: &mut Source) {
+        if let Some(why) = self.overdue(now) {
+            self.on_failure(now, source, why);
+        }
+        self.change(now, source);
+        self.play(now, source);
+        if !self.is_pulled(now) {
+            source.pass(now);
+        }
+    }
+
+    /// When it wants its next turn.
+    pub(super) fn wake_at(&self, source: &Source) -> Option<Time> {
+        match &self.state {
+            State::Closed => None,
+            // Without a server, the next packet makes the next try.
+            State::Waiting { until } => (self.health == Health::Lost && !source.is_idle()).then_some(*until),
+            State::Connecting { since } => Some(*since + ANSWER_LATEST),
+            State::Opening(client) => client.waits_since().map(|since| since + ANSWER_LATEST),
+            State::Playing { client, asked, silent, .. } => {
+                let silent = silent.map(|since| since + SILENT_UNTIL_CORKED);
+                let answer = client.waits_since().map(|since| since + ANSWER_LATEST);
+                [Some(*asked + LATENCY_EVERY), silent, answer].into_iter().flatten().min()
+            }
+            State::Corked { since, .. } => Some(*since + CORKED_UNTIL_CLOSED),
+        }
+    }
+
+    /// Whether a packet would only be thrown away: there is no server, and it is too early to look again.
+    pub(super) fn is_deaf(&self, now: Time) -> bool {
+        self.health == Health::NoServer && matches!(self.state, State::Waiting { until } if now < until)
+    }
+
+    pub(super) fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    pub(super) fn state(&self) -> DeviceState {
+        match &self.state {
+            State::Closed => DeviceState::Closed,
+            State::Waiting { .. } => DeviceState::Waiting,
+            State::Connecting { .. } | State::Opening(_) => DeviceState::Opening,
+            State::Playing { .. } => DeviceState::Playing,
+            State::Corked { .. } => DeviceState::Corked,
+        }
+    }
+
+    fn client(&mut self) -> Option<&mut Client> {
+        match &mut self.state {
+            State::Opening(client) | State::Playing { client, .. } | State::Corked { client, .. } => {
+                Some(client)
+            }
+            _ => None,
+        }
+    }
+
+    /// Why the connection is given up, if it is.
+    fn overdue(&self, now: Time) -> Option<&'static str> {
+        let since = match &self.state {
+            State::Connecting { since } => Some(*since),
+            State::Opening(client) | State::Playing { client, .. } => client.waits_since(),
+            _ => None,
+        };
+        since
+            .is_some_and(|since| now.since(since) >= ANSWER_LATEST)
+            .then_some("the sound server does not answer")
+    }
+
+    /// Goes to the next state, if it is time.
+    fn change(&mut self, now: Time, source: &Source) {
+        let idle = source.is_idle();
+        self.state = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Closed if !idle => self.connect(now),
+            State::Waiting { until } if !idle && now >= until => self.connect(now),
+            State::Opening(client) if client.is_ready() => {
+                State::Playing { client, since: now, asked: now, silent: None }
+            }
+            State::Playing { client, since, asked, silent } => {
+                self.go_on(now, source, client, (since, asked, silent))
+            }
+            State::Corked { mut client, .. } if !idle => {
+                client.cork(now, false);
+                State::Playing { client, since: now, asked: now, silent: None }
+            }
+            State::Corked { since, .. } if is_over(now, since, CORKED_UNTIL_CLOSED, source) => State::Closed,
+            state => state,
+        };
+    }
+
+    fn connect(&mut self, now: Time) -> State {
+        self.connection = self.connection.wrapping_add(1);
+        State::Connecting { since: now }
+    }
+
+    fn go_on(
+        &mut self,
+        now: Time,
+        source: &Source,
+        mut client: Client,
+        (since, mut asked, silent): (Time, Time, Option<Time>),
+    ) -> State {
+        // One that comes back only to go at once is not back.
+        if self.health != Health::Fine && now.since(since) >= self.delay / 2 {
+            self.health = Health::Fine;
+            self.notices.push(Notice::Back);
+        }
+        if now.since(since) >= STABLE {
+            self.delay = DELAY_FIRST;
+        }
+        let silent = source.is_idle().then_some(silent.unwrap_or(now));
+        if silent.is_some_and(|silent| now.since(silent) >= SILENT_UNTIL_CORKED) {
+            if source.codec().is_none() {
+                return State::Closed;
+            }
+            client.cork(now, true);
+            return State::Corked { client, since: now };
+        }
+        if now.since(asked) >= LATENCY_EVERY {
+            client.ask_latency(now);
+            asked = now;
+        }
+        State::Playing { client, since, asked, silent }
+    }
+
+    /// Gives the server what it asked for.
+    fn play(&mut self, now: Time, source: &mut Source) {
+        let State::Playing { client, .. } = &mut self.state else { return };
+        let mut samples = [0.0; STEP_FRAMES * CHANNELS];
+        loop {
+            let frames = client.wanted().min(STEP_FRAMES);
+            if frames == 0 {
+                break;
+            }
+            let samples = &mut samples[..frames * CHANNELS];
+            source.play(now, samples, client.queue(now));
+            client.give(samples);
+        }
+    }
+
+    /// Whether a device takes the sound.
+    fn is_pulled(&self, now: Time) -> bool {
+        match &self.state {
+            State::Playing { client, .. } => client.asks_by().is_some_and(|latest| now < latest),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a corked connection is not needed any more.
+fn is_over(now: Time, since: Time, patience: Duration, source: &Source) -> bool {
+    source.codec().is_none() || now.since(since) >= patience
+}
+
+/// How long to wait after a failure: at first, and at most.
+const DELAY_FIRST: Duration = Duration::from_millis(250);
+const DELAY_LONGEST: Duration = Duration::from_secs(5);
+
+/// A connection that lasted so long was a good one.
+const STABLE: Duration = Duration::from_secs(10);
+
+/// A server that has not answered for so long is given up.
+const ANSWER_LATEST: Duration = Duration::from_secs(5);
+
+/// How often the server is asked for the length of its queue; between, it is computed.
+const LATENCY_EVERY: Duration = Duration::from_millis(500);
+
+/// Silence until the stream is corked, and until the connection is closed.
+const SILENT_UNTIL_CORKED: Duration = Duration::from_secs(1);
+const CORKED_UNTIL_CLOSED: Duration = Duration::from_secs(60);

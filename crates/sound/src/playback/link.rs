@@ -1,0 +1,201 @@
+//! The socket to the desk's sound server.
+//!
+//! Connects, reads and writes as `desk` wants, and never blocks. Servers are tried in order. Invariant: the socket
+//! belongs to the connection that `desk` wants; another one closes it.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_tcp_nodelay, socket_error};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, connect,
+    recv, send, socket_with,
+};
+use wayferry_proto::Time;
+
+use super::address::{Address, Surroundings};
+use super::desk::Desk;
+use super::source::Source;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Link {
+    surroundings: Surroundings,
+    open: Option<Open>,
+}
+
+/// A connection, or an attempt to make one.
+#[derive(Debug)]
+struct Open {
+    /// Its number at `desk`.
+    number: u32,
+    fd: Option<OwnedFd>,
+    /// Whether it is not known yet that the server took the connection.
+    is_connecting: bool,
+    /// Servers that are tried next, the last first.
+    next: Vec<Address>,
+    /// The one that is tried now, and why those before did not do.
+    current: String,
+    failed: Vec<String>,
+}
+
+impl Link {
+    pub(super) fn new(surroundings: Surroundings) -> Self {
+        Self { surroundings, open: None }
+    }
+
+    /// Moves bytes, lets `desk` decide, and makes the connection that it wants then.
+    pub(super) fn turn(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
+        self.finish_connecting(now, desk, source);
+        self.read(now, desk, source);
+        desk.turn(now, source);
+        if desk.connection() != self.open.as_ref().map(|open| open.number) {
+            self.open = desk.connection().map(|number| Open::new(number, &self.surroundings));
+            self.finish_connecting(now, desk, source);
+        }
+        self.write(now, desk, source);
+    }
+
+    /// What to wait for.
+    pub(super) fn waits_for(&self, desk: &Desk) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        let open = self.open.as_ref()?;
+        let fd = open.fd.as_ref()?.as_fd();
+        let flags = match open.is_connecting {
+            true => PollFlags::OUT,
+            false if desk.has_outgoing() => PollFlags::IN | PollFlags::OUT,
+            false => PollFlags::IN,
+        };
+        Some((fd, flags))
+    }
+
+    /// Goes on connecting; tells `desk` when that has an end.
+    fn finish_connecting(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
+        let Some(open) = self.open.as_mut().filter(|open| open.is_connecting) else { return };
+        match open.advance() {
+            None => {}
+            Some(true) => desk.on_connected(now, self.surroundings.cookie()),
+            Some(false) => {
+                let tried = open.failed.join("; ");
+                self.open = None;
+                desk.on_failure(now, source, &tried);
+            }
+        }
+    }
+
+    fn read(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
+        let Some(fd) = self.connected() else { return };
+        let mut buffer = [0; READ];
+        for _ in 0..READS {
+            let why = match recv(fd, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => "the sound server closed the connection".into(),
+                Ok((length, _)) => {
+                    desk.on_bytes(now, source, &buffer[..length]);
+                    continue;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Err(error) => format!("the sound server: {error}"),
+            };
+            return desk.on_failure(now, source, &why);
+        }
+    }
+
+    fn write(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
+        let (Some(fd), Some(outgoing)) = (self.connected(), desk.outgoing()) else { return };
+        while !outgoing.is_empty() {
+            match send(fd, outgoing, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => drop(outgoing.drain(..sent)),
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Err(error) => return desk.on_failure(now, source, &format!("the sound server: {error}")),
+            }
+        }
+    }
+
+    fn connected(&self) -> Option<BorrowedFd<'_>> {
+        let open = self.open.as_ref().filter(|open| !open.is_connecting)?;
+        open.fd.as_ref().map(AsFd::as_fd)
+    }
+}
+
+impl Open {
+    fn new(number: u32, surroundings: &Surroundings) -> Self {
+        let mut next = surroundings.addresses(&machine());
+        next.reverse();
+        Self { number, fd: None, is_connecting: true, next, current: String::new(), failed: Vec::new() }
+    }
+
+    /// Whether the connection is there; `None` when that is not known yet.
+    fn advance(&mut self) -> Option<bool> {
+        loop {
+            if let Some(fd) = &self.fd {
+                if !is_writable(fd) {
+                    return None;
+                }
+                match socket_error(fd).and_then(|result| result) {
+                    Ok(()) => {
+                        self.is_connecting = false;
+                        return Some(true);
+                    }
+                    Err(error) => self.fail(&error.to_string()),
+                }
+            }
+            let Some(address) = self.next.pop() else { return Some(false) };
+            self.current = address.to_string();
+            match begin(&address) {
+                Ok(fd) => self.fd = Some(fd),
+                Err(error) => self.fail(&error),
+            }
+        }
+    }
+
+    fn fail(&mut self, why: &str) {
+        self.fd = None;
+        self.failed.push(format!("{}: {why}", self.current));
+    }
+}
+
+/// Begins to connect.
+fn begin(address: &Address) -> Result<OwnedFd, String> {
+    let result = match address {
+        Address::Unix(path) => {
+            SocketAddrUnix::new(path).and_then(|path| begin_with(AddressFamily::UNIX, &path.into()))
+        }
+        Address::Tcp(address) => {
+            let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+            begin_with(family, &SocketAddr::into(*address))
+        }
+        Address::Unusable(_, why) => return Err((*why).into()),
+    };
+    result.map_err(|error| error.to_string())
+}
+
+fn begin_with(family: AddressFamily, address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
+    let fd = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    if family != AddressFamily::UNIX {
+        // Samples are sent as they are asked for, a few milliseconds at a time.
+        set_tcp_nodelay(&fd, true)?;
+    }
+    match connect(&fd, address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_writable(fd: &OwnedFd) -> bool {
+    let mut set = [PollFd::new(fd, PollFlags::OUT)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut set, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+/// What libpulse calls this machine.
+fn machine() -> String {
+    let read = |path| -> io::Result<String> { Ok(fs::read_to_string(path)?.trim().to_owned()) };
+    read("/etc/machine-id").or_else(|_| read("/var/lib/dbus/machine-id")).unwrap_or_default()
+}
+
+/// Bytes of one read, and how many reads there are in a turn.
+const READ: usize = 16 << 10;
+const READS: usize = 16;

@@ -1,0 +1,170 @@
+//! What is heard: the player of the current flow, and the end of the one before.
+//!
+//! A flow that ends in the middle of a sound fades out within 5 ms, over the beginning of the next. Invariants: every
+//! call fills its buffer; with one flow alone, what its player gives is passed on unchanged.
+
+use std::time::Duration;
+
+use wayferry_audio::{CHANNELS, Decoder, Error, Figures, Opus, Packet, Pcm, Player, Position, RATE};
+use wayferry_proto::Time;
+
+use super::Codec;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    flow: Option<Flow>,
+    fading: Option<Fading>,
+    /// Until when sound was pulled, or could have been.
+    pulled: Time,
+}
+
+#[derive(Debug)]
+struct Flow {
+    codec: Codec,
+    player: Player<Voice>,
+}
+
+/// The end of a flow.
+#[derive(Debug)]
+struct Fading {
+    player: Player<Voice>,
+    /// Frames of it that are still heard.
+    left: usize,
+}
+
+/// The decoder of either codec.
+#[derive(Debug)]
+enum Voice {
+    Opus(Opus),
+    Pcm(Pcm),
+}
+
+impl Source {
+    /// Another flow begins.
+    ///
+    /// # Errors
+    /// There is no memory for its decoder: then nothing of it will be heard.
+    pub(super) fn begin(&mut self, codec: Codec) -> Result<(), String> {
+        self.end();
+        let voice = match codec {
+            Codec::Opus => Voice::Opus(Opus::new().map_err(|error| format!("no decoder for Opus: {error}"))?),
+            Codec::Pcm => Voice::Pcm(Pcm::new()),
+        };
+        self.flow = Some(Flow { codec, player: Player::new(voice) });
+        Ok(())
+    }
+
+    /// The flow ends.
+    pub(super) fn end(&mut self) {
+        if let Some(flow) = self.flow.take()
+            && flow.player.position().is_some()
+        {
+            self.fading = Some(Fading { player: flow.player, left: FADE });
+        }
+    }
+
+    /// Forgets what has come, and goes on with the flow's next packet.
+    pub(super) fn forget(&mut self) {
+        let codec = self.codec();
+        (self.flow, self.fading) = (None, None);
+        if let Some(codec) = codec {
+            // An error leaves it without a flow; that was told when the first decoder was made, if it was.
+            let _ = self.begin(codec);
+        }
+    }
+
+    pub(super) fn packet(&mut self, arrived: Time, packet: Packet) {
+        if let Some(flow) = &mut self.flow {
+            flow.player.receive(arrived, packet);
+        }
+    }
+
+    /// Whether what is played next is silent, until another packet comes.
+    pub(super) fn is_idle(&self) -> bool {
+        self.fading.is_none() && self.flow.as_ref().is_none_or(|flow| flow.player.is_idle())
+    }
+
+    /// Whether a sound is under way: one that plays, or the end of one.
+    pub(super) fn is_sounding(&self) -> bool {
+        self.fading.is_some() || self.position().is_some()
+    }
+
+    pub(super) fn codec(&self) -> Option<Codec> {
+        self.flow.as_ref().map(|flow| flow.codec)
+    }
+
+    pub(super) fn position(&self) -> Option<Position> {
+        self.flow.as_ref()?.player.position()
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        self.flow.as_ref().map(|flow| flow.player.figures()).unwrap_or_default()
+    }
+
+    /// Fills `out`, which will be heard after the `device_queue`.
+    pub(super) fn play(&mut self, now: Time, out: &mut [f32], device_queue: Duration) {
+        self.pulled = now;
+        match &mut self.flow {
+            Some(flow) => flow.player.play(now, out, device_queue),
+            None => out.fill(0.0),
+        }
+        let Some(fading) = &mut self.fading else { return };
+        let mut end = vec![0.0; out.len().min(fading.left * CHANNELS)];
+        fading.player.play(now, &mut end, device_queue);
+        for (sample, ending) in out.chunks_exact_mut(CHANNELS).zip(end.chunks_exact(CHANNELS)) {
+            fading.left -= 1;
+            let gain = fading.left as f32 / FADE as f32;
+            sample.iter_mut().zip(ending).for_each(|(sample, ending)| *sample += ending * gain);
+        }
+        if fading.left == 0 {
+            self.fading = None;
+        }
+    }
+
+    /// No device takes sound at the moment, and what would have been heard until `now` is not heard at all.
+    pub(super) fn pass(&mut self, now: Time) {
+        if self.is_idle() || now.since(self.pulled) > LONGEST_PASS {
+            // The player itself skips what is left over after so long.
+            self.pulled = now;
+        }
+        let mut unheard = [0.0; STEP_FRAMES * CHANNELS];
+        while now.since(self.pulled) >= STEP {
+            let until = self.pulled + STEP;
+            self.play(until, &mut unheard, Duration::ZERO);
+        }
+    }
+}
+
+impl Decoder for Voice {
+    fn decode(&mut self, payload: &[u8], samples: &mut Vec<f32>) -> Result<(), Error> {
+        match self {
+            Self::Opus(opus) => opus.decode(payload, samples),
+            Self::Pcm(pcm) => pcm.decode(payload, samples),
+        }
+    }
+
+    fn conceal(&mut self, frames: usize, samples: &mut Vec<f32>) {
+        match self {
+            Self::Opus(opus) => opus.conceal(frames, samples),
+            Self::Pcm(pcm) => pcm.conceal(frames, samples),
+        }
+    }
+
+    fn restart(&mut self) {
+        match self {
+            Self::Opus(opus) => opus.restart(),
+            Self::Pcm(pcm) => pcm.restart(),
+        }
+    }
+}
+
+/// How much sound is pulled at once where no device says it.
+pub(super) const STEP: Duration = Duration::from_millis(10);
+pub(super) const STEP_FRAMES: usize = RATE as usize / 100;
+
+/// Frames within which a flow that ends becomes silent: 5 ms.
+const FADE: usize = RATE as usize / 200;
+
+/// More than this is not made up for: it would be work without an effect.
+const LONGEST_PASS: Duration = Duration::from_secs(1);
