@@ -20,6 +20,7 @@ mod session;
 mod sessions;
 mod slow_link;
 mod slurm;
+mod sound;
 mod ssh;
 mod strangers;
 mod suspended;

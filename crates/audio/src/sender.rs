@@ -6,6 +6,7 @@
 //! is handed in is sent at least once; at most [`MAX_GROUPS`] streams are open.
 
 use std::collections::VecDeque;
+use std::str::FromStr;
 use std::time::Duration;
 
 use wayferry_proto::Time;
@@ -23,6 +24,31 @@ pub enum Mode {
     /// On streams, and repeated in datagrams where the link needs that.
     #[default]
     Hybrid,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Hybrid, Self::Stream, Self::Datagram];
+
+    /// As users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Datagram => "datagram",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.name() == text)
+            .ok_or("expected hybrid, stream or datagram".into())
+    }
 }
 
 /// What is known of the link and of the player at its other end.
@@ -66,8 +92,6 @@ pub struct Sender {
     mode: Mode,
     sequence: u32,
     size: FrameSize,
-    /// The next frame is the first after silence.
-    starts: bool,
     begins_anew: bool,
     /// The last packets, newest first.
     previous: VecDeque<Packet>,
@@ -91,17 +115,11 @@ impl Sender {
             mode,
             sequence: 0,
             size: FrameSize::default(),
-            starts: true,
             begins_anew: false,
             previous: VecDeque::new(),
             groups: VecDeque::new(),
             next_group: 0,
         }
-    }
-
-    /// The same, of a flow of which earlier frames were not sent.
-    pub fn joining(track: u8, mode: Mode) -> Self {
-        Self { starts: false, ..Self::new(track, mode) }
     }
 
     /// How much sound the next packet should have: with a short round trip, its length would be most of the delay.
@@ -122,20 +140,22 @@ impl Sender {
         self.groups.clear();
     }
 
-    /// A frame was encoded.
-    pub fn frame(&mut self, now: Time, capture: Position, payload: Vec<u8>, link: Link) -> Vec<Outgoing> {
-        let flags = Flags {
-            start: std::mem::take(&mut self.starts),
-            discontinuity: std::mem::take(&mut self.begins_anew),
-            idle: false,
-        };
+    /// A frame was encoded; `start` if sound begins with it, after silence.
+    pub fn frame(
+        &mut self,
+        now: Time,
+        capture: Position,
+        start: bool,
+        payload: Vec<u8>,
+        link: Link,
+    ) -> Vec<Outgoing> {
+        let flags = Flags { start, discontinuity: std::mem::take(&mut self.begins_anew), idle: false };
         self.send(now, capture, flags, payload, link)
     }
 
     /// Silence has begun.
     pub fn idle(&mut self, now: Time, capture: Position, link: Link) -> Vec<Outgoing> {
         let flags = Flags { idle: true, discontinuity: std::mem::take(&mut self.begins_anew), start: false };
-        self.starts = true;
         self.send(now, capture, flags, Vec::new(), link)
     }
 
@@ -246,7 +266,8 @@ mod tests {
         Link { rtt: Duration::from_millis(20), loss: 0.0, target: Duration::from_millis(80), datagram: 1200 };
 
     fn send(sender: &mut Sender, index: u64, bytes: usize, link: Link) -> Vec<Outgoing> {
-        sender.frame(Time::from_millis(index * 20), Position(index * 960), vec![1; bytes], link)
+        let start = index == 0;
+        sender.frame(Time::from_millis(index * 20), Position(index * 960), start, vec![1; bytes], link)
     }
 
     fn sequences(outgoing: &[Outgoing]) -> (Vec<u32>, Vec<u32>) {
@@ -326,17 +347,12 @@ mod tests {
     }
 
     #[test]
-    fn sound_starts_after_silence_alone() {
-        let starts =
-            |sent: &[Outgoing]| matches!(&sent[0], Outgoing::Stream { packet, .. } if packet.flags.start);
+    fn silence_ends_a_group() {
         let mut sender = Sender::new(0, Mode::Hybrid);
-        assert!(starts(&send(&mut sender, 0, 241, LINK)));
-        assert!(!starts(&send(&mut sender, 1, 241, LINK)));
+        let first = send(&mut sender, 0, 241, LINK);
+        assert!(matches!(&first[0], Outgoing::Stream { packet, .. } if packet.flags.start));
         let idle = sender.idle(Time::from_millis(1020), Position(51 * 960), LINK);
         assert!(matches!(&idle[0], Outgoing::Stream { packet, ends: true, .. } if packet.flags.idle));
-        assert!(starts(&send(&mut sender, 100, 241, LINK)));
-        let mut late = Sender::joining(0, Mode::Hybrid);
-        assert!(!starts(&send(&mut late, 7, 241, LINK)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use wayferry_host::settings::Compress;
+use wayferry_host::sound::{Audio, Mode};
 
 use crate::error::Error;
 
@@ -95,6 +96,17 @@ pub(crate) struct OwnFlags {
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
+    /// How the session's sound is heard: auto (Opus), off, pcm (without loss), or Opus at so many bits a second, such as
+    /// 64k [default: auto]. With `host`, off: programs find no sound server.
+    #[arg(long, value_name = "HOW", global = true)]
+    pub(crate) audio: Option<Audio>,
+    /// How sound crosses the link: hybrid, stream or datagram [default: hybrid].
+    #[arg(long, value_name = "MODE", global = true)]
+    pub(crate) audio_mode: Option<Mode>,
+    /// Write the session's sound to a file instead of playing it: file:PATH, a WAV file if PATH ends in .wav, otherwise
+    /// 16-bit samples.
+    #[arg(long, value_name = "SINK", global = true, value_parser = parse_sink)]
+    pub(crate) audio_sink: Option<PathBuf>,
     /// Record what each program says to a file in DIR, without its pixels: a seed for the fuzz target `pair`.
     #[arg(long, value_name = "DIR", global = true, hide = true)]
     pub(crate) record: Option<PathBuf>,
@@ -459,6 +471,11 @@ fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
         (Ok(low), Ok(high)) if low <= high && (low > 0 || high == 0) => Ok(low..=high),
         _ => Err("expected a port or LOW-HIGH".into()),
     }
+}
+
+fn parse_sink(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("file:").filter(|path| !path.is_empty() && *path != "-");
+    path.map(PathBuf::from).ok_or("expected file:PATH".into())
 }
 
 fn parse_name(text: &str) -> Result<String, String> {

@@ -38,6 +38,7 @@ use wayferry_host::edge::socket::{Listener, RuntimeDir, random_bytes};
 use wayferry_host::edge::xwayland::Satellite;
 use wayferry_host::event::SessionEvent;
 use wayferry_host::sessions::{self, Named};
+use wayferry_host::sound::{Audio, SoundServer};
 use wayferry_host::trace::Half;
 
 /// Runs a host; gives the exit code.
@@ -76,7 +77,8 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.display.as_deref())?;
     let named = name(own, host)?;
-    let start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let sound = sound(own, &clock, &mut start.environment);
     let identity = trust::host_identity(host)?;
     let listener =
         carriers::listen(&options(own), address, own.port.clone(), &identity, Peers::Secret, &reporter)?;
@@ -91,6 +93,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
     let side = app_side(own, clock, expires)
+        .with_sound(sound, own.audio_mode.unwrap_or_default())
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
@@ -116,6 +119,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         None => Listener::unlocked(named.wayland())?,
     };
     let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let sound = sound(own, &clock, &mut start.environment);
     let identity = carriers::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
         Ipv6Addr::UNSPECIFIED.into()
@@ -146,6 +150,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     leave_stdio(&notes).map_err(system("leaving the terminal"))?;
     drop(ends);
     let side = app_side(own, clock, None)
+        .with_sound(sound, own.audio_mode.unwrap_or_default())
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
@@ -179,9 +184,25 @@ fn bare_desk() -> Snapshot {
     Snapshot { outputs: vec![output], ..Snapshot::default() }
 }
 
+/// The session's sound server, unless none is wanted. Without one, programs do what they do where there is none.
+fn sound(own: &OwnFlags, clock: &Clock, environment: &mut Environment) -> Option<SoundServer> {
+    if own.audio == Some(Audio::Off) {
+        return None;
+    }
+    let server = SoundServer::start(*clock).inspect_err(|error| {
+        tell::reporter().report(SessionEvent::NoSound { reason: error.to_string() });
+    });
+    let server = server.ok()?;
+    server.announce(environment);
+    Some(server)
+}
+
 fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
+    if own.audio != Some(Audio::Off) {
+        config.capabilities = config.capabilities.with(Capabilities::SOUND);
+    }
     config.session = SessionId(random_bytes());
     config
 }

@@ -28,6 +28,7 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir, random_name};
 use wayferry_host::reconnect::Other;
 use wayferry_host::settings::Compress;
+use wayferry_host::sound::Audio;
 
 use args::SshArgs;
 pub(crate) use quote::quote;
@@ -43,7 +44,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
         return detached(own, &args, &signals);
     }
     // The compositor first: without one there is no reason to ask for a password.
-    let viewer = Viewer::new(own, &signals)?;
+    let viewer = Viewer::new(own, &signals)?.of(&args.destination.to_string_lossy());
     let dir = RuntimeDir::private()?;
     let listener = Listener::unlocked(dir.path().join("ssh"))?;
     let (mut ssh, met) = reach(own, &args, &listener, &signals)?;
@@ -208,6 +209,12 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     }
     if let Some(silence) = own.silence {
         words.push(format!("--silence={}", silence.as_secs_f64()));
+    }
+    if own.audio == Some(Audio::Off) {
+        words.push("--audio=off".into());
+    }
+    if let Some(mode) = own.audio_mode {
+        words.push(format!("--audio-mode={}", mode.name()));
     }
     if own.oneshot {
         words.push("--oneshot".into());

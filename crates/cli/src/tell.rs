@@ -142,6 +142,9 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::Heard => "contact restored".into(),
         Event::Replaced => "another display shows the session now".into(),
         Event::Dismissed => "another display shows the session now, or this one was detached".into(),
+        Event::NoSound { reason } => format!("no sound: {reason}"),
+        Event::SoundLost { reason } => format!("sound is lost: {reason}"),
+        Event::SoundBack => "sound is back".into(),
         Event::CompositorRefused { reason } => {
             format!("cannot connect a program to the compositor: {reason}")
         }

@@ -28,6 +28,8 @@ use wayferry_host::error::Error;
 use wayferry_host::link::Link;
 use wayferry_host::reconnect::{Other, Ways};
 use wayferry_host::returning::Return;
+use wayferry_host::sanitize::sanitize;
+use wayferry_host::sound::{Hearing, Output};
 use wayferry_host::trace::Half;
 
 /// A display that is ready for a session.
@@ -40,6 +42,8 @@ pub(crate) struct Viewer<'a> {
     context: Option<Context>,
     identity: Arc<Identity>,
     view_only: bool,
+    /// The other machine, as mixers here are to call it.
+    host: Option<String>,
 }
 
 /// Which carriers are tried.
@@ -68,7 +72,22 @@ impl<'a> Viewer<'a> {
         }
         let compositor = context.as_ref().map_or(compositor, |context| Compositor::At(context.socket()));
         let watched = Watched::new(compositor, clock, Some(signals))?;
-        Ok(Self { own, signals, clock, watched, context, identity: carriers::identity()?, view_only: false })
+        Ok(Self {
+            own,
+            signals,
+            clock,
+            watched,
+            context,
+            identity: carriers::identity()?,
+            view_only: false,
+            host: None,
+        })
+    }
+
+    /// Of a session on this machine.
+    #[must_use]
+    pub(crate) fn of(self, host: &str) -> Self {
+        Self { host: Some(sanitize(host)), ..self }
     }
 
     /// As a viewer, or not.
@@ -107,8 +126,8 @@ impl<'a> Viewer<'a> {
             }
         }
         let (carrier, quic) = self.carrier(&ticket, &addresses, &socket, prefer)?;
-        let ways = self.ways(quic, other(name));
-        let outcome = self.show(&ticket, carrier, ways);
+        let ways = self.ways(quic, other(name.clone()));
+        let outcome = self.show(&ticket, Some(&name), carrier, ways);
         // Until now: its end tells the other side that this one has gone.
         drop(socket);
         outcome
@@ -135,20 +154,30 @@ impl<'a> Viewer<'a> {
             &reporter(),
         )?;
         let ways = self.ways(Some(quic), None);
-        self.show(ticket, carrier, ways)
+        self.show(ticket, None, carrier, ways)
     }
 
     fn ways(&self, quic: Option<Reconnect>, other: Option<Other>) -> Ways {
         Ways { identity: Arc::clone(&self.identity), quic, other }
     }
 
-    fn show(self, ticket: &Ticket, carrier: Box<dyn Carrier>, ways: Ways) -> Result<Outcome, Error> {
+    fn show(
+        self,
+        ticket: &Ticket,
+        name: Option<&str>,
+        carrier: Box<dyn Carrier>,
+        ways: Ways,
+    ) -> Result<Outcome, Error> {
+        let sound = if self.view_only { None } else { self.sound(name)? };
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
         let mut config = settings(self.own).session(Side::Display, &self.clock);
         if self.view_only {
             config.capabilities = config.capabilities.with(Capabilities::VIEW);
+        }
+        if sound.is_some() {
+            config.capabilities = config.capabilities.with(Capabilities::SOUND);
         }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
@@ -157,12 +186,27 @@ impl<'a> Viewer<'a> {
         let link = Link::new(Session::new(config), carrier);
         DisplaySide::new(self.watched, self.clock, link, self.own.stats, reporter())
             .with_view_only(self.view_only)
+            .with_sound(sound)
             .with_return(Return::new(again, ways))
             .with_allowed(self.own.allow.clone())
             .with_trace(trace)
             .with_signals(self.signals)
             .with_offer(Offer::new(Side::Display, &reporter()))
             .run()
+    }
+
+    /// What plays the session's sound here.
+    fn sound(&self, name: Option<&str>) -> Result<Option<Hearing>, Error> {
+        let output = match (&self.own.audio_sink, name.map(sanitize), self.host.clone()) {
+            (Some(path), ..) => Output::File(path.clone()),
+            (None, Some(name), Some(host)) => Output::Desk { name: format!("Wayferry: {name} @ {host}") },
+            (None, Some(one), None) | (None, None, Some(one)) => {
+                Output::Desk { name: format!("Wayferry: {one}") }
+            }
+            (None, None, None) => Output::Desk { name: "Wayferry".into() },
+        };
+        let sound = Hearing::new(self.own.audio.unwrap_or_default(), output, self.clock);
+        sound.map_err(|source| Error::System { doing: "preparing to play sound", source })
     }
 
     /// QUIC if it answers, else the socket.

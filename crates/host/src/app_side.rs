@@ -10,6 +10,7 @@ mod coming;
 mod displays;
 mod ending;
 mod own_program;
+mod sound;
 mod views;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub use self::displays::Displays;
 use self::ending::Ending;
 use self::own_program::OwnProgram;
 pub use self::own_program::Start;
+use self::sound::Sound;
 use self::views::Views;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
@@ -59,6 +61,7 @@ use crate::program_connection::{
     Blobs, ProgramConnection, STOP_UNKNOWN, pixel_compression, send_blob, send_update,
 };
 use crate::settings::Compress;
+use crate::sound::{Mode, SoundServer};
 use crate::trace::{Half, TraceFile};
 
 /// Settings of an app side.
@@ -100,12 +103,12 @@ pub struct AppSide<'a> {
     own: OwnProgram,
     programs: Programs,
     views: Views,
+    sound: Option<Sound>,
     pipes: Pipes,
     /// What is known of the display.
     desk: Option<Rc<Desk>>,
     blobs: Blobs,
     gauges: Gauges,
-    work: Work,
     ending: Ending,
 }
 
@@ -122,6 +125,7 @@ struct Programs {
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
     backlog: Backlog,
+    work: Work,
     recordings: Option<PathBuf>,
 }
 
@@ -169,6 +173,7 @@ impl Loop for AppSide<'_> {
             &mut self.signals,
             &mut self.gauges.handle,
             &mut self.offer,
+            &mut self.sound,
             &mut self.views,
             &mut self.control_server,
             &mut self.outlets,
@@ -230,10 +235,10 @@ impl<'a> AppSide<'a> {
             own: OwnProgram::default(),
             programs: Programs::default(),
             views,
+            sound: None,
             pipes: Pipes::default(),
             desk: None,
             blobs: Blobs::default(),
-            work: Work::default(),
             ending: Ending::default(),
         }
     }
@@ -291,6 +296,13 @@ impl<'a> AppSide<'a> {
     #[must_use]
     pub fn with_control_server(mut self, server: ControlServer) -> Self {
         self.control_server = Some(server);
+        self
+    }
+
+    /// Sends the display what programs play to this server, if it wants to hear that.
+    #[must_use]
+    pub fn with_sound(mut self, server: Option<SoundServer>, mode: Mode) -> Self {
+        self.sound = server.map(|server| Sound::new(server, mode));
         self
     }
 
@@ -378,14 +390,14 @@ impl<'a> AppSide<'a> {
         self.flush_content(now);
         self.perform_actions();
         // A commit may be read in one turn and leave in later ones.
-        self.work.took += self.hub.clock.now().since(began);
-        self.work.left |= self.gauges.counters.updates > updates;
+        self.programs.work.took += self.hub.clock.now().since(began);
+        self.programs.work.left |= self.gauges.counters.updates > updates;
         if let Some(handle) = &self.gauges.handle
-            && self.work.left
+            && self.programs.work.left
             && !self.programs.connections.values().any(|program| program.core.is_making())
         {
-            self.work.left = false;
-            handle.publish_turn(std::mem::take(&mut self.work.took));
+            self.programs.work.left = false;
+            handle.publish_turn(std::mem::take(&mut self.programs.work.took));
         }
     }
 
@@ -396,6 +408,10 @@ impl<'a> AppSide<'a> {
             Event::Control(Control::Snapshot(bytes)) => self.on_snapshot(now, &bytes),
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
+            }
+            Event::Control(Control::Listen(listen)) => {
+                let session = &mut self.hub.link.session;
+                self.sound.iter_mut().for_each(|sound| sound.display.on_listen(listen, session));
             }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {

@@ -46,6 +46,7 @@ use crate::link::{CleanEnd, Link, closed};
 use crate::program_connection::Blobs;
 use crate::program_connection::send_blob;
 use crate::returning::Return;
+use crate::sound::Hearing;
 use crate::trace::{Half, TraceFile};
 
 /// How to reach the compositor.
@@ -68,7 +69,7 @@ pub struct Watched {
 /// Looks at content that arrives: an update's header and chunks.
 pub type Look = Box<dyn FnMut(&UpdateHeader, &[Bytes]) + Send>;
 
-/// The display side of a running session.
+/// The display side of a running session. Each part of its loop is a field.
 pub struct DisplaySide<'a> {
     hub: Base,
     signals: Option<&'a Signals>,
@@ -85,6 +86,7 @@ pub struct DisplaySide<'a> {
     /// Which connection's content goes first, so that none is always last.
     turn: usize,
     pipes: Pipes,
+    sound: Option<Hearing>,
     blobs: Blobs,
     /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
@@ -125,6 +127,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.gauges.handle,
             &mut self.offer,
             &mut self.watching,
+            &mut self.sound,
             &mut self.pipes,
             &mut self.connections,
             &mut self.back,
@@ -254,6 +257,7 @@ impl<'a> DisplaySide<'a> {
             connections: BTreeMap::new(),
             turn: 0,
             pipes: Pipes::default(),
+            sound: None,
             blobs: Blobs::default(),
             arrived: 0,
             last_end: None,
@@ -273,6 +277,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_return(mut self, back: Return) -> Self {
         self.back = Some(back);
+        self
+    }
+
+    /// Plays the sound of the session's programs.
+    #[must_use]
+    pub fn with_sound(mut self, sound: Option<Hearing>) -> Self {
+        self.sound = sound;
         self
     }
 
@@ -373,6 +384,12 @@ impl<'a> DisplaySide<'a> {
                 self.pipes.on_stopped(&mut self.hub.link.session, (connection, pipe));
             }
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
+            Event::Sound { bytes } => {
+                self.sound.iter_mut().for_each(|sound| sound.on_packet(now, &bytes));
+            }
+            Event::Datagram { bytes } => {
+                self.sound.iter_mut().for_each(|sound| sound.on_datagram(now, &bytes));
+            }
             Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
             Event::Resumed => self.hub.reporter.report(SessionEvent::Back),
@@ -402,6 +419,7 @@ impl<'a> DisplaySide<'a> {
 
     /// The programs' windows stay while another carrier is looked for.
     fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
+        self.sound.iter_mut().for_each(Hearing::tell_again);
         self.hub.link.lose_carrier();
         let lost = || Error::Lost(reason.to_string());
         let back = self.back.as_mut().ok_or_else(lost)?;
@@ -427,6 +445,7 @@ impl<'a> DisplaySide<'a> {
     /// The session has forgotten what is shown here, and will send everything again.
     fn begin_anew(&mut self) {
         self.connections.clear();
+        self.sound.iter_mut().for_each(Hearing::begin_anew);
         self.pipes.clear();
         self.blobs.sent = Sent::default();
         self.watching.tell_again();
@@ -544,7 +563,9 @@ impl<'a> DisplaySide<'a> {
         self.tell_news();
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
-            answer(&caller, &figures.with_shares(self.shares()).document());
+            let figures = figures.with_shares(self.shares());
+            let sound = self.sound.as_ref().map(Hearing::document);
+            answer(&caller, &figures.with_sound(sound).document());
         }
     }
 

@@ -84,6 +84,12 @@ pub enum SessionEvent {
     Replaced,
     /// Display side: the session knows this display no more: another shows it now, or this one was detached.
     Dismissed,
+    /// Either side: there is no sound server, the desk's or the session's own.
+    NoSound { reason: String },
+    /// Display side: sound stopped in the middle of playing.
+    SoundLost { reason: String },
+    /// Display side: sound is heard again.
+    SoundBack,
     /// Display side: a program cannot be connected to the compositor.
     CompositorRefused { reason: String },
 }

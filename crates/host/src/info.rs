@@ -39,6 +39,7 @@ pub struct Figures {
     views: Option<Views>,
     /// Of the display side: what programs take of what they may.
     shares: Option<Value>,
+    sound: Option<Value>,
 }
 
 /// Viewers.
@@ -109,6 +110,7 @@ impl Figures {
             kept: None,
             views: None,
             shares: None,
+            sound: None,
         }
     }
 
@@ -116,6 +118,12 @@ impl Figures {
     #[must_use]
     pub fn with_shares(self, shares: Value) -> Self {
         Self { shares: Some(shares), ..self }
+    }
+
+    /// With what its sound does.
+    #[must_use]
+    pub fn with_sound(self, sound: Option<Value>) -> Self {
+        Self { sound, ..self }
     }
 
     /// Of a session that is called so, and has been in this state for so long.
@@ -154,7 +162,7 @@ impl Figures {
         let packets = link.payload.is_some();
         let of_packets = |count: u64| packets.then_some(count);
         let known = link.acked_packets.saturating_add(link.lost_packets);
-        json!({
+        let mut document = json!({
             "role": role(self.side),
             "pid": std::process::id(),
             "session": short(self.session),
@@ -196,7 +204,10 @@ impl Figures {
             "surfaces_known": self.surfaces.as_ref().map(|surfaces| surfaces.all),
             "surfaces_lossy": self.surfaces.as_ref().map(|surfaces| surfaces.lossy),
             "surfaces": self.surfaces.as_ref().map(|it| it.named.iter().map(surface).collect::<Vec<Value>>()),
-        })
+        });
+        // One more than the macro takes.
+        document["sound"] = self.sound.clone().unwrap_or_default();
+        document
     }
 }
 
@@ -246,7 +257,7 @@ fn percent(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// To so many decimal places: more would only look exact.
-fn rounded(value: f64, places: i32) -> f64 {
+pub(crate) fn rounded(value: f64, places: i32) -> f64 {
     let scale = 10_f64.powi(places);
     (value * scale).round() / scale
 }

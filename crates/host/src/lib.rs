@@ -41,5 +41,6 @@ pub mod returning;
 pub mod sanitize;
 pub mod sessions;
 pub mod settings;
+pub mod sound;
 pub mod stats;
 pub mod trace;

@@ -143,9 +143,9 @@ impl Sending {
         let known =
             Known { rtt: Duration::from_secs_f64(rtt), loss: self.plan.loss, target, datagram: 16_000 };
         let payload = self.sound[(self.frames % 250) as usize].clone();
-        let capture = Position(self.frames * 960);
+        let (capture, start) = (Position(self.frames * 960), self.frames == 0);
         self.frames += 1;
-        for out in self.sender.frame(Time::from_micros(micros(sent)), capture, payload, known) {
+        for out in self.sender.frame(Time::from_micros(micros(sent)), capture, start, payload, known) {
             self.carry(sent, out, link);
         }
     }

@@ -13,6 +13,7 @@ use wayferry_proto::{Header, Side, Time};
 use wayferry_wayland::app::Kept;
 
 use super::ending::Done;
+use super::sound::Sound;
 use super::{AppSide, pixel_compression};
 use crate::control::Answer;
 use crate::control_server::{Call, ControlServer, answer};
@@ -117,6 +118,7 @@ impl AppSide<'_> {
             )
             .with_kept(kept, self.hub.link.session.retained())
             .with_surfaces(surfaces)
+            .with_sound(self.sound.as_ref().map(Sound::document))
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }

@@ -97,6 +97,7 @@ impl AppSide<'_> {
     /// The display may come back on another carrier; meanwhile it is sent nothing, and what it has not received is
     /// kept.
     pub(super) fn on_carrier_lost(&mut self, now: Time, reason: CloseReason) {
+        self.forget_sound();
         self.hub.link.succession.lose_carrier(now, reason);
         self.perform(now);
     }
@@ -187,6 +188,7 @@ impl AppSide<'_> {
     fn detach(&mut self, now: Time) {
         self.hub.link.absent = Link::detached(Side::App);
         self.pipes.clear();
+        self.forget_sound();
         self.blobs.sent = Sent::default();
         self.programs.forget_backlog();
         for program in self.programs.connections.values_mut() {
@@ -224,6 +226,11 @@ impl AppSide<'_> {
             End::Code(code) => Ok(self.exit_outcome(code)),
             End::Display(reason, by) => closed(reason, by).map(|_| Outcome::DisplayLeft),
         }
+    }
+
+    /// What was sent of sound is gone with its carrier, and nothing is wanted until the display says so again.
+    fn forget_sound(&mut self) {
+        self.sound.iter_mut().for_each(|sound| sound.display.forget());
     }
 
     /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.

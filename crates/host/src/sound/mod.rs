@@ -1,0 +1,107 @@
+//! Sound in a session: what is captured on one side is heard on the other.
+//!
+//! [`Sending`] takes a capture's frames to one receiver, [`Hearing`] takes what arrives to a playback; both are cheap,
+//! and belong to the run loop. The work is done by the threads of `wayferry-sound`. It decides nothing about how frames
+//! cross the link, or when they are heard: `wayferry-audio` does. Invariant: nothing is sent that was not asked for.
+
+mod hearing;
+mod sending;
+mod server;
+
+use std::str::FromStr;
+
+use wayferry_sound::Codec;
+
+pub use hearing::Hearing;
+pub(crate) use sending::Sending;
+pub use server::SoundServer;
+pub use wayferry_audio::Mode;
+pub use wayferry_sound::Output;
+
+/// How a side wants to hear the session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Audio {
+    /// In Opus, at [`DEFAULT_RATE`].
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// Without loss.
+    Pcm,
+    /// In Opus, at so many bits in a second.
+    Rate(u32),
+}
+
+impl Audio {
+    /// The codec, and bits in a second where they matter; `None` if nothing is to be heard.
+    fn wanted(self) -> Option<(Codec, u32)> {
+        match self {
+            Self::Auto => Some((Codec::Opus, DEFAULT_RATE)),
+            Self::Off => None,
+            Self::Pcm => Some((Codec::Pcm, 0)),
+            Self::Rate(rate) => Some((Codec::Opus, rate)),
+        }
+    }
+}
+
+impl FromStr for Audio {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => return Ok(Self::Auto),
+            "off" => return Ok(Self::Off),
+            "pcm" => return Ok(Self::Pcm),
+            _ => {}
+        }
+        let (number, unit) = text.strip_suffix('k').map_or((text, 1), |number| (number, 1000));
+        let rate = number.parse::<u32>().ok().and_then(|number| number.checked_mul(unit));
+        match rate {
+            Some(rate) if (MIN_RATE..=MAX_RATE).contains(&rate) => Ok(Self::Rate(rate)),
+            _ => Err("expected auto, off, pcm, or bits in a second from 16k to 510k".into()),
+        }
+    }
+}
+
+/// The number on the wire of the flow in this codec (docs/wire.md, section 13).
+fn track_of(codec: Codec) -> u8 {
+    match codec {
+        Codec::Opus => 1,
+        Codec::Pcm => 2,
+    }
+}
+
+fn codec_of(track: u8) -> Option<Codec> {
+    [Codec::Opus, Codec::Pcm].into_iter().find(|codec| track_of(*codec) == track)
+}
+
+/// As users are told.
+fn codec_name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Opus => "opus",
+        Codec::Pcm => "pcm",
+    }
+}
+
+/// Bits in a second: most music cannot be told from the original.
+const DEFAULT_RATE: u32 = 96_000;
+
+/// Opus in stereo is no music below this, and has no more than that. RFC 6716 §2.1.1.
+const MIN_RATE: u32 = 16_000;
+const MAX_RATE: u32 = 510_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_what_is_wanted() {
+        let wanted = |text: &str| text.parse::<Audio>().map(Audio::wanted);
+        assert_eq!(wanted("auto"), Ok(Some((Codec::Opus, 96_000))));
+        assert_eq!((wanted("off"), wanted("pcm")), (Ok(None), Ok(Some((Codec::Pcm, 0)))));
+        assert_eq!((wanted("64k"), wanted("64000")), (wanted("64000"), Ok(Some((Codec::Opus, 64_000)))));
+        for wrong in ["", "k", "15999", "511k", "-1", "5000000k", "loud"] {
+            assert!(wanted(wrong).is_err(), "{wrong}");
+        }
+    }
+}
