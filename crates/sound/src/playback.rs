@@ -19,7 +19,7 @@ mod source;
 mod thread;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -151,11 +151,5 @@ impl Drop for Playback {
             // It panics by a fault of its own alone, and that has been printed.
             let _ = thread.join();
         }
-    }
-}
-
-impl AsFd for Playback {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake_fd()
     }
 }

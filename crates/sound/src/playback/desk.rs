@@ -300,3 +300,6 @@ const LATENCY_EVERY: Duration = Duration::from_millis(500);
 /// Silence until the stream is corked, and until the connection is closed.
 const SILENT_UNTIL_CORKED: Duration = Duration::from_secs(1);
 const CORKED_UNTIL_CLOSED: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests;

@@ -148,3 +148,58 @@ const MAX_ORDERS: usize = 256;
 
 /// Notices that the caller has not taken; beyond that the oldest are dropped.
 const MAX_NOTICES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    fn is_readable(fd: BorrowedFd<'_>) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&at_once)).unwrap() > 0
+    }
+
+    #[test]
+    fn the_oldest_packets_are_dropped_and_counted_and_the_beginning_is_kept() {
+        let shared = Shared::new().unwrap();
+        shared.order(Order::Begin(Codec::Pcm));
+        for sequence in 0..MAX_ORDERS as u32 + 10 {
+            shared.order(Order::Packet(Time::ZERO, Packet { sequence, ..Packet::default() }));
+        }
+        let (orders, overflowed) = shared.take_orders().unwrap();
+        assert_eq!((orders.len(), overflowed), (MAX_ORDERS, 11));
+        assert!(matches!(orders[0], Order::Begin(Codec::Pcm)));
+        assert!(matches!(&orders[1], Order::Packet(_, packet) if packet.sequence == 11));
+    }
+
+    #[test]
+    fn a_thread_that_looks_by_itself_is_not_woken() {
+        let shared = Shared::new().unwrap();
+        shared.order(Order::End);
+        assert!(!is_readable(shared.wake_fd()));
+        assert!(!shared.fall_asleep(), "an order has come");
+        shared.wake_up();
+        shared.take_orders();
+        assert!(shared.fall_asleep());
+        shared.order(Order::End);
+        assert!(is_readable(shared.wake_fd()));
+        shared.wake_up();
+        shared.close();
+        assert!(is_readable(shared.wake_fd()), "always");
+        assert!(shared.take_orders().is_none());
+    }
+
+    #[test]
+    fn notices_are_bounded_and_readable_while_one_waits() {
+        let shared = Shared::new().unwrap();
+        assert!(!is_readable(shared.notices_fd()));
+        for number in 0..MAX_NOTICES + 3 {
+            shared.tell(Notice::Lost { why: number.to_string() });
+        }
+        assert_eq!(shared.take_notice(), Some(Notice::Lost { why: "3".into() }));
+        assert!(is_readable(shared.notices_fd()));
+        assert_eq!(std::iter::from_fn(|| shared.take_notice()).count(), MAX_NOTICES - 1);
+        assert!(!is_readable(shared.notices_fd()));
+    }
+}

@@ -168,3 +168,74 @@ const FADE: usize = RATE as usize / 200;
 
 /// More than this is not made up for: it would be work without an effect.
 const LONGEST_PASS: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use wayferry_audio::encode_pcm;
+
+    use super::*;
+
+    /// Packets of one level, 10 ms each.
+    fn packet(number: u32, level: f32) -> Packet {
+        Packet {
+            sequence: number,
+            capture: Position(u64::from(number) * STEP_FRAMES as u64),
+            payload: encode_pcm(&[level; STEP_FRAMES * CHANNELS]),
+            ..Packet::default()
+        }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    /// A source that plays a level.
+    fn playing(level: f32) -> Source {
+        let mut source = Source::default();
+        source.begin(Codec::Pcm).unwrap();
+        for number in 0..30 {
+            source.packet(at(u64::from(number) * 10), packet(number, level));
+        }
+        source.pass(at(300));
+        assert!(source.is_sounding());
+        source
+    }
+
+    fn play(source: &mut Source, now: Time) -> Vec<f32> {
+        let mut out = vec![9.0; STEP_FRAMES * CHANNELS];
+        source.play(now, &mut out, Duration::ZERO);
+        out
+    }
+
+    #[test]
+    fn the_end_of_a_flow_fades_out_over_the_beginning_of_the_next() {
+        let mut source = playing(0.5);
+        source.begin(Codec::Pcm).unwrap();
+        assert!(!source.is_idle() && source.position().is_none());
+        let out = play(&mut source, at(310));
+        let steps = out.windows(CHANNELS + 1).map(|window| (window[CHANNELS] - window[0]).abs());
+        assert!(steps.fold(0.0, f32::max) < 0.01 && (out[0] - 0.5).abs() < 0.01, "no click");
+        assert!(out[FADE * CHANNELS..].iter().all(|sample| *sample == 0.0));
+        assert!(source.is_idle());
+    }
+
+    #[test]
+    fn a_silent_flow_ends_without_a_fade() {
+        let mut source = Source::default();
+        source.begin(Codec::Opus).unwrap();
+        source.end();
+        assert!(source.is_idle() && source.codec().is_none());
+        assert_eq!(play(&mut source, at(10)), [0.0; STEP_FRAMES * CHANNELS]);
+    }
+
+    #[test]
+    fn what_no_device_takes_passes() {
+        let mut source = playing(0.5);
+        let before = source.position().unwrap();
+        (30..40).for_each(|number| source.packet(at(u64::from(number) * 10), packet(number, 0.5)));
+        source.pass(at(400));
+        assert_eq!(source.position(), Some(Position(before.0 + 4800)));
+        source.forget();
+        assert_eq!((source.is_idle(), source.codec()), (true, Some(Codec::Pcm)));
+    }
+}

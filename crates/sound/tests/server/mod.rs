@@ -1,5 +1,6 @@
 //! Sound servers that end with the test.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -8,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use wayferry_audio::Packet;
 use wayferry_sound::Surroundings;
 
 use super::support::until;
@@ -15,6 +17,7 @@ use super::support::until;
 /// A server with one null sink, `null0`.
 pub(crate) struct Server {
     dir: PathBuf,
+    kind: Kind,
     child: Child,
     rate: u32,
 }
@@ -22,6 +25,7 @@ pub(crate) struct Server {
 #[derive(Clone, Copy)]
 enum Kind {
     PulseAudio,
+    PipeWire,
 }
 
 /// What the sink plays.
@@ -33,6 +37,14 @@ pub(crate) struct Recording {
 impl Server {
     pub(crate) fn pulseaudio() -> Self {
         Self::start(Kind::PulseAudio, 48_000)
+    }
+
+    pub(crate) fn pulseaudio_at(rate: u32) -> Self {
+        Self::start(Kind::PulseAudio, rate)
+    }
+
+    pub(crate) fn pipewire() -> Self {
+        Self::start(Kind::PipeWire, 48_000)
     }
 
     /// Where clients look for it.
@@ -61,10 +73,35 @@ impl Server {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    pub(crate) fn pactl(&self, arguments: &[&str]) -> String {
+        let output = self.client("pactl").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The number of the only stream.
+    pub(crate) fn stream(&self) -> String {
+        let streams = self.pactl(&["list", "short", "sink-inputs"]);
+        streams.split_whitespace().next().expect("there is one").to_owned()
+    }
+
     /// Ends it in mid-word.
     pub(crate) fn kill(&mut self) {
         self.signal(Signal::KILL);
         let _ = self.child.wait();
+    }
+
+    /// A place where no server is.
+    pub(crate) fn none() -> Self {
+        let mut server = Self::pulseaudio();
+        server.kill();
+        server
+    }
+
+    /// Starts it anew, at the same place, after it was killed.
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(&self.kind, &self.dir, self.rate);
+        self.wait();
     }
 
     /// To all of its processes.
@@ -78,13 +115,24 @@ impl Server {
         let dir = std::env::temp_dir().join(format!("wayferry-desk-{}-{number}", std::process::id()));
         fs::create_dir_all(dir.join("pulse")).unwrap();
         let child = spawn(&kind, &dir, rate);
-        let server = Self { dir, child, rate };
+        let server = Self { dir, kind, child, rate };
         server.wait();
         server
     }
 
     fn wait(&self) {
         until("the sound server", || UnixStream::connect(self.dir.join("pulse/native")).is_ok());
+        if matches!(self.kind, Kind::PipeWire) {
+            until("a sink", || {
+                let sink = "module-null-sink sink_name=null0 media.class=Audio/Sink rate=48000";
+                self.list("sinks").contains("null0") || {
+                    let mut load = self.client("pactl");
+                    let load = load.arg("load-module").args(sink.split(' ')).stdout(Stdio::null()).status();
+                    load.unwrap().success() && self.list("sinks").contains("null0")
+                }
+            });
+            self.pactl(&["set-default-sink", "null0"]);
+        }
     }
 
     fn client(&self, program: &str) -> Command {
@@ -121,6 +169,20 @@ impl Recording {
         let starts = (0..samples.len()).step_by(4);
         starts.filter(|at| samples[*at..].starts_with(needle)).count()
     }
+
+    /// The packets of which it has 2 ms at least, by their sequence numbers.
+    pub(crate) fn packets(&self, sent: &[Packet]) -> Vec<u32> {
+        let samples = self.samples();
+        let starts = sent.iter().flat_map(|packet| {
+            packet.payload.chunks_exact(PIECE).map(|piece| (&piece[..4], (piece, packet.sequence)))
+        });
+        let starts: HashMap<&[u8], (&[u8], u32)> = starts.collect();
+        let found = (0..samples.len().saturating_sub(PIECE)).step_by(4).filter_map(|at| {
+            let (piece, sequence) = starts.get(&samples[at..at + 4])?;
+            samples[at..].starts_with(piece).then_some(*sequence)
+        });
+        found.collect()
+    }
 }
 
 impl Drop for Recording {
@@ -140,6 +202,11 @@ fn spawn(kind: &Kind, dir: &Path, rate: u32) -> Child {
                 .arg(format!("module-native-protocol-unix socket={} auth-anonymous=1", socket.display()))
                 .arg("-L")
                 .arg(format!("module-null-sink sink_name=null0 format=s16le rate={rate}"));
+            command
+        }
+        Kind::PipeWire => {
+            let mut command = Command::new("dbus-run-session");
+            command.args(["--", "sh", "-c", "pipewire & wireplumber & pipewire-pulse & wait"]);
             command
         }
     };
@@ -162,5 +229,8 @@ fn surround(command: &mut Command, dir: &Path) {
         command.env(name, dir);
     }
 }
+
+/// Bytes of 2 ms.
+const PIECE: usize = 96 * 4;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -8,7 +8,6 @@ use wayferry_audio::{CHANNELS, Flags, Packet, Position, encode_pcm, from_i16};
 pub(crate) const FRAMES: usize = 960;
 
 /// Bytes of a second of 16-bit samples.
-#[allow(dead_code, reason = "only the tests of files use it")]
 pub(crate) const SECOND: usize = 48_000 * CHANNELS * 2;
 
 /// 16-bit noise that resembles itself nowhere, and is never silent.
@@ -41,7 +40,7 @@ impl Sender {
         packets
     }
 
-    fn packet(&mut self, payload: Vec<u8>) -> Packet {
+    pub(crate) fn packet(&mut self, payload: Vec<u8>) -> Packet {
         let packet = Packet {
             sequence: self.sequence,
             capture: Position(self.captured),
@@ -60,7 +59,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
