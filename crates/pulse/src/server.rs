@@ -5,6 +5,7 @@ mod ask;
 mod buffering;
 mod client;
 mod commands;
+mod filter;
 mod format;
 mod frame;
 mod place;

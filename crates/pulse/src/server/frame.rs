@@ -67,7 +67,7 @@ impl Input {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         self.bytes.drain(..self.used);
         self.used = 0;
-        if self.bytes.len() + bytes.len() > MAX_UNREAD {
+        if self.bytes.len() > MAX_UNREAD {
             return Err("sends although it is not read");
         }
         self.bytes.extend_from_slice(bytes);
@@ -183,7 +183,8 @@ const MAX_COMMAND: usize = 64 << 10;
 /// Bytes of a frame of sound, as many as the longest stream keeps.
 const MAX_SOUND: usize = 4 << 20;
 
-/// Bytes that wait to be used: those of a command, or what one read of a socket gave while answers lie unread.
+/// Bytes that wait to be used when more come: those of a command, or what a read of a socket gave while answers lie
+/// unread.
 const MAX_UNREAD: usize = 1 << 20;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use pulseaudio::protocol::{
 };
 use wayferry_proto::Time;
 
+use super::answer::{Answer, refusal};
 use super::buffering::TURN;
 use super::client::{Client, ClientId};
 use super::frame::Sound;
@@ -93,6 +94,9 @@ impl State {
         let Some(stream) = self.streams.remove(&index) else { return };
         if let Some(client) = self.clients.get_mut(&stream.owner) {
             client.streams.retain(|one| *one != index);
+            for sequence in stream.drains {
+                client.output.push(&refusal(sequence, PulseError::NoEntity));
+            }
         }
         self.publish(SubscriptionEventFacility::SinkInput, SubscriptionEventType::Removed, index);
     }
@@ -162,8 +166,13 @@ impl State {
             Note::Underflow(offset) => {
                 client.tell_if_it_reads(&Command::Underflow(Underflow { channel: index, offset }));
             }
-            Note::Drained(sequence) => client.output.push(&super::answer::Answer::ack().to_vec(sequence)),
+            Note::Drained(sequence) => client.output.push(&Answer::ack().to_vec(sequence)),
         }
+    }
+
+    /// Whether there was something to be heard just now.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.last_mix.is_some_and(|last| self.now - last < TURN * 2)
     }
 
     /// How long it takes from now until what is mixed next is heard: what was mixed last comes before.

@@ -36,8 +36,8 @@ pub(crate) struct Stream {
     asked: usize,
     /// Whether the rest of a frame of sound is dropped, since some of it did not fit.
     dropping: bool,
-    /// Programs that wait until all has been heard: the numbers of their questions.
-    drains: Vec<u32>,
+    /// The numbers of the questions whether all has been heard.
+    pub(crate) drains: Vec<u32>,
     /// When the last of what was mixed is heard.
     heard: Time,
     /// Turns in which the resampler still gives something.
@@ -185,7 +185,7 @@ impl Stream {
 
     /// Whether it is heard.
     pub(crate) fn is_heard(&self) -> bool {
-        !self.corked && matches!(self.clock, Clock::Run { dry: None, .. })
+        !self.corked && self.heard_for() > 0
     }
 
     /// How long it has been heard, in its bytes; 0 if it is not.
@@ -232,6 +232,9 @@ impl Stream {
                 self.tail -= 1;
                 self.voice.frames(self.spec.rate);
                 self.voice.add(&self.spec, scratch, mix);
+                if self.tail == 0 {
+                    self.voice.rest();
+                }
             }
             return;
         }

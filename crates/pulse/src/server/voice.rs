@@ -3,12 +3,10 @@
 //! Invariant: at 48 kHz, two channels and full volume, a sample in the mix is the sample of the stream.
 
 use pulseaudio::protocol::{ChannelPosition, ChannelVolume};
-use rubato::{
-    Resampler, SincFixedOut, SincInterpolationParameters, SincInterpolationType, WindowFunction,
-    calculate_cutoff,
-};
+use rubato::{Resampler, SincFixedOut, SincInterpolationType};
 use wayferry_audio::{CHANNELS, FrameSize, RATE};
 
+use super::filter::Filter;
 use super::format::decode;
 use super::place;
 use super::spec::Spec;
@@ -68,6 +66,11 @@ impl Voice {
         self.resampling.as_ref().map_or(0, |resampling| resampling.resampler.input_frames_next())
     }
 
+    /// Nothing is to come out any more.
+    pub(crate) fn rest(&mut self) {
+        self.resampling = None;
+    }
+
     /// How many more turns of silence must pass until all that went in has come out.
     pub(crate) fn tail(&self) -> u32 {
         let delay = self.resampling.as_ref().map_or(0, |resampling| resampling.resampler.output_delay());
@@ -95,16 +98,11 @@ impl Voice {
 
 impl Resampling {
     fn new(rate: u32) -> Option<Self> {
-        let window = WindowFunction::BlackmanHarris2;
-        let parameters = SincInterpolationParameters {
-            sinc_len: SINC_LENGTH,
-            f_cutoff: calculate_cutoff(SINC_LENGTH, window),
-            oversampling_factor: OVERSAMPLING,
-            interpolation: SincInterpolationType::Cubic,
-            window,
-        };
         let ratio = f64::from(RATE) / f64::from(rate);
-        let resampler = SincFixedOut::new(ratio, 1.0, parameters, FRAMES, CHANNELS).ok()?;
+        let filter = Box::new(Filter::of(rate));
+        let way = SincInterpolationType::Linear;
+        let resampler =
+            SincFixedOut::new_with_interpolator(ratio, 1.0, way, filter, FRAMES, CHANNELS).ok()?;
         Some(Self { resampler, rate, out: [vec![0.0; FRAMES], vec![0.0; FRAMES]] })
     }
 
@@ -135,13 +133,6 @@ fn weights(places: &[ChannelPosition], volume: &ChannelVolume, muted: bool) -> V
 
 /// Frames of a turn.
 pub(crate) const FRAMES: usize = FrameSize::Ms10.frames();
-
-/// Frames that a resampled one is made of; their half is how much later it is heard.
-const SINC_LENGTH: usize = 128;
-
-/// Places between two frames for which the filter is computed: with cubic interpolation between these, what is made up
-/// lies below −100 dB. 64 KiB for each stream that is resampled.
-const OVERSAMPLING: usize = 128;
 
 #[cfg(test)]
 mod tests {

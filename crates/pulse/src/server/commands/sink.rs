@@ -11,7 +11,6 @@ use wayferry_audio::RATE;
 
 use super::super::answer::Answer;
 use super::super::ask::Ask;
-use super::super::stream::Stream;
 
 pub(super) fn server_info(ask: &mut Ask<'_>) -> Result<Answer, PulseError> {
     let info = ServerInfo {
@@ -60,9 +59,13 @@ pub(super) fn set_default(name: &CStr) -> Result<Answer, PulseError> {
     Ok(Answer::ack())
 }
 
+/// Of the client's own sound.
 pub(super) fn stat(ask: &mut Ask<'_>) -> Result<Answer, PulseError> {
-    let kept: usize = ask.state.streams.values().map(|stream| stream.queue.kept()).sum();
-    let (count, bytes) = (ask.state.streams.len() as u32, u32::try_from(kept).unwrap_or(u32::MAX));
+    let state = &ask.state;
+    let own = state.clients.get(&ask.client).map_or(&[][..], |client| &client.streams);
+    let kept: usize =
+        own.iter().filter_map(|index| state.streams.get(index)).map(|one| one.queue.kept()).sum();
+    let (count, bytes) = (own.len() as u32, u32::try_from(kept).unwrap_or(u32::MAX));
     let info = StatInfo {
         memblock_total: count,
         memblock_total_size: bytes,
@@ -102,7 +105,6 @@ fn changed(ask: &mut Ask<'_>) -> Answer {
 
 fn told(ask: &Ask<'_>) -> SinkInfo {
     let state = &ask.state;
-    let is_heard = state.streams.values().any(Stream::is_heard);
     let mut props = Props::new();
     props.set(Prop::DeviceDescription, DESCRIPTION);
     props.set(Prop::DeviceClass, c"sound");
@@ -111,7 +113,7 @@ fn told(ask: &Ask<'_>) -> SinkInfo {
         name: NAME.to_owned(),
         description: Some(DESCRIPTION.to_owned()),
         props,
-        state: if is_heard { SinkState::Running } else { SinkState::Idle },
+        state: if state.is_heard() { SinkState::Running } else { SinkState::Idle },
         sample_spec: SPEC,
         channel_map: ChannelMap::stereo(),
         cvolume: state.volume,
