@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use pulseaudio::protocol::stream::BufferAttr;
+use pulseaudio::protocol::{
+    ChannelMap, ChannelVolume, Command, CorkStreamParams, LatencyParams, PlaybackStreamParams, SampleFormat,
+    SampleSpec, SetStreamVolumeParams, SubscriptionMask,
+};
 use wayferry_audio::{Flags, Packet, Position};
 use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::video::SIDES;
@@ -42,7 +47,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 11] {
+fn all() -> [(&'static str, Seeds); 12] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),
@@ -52,6 +57,7 @@ fn all() -> [(&'static str, Seeds); 11] {
         ("chunk", chunk()),
         ("pair", pair()),
         ("programs", programs()),
+        ("pulse_commands", pulse_commands()),
         ("erasure", erasure()),
         ("video", video()),
         ("web", web()),
@@ -482,6 +488,103 @@ fn audio_packet() -> Seeds {
         ("jumps", met(&jumps, 20)),
         ("times", met(&lies, 10)),
         ("asleep", met(&flow, 200)),
+    ]
+}
+
+/// Steps of the target: streams of the first two programs have the numbers 0 and 1.
+fn pulse_commands() -> Seeds {
+    let does = |client: u8, what: u8| what * 4 + client;
+    let asks = |client: u8, command: Command| {
+        let mut bytes = Vec::new();
+        command.write_tag_prefixed(9, &mut bytes, 35).expect("a command");
+        [&[does(client, 1), bytes.len() as u8], &bytes[..]].concat()
+    };
+    let writes = |client: u8, channel: u8, from: u8, offset: u16, length: u16| {
+        let [[a, b], [c, d]] = [offset.to_le_bytes(), length.to_le_bytes()];
+        vec![does(client, 3), channel, from, a, b, c, d]
+    };
+    let (reads, passes) = (|client: u8| vec![does(client, 5), 255], |turns: u8| vec![does(0, 7), turns]);
+    let stream = |format, channels, sample_rate, target_length| {
+        Command::CreatePlaybackStream(PlaybackStreamParams {
+            sample_spec: SampleSpec { format, channels, sample_rate },
+            buffer_attr: BufferAttr { target_length, ..BufferAttr::default() },
+            channel_map: ChannelMap::empty(),
+            ..PlaybackStreamParams::default()
+        })
+    };
+    let cork = |cork| Command::CorkPlaybackStream(CorkStreamParams { channel: 0, cork });
+    let volume = SetStreamVolumeParams { index: 0, volume: ChannelVolume::muted(1) };
+    let latency = Command::GetPlaybackLatency(LatencyParams { channel: 0, now: std::time::UNIX_EPOCH });
+    let plain = stream(SampleFormat::S16Le, 2, 48_000, 3840);
+    let rates = stream(SampleFormat::S24Be, 6, 44_100, u32::MAX);
+    vec![
+        (
+            "play",
+            [
+                asks(0, plain.clone()),
+                writes(0, 0, 0, 0, 4000),
+                passes(1),
+                asks(0, latency.clone()),
+                writes(0, 0, 0, 0, 2000),
+                passes(3),
+                reads(0),
+                asks(0, Command::DrainPlaybackStream(0)),
+                passes(2),
+                asks(0, Command::DeletePlaybackStream(0)),
+            ]
+            .concat(),
+        ),
+        (
+            "two",
+            [
+                asks(0, plain.clone()),
+                asks(1, rates),
+                asks(2, Command::Subscribe(SubscriptionMask::ALL)),
+                writes(0, 0, 0, 0, 60_000),
+                writes(1, 1, 0, 0, 60_000),
+                asks(1, Command::TriggerPlaybackStream(1)),
+                passes(7),
+                asks(2, Command::SetSinkInputVolume(volume)),
+                asks(2, Command::GetSinkInputInfoList),
+                asks(0, cork(true)),
+                passes(7),
+                asks(0, cork(false)),
+                vec![does(1, 6)],
+                passes(7),
+            ]
+            .concat(),
+        ),
+        (
+            "seek",
+            [
+                asks(0, plain),
+                writes(0, 0, 1, 400, 4000),
+                writes(0, 0, 2, 4, 8000),
+                writes(0, 0, 3, 40, 8000),
+                writes(0, 0, 60, 7, 8000),
+                asks(0, Command::FlushPlaybackStream(0)),
+                asks(0, Command::PrebufPlaybackStream(0)),
+                writes(0, 0, 2, 0, 8000),
+                asks(0, latency),
+                passes(5),
+            ]
+            .concat(),
+        ),
+        (
+            "ask",
+            [
+                asks(0, Command::GetServerInfo),
+                asks(0, Command::GetSinkInfoList),
+                asks(0, Command::GetSourceInfoList),
+                asks(0, Command::GetClientInfoList),
+                asks(0, Command::LookupSink(c"wayferry".to_owned())),
+                asks(0, Command::Stat),
+                asks(0, Command::Exit),
+                reads(0),
+            ]
+            .concat(),
+        ),
+        ("header", [vec![does(0, 0), 20, 0x80, 0, 0, 0], vec![255; 4], vec![0; 12]].concat()),
     ]
 }
 

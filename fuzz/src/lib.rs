@@ -16,6 +16,7 @@ pub mod half_message;
 mod input;
 pub mod pair;
 pub mod programs;
+pub mod pulse_commands;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/rig.rs"]
 mod rig;
@@ -53,7 +54,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 11] = [
+    const TARGETS: [(&str, Run); 12] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -62,6 +63,7 @@ mod tests {
         ("chunk", super::chunk::run),
         ("pair", super::pair::run),
         ("programs", super::programs::run),
+        ("pulse_commands", super::pulse_commands::run),
         ("erasure", super::erasure::run),
         ("video", super::video::run),
         ("web", super::web::run),

@@ -142,7 +142,7 @@ fn wav(samples: &[i16]) -> Vec<u8> {
     file
 }
 
-/// All of it was heard once, without a gap, and nothing else.
+/// All of it was heard once, and nothing else; without a gap, but where its program was late.
 fn assert_heard(stage: &Stage, noise: &[i16]) {
     assert_begin_heard(stage, noise, noise.len() / 2);
 }
@@ -150,9 +150,9 @@ fn assert_heard(stage: &Stage, noise: &[i16]) {
 /// At least so many frames of the begin were heard.
 fn assert_begin_heard(stage: &Stage, noise: &[i16], frames: usize) {
     let recorded = stage.recorded();
-    let start = recorded.iter().position(|sample| *sample != 0).expect("something was heard");
-    let end = recorded.iter().rposition(|sample| *sample != 0).map_or(0, |last| last + 1);
-    let heard = &recorded[start..end];
+    // No sample of the noise is 0.
+    let parts: Vec<&[i16]> = recorded.split(|sample| *sample == 0).filter(|part| !part.is_empty()).collect();
+    let heard = parts.concat();
     let same = heard.iter().zip(noise).take_while(|(heard, played)| heard == played).count();
     assert!(
         same >= 2 * frames && same == heard.len(),
@@ -160,5 +160,5 @@ fn assert_begin_heard(stage: &Stage, noise: &[i16], frames: usize) {
         noise.len(),
         heard.len()
     );
-    assert!(stage.directory().exists());
+    assert!(parts.len() <= 1 + stage.late(), "{} parts, and {} times late", parts.len(), stage.late());
 }

@@ -1,6 +1,6 @@
 //! Properties that programs give themselves and their streams, and which others may read.
 //!
-//! Invariant: no list is longer than [`MAX_PROPS`] and [`MAX_BYTES`], whatever it is made of: what goes beyond is left
+//! Invariant: no list is longer than [`MAX_PROPS`] and [`MAX_BYTES`], of whichever kinds it is: what goes beyond is left
 //! out. An icon is, for one.
 
 use std::ffi::CString;

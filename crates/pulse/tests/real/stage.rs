@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,7 @@ use wayferry_pulse::{ClientId, Server};
 pub(crate) struct Stage {
     directory: PathBuf,
     recorded: Arc<Mutex<Vec<i16>>>,
+    late: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -31,10 +32,11 @@ impl Stage {
         let listener = UnixListener::bind(directory.join("socket")).unwrap();
         listener.set_nonblocking(true).unwrap();
         let (recorded, stop) = (Arc::<Mutex<Vec<i16>>>::default(), Arc::<AtomicBool>::default());
-        let turns = Turns { recorded: recorded.clone(), ..Turns::new(listener) };
+        let late = Arc::<AtomicU32>::default();
+        let turns = Turns { recorded: recorded.clone(), late: late.clone(), ..Turns::new(listener) };
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || turns.run(&stopped));
-        Self { directory, recorded, stop, thread: Some(thread) }
+        Self { directory, recorded, late, stop, thread: Some(thread) }
     }
 
     /// A file in the test's directory.
@@ -75,8 +77,9 @@ impl Stage {
         self.recorded.lock().unwrap().clone()
     }
 
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
+    /// How often a program was told that it is late: the machine may be too busy to run it in time.
+    pub(crate) fn late(&self) -> usize {
+        self.late.load(Ordering::Relaxed) as usize
     }
 }
 
@@ -95,6 +98,7 @@ struct Turns {
     server: Server,
     clients: Vec<(ClientId, UnixStream)>,
     recorded: Arc<Mutex<Vec<i16>>>,
+    late: Arc<AtomicU32>,
     start: Instant,
     next: Duration,
 }
@@ -106,6 +110,7 @@ impl Turns {
             server: Server::new(),
             clients: Vec::new(),
             recorded: Arc::default(),
+            late: Arc::default(),
             start: Instant::now(),
             next: Duration::ZERO,
         }
@@ -152,8 +157,13 @@ impl Turns {
         if !self.server.is_playing() || now < self.next {
             return;
         }
+        let told: Vec<_> =
+            self.clients.iter().map(|(id, _)| (*id, self.server.unwritten(*id).len())).collect();
         let mut mix = [0.0; 960];
         self.server.mix(Time::new(now), &mut mix);
+        let late =
+            told.into_iter().map(|(id, before)| underflows(&self.server.unwritten(id)[before..])).sum();
+        self.late.fetch_add(late, Ordering::Relaxed);
         self.recorded.lock().unwrap().extend(mix.map(to_i16));
         self.next += Duration::from_millis(10);
     }
@@ -181,6 +191,17 @@ fn serve(server: &mut Server, now: Time, id: ClientId, stream: &mut UnixStream) 
         gone(server, id);
     }
     server.is_read(id) || !server.unwritten(id).is_empty()
+}
+
+/// How many of these messages say that a stream ran dry.
+fn underflows(mut messages: &[u8]) -> u32 {
+    let mut count = 0;
+    while let Some(length) = messages.first_chunk() {
+        let (message, rest) = messages.split_at(20 + u32::from_be_bytes(*length) as usize);
+        count += u32::from(message[20..25] == [b'L', 0, 0, 0, 63]);
+        messages = rest;
+    }
+    count
 }
 
 fn gone(server: &mut Server, id: ClientId) {

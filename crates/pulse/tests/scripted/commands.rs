@@ -85,7 +85,7 @@ fn every_command_is_answered_with_its_number() {
     let mut program = desk.program();
     for tag in (0..200).chain([u32::MAX]).filter(|tag| *tag != 8) {
         for values in [&b""[..], &[b'L', 0, 0, 0, 0], &[b'L', 0, 0, 0, 0, b'1'], b"N", b"t\0", b"P", b"?"] {
-            let mut command = [&[b'L'][..], &tag.to_be_bytes(), &[b'L'], &[9, 9, 9, 9]].concat();
+            let mut command = [&[b'L'][..], &tag.to_be_bytes(), b"L", &[9, 9, 9, 9]].concat();
             command.extend(values);
             let mut bytes = (command.len() as u32).to_be_bytes().to_vec();
             bytes.extend([255; 4]);

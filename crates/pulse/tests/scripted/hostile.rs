@@ -4,7 +4,8 @@ use std::ffi::CString;
 
 use pulseaudio::protocol::stream::BufferAttr;
 use pulseaudio::protocol::{
-    Command, Props, PulseError, SinkInputInfoList, SubscriptionMask, UpdateClientProplistParams,
+    ChannelMap, Command, CorkStreamParams, CreatePlaybackStreamReply, PlaybackStreamParams, Props,
+    PulseError, SampleFormat, SampleSpec, SinkInputInfoList, SubscriptionMask, UpdateClientProplistParams,
     props::PropsUpdateMode,
 };
 
@@ -121,7 +122,7 @@ fn megabytes_of_properties_are_cut_or_refused() {
     assert!(desk.server.end(program.id).is_some());
 }
 
-/// It is held back, not ended, and nothing of it grows, whoever makes what it is told.
+/// It is held back, not ended, and nothing of it grows, also by what others do.
 #[test]
 fn a_client_that_never_reads_holds_back_itself() {
     let mut desk = Desk::new();
@@ -201,6 +202,36 @@ fn the_streams_of_a_client_share_their_room() {
     let channel = desk.stream(&mut other, attr(u32::MAX, 4, 4)).channel;
     desk.write(&mut other, channel, &vec![1; 4 << 20]);
     assert_eq!(other.told(), [], "another client has its own");
+}
+
+/// A frame is cut off where the room ends; what comes later is still heard as it was meant.
+#[test]
+fn what_is_cut_off_in_a_frame_leaves_no_half_of_it() {
+    let mut desk = Desk::new();
+    let program = &mut desk.program();
+    let bytes = SampleSpec { format: SampleFormat::U8, channels: 1, sample_rate: 48_000 };
+    let wish = PlaybackStreamParams {
+        sample_spec: bytes,
+        channel_map: ChannelMap::empty(),
+        ..wish(attr(u32::MAX, u32::MAX, u32::MAX))
+    };
+    let mut fill = |desk: &mut Desk, length: usize| {
+        let create = Command::CreatePlaybackStream(wish.clone());
+        let stream: CreatePlaybackStreamReply = desk.ask(program, &create).unwrap();
+        desk.order(program, &cork(stream.channel)).unwrap();
+        desk.write(program, stream.channel, &vec![1; length]);
+        stream.channel
+    };
+    let filled = [fill(&mut desk, 4 << 20), fill(&mut desk, (4 << 20) - 6)];
+    let channel = desk.stream(program, attr(u32::MAX, 19_200, 4)).channel;
+    desk.write(program, channel, &frames(0, 100));
+    desk.order(program, &Command::DeletePlaybackStream(filled[0])).unwrap();
+    desk.write(program, channel, &frames(1000, 100));
+    assert_eq!(desk.turn()[..202], [samples(0, 1), samples(1000, 100)].concat());
+}
+
+fn cork(channel: u32) -> Command {
+    Command::CorkPlaybackStream(CorkStreamParams { channel, cork: true })
 }
 
 /// The crate that reads commands allocates what such a length announces, and computes with such a time.
