@@ -1,62 +1,245 @@
 //! Sound of a session: programs play over there, and it is heard here.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
-use crate::rig::{Compositor, Home, Launch, PATIENCE, Program, Sway, attach_to, host, poll};
+use wayferry_stage::{Link, LinkConfig};
 
-/// A session whose sound is written to a file.
+use crate::rig::{Compositor, Home, Launch, PATIENCE, Program, Sway, attach_to, free_address, poll, until};
+
+/// A session and the display that hears it.
 struct Heard {
     host: Program,
-    attach: Program,
-    sway: Sway,
+    ear: Ear,
+    // Last, so that the programs end before their directory goes.
     home: Home,
 }
 
-impl Heard {
+/// A display that writes what it hears to a file.
+struct Ear {
+    attach: Program,
+    sway: Sway,
+}
+
+/// A session whose program says where its sound goes.
+struct Hosted {
+    host: Program,
+    ticket: String,
+    home: Home,
+}
+
+impl Hosted {
     fn start(options: &[&str]) -> Self {
-        let (sway, home) = (Sway::start(), Home::new());
-        let script = "printenv PULSE_SERVER > server; exec tail -f /dev/null";
-        let mut host = host(&home, &[], &["sh", "-c", script]);
-        let ticket = host.first_line();
-        let sink = format!("--audio-sink=file:{}", sway_file(&sway, "heard.raw"));
-        let options = [&[sink.as_str()], options].concat();
-        let attach = attach_to(&sway, &options, &[&ticket]);
-        home.read_when("server", |text| text.ends_with(b"\n"));
-        Self { host, attach, sway, home }
+        Self::at(options, "127.0.0.1:0")
     }
 
-    /// A program that plays in the session.
-    fn launch(&self, program: &str) -> Launch {
-        let server = self.home.read_when("server", |text| text.ends_with(b"\n"));
-        let server = String::from_utf8(server).expect("a path");
-        self.home.launch(program).env("PULSE_SERVER", server.trim_end())
+    fn at(options: &[&str], listen: &str) -> Self {
+        let home = Home::new();
+        let script = "echo \"${PULSE_SERVER-none}\" > server; exec tail -f /dev/null";
+        let launch = home.wayferry().args(options.iter().copied()).args(["host", "--listen", listen, "--"]);
+        let mut host = launch.args(["sh", "-c", script]).start();
+        let ticket = host.first_line();
+        Self { host, ticket, home }
+    }
+
+    fn heard_by(self, ear: Ear) -> Heard {
+        let Self { host, home, .. } = self;
+        let heard = Heard { host, ear, home };
+        heard.server();
+        heard
+    }
+}
+
+impl Ear {
+    fn start(options: &[&str], arguments: &[&str]) -> Self {
+        let sway = Sway::start();
+        let sink = format!("--audio-sink=file:{}", sway.home().file("heard.raw").display());
+        let attach = attach_to(&sway, &[&[sink.as_str()], options].concat(), arguments);
+        Self { attach, sway }
     }
 
     /// What has been heard so far.
     fn heard(&self) -> Vec<u8> {
-        std::fs::read(sway_file(&self.sway, "heard.raw")).unwrap_or_default()
+        std::fs::read(self.sway.home().file("heard.raw")).unwrap_or_default()
     }
 
-    /// Waits until all of `sound` has been heard, at once and unchanged; gives where.
-    fn hears(&self, sound: &[u8]) -> usize {
+    /// Waits until all of `sound` has been heard, at once and unchanged.
+    fn hears(&self, sound: &[u8]) {
         poll(PATIENCE, || find(&self.heard(), sound)).unwrap_or_else(|| {
             let heard = self.heard();
-            let info = self.sway.home().wayferry().args(["info", "--json"]).text();
-            eprintln!("{}", String::from_utf8_lossy(&info.unwrap_or_default()));
             panic!("{} bytes were heard, of {} at once {}", heard.len(), sound.len(), longest(&heard, sound))
-        })
+        });
+    }
+
+    /// Waits until a second more of a tone was heard, each hundredth of it loud.
+    fn hears_a_tone(&self) {
+        let before = self.heard().len() / BLOCK * BLOCK;
+        until("a second of the tone", || {
+            let heard = self.heard();
+            let (mut run, mut longest) = (0, 0);
+            for block in heard.get(before..)?.chunks_exact(BLOCK) {
+                run = if samples(block).max() > Some(3000) { run + 1 } else { 0 };
+                longest = run.max(longest);
+            }
+            (longest >= 100).then_some(())
+        });
     }
 }
 
-fn sway_file(sway: &Sway, name: &str) -> String {
-    sway.home().file(name).display().to_string()
+impl Heard {
+    fn start(options: &[&str]) -> Self {
+        let hosted = Hosted::start(&[]);
+        let ear = Ear::start(options, &[&hosted.ticket]);
+        hosted.heard_by(ear)
+    }
+
+    /// Where programs of the session play to.
+    fn server(&self) -> String {
+        let server = self.home.read_when("server", |text| text.ends_with(b"\n"));
+        String::from_utf8(server).expect("a path").trim_end().to_owned()
+    }
+
+    /// A program that plays in the session.
+    fn launch(&self, program: &str) -> Launch {
+        self.home.launch(program).env("PULSE_SERVER", self.server())
+    }
+
+    /// A program that plays a tone of 440 Hz for a minute.
+    fn tone(&self) -> Program {
+        let words = ["-q", "-n", "-t", "pulseaudio", "default", "synth", "60", "sine", "440", "gain", "-6"];
+        self.launch("sox").args(words).start()
+    }
+
+    /// Another ticket.
+    fn ticket(&self, options: &[&str]) -> String {
+        let ticket = self.home.wayferry().arg("ticket").args(options.iter().copied()).run();
+        String::from_utf8(ticket).expect("a ticket").trim_end().to_owned()
+    }
+
+    fn must_run(&mut self) {
+        self.host.must_run();
+        self.ear.attach.must_run();
+    }
+}
+
+#[test]
+fn what_programs_play_is_heard_bit_for_bit() {
+    let mut session = Heard::start(&["--audio", "pcm"]);
+    let path = session.home.file("noise.wav").display().to_string();
+    // The last ends when it has written its last, not when that was heard: it has more than is looked for.
+    let programs: [(&str, &[&str], &[&str], usize); 3] = [
+        ("paplay", &[], &[], 48_000),
+        ("sox", &["-q"], &["-t", "pulseaudio", "default"], 48_000),
+        ("ffplay", &["-nodisp", "-autoexit", "-loglevel", "error"], &[], 96_000),
+    ];
+    for (seed, (program, before, after, frames)) in (1..).zip(programs) {
+        let sound = noise(seed, frames);
+        std::fs::write(&path, wav(&sound)).expect("a file");
+        let launch = session.launch(program).env("SDL_VIDEODRIVER", "dummy");
+        launch.args(before.iter().copied()).arg(&path).args(after.iter().copied()).run();
+        session.ear.hears(&sound[..48_000 * 4]);
+    }
+    session.must_run();
+}
+
+#[test]
+fn opus_keeps_the_tone() {
+    let mut session = Heard::start(&[]);
+    let _tone = session.tone();
+    session.ear.hears_a_tone();
+    session.ear.hears_a_tone();
+    let heard = session.ear.heard();
+    let left: Vec<i16> = samples(&heard).step_by(2).collect();
+    let loud = left.iter().position(|sample| *sample > 3000).expect("a tone") + 9_600;
+    let rises = left[loud..loud + 48_000].windows(2).filter(|pair| pair[0] < 0 && pair[1] >= 0).count();
+    assert!((438..=442).contains(&rises), "{rises} periods in a second");
+    session.must_run();
+}
+
+#[test]
+fn sound_goes_on_at_another_display() {
+    let mut session = Heard::start(&[]);
+    let _tone = session.tone();
+    session.ear.hears_a_tone();
+    session.home.wayferry().arg("detach").run();
+    session.ear.attach.ended();
+    session.ear = Ear::start(&[], &[&session.ticket(&[])]);
+    session.ear.hears_a_tone();
+    session.must_run();
+}
+
+#[test]
+fn sound_goes_on_when_the_link_is_back() {
+    let address: SocketAddr = free_address();
+    let hosted = Hosted::at(&["--silence", "1"], &address.to_string());
+    let link = Link::start(LinkConfig::default(), address).expect("an emulated link");
+    let ear = Ear::start(&["--silence", "1"], &[&hosted.ticket, "--via", &link.local_addr().to_string()]);
+    let mut session = hosted.heard_by(ear);
+    let _tone = session.tone();
+    session.ear.hears_a_tone();
+    link.set_down(true);
+    session.ear.attach.happens("connection-lost");
+    link.set_down(false);
+    session.ear.attach.happens("back");
+    session.ear.hears_a_tone();
+    session.must_run();
+}
+
+#[test]
+fn a_viewer_hears_what_is_shared_if_it_wants_to() {
+    let hosted = Hosted::start(&["--share-audio"]);
+    let ear = Ear::start(&["--audio", "off"], &[&hosted.ticket]);
+    let mut session = hosted.heard_by(ear);
+    let view = |options: &[&str]| Ear::start(options, &[&session.ticket(&["--view"]), "--view"]);
+    let (hears, deaf) = (view(&["--audio", "auto"]), view(&[]));
+    let _tone = session.tone();
+    hears.hears_a_tone();
+    assert_eq!((deaf.heard().len(), session.ear.heard().len()), (0, 0));
+    session.must_run();
+}
+
+#[test]
+fn a_viewer_of_a_session_that_is_not_shared_hears_nothing() {
+    let mut session = Heard::start(&[]);
+    let view = Ear::start(&["--audio", "auto"], &[&session.ticket(&["--view"]), "--view"]);
+    until("the viewer", || (session.host.count("display-attached") == 2).then_some(()));
+    let _tone = session.tone();
+    session.ear.hears_a_tone();
+    session.ear.hears_a_tone();
+    assert_eq!(view.heard().len(), 0);
+    session.must_run();
+}
+
+#[test]
+fn a_session_without_sound_has_no_server() {
+    let hosted = Hosted::start(&["--audio", "off"]);
+    let ear = Ear::start(&[], &[&hosted.ticket]);
+    let mut session = hosted.heard_by(ear);
+    assert_eq!(session.server(), "none");
+    session.must_run();
+}
+
+#[test]
+fn a_desk_without_a_sound_server_is_told_so_once() {
+    let hosted = Hosted::start(&[]);
+    let sway = Sway::start();
+    let attach = attach_to(&sway, &[], &[&hosted.ticket]);
+    let mut session = hosted.heard_by(Ear { attach, sway });
+    let _tone = session.tone();
+    session.ear.attach.happens("no-sound");
+    session.must_run();
+    assert_eq!(session.ear.attach.count("no-sound"), 1, "{}", session.ear.attach.stderr());
+}
+
+/// Bytes of a hundredth of a second.
+const BLOCK: usize = 480 * 4;
+
+fn samples(bytes: &[u8]) -> impl Iterator<Item = i16> {
+    bytes.as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample))
 }
 
 fn find(all: &[u8], sound: &[u8]) -> Option<usize> {
-    let first = &sound[..64];
-    let starts = all.chunks_exact(4).enumerate().filter(|(at, _)| all[at * 4..].starts_with(first));
-    let mut whole = starts.filter(|(at, _)| all[at * 4..].starts_with(sound));
-    whole.next().map(|(at, _)| at * 4)
+    (0..all.len()).step_by(4).find(|at| all[*at..].starts_with(sound))
 }
 
 /// The length of the longest run of `sound` that was heard.
@@ -73,7 +256,7 @@ fn longest(heard: &[u8], sound: &[u8]) -> usize {
     longest * 4
 }
 
-/// Frames of 16-bit stereo, no two tests the same, none of them silent.
+/// Frames of 16-bit stereo, no two seeds the same, none of them silent.
 fn noise(seed: u64, frames: usize) -> Vec<u8> {
     let mut state = seed;
     let mut sample = || {
@@ -97,28 +280,4 @@ fn wav(samples: &[u8]) -> Vec<u8> {
         samples,
     ];
     parts.concat()
-}
-
-#[test]
-fn what_programs_play_is_heard_bit_for_bit() {
-    let mut session = Heard::start(&["--audio", "pcm"]);
-    let path = session.home.file("noise.wav").display().to_string();
-    // Those that end when they have written their last, not when it was heard, have more than is looked for.
-    let programs: [(&[&str], usize); 3] = [
-        (&["paplay"], 48_000),
-        (&["sox", "-q", "PATH", "-t", "pulseaudio", "default"], 48_000),
-        (&["ffplay", "-nodisp", "-autoexit", "-loglevel", "error"], 96_000),
-    ];
-    for (seed, (words, frames)) in (1..).zip(programs) {
-        let sound = noise(seed, frames);
-        std::fs::write(&path, wav(&sound)).expect("a file");
-        let named = words.contains(&"PATH");
-        let words = words[1..].iter().map(|word| if *word == "PATH" { &path } else { *word });
-        let launch =
-            session.launch(programs[seed as usize - 1].0[0]).env("SDL_VIDEODRIVER", "dummy").args(words);
-        if named { launch } else { launch.arg(&path) }.run();
-        session.hears(&sound[..48_000 * 4]);
-    }
-    session.host.must_run();
-    session.attach.must_run();
 }

@@ -97,12 +97,15 @@ pub(crate) struct OwnFlags {
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
     /// How the session's sound is heard: auto (Opus), off, pcm (without loss), or Opus at so many bits a second, such as
-    /// 64k [default: auto]. With `host`, off: programs find no sound server.
+    /// 64k [default: auto; with --view: off]. With `host`, off: programs find no sound server.
     #[arg(long, value_name = "HOW", global = true)]
     pub(crate) audio: Option<Audio>,
     /// How sound crosses the link: hybrid, stream or datagram [default: hybrid].
     #[arg(long, value_name = "MODE", global = true)]
     pub(crate) audio_mode: Option<Mode>,
+    /// Let viewers hear the session, too.
+    #[arg(long, global = true)]
+    pub(crate) share_audio: bool,
     /// Write the session's sound to a file instead of playing it: file:PATH, a WAV file if PATH ends in .wav, otherwise
     /// 16-bit samples.
     #[arg(long, value_name = "SINK", global = true, value_parser = parse_sink)]

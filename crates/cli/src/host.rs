@@ -93,7 +93,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
     let side = app_side(own, clock, expires)
-        .with_sound(sound, own.audio_mode.unwrap_or_default())
+        .with_sound(sound, own.audio_mode.unwrap_or_default(), own.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
@@ -150,7 +150,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     leave_stdio(&notes).map_err(system("leaving the terminal"))?;
     drop(ends);
     let side = app_side(own, clock, None)
-        .with_sound(sound, own.audio_mode.unwrap_or_default())
+        .with_sound(sound, own.audio_mode.unwrap_or_default(), own.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)

@@ -216,6 +216,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if let Some(mode) = own.audio_mode {
         words.push(format!("--audio-mode={}", mode.name()));
     }
+    if own.share_audio {
+        words.push("--share-audio".into());
+    }
     if own.oneshot {
         words.push("--oneshot".into());
     }

@@ -29,7 +29,7 @@ use wayferry_host::link::Link;
 use wayferry_host::reconnect::{Other, Ways};
 use wayferry_host::returning::Return;
 use wayferry_host::sanitize::sanitize;
-use wayferry_host::sound::{Hearing, Output};
+use wayferry_host::sound::{Audio, Hearing, Output};
 use wayferry_host::trace::Half;
 
 /// A display that is ready for a session.
@@ -168,7 +168,7 @@ impl<'a> Viewer<'a> {
         carrier: Box<dyn Carrier>,
         ways: Ways,
     ) -> Result<Outcome, Error> {
-        let sound = if self.view_only { None } else { self.sound(name)? };
+        let sound = self.sound(name)?;
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
@@ -205,7 +205,8 @@ impl<'a> Viewer<'a> {
             }
             (None, None, None) => Output::Desk { name: "Wayferry".into() },
         };
-        let sound = Hearing::new(self.own.audio.unwrap_or_default(), output, self.clock);
+        let usual = if self.view_only { Audio::Off } else { Audio::Auto };
+        let sound = Hearing::new(self.own.audio.unwrap_or(usual), output, self.clock);
         sound.map_err(|source| Error::System { doing: "preparing to play sound", source })
     }
 

@@ -196,6 +196,7 @@ impl Loop for AppSide<'_> {
         }
         turn_parts(self, now, ready)?;
         self.hear_parts(now);
+        self.pass_sound(now);
         self.look(now);
         if let Some(end) = self.ending.over.take() {
             return end.map(Some);
@@ -299,9 +300,12 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Sends the display what programs play to this server, if it wants to hear that.
+    /// Sends the display what programs play to this server, if it wants to hear that; viewers too if it is `shared`.
     #[must_use]
-    pub fn with_sound(mut self, server: Option<SoundServer>, mode: Mode) -> Self {
+    pub fn with_sound(mut self, server: Option<SoundServer>, mode: Mode, shared: bool) -> Self {
+        if shared {
+            self.views.share_sound(mode);
+        }
         self.sound = server.map(|server| Sound::new(server, mode));
         self
     }

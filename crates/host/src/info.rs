@@ -303,6 +303,7 @@ mod tests {
             kept: None,
             views: None,
             shares: None,
+            sound: None,
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {

@@ -45,21 +45,27 @@ pub struct Wanted {
 
 /// What was captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Captured {
-    /// Some sound.
+pub struct Captured {
+    /// The codec that was wanted.
+    pub codec: Codec,
+    /// When it was captured, by the sound clock, which begins with the session.
+    pub capture: Position,
+    /// Sound, or none.
+    pub content: Content,
+}
+
+/// Sound that was captured, or silence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A frame of sound.
     Frame {
-        /// When its first sample was captured, by the sound clock, which begins with the session.
-        capture: Position,
         /// Sound begins with it, after silence.
         start: bool,
-        /// In the codec that was wanted.
+        /// In the codec.
         payload: Vec<u8>,
     },
     /// Silence begins, and nothing follows until it ends.
-    Idle {
-        /// When.
-        capture: Position,
-    },
+    Idle,
 }
 
 /// A session's sound server; see the module.
@@ -167,9 +173,9 @@ impl Shared {
     }
 
     /// Hands something to the run loop, if it is still `wanted` so. One that takes nothing loses the oldest.
-    fn give(&self, wanted: Codec, captured: Captured) {
+    fn give(&self, captured: Captured) {
         let mut state = self.lock();
-        if state.wanted.is_none_or(|now| now.codec != wanted) {
+        if state.wanted.is_none_or(|wanted| wanted.codec != captured.codec) {
             return;
         }
         if state.captured.len() >= MAX_CAPTURED {

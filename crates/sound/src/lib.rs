@@ -7,5 +7,5 @@
 mod capture;
 mod playback;
 
-pub use capture::{Capture, Captured, Door, Wanted};
+pub use capture::{Capture, Captured, Content, Door, Wanted};
 pub use playback::{Codec, DeviceState, Notice, Output, Playback, Report, Surroundings};

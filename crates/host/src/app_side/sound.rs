@@ -1,13 +1,14 @@
-//! The sound of a session's programs, on its way to the display.
+//! The sound of a session's programs, on its way to the display, and to viewers if they may hear it.
 //!
-//! Without a display programs play all the same, and nothing is captured.
+//! It is captured once, as the display wants it, or else the first viewer that listens. Without a receiver programs play
+//! all the same, and nothing is captured.
 
 use serde_json::Value;
 use wayferry_proto::Time;
 
+use super::AppSide;
 use crate::edge::part::{Hub, Part};
-use crate::edge::wait::{Interests, Ready};
-use crate::error::Error;
+use crate::edge::wait::Interests;
 use crate::sound::{Mode, Sending, SoundServer};
 
 /// See the module.
@@ -21,9 +22,7 @@ impl Sound {
     pub(super) fn new(server: SoundServer, mode: Mode) -> Self {
         Self { server, display: Sending::new(mode) }
     }
-}
 
-impl Sound {
     /// What is wanted, for `wayferry info`.
     pub(super) fn document(&self) -> Value {
         self.display.document()
@@ -35,17 +34,21 @@ impl Part for Sound {
         interests.until(self.display.next_timeout(now));
         interests.read(&self.server.capture);
     }
+}
 
-    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
-        let state = hub.link.state();
-        let session = &mut hub.link.session;
-        let wanted = self.display.wanted(state.rtt);
-        self.server.capture.want(wanted);
-        self.server.capture.set_latency(state.rtt / 2 + self.display.delay());
-        while let Some(captured) = self.server.capture.poll_captured() {
-            self.display.send(now, session, &state, &captured);
+impl AppSide<'_> {
+    /// Passes on what was captured.
+    pub(super) fn pass_sound(&mut self, now: Time) {
+        let Some(Sound { server, display }) = &mut self.sound else { return };
+        let state = self.hub.link.state();
+        let session = &mut self.hub.link.session;
+        let wanted = display.wanted(state.rtt).or_else(|| self.views.wanted_sound());
+        server.capture.want(wanted);
+        server.capture.set_latency(state.rtt / 2 + display.delay());
+        while let Some(captured) = server.capture.poll_captured() {
+            display.send(now, session, &state, &captured);
+            self.views.send_sound(now, &captured);
         }
-        self.display.on_timeout(now, session, &state);
-        Ok(())
+        display.on_timeout(now, session, &state);
     }
 }

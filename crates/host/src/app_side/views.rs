@@ -17,6 +17,7 @@ use wayferry_proto::{
     Candidate, Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret,
     Time,
 };
+use wayferry_sound::{Captured, Wanted};
 use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View};
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
@@ -31,6 +32,7 @@ use crate::info::ViewerInfo;
 use crate::link::{Link, closed};
 use crate::program_connection::{ProgramConnection, STOP_UNKNOWN, pixel_compression};
 use crate::settings::Compress;
+use crate::sound::{Mode, Sending};
 
 /// All viewers.
 pub(super) struct Views {
@@ -45,6 +47,8 @@ pub(super) struct Views {
     past: Counts,
     /// Incarnations of those that have left for good, until they are asked for.
     gone: Vec<Secret>,
+    /// How sound crosses the link to those that listen, if they may.
+    sound: Option<Mode>,
     reporter: Reporter,
 }
 
@@ -82,6 +86,8 @@ struct Viewer {
     held: bool,
     /// Of views that are over.
     past: Counts,
+    /// If it may hear.
+    sound: Option<Sending>,
     reporter: Reporter,
 }
 
@@ -113,6 +119,7 @@ impl Views {
             turn: 0,
             past: Counts::default(),
             gone: Vec::new(),
+            sound: None,
             reporter,
         }
     }
@@ -160,9 +167,35 @@ impl Views {
             next: 1,
             held: false,
             past,
+            sound: self.sound.map(Sending::new),
             reporter: self.reporter.clone(),
         });
         self.reporter.report(SessionEvent::DisplayAttached { viewer: true });
+    }
+
+    /// Those that come from now on may hear the session.
+    pub(super) fn share_sound(&mut self, mode: Mode) {
+        self.sound = Some(mode);
+    }
+
+    /// How the first that listens wants sound.
+    pub(super) fn wanted_sound(&mut self) -> Option<Wanted> {
+        self.viewers.iter_mut().find_map(|viewer| {
+            let rtt = viewer.link.state().rtt;
+            viewer.sound.as_mut()?.wanted(rtt)
+        })
+    }
+
+    /// Something was captured.
+    pub(super) fn send_sound(&mut self, now: Time, captured: &Captured) {
+        for Viewer { link, sound, .. } in &mut self.viewers {
+            let state = link.state();
+            if let Some(sound) = sound {
+                sound.send(now, &mut link.session, &state, captured);
+                sound.on_timeout(now, &mut link.session, &state);
+                link.transmit(now);
+            }
+        }
     }
 
     /// The incarnations of those that have left for good; told once.
@@ -289,6 +322,10 @@ impl Viewer {
                 }
                 Err(error) => self.turn_away(&error.to_string()),
             },
+            Event::Control(Control::Listen(listen)) => {
+                let session = &mut self.link.session;
+                self.sound.iter_mut().for_each(|sound| sound.on_listen(listen, session));
+            }
             Event::Opened { header: Header::Events { connection }, .. } if self.of(connection).is_some() => {}
             // Clipboards and the like: nothing of that is a view's.
             Event::Opened { channel, header: Header::Pipe { .. } | Header::Events { .. } } => {

@@ -1,16 +1,17 @@
 //! What arrives of sound, and what the sender is told about it.
 //!
-//! Invariant: packets of another flow than the one that was asked for are not played.
+//! Invariant: each flow has a player of its own, which is handed no packet of another.
 
 use std::io;
 use std::time::Duration;
 
+use rustix::event::PollFlags;
 use serde_json::{Value, json};
 use wayferry_audio::{Packet, Packets};
 use wayferry_proto::{Listen, Session, Time};
 use wayferry_sound::{Codec, DeviceState, Notice, Output, Playback, Report};
 
-use super::{Audio, codec_name, track_of};
+use super::{Audio, codec_name, codec_of, track_of};
 use crate::clock::{Clock, earlier};
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
@@ -22,8 +23,10 @@ use crate::info::rounded;
 #[derive(Debug)]
 pub struct Hearing {
     playback: Playback,
+    /// What is asked for.
+    wanted: (Codec, u32),
+    /// What comes.
     codec: Codec,
-    rate: u32,
     /// What the sender was told last, and when.
     told: Option<(Time, Listen)>,
     /// When sound last arrived.
@@ -38,10 +41,11 @@ impl Hearing {
     /// # Errors
     /// The system has no thread or no descriptors left.
     pub fn new(audio: Audio, output: Output, clock: Clock) -> io::Result<Option<Self>> {
-        let Some((codec, rate)) = audio.wanted() else { return Ok(None) };
+        let Some(wanted) = audio.wanted() else { return Ok(None) };
+        let codec = wanted.0;
         let playback = Playback::start(output, move || clock.now())?;
         playback.begin(codec);
-        Ok(Some(Self { playback, codec, rate, told: None, heard: None, refused: 0 }))
+        Ok(Some(Self { playback, wanted, codec, told: None, heard: None, refused: 0 }))
     }
 
     /// Another carrier: the sender knows nothing of what it was told.
@@ -58,11 +62,8 @@ impl Hearing {
     /// A packet came on a stream.
     pub(crate) fn on_packet(&mut self, now: Time, bytes: &[u8]) {
         match Packet::parse(bytes) {
-            Ok(packet) if packet.track == track_of(self.codec) => {
-                self.heard = Some(now);
-                self.playback.packet(now, packet);
-            }
-            _ => self.refused += 1,
+            Ok(packet) => self.take(now, packet),
+            Err(_) => self.refused += 1,
         }
     }
 
@@ -70,13 +71,24 @@ impl Hearing {
     pub(crate) fn on_datagram(&mut self, now: Time, bytes: &[u8]) {
         for packet in Packets::new(bytes) {
             match packet {
-                Ok(packet) if packet.track == track_of(self.codec) => {
-                    self.heard = Some(now);
-                    self.playback.packet(now, packet);
-                }
-                _ => self.refused += 1,
+                Ok(packet) => self.take(now, packet),
+                Err(_) => self.refused += 1,
             }
         }
+    }
+
+    /// What is sent need not be what was asked for: a viewer hears what is captured for the display.
+    fn take(&mut self, now: Time, packet: Packet) {
+        let Some(codec) = codec_of(packet.track) else {
+            self.refused += 1;
+            return;
+        };
+        if codec != self.codec {
+            self.codec = codec;
+            self.playback.begin(codec);
+        }
+        self.heard = Some(now);
+        self.playback.packet(now, packet);
     }
 
     /// How it fares, for `wayferry info`.
@@ -85,7 +97,7 @@ impl Hearing {
         let dropped = figures.dropped;
         json!({
             "codec": codec_name(self.codec),
-            "rate_bits_per_second": (self.rate > 0).then_some(self.rate),
+            "rate_bits_per_second": (self.codec == Codec::Opus).then_some(self.wanted.1),
             "device": device_name(device),
             "playing": position.is_some(),
             "target_ms": figures.target.as_millis() as u64,
@@ -110,8 +122,8 @@ impl Hearing {
         let report = self.report();
         let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         Listen {
-            track: track_of(self.codec),
-            rate: self.rate,
+            track: track_of(self.wanted.0),
+            rate: self.wanted.1,
             target: milliseconds(report.figures.target),
             delay: milliseconds(report.figures.latency),
         }
@@ -138,7 +150,7 @@ impl Part for Hearing {
     fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         let again = self.told.filter(|_| self.is_busy(now)).map(|(when, _)| when + AGAIN);
         interests.until(earlier(again, None));
-        interests.read(&self.playback);
+        interests.add_borrowed(self.playback.wake_fd(), PollFlags::IN);
     }
 
     fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {

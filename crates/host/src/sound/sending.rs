@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use wayferry_audio::{self as audio, FrameSize, Mode, Outgoing, Sender, TARGET_MAX};
 use wayferry_proto::{ChannelId, Header, LinkState, Listen, STREAM_CANCELLED, Session, Time};
-use wayferry_sound::{Captured, Codec, Wanted};
+use wayferry_sound::{Captured, Codec, Content, Wanted};
 
 use super::{MAX_RATE, MIN_RATE, codec_name, codec_of, track_of};
 
@@ -16,8 +16,10 @@ use super::{MAX_RATE, MIN_RATE, codec_name, codec_of, track_of};
 #[derive(Debug)]
 pub(crate) struct Sending {
     mode: Mode,
-    listen: Listen,
-    sender: Option<Sender>,
+    /// What the receiver said last; `None` if it does not listen.
+    listen: Option<Listen>,
+    /// Of the last flow, and its codec. It outlives a receiver: one that comes again has a player that knows it.
+    sender: Option<(Codec, Sender)>,
     groups: BTreeMap<u64, ChannelId>,
     /// Sent so far.
     frames: u64,
@@ -26,56 +28,50 @@ pub(crate) struct Sending {
 impl Sending {
     /// To a receiver that does not listen yet.
     pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode, listen: Listen::default(), sender: None, groups: BTreeMap::new(), frames: 0 }
+        Self { mode, listen: None, sender: None, groups: BTreeMap::new(), frames: 0 }
     }
 
     /// The receiver has said what it wants, or how it fares.
     pub(crate) fn on_listen(&mut self, listen: Listen, session: &mut Session) {
-        let listen = Listen { target: listen.target.min(TARGET_MAX.as_millis() as u32), ..listen };
-        let track = self.codec().map(track_of);
-        self.listen = listen;
-        match (self.codec().map(track_of), &mut self.sender) {
-            (None, _) => {
-                self.reset_all(session);
-                self.forget();
-            }
-            (Some(_), None) => self.begin(),
-            (now, Some(_)) if now == track => {}
-            (Some(_), Some(_)) => {
-                self.reset_all(session);
-                self.begin();
-            }
+        if codec_of(listen.track).is_none() {
+            self.reset_all(session);
+            return self.forget();
         }
+        if self.listen.is_none() {
+            self.sender.iter_mut().for_each(|(_, sender)| sender.restart());
+        }
+        let target = listen.target.min(TARGET_MAX.as_millis() as u32);
+        self.listen = Some(Listen { target, rate: listen.rate.clamp(MIN_RATE, MAX_RATE), ..listen });
     }
 
     /// The carrier or the receiver is gone, and all channels with it: nothing is wanted until it says so again.
     pub(crate) fn forget(&mut self) {
         self.groups.clear();
-        self.listen = Listen::default();
-        // Its sequence goes on: a receiver that comes again has a player that knows it.
-        self.sender.iter_mut().for_each(Sender::restart);
+        self.listen = None;
     }
 
     /// What is to be captured for it, on a link with this round trip.
     pub(crate) fn wanted(&mut self, rtt: Duration) -> Option<Wanted> {
-        let codec = self.codec()?;
-        let frame = self.sender.as_mut().map_or(FrameSize::default(), |sender| sender.frame_size(rtt));
-        Some(Wanted { codec, rate: self.listen.rate.clamp(MIN_RATE, MAX_RATE), frame })
+        let Listen { track, rate, .. } = self.listen?;
+        let frame = self.sender.as_mut().map_or(FrameSize::default(), |(_, sender)| sender.frame_size(rtt));
+        Some(Wanted { codec: codec_of(track)?, rate, frame })
     }
 
     /// How long it takes from the arrival of sound until it is heard there.
     pub(crate) fn delay(&self) -> Duration {
-        Duration::from_millis(self.listen.delay.min(MAX_DELAY_MS).into())
+        let delay = self.listen.map_or(0, |listen| listen.delay.min(MAX_DELAY_MS));
+        Duration::from_millis(delay.into())
     }
 
     /// What is sent, for `wayferry info`.
     pub(crate) fn document(&self) -> Value {
+        let codec = self.sender.as_ref().filter(|_| self.listen.is_some()).map(|(codec, _)| *codec);
         json!({
-            "codec": self.codec().map(codec_name),
-            "rate_bits_per_second": (self.listen.rate > 0).then_some(self.listen.rate),
+            "codec": codec.map(codec_name),
+            "rate_bits_per_second": self.listen.map(|listen| listen.rate).filter(|_| codec == Some(Codec::Opus)),
             "mode": self.mode.name(),
-            "target_ms": self.listen.target,
-            "delay_ms": self.listen.delay,
+            "target_ms": self.listen.map(|listen| listen.target),
+            "delay_ms": self.listen.map(|listen| listen.delay),
             "frames": self.frames,
             "streams_open": self.groups.len(),
         })
@@ -83,16 +79,20 @@ impl Sending {
 
     /// Something was captured.
     pub(crate) fn send(&mut self, now: Time, session: &mut Session, link: &LinkState, captured: &Captured) {
-        let link = self.link(session, link);
-        let Some(sender) = self.sender.as_mut().filter(|_| self.listen.track != 0 && session.may_sound())
-        else {
+        if self.listen.is_none() || !session.may_sound() {
             return;
-        };
-        let outgoing = match captured {
-            Captured::Frame { capture, start, payload } => {
-                sender.frame(now, *capture, *start, payload.clone(), link)
+        }
+        if self.sender.as_ref().is_none_or(|(codec, _)| *codec != captured.codec) {
+            self.reset_all(session);
+            self.sender = Some((captured.codec, Sender::new(track_of(captured.codec), self.mode)));
+        }
+        let link = self.link(session, link);
+        let Some((_, sender)) = &mut self.sender else { return };
+        let outgoing = match &captured.content {
+            Content::Frame { start, payload } => {
+                sender.frame(now, captured.capture, *start, payload.clone(), link)
             }
-            Captured::Idle { capture } => sender.idle(now, *capture, link),
+            Content::Idle => sender.idle(now, captured.capture, link),
         };
         self.frames += 1;
         self.perform(session, outgoing);
@@ -101,8 +101,8 @@ impl Sending {
     /// Gives up what is too old.
     pub(crate) fn on_timeout(&mut self, now: Time, session: &mut Session, link: &LinkState) {
         let link = self.link(session, link);
-        let outgoing = self.sender.as_mut().map(|sender| sender.on_timeout(now, link)).unwrap_or_default();
-        self.perform(session, outgoing);
+        let outgoing = self.sender.as_mut().map(|(_, sender)| sender.on_timeout(now, link));
+        self.perform(session, outgoing.unwrap_or_default());
     }
 
     /// When to look again.
@@ -110,19 +110,11 @@ impl Sending {
         (!self.groups.is_empty()).then(|| now + LOOK)
     }
 
-    fn codec(&self) -> Option<Codec> {
-        codec_of(self.listen.track)
-    }
-
-    fn begin(&mut self) {
-        self.sender = Some(Sender::new(self.listen.track, self.mode));
-    }
-
     fn link(&self, session: &Session, link: &LinkState) -> audio::Link {
         audio::Link {
             rtt: link.rtt,
             loss: session.loss().map_or(0.0, |(share, _)| share),
-            target: Duration::from_millis(self.listen.target.into()),
+            target: Duration::from_millis(self.listen.map_or(0, |listen| listen.target).into()),
             // The datagram's kind takes a byte.
             datagram: usize::from(link.datagram.saturating_sub(1)),
         }

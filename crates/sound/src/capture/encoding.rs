@@ -4,7 +4,7 @@
 
 use wayferry_audio::{CHANNELS, FrameSize, Gate, OpusEncoder, Position, Turn, encode_pcm};
 
-use super::{Captured, Wanted};
+use super::{Captured, Content, Wanted};
 use crate::Codec;
 
 /// See the module.
@@ -37,11 +37,6 @@ impl Encoding {
         Some(Self { wanted, encoder, gate, starts: !within, begun, began })
     }
 
-    /// The codec.
-    pub(super) fn codec(&self) -> Codec {
-        self.wanted.codec
-    }
-
     /// Goes on in another way, if it can without a seam.
     pub(super) fn adapts(&mut self, wanted: Wanted) -> bool {
         let fits = Wanted { frame: self.wanted.frame, ..wanted } == self.wanted;
@@ -71,7 +66,7 @@ impl Encoding {
             Turn::SayIdle => {
                 // What comes after has nothing to do with what was before.
                 *self = Self { gate: self.gate, ..Self::new(self.wanted, false)? };
-                return Some(Captured::Idle { capture });
+                return Some(self.captured(capture, Content::Idle));
             }
             Turn::Encode => self.begun.extend_from_slice(block),
         }
@@ -86,7 +81,12 @@ impl Encoding {
             Encoder::Pcm => encode_pcm(&samples),
             Encoder::Opus(encoder) => encoder.encode(&samples).ok()?,
         };
-        Some(Captured::Frame { capture: self.began, start: std::mem::take(&mut self.starts), payload })
+        let start = std::mem::take(&mut self.starts);
+        Some(self.captured(self.began, Content::Frame { start, payload }))
+    }
+
+    fn captured(&self, capture: Position, content: Content) -> Captured {
+        Captured { codec: self.wanted.codec, capture, content }
     }
 }
 
@@ -104,7 +104,9 @@ mod tests {
     fn captures(encoding: &mut Encoding, blocks: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut captures = Vec::new();
         for at in blocks {
-            if let Some(Captured::Frame { capture, .. }) = encoding.block(Position(at * 480), &LOUD) {
+            if let Some(Captured { capture, content: Content::Frame { .. }, .. }) =
+                encoding.block(Position(at * 480), &LOUD)
+            {
                 captures.push(capture.0 / 480);
             }
         }
@@ -135,7 +137,7 @@ mod tests {
             assert!(encoding.is_idle());
             assert_eq!(captures(&mut encoding, 1..3), [1]);
             let silence = (3..203).filter_map(|at| encoding.block(Position(at * 480), &SILENT));
-            let idle = silence.filter(|captured| matches!(captured, Captured::Idle { .. })).count();
+            let idle = silence.filter(|captured| captured.content == Content::Idle).count();
             assert_eq!((idle, encoding.is_idle()), (1, true));
             assert_eq!(captures(&mut encoding, 300..304), [300, 302]);
             assert!(!encoding.starts, "it has begun");

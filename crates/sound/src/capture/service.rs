@@ -93,7 +93,7 @@ impl Service {
             if let Some(encoding) = &mut self.encoding
                 && let Some(captured) = encoding.block(capture, &block)
             {
-                self.shared.give(encoding.codec(), captured);
+                self.shared.give(captured);
             }
             if !self.server.is_playing() && !speaks(&self.encoding) {
                 self.beat.stop();

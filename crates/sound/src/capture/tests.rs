@@ -51,11 +51,11 @@ fn what_talks_garbage_is_closed_and_the_thread_ends_with_its_handle() {
 #[test]
 fn what_is_not_taken_is_bounded_and_the_newest_stays() {
     let shared = Shared::new().unwrap();
-    let frame = |at: u64| Captured::Idle { capture: Position(at) };
-    shared.give(Codec::Pcm, frame(0));
+    let frame = |at| Captured { codec: Codec::Pcm, capture: Position(at), content: Content::Idle };
+    shared.give(frame(0));
     assert_eq!(shared.lock().captured.len(), 0, "it was not wanted");
     shared.lock().wanted = Some(Wanted { codec: Codec::Pcm, rate: 0, frame: FrameSize::Ms10 });
-    (0..1000).for_each(|at| shared.give(Codec::Pcm, frame(at)));
+    (0..1000).for_each(|at| shared.give(frame(at)));
     let state = shared.lock();
     assert_eq!((state.captured.len(), state.captured.back()), (MAX_CAPTURED, Some(&frame(999))));
 }
