@@ -303,7 +303,7 @@ mod tests {
             kept: None,
             views: None,
             shares: None,
-            sound: None,
+            sound: Some(sound()),
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -311,6 +311,13 @@ mod tests {
             let videos = usize::from(lossy > 0);
             (ConnectionId(1), Fidelity { surface: SurfaceId(surface), size, lossy, videos })
         }))
+    }
+
+    fn sound() -> Value {
+        json!({
+            "codec": "opus", "rate_bits_per_second": 96_000, "mode": "hybrid", "target_ms": 80, "delay_ms": 91,
+            "frames": 700, "streams_open": 3,
+        })
     }
 
     /// The same without QUIC, before anything was measured.
@@ -321,6 +328,7 @@ mod tests {
             link: LinkState { window: 65_536, ..LinkState::default() },
             repair: RepairCounts::default(),
             saved: Duration::ZERO,
+            sound: None,
             surfaces: None,
             ..sample()
         }
@@ -356,6 +364,7 @@ mod tests {
         }
         let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2 }, { "from": null, "seconds": 2 }]);
         assert_eq!(object.remove("viewers"), Some(viewers));
+        assert_eq!(object.remove("sound"), Some(sound()));
         assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
@@ -401,6 +410,7 @@ mod tests {
             "view_updates_shared",
             "view_updates_own",
             "shares",
+            "sound",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

@@ -17,7 +17,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
          \x20 loss     {} of {} packets sent ({}), {} in a row\n\
          \x20 repair   {} rows of {} sent for {} blocks ({} of all bytes sent)\n\
          \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n\
-         {}",
+         {}{}",
         of.text("role"),
         of.count("pid"),
         of.text("session"),
@@ -44,6 +44,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
         of.size("rebuilt_bytes"),
         of.time("saved_ms_estimate"),
         of.pictures(),
+        of.sound(),
     )
 }
 
@@ -100,6 +101,35 @@ impl Document<'_> {
             );
         }
         text + "\n"
+    }
+
+    /// How sound fares; nothing from a side without.
+    fn sound(&self) -> String {
+        let sound = Document(&self.0["sound"]);
+        if !sound.0.is_object() {
+            return String::new();
+        }
+        let codec = match (sound.0["codec"].as_str().map(sanitize), sound.0["rate_bits_per_second"].as_f64())
+        {
+            (None, _) => return "  sound    is not listened to\n".into(),
+            (Some(codec), None) => codec,
+            (Some(codec), Some(rate)) => format!("{codec} at {:.0} kbit/s", rate / 1e3),
+        };
+        if sound.0["device"].is_null() {
+            let (frames, delay) = (sound.count("frames"), sound.time("delay_ms"));
+            return format!("  sound    {codec}, {frames} frames sent, heard {delay} after they arrive\n");
+        }
+        let seconds = |field| sound.number(field, |seconds| format!("{seconds:.2} s"));
+        format!(
+            "  sound    {codec}, device {}: {} behind ({} against jitter), {} of {} made up, tempo {}, drift {}\n",
+            sound.text("device"),
+            sound.time("latency_ms"),
+            sound.time("target_ms"),
+            seconds("concealed_seconds"),
+            seconds("played_seconds"),
+            sound.number("tempo", |tempo| format!("{tempo:.3}")),
+            sound.number("drift_ppm", |drift| format!("{drift:.0} ppm")),
+        )
     }
 
     fn number(&self, field: &str, word: impl FnOnce(f64) -> String) -> String {
@@ -164,8 +194,26 @@ mod tests {
              loss     12 of 1100 packets sent (1.2 %), 1.2 in a row\n  \
              repair   40 rows of 48.0 kB sent for 30 blocks (4.0 % of all bytes sent)\n  \
              rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n  \
-             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a video\n";
+             pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a video\n  \
+             sound    opus at 96 kbit/s, 700 frames sent, heard 91.0 ms after they arrive\n";
         assert_eq!(paragraph(&read(SAMPLE)), expected);
+    }
+
+    #[test]
+    fn sound_in_words() {
+        let of = |sound: Value| Document(&json!({ "sound": sound })).sound();
+        assert_eq!((of(json!(null)), of(json!("loud"))), (String::new(), String::new()));
+        assert_eq!(of(json!({ "codec": null, "mode": "hybrid" })), "  sound    is not listened to\n");
+        let played = json!({
+            "codec": "pcm", "rate_bits_per_second": null, "device": "playing", "target_ms": 80, "latency_ms": 88,
+            "played_seconds": 12.5, "concealed_seconds": 0.01, "tempo": 1.0, "drift_ppm": null,
+        });
+        assert_eq!(
+            of(played),
+            "  sound    pcm, device playing: 88.0 ms behind (80.0 ms against jitter), 0.01 s of 12.50 s made up, \
+             tempo 1.000, drift ?\n"
+        );
+        assert!(!of(json!({ "codec": "\u{1b}", "device": "\u{1b}[2J" })).contains('\u{1b}'));
     }
 
     #[test]

@@ -91,17 +91,4 @@ const MIN_RATE: u32 = 16_000;
 const MAX_RATE: u32 = 510_000;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_typed_is_what_is_wanted() {
-        let wanted = |text: &str| text.parse::<Audio>().map(Audio::wanted);
-        assert_eq!(wanted("auto"), Ok(Some((Codec::Opus, 96_000))));
-        assert_eq!((wanted("off"), wanted("pcm")), (Ok(None), Ok(Some((Codec::Pcm, 0)))));
-        assert_eq!((wanted("64k"), wanted("64000")), (wanted("64000"), Ok(Some((Codec::Opus, 64_000)))));
-        for wrong in ["", "k", "15999", "511k", "-1", "5000000k", "loud"] {
-            assert!(wanted(wrong).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,185 @@
+//! Both ends of a flow, over sessions that hand each other everything at once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use wayferry_audio::{Mode, Packet, Packets, Position};
+use wayferry_proto::{
+    Arrival, Capabilities, Config, Control, Event, LinkState, Listen, Session, Side, StreamId, Time, Transmit,
+};
+use wayferry_sound::{Captured, Codec, Content};
+
+use super::{Audio, Sending};
+
+/// An app side and a display side, past their hellos.
+struct Pair {
+    app: Session,
+    display: Session,
+    lengths: [BTreeMap<StreamId, u64>; 2],
+    heard: Vec<Packet>,
+    resets: usize,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let session = |side| {
+            let capabilities = Capabilities::SOUND;
+            Session::new(Config { capabilities, ..Config::new(side) })
+        };
+        let (app, display) = (session(Side::App), session(Side::Display));
+        let mut pair = Self { app, display, lengths: Default::default(), heard: Vec::new(), resets: 0 };
+        pair.pass(&mut Sending::new(Mode::Hybrid));
+        pair
+    }
+
+    /// Lets all that waits arrive, and both sides hear it.
+    fn pass(&mut self, sending: &mut Sending) {
+        loop {
+            let mut passed = false;
+            for (side, lengths) in self.lengths.iter_mut().enumerate() {
+                let (from, to) = match side {
+                    0 => (&mut self.app, &mut self.display),
+                    _ => (&mut self.display, &mut self.app),
+                };
+                while let Some(transmit) = from.poll_transmit(Time::ZERO) {
+                    passed = true;
+                    self.resets += usize::from(matches!(transmit, Transmit::Reset { .. }));
+                    arrivals(transmit, lengths)
+                        .into_iter()
+                        .for_each(|arrival| to.receive(Time::ZERO, arrival));
+                }
+            }
+            while let Some(event) = self.app.poll_event() {
+                if let Event::Control(Control::Listen(listen)) = event {
+                    sending.on_listen(listen, &mut self.app);
+                }
+            }
+            while let Some(event) = self.display.poll_event() {
+                match event {
+                    Event::Sound { bytes } => self.heard.push(Packet::parse(&bytes).expect("a packet")),
+                    Event::Datagram { bytes } => {
+                        self.heard.extend(Packets::new(&bytes).map(|packet| packet.expect("a packet")));
+                    }
+                    _ => {}
+                }
+            }
+            if !passed {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, sending: &mut Sending, at: u64, codec: Codec) {
+        let link = LinkState { rtt: Duration::from_millis(100), datagram: 1200, ..LinkState::default() };
+        let content = Content::Frame { start: at == 0, payload: vec![at as u8; 200] };
+        let captured = Captured { codec, capture: Position(at * 960), content };
+        sending.send(Time::from_millis(at * 20), &mut self.app, &link, &captured);
+        self.pass(sending);
+    }
+}
+
+fn arrivals(transmit: Transmit, lengths: &mut BTreeMap<StreamId, u64>) -> Vec<Arrival> {
+    match transmit {
+        Transmit::Data { stream, bytes, finish } => {
+            let length = lengths.entry(stream).or_default();
+            let offset = *length;
+            *length += bytes.len() as u64;
+            let end = finish.then_some(Arrival::Finished { stream, length: *length });
+            [Arrival::Data { stream, offset, bytes }].into_iter().chain(end).collect()
+        }
+        Transmit::Datagram { bytes } => vec![Arrival::Datagram { bytes }],
+        Transmit::Reset { stream, code } => vec![Arrival::Reset { stream, code }],
+        _ => Vec::new(),
+    }
+}
+
+fn listen(track: u8) -> Listen {
+    Listen { track, rate: 96_000, target: 80, delay: 90 }
+}
+
+/// Sequence numbers of what was heard, without copies.
+fn sequences(heard: &[Packet]) -> Vec<u32> {
+    let mut sequences: Vec<u32> = heard.iter().map(|packet| packet.sequence).collect();
+    sequences.sort_unstable();
+    sequences.dedup();
+    sequences
+}
+
+#[test]
+fn nothing_is_sent_that_was_not_asked_for() {
+    let (mut pair, mut sending) = (Pair::new(), Sending::new(Mode::Hybrid));
+    assert_eq!(sending.wanted(Duration::ZERO), None);
+    pair.send(&mut sending, 0, Codec::Opus);
+    assert!(pair.heard.is_empty());
+    assert!(pair.display.listen(listen(1)));
+    pair.pass(&mut sending);
+    let wanted = sending.wanted(Duration::from_millis(100)).expect("it listens");
+    assert_eq!((wanted.codec, wanted.rate), (Codec::Opus, 96_000));
+    (0..30).for_each(|at| pair.send(&mut sending, at, Codec::Opus));
+    assert_eq!(sequences(&pair.heard), (0..30).collect::<Vec<_>>());
+    assert!(pair.heard.iter().all(|packet| packet.track == 1));
+    assert!(pair.heard.len() > 50, "on a long way each frame rides again");
+
+    pair.heard.clear();
+    assert!(pair.display.listen(listen(0)));
+    pair.pass(&mut sending);
+    assert_eq!(sending.wanted(Duration::ZERO), None);
+    pair.send(&mut sending, 30, Codec::Opus);
+    assert!(pair.heard.is_empty() && pair.resets > 0, "what was under way is given up");
+}
+
+#[test]
+fn a_receiver_that_comes_again_hears_that_a_flow_begins_anew() {
+    let (mut pair, mut sending) = (Pair::new(), Sending::new(Mode::Stream));
+    pair.display.listen(listen(2));
+    pair.pass(&mut sending);
+    (0..5).for_each(|at| pair.send(&mut sending, at, Codec::Pcm));
+    sending.forget();
+    pair.send(&mut sending, 5, Codec::Pcm);
+    assert_eq!(pair.heard.len(), 5, "its carrier is gone");
+    let mut again = Pair::new();
+    again.display.listen(listen(2));
+    again.pass(&mut sending);
+    again.send(&mut sending, 6, Codec::Pcm);
+    let first = again.heard.first().expect("a packet");
+    assert!(first.flags.discontinuity && first.sequence == 5, "{first:?}");
+    assert_eq!(again.resets, 0, "channels of the other session are not this one's");
+}
+
+#[test]
+fn a_viewer_hears_what_is_captured_for_the_display() {
+    let (mut pair, mut sending) = (Pair::new(), Sending::new(Mode::Hybrid));
+    pair.display.listen(listen(1));
+    pair.pass(&mut sending);
+    pair.send(&mut sending, 0, Codec::Pcm);
+    pair.send(&mut sending, 1, Codec::Opus);
+    let tracks: Vec<u8> = pair.heard.iter().map(|packet| packet.track).collect();
+    assert_eq!(tracks, [2, 1]);
+}
+
+#[test]
+fn what_a_receiver_says_is_bounded() {
+    let (mut pair, mut sending) = (Pair::new(), Sending::new(Mode::Hybrid));
+    for listen in [
+        Listen { track: 1, rate: u32::MAX, target: u32::MAX, delay: u32::MAX },
+        Listen { track: 1, rate: 0, target: 0, delay: 0 },
+    ] {
+        sending.on_listen(listen, &mut pair.app);
+        let wanted = sending.wanted(Duration::MAX).expect("it listens");
+        assert!((16_000..=510_000).contains(&wanted.rate) && sending.delay() <= Duration::from_secs(5));
+        pair.send(&mut sending, 0, Codec::Opus);
+    }
+    sending.on_listen(Listen { track: 99, ..listen(1) }, &mut pair.app);
+    assert_eq!(sending.wanted(Duration::ZERO), None, "a track that is not known is none");
+}
+
+#[test]
+fn what_is_typed_is_what_is_wanted() {
+    let wanted = |text: &str| text.parse::<Audio>().map(Audio::wanted);
+    assert_eq!(wanted("auto"), Ok(Some((Codec::Opus, 96_000))));
+    assert_eq!((wanted("off"), wanted("pcm")), (Ok(None), Ok(Some((Codec::Pcm, 0)))));
+    assert_eq!((wanted("64k"), wanted("64000")), (wanted("64000"), Ok(Some((Codec::Opus, 64_000)))));
+    for wrong in ["", "k", "15999", "511k", "-1", "5000000k", "loud"] {
+        assert!(wanted(wrong).is_err(), "{wrong}");
+    }
+}
