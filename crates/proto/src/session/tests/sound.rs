@@ -90,7 +90,7 @@ fn nothing_of_sound_goes_on_over_another_carrier() {
     pair.reconnect();
     pair.run(Duration::from_secs(1));
     assert_eq!(packets(&pair.ends[DISPLAY]), [0; 0]);
-    assert_eq!(datagrams(&pair.ends[DISPLAY]), [Bytes::new(); 0]);
+    assert!(datagrams(&pair.ends[DISPLAY]).is_empty());
     // What was opened before means nothing, and what is opened now does.
     pair.app().send_sound(open, &[4; 10]).unwrap();
     let channel = pair.app().open(Header::Sound);
@@ -121,7 +121,7 @@ fn datagrams_and_listening_need_both_sides() {
         deaf.display().receive(now, Arrival::Datagram { bytes: Bytes::copy_from_slice(bytes) });
     }
     deaf.run(Duration::from_millis(200));
-    assert_eq!(datagrams(&deaf.ends[DISPLAY]), [Bytes::new(); 0]);
+    assert!(datagrams(&deaf.ends[DISPLAY]).is_empty());
     assert!(deaf.ends.iter().all(|end| end.closed().is_empty()));
 }
 
