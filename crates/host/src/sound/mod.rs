@@ -1,6 +1,6 @@
 //! Sound in a session: what is captured on one side is heard on the other.
 //!
-//! [`Sending`] takes a capture's frames to one receiver, [`Hearing`] takes what arrives to a playback; both are cheap,
+//! `Sending` takes a capture's frames to one receiver, [`Hearing`] takes what arrives to a playback; both are cheap,
 //! and belong to the run loop. The work is done by the threads of `wayferry-sound`. It decides nothing about how frames
 //! cross the link, or when they are heard: `wayferry-audio` does. Invariant: nothing is sent that was not asked for.
 
@@ -21,7 +21,7 @@ pub use wayferry_sound::Output;
 /// How a side wants to hear the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Audio {
-    /// In Opus, at [`DEFAULT_RATE`].
+    /// In Opus, at 96 kbit/s.
     #[default]
     Auto,
     /// Not at all.
