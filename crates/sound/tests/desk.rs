@@ -234,5 +234,24 @@ fn a_device_that_is_unplugged_is_told_of_and_another_one_used() {
     assert_eq!((played.notices(), played.state()), (vec![], DeviceState::Playing));
 }
 
+#[test]
+fn a_server_on_tcp_takes_the_cookie() {
+    let server = Server::pulseaudio();
+    let (port, cookie) = server.listen();
+    let played = |surroundings: Surroundings| Played::new(surroundings);
+    let servers = format!("unix:/nowhere {{another}}unix:/b tcp:127.0.0.1:{port}");
+    let mut with = played(Surroundings {
+        server: Some(servers.clone()),
+        cookie: Some(cookie),
+        ..Surroundings::default()
+    });
+    with.play_until("to play", |played| played.playback.report().position.is_some());
+    assert_eq!(with.notices(), []);
+    let mut without = played(Surroundings { server: Some(servers), ..Surroundings::default() });
+    let (none, _) = without.notice("to be refused");
+    let why = format!("`tcp:127.0.0.1:{port}`: the sound server refused: Access failure");
+    assert_eq!(none, Notice::NoServer { tried: why });
+}
+
 /// What mixers show.
 const NAME: &str = "Wayferry: work @ example";

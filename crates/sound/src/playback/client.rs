@@ -16,8 +16,8 @@ use pulseaudio::protocol::command::CommandTag;
 use pulseaudio::protocol::stream::{BufferAttr, StreamFlags};
 use pulseaudio::protocol::{
     AuthParams, ChannelMap, Command, CorkStreamParams, DESCRIPTOR_SIZE, LatencyParams, MAX_VERSION,
-    MIN_VERSION, PlaybackStreamParams, Prop, Props, ProtocolError, PulseError, SampleFormat, SampleSpec,
-    TagStructReader, encode_command_message, read_descriptor, write_memblock,
+    PlaybackStreamParams, Prop, Props, ProtocolError, PulseError, SampleFormat, SampleSpec, TagStructReader,
+    encode_command_message, read_descriptor, write_memblock,
 };
 use wayferry_audio::{CHANNELS, RATE, encode_pcm};
 use wayferry_proto::Time;
@@ -88,7 +88,7 @@ pub(super) enum Failure {
 impl Client {
     /// Has the first message ready.
     pub(super) fn new(now: Time, name: &str, cookie: [u8; COOKIE]) -> Self {
-        // A name with a NUL is nobody's; without one it is still right.
+        // No session's name has a NUL; without it the name is still right.
         let name = CString::new(name.replace('\0', "")).unwrap_or_default();
         let mut client = Self {
             name,
@@ -251,7 +251,8 @@ impl Client {
             CommandTag::Request => {
                 let length = reader.read_u32()? as usize;
                 stream.wanted = stream.wanted.saturating_add(length).min(MAX_WANTED);
-                stream.asked = now;
+                // Even if it was suspended before, its device takes sound.
+                (stream.asked, stream.is_suspended) = (now, false);
                 if stream.latency.is_none() {
                     self.ask_latency(now);
                 }
@@ -261,8 +262,10 @@ impl Client {
             CommandTag::PlaybackStreamMoved => {
                 let (_device, _name) = (reader.read_u32()?, reader.read_string()?);
                 stream.is_suspended = reader.read_bool()?;
+                stream.retarget(reader)?;
             }
             CommandTag::PlaybackStreamSuspended => stream.is_suspended = reader.read_bool()?,
+            CommandTag::PlaybackBufferAttrChanged => stream.retarget(reader)?,
             _ => {}
         }
         stream.asked = now;
@@ -276,7 +279,7 @@ impl Client {
             Step::Authenticate => {
                 let mut reader = TagStructReader::new(cursor, self.version);
                 let version = reader.read_u32().map_err(malformed("its version"))? as u16;
-                if version < MIN_VERSION {
+                if version < OLDEST {
                     return Err(Failure::TooOld(version));
                 }
                 self.version = version.min(MAX_VERSION);
@@ -351,19 +354,26 @@ impl Stream {
         let channel = reader.read_u32()?;
         let _index = reader.read_u32()?;
         let wanted = reader.read_u32()? as usize;
-        let _longest = reader.read_u32()?;
-        let target = reader.read_u32()? as usize;
-        Ok(Self {
+        let mut stream = Self {
             channel,
             wanted: wanted.min(MAX_WANTED),
             asked: now,
-            target: target.min(MAX_WANTED),
+            target: 0,
             is_corked: false,
             is_suspended: false,
             given: 0,
             given_when_asked: 0,
             latency: None,
-        })
+        };
+        stream.retarget(reader)?;
+        Ok(stream)
+    }
+
+    /// Reads how long the server's queue is to be.
+    fn retarget(&mut self, reader: &mut TagStructReader<'_>) -> Result<(), ProtocolError> {
+        let _longest = reader.read_u32()?;
+        self.target = (reader.read_u32()? as usize).min(MAX_WANTED);
+        Ok(())
     }
 }
 
@@ -417,6 +427,9 @@ const TARGET: u32 = 20 * BYTES_PER_MS as u32;
 /// It asks for so much at least: 5 ms. More, and the queue would empty between two requests; less, and both sides
 /// would do nothing else.
 const LEAST_REQUEST: u32 = 5 * BYTES_PER_MS as u32;
+
+/// Older ones take the volume that is left to them for one that was set. PulseAudio 0.9.15, of 2009.
+const OLDEST: u16 = 15;
 
 /// Bytes of a time with its tag.
 const TIMEVAL: u64 = 1 + 4 + 4;

@@ -21,6 +21,8 @@ use super::{DeviceState, Notice};
 #[derive(Debug)]
 pub(super) struct Desk {
     name: String,
+    /// The server that is connected.
+    server: String,
     state: State,
     health: Health,
     /// How long to wait after the next failure.
@@ -39,9 +41,7 @@ enum State {
         until: Time,
     },
     /// The socket is being connected; there is no client before it is.
-    Connecting {
-        since: Time,
-    },
+    Connecting,
     /// The client makes its stream.
     Opening(Client),
     Playing {
@@ -67,7 +67,15 @@ enum Health {
 impl Desk {
     pub(super) fn new(name: &str) -> Self {
         let (state, health) = (State::Closed, Health::Fine);
-        Self { name: name.into(), state, health, delay: DELAY_FIRST, connection: 0, notices: Vec::new() }
+        Self {
+            name: name.into(),
+            server: String::new(),
+            state,
+            health,
+            delay: DELAY_FIRST,
+            connection: 0,
+            notices: Vec::new(),
+        }
     }
 
     /// Which connection there should be; another number than before is another connection.
@@ -75,8 +83,9 @@ impl Desk {
         (!matches!(self.state, State::Closed | State::Waiting { .. })).then_some(self.connection)
     }
 
-    /// The connection is there.
-    pub(super) fn on_connected(&mut self, now: Time, cookie: [u8; COOKIE]) {
+    /// The connection to `server` is there.
+    pub(super) fn on_connected(&mut self, now: Time, server: &str, cookie: [u8; COOKIE]) {
+        self.server = server.into();
         self.state = State::Opening(Client::new(now, &self.name, cookie));
     }
 
@@ -88,15 +97,15 @@ impl Desk {
                 self.state = before;
                 return;
             }
-            // Nobody hears the difference: the next sound connects anew.
+            // That is not heard: the next sound connects anew.
             State::Playing { .. } | State::Corked { .. } if source.is_idle() => return,
             State::Playing { .. } | State::Corked { .. } if self.health == Health::Fine => {
                 self.health = Health::Lost;
                 self.notices.push(Notice::Lost { why: why.into() });
             }
-            State::Connecting { .. } | State::Opening(_) if self.health == Health::Fine => {
-                self.health = Health::NoServer;
-                self.notices.push(Notice::NoServer { tried: why.into() });
+            State::Connecting if self.health == Health::Fine => self.tell_none(why.into()),
+            State::Opening(_) if self.health == Health::Fine => {
+                self.tell_none(format!("{}: {why}", self.server))
             }
             _ => {}
         }
@@ -145,10 +154,9 @@ impl Desk {
     /// When it wants its next turn.
     pub(super) fn wake_at(&self, source: &Source) -> Option<Time> {
         match &self.state {
-            State::Closed => None,
+            State::Closed | State::Connecting => None,
             // Without a server, the next packet makes the next try.
             State::Waiting { until } => (self.health == Health::Lost && !source.is_idle()).then_some(*until),
-            State::Connecting { since } => Some(*since + ANSWER_LATEST),
             State::Opening(client) => client.waits_since().map(|since| since + ANSWER_LATEST),
             State::Playing { client, asked, silent, .. } => {
                 let silent = silent.map(|since| since + SILENT_UNTIL_CORKED);
@@ -172,7 +180,7 @@ impl Desk {
         match &self.state {
             State::Closed => DeviceState::Closed,
             State::Waiting { .. } => DeviceState::Waiting,
-            State::Connecting { .. } | State::Opening(_) => DeviceState::Opening,
+            State::Connecting | State::Opening(_) => DeviceState::Opening,
             State::Playing { .. } => DeviceState::Playing,
             State::Corked { .. } => DeviceState::Corked,
         }
@@ -187,10 +195,14 @@ impl Desk {
         }
     }
 
+    fn tell_none(&mut self, tried: String) {
+        self.health = Health::NoServer;
+        self.notices.push(Notice::NoServer { tried });
+    }
+
     /// Why the connection is given up, if it is.
     fn overdue(&self, now: Time) -> Option<&'static str> {
         let since = match &self.state {
-            State::Connecting { since } => Some(*since),
             State::Opening(client) | State::Playing { client, .. } => client.waits_since(),
             _ => None,
         };
@@ -203,8 +215,8 @@ impl Desk {
     fn change(&mut self, now: Time, source: &Source) {
         let idle = source.is_idle();
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
-            State::Closed if !idle => self.connect(now),
-            State::Waiting { until } if !idle && now >= until => self.connect(now),
+            State::Closed if !idle => self.connect(),
+            State::Waiting { until } if !idle && now >= until => self.connect(),
             State::Opening(client) if client.is_ready() => {
                 State::Playing { client, since: now, asked: now, silent: None }
             }
@@ -220,9 +232,9 @@ impl Desk {
         };
     }
 
-    fn connect(&mut self, now: Time) -> State {
+    fn connect(&mut self) -> State {
         self.connection = self.connection.wrapping_add(1);
-        State::Connecting { since: now }
+        State::Connecting
     }
 
     fn go_on(

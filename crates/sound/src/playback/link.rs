@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -34,6 +35,8 @@ struct Open {
     /// Its number at `desk`.
     number: u32,
     fd: Option<OwnedFd>,
+    /// When the current attempt began.
+    began: Time,
     /// Whether it is not known yet that the server took the connection.
     is_connecting: bool,
     /// Servers that are tried next, the last first.
@@ -54,10 +57,16 @@ impl Link {
         self.read(now, desk, source);
         desk.turn(now, source);
         if desk.connection() != self.open.as_ref().map(|open| open.number) {
-            self.open = desk.connection().map(|number| Open::new(number, &self.surroundings));
+            self.open = desk.connection().map(|number| Open::new(now, number, &self.surroundings));
             self.finish_connecting(now, desk, source);
         }
         self.write(now, desk, source);
+    }
+
+    /// When it wants its next turn.
+    pub(super) fn wake_at(&self) -> Option<Time> {
+        let open = self.open.as_ref().filter(|open| open.is_connecting)?;
+        Some(open.began + CONNECTED_LATEST)
     }
 
     /// What to wait for.
@@ -75,9 +84,9 @@ impl Link {
     /// Goes on connecting; tells `desk` when that has an end.
     fn finish_connecting(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
         let Some(open) = self.open.as_mut().filter(|open| open.is_connecting) else { return };
-        match open.advance() {
+        match open.advance(now) {
             None => {}
-            Some(true) => desk.on_connected(now, self.surroundings.cookie()),
+            Some(true) => desk.on_connected(now, &open.current, self.surroundings.cookie()),
             Some(false) => {
                 let tried = open.failed.join("; ");
                 self.open = None;
@@ -121,20 +130,29 @@ impl Link {
 }
 
 impl Open {
-    fn new(number: u32, surroundings: &Surroundings) -> Self {
+    fn new(now: Time, number: u32, surroundings: &Surroundings) -> Self {
         let mut next = surroundings.addresses(&machine());
         next.reverse();
-        Self { number, fd: None, is_connecting: true, next, current: String::new(), failed: Vec::new() }
+        Self {
+            number,
+            fd: None,
+            began: now,
+            is_connecting: true,
+            next,
+            current: String::new(),
+            failed: Vec::new(),
+        }
     }
 
     /// Whether the connection is there; `None` when that is not known yet.
-    fn advance(&mut self) -> Option<bool> {
+    fn advance(&mut self, now: Time) -> Option<bool> {
         loop {
             if let Some(fd) = &self.fd {
-                if !is_writable(fd) {
+                if !is_writable(fd) && now.since(self.began) < CONNECTED_LATEST {
                     return None;
                 }
                 match socket_error(fd).and_then(|result| result) {
+                    Ok(()) if !is_writable(fd) => self.fail("does not answer"),
                     Ok(()) => {
                         self.is_connecting = false;
                         return Some(true);
@@ -143,7 +161,7 @@ impl Open {
                 }
             }
             let Some(address) = self.next.pop() else { return Some(false) };
-            self.current = address.to_string();
+            (self.current, self.began) = (address.to_string(), now);
             match begin(&address) {
                 Ok(fd) => self.fd = Some(fd),
                 Err(error) => self.fail(&error),
@@ -196,6 +214,53 @@ fn machine() -> String {
     read("/etc/machine-id").or_else(|_| read("/var/lib/dbus/machine-id")).unwrap_or_default()
 }
 
+/// A server that has not taken the connection for so long is passed over.
+const CONNECTED_LATEST: Duration = Duration::from_secs(2);
+
 /// Bytes of one read, and how many reads there are in a turn.
 const READ: usize = 16 << 10;
 const READS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::os::unix::net::UnixListener;
+
+    use rustix::net::{bind, getsockname, listen};
+
+    use super::*;
+
+    /// A port whose queue of connections is full, with what fills it.
+    fn full() -> (SocketAddr, Vec<OwnedFd>) {
+        let listener =
+            socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        bind(&listener, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        listen(&listener, 0).unwrap();
+        let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
+        let mut fds = vec![listener];
+        for _ in 0..4 {
+            fds.push(begin(&Address::Tcp(address)).unwrap());
+        }
+        (address, fds)
+    }
+
+    #[test]
+    fn a_server_that_takes_no_connection_is_passed_over() {
+        let path = std::env::temp_dir().join(format!("wayferry-link-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let (address, _fds) = full();
+        let server = Some(format!("/nowhere tcp:{address} unix:{}", path.display()));
+        let surroundings = Surroundings { server, ..Surroundings::default() };
+        let mut open = Open::new(Time::ZERO, 1, &surroundings);
+        assert_eq!(open.advance(Time::ZERO), None);
+        assert_eq!(open.advance(Time::from_millis(1999)), None);
+        assert_eq!(open.advance(Time::from_millis(2000)), Some(true));
+        let why = [
+            "`/nowhere`: No such file or directory (os error 2)".into(),
+            format!("`tcp:{address}`: does not answer"),
+        ];
+        assert_eq!(open.failed, why);
+        drop(listener);
+        fs::remove_file(path).unwrap();
+    }
+}

@@ -89,7 +89,7 @@ impl Recorder {
         }
         let State::Playing { next, .. } = &mut self.state else { return Ok(()) };
         if now.since(*next) > LONGEST_PAUSE {
-            // The machine slept. The player skips what nobody could hear.
+            // The machine slept. The player skips what was not heard meanwhile.
             *next = now;
         }
         while self.wake_at().is_some_and(|next| next <= now) {
@@ -151,7 +151,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Nobody is left who could be told.
+        // No caller is left who could be told.
         let _ = self.tell();
     }
 }

@@ -106,7 +106,7 @@ impl Device {
 
     fn wake_at(&self, source: &Source) -> Option<Time> {
         match self {
-            Self::Desk(desk, _) => desk.wake_at(source),
+            Self::Desk(desk, link) => [desk.wake_at(source), link.wake_at()].into_iter().flatten().min(),
             Self::File(recorder) => recorder.wake_at(),
         }
     }

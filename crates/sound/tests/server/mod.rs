@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -83,6 +84,17 @@ impl Server {
     pub(crate) fn stream(&self) -> String {
         let streams = self.pactl(&["list", "short", "sink-inputs"]);
         streams.split_whitespace().next().expect("there is one").to_owned()
+    }
+
+    /// Lets it listen on TCP, to those that have a cookie: the port, and the file with the cookie.
+    pub(crate) fn listen(&self) -> (u16, PathBuf) {
+        let cookie = self.dir.join("cookie");
+        fs::write(&cookie, [5; 256]).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let module = "module-native-protocol-tcp";
+        let with = format!("auth-cookie={}", cookie.display());
+        self.pactl(&["load-module", module, &format!("port={port}"), "listen=127.0.0.1", &with]);
+        (port, cookie)
     }
 
     /// Ends it in mid-word.

@@ -193,7 +193,7 @@ impl World {
                             self.connection = None;
                             self.desk.on_failure(self.now, &mut self.source, "refused");
                         }
-                        _ => self.desk.on_connected(self.now, [3; COOKIE]),
+                        _ => self.desk.on_connected(self.now, "it", [3; COOKIE]),
                     }
                 }
             }
@@ -360,7 +360,7 @@ fn a_killed_stream_is_a_lost_one_and_a_refused_one_is_no_server() {
     other.pass(Duration::from_secs(60));
     assert_eq!(
         other.notices,
-        [Notice::NoServer { tried: "the sound server refused: No such entity".into() }]
+        [Notice::NoServer { tried: "it: the sound server refused: No such entity".into() }]
     );
 }
 
