@@ -25,8 +25,9 @@ pub struct Hearing {
     playback: Playback,
     /// What is asked for.
     wanted: (Codec, u32),
-    /// What comes.
+    /// What comes, and since when it is not what is asked for, or is again.
     codec: Codec,
+    began: Option<Time>,
     /// What the sender was told last, and when.
     told: Option<(Time, Listen)>,
     /// When sound last arrived.
@@ -45,7 +46,7 @@ impl Hearing {
         let codec = wanted.0;
         let playback = Playback::start(output, move || clock.now())?;
         playback.begin(codec);
-        Ok(Some(Self { playback, wanted, codec, told: None, heard: None, refused: 0 }))
+        Ok(Some(Self { playback, wanted, codec, began: None, told: None, heard: None, refused: 0 }))
     }
 
     /// Another carrier: the sender knows nothing of what it was told.
@@ -84,7 +85,12 @@ impl Hearing {
             return;
         };
         if codec != self.codec {
-            self.codec = codec;
+            // A player is made for each flow: that is not to be had for every packet.
+            if self.began.is_some_and(|began| now.since(began) < FLOWS_APART) {
+                self.refused += 1;
+                return;
+            }
+            (self.codec, self.began) = (codec, Some(now));
             self.playback.begin(codec);
         }
         self.heard = Some(now);
@@ -179,6 +185,9 @@ fn device_name(state: DeviceState) -> &'static str {
 
 /// How often the sender is told while sound arrives.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// A sender that changes the codec more often is not followed.
+const FLOWS_APART: Duration = Duration::from_secs(1);
 
 /// Sound that has not arrived for so long may have ended.
 const QUIET: Duration = Duration::from_secs(2);

@@ -9,7 +9,8 @@ use wayferry_proto::{
 };
 use wayferry_sound::{Captured, Codec, Content};
 
-use super::{Audio, Sending};
+use super::{Audio, Hearing, Output, Sending};
+use crate::clock::Clock;
 
 /// An app side and a display side, past their hellos.
 struct Pair {
@@ -182,4 +183,23 @@ fn what_is_typed_is_what_is_wanted() {
     for wrong in ["", "k", "15999", "511k", "-1", "5000000k", "loud"] {
         assert!(wanted(wrong).is_err(), "{wrong}");
     }
+}
+
+/// Each would cost a new player.
+#[test]
+fn regression_a_host_changes_the_codec_with_every_packet() {
+    let file = std::env::temp_dir().join(format!("wayferry-hearing-{}", std::process::id()));
+    let hearing = Hearing::new(Audio::Pcm, Output::File(file.clone()), Clock::start());
+    let mut hearing = hearing.expect("a thread").expect("it hears");
+    let mut codecs = Vec::new();
+    for at in 0..200u64 {
+        let track = 1 + (at % 2) as u8;
+        let packet = Packet { track, sequence: at as u32, payload: vec![0; 40], ..Packet::default() };
+        hearing.on_packet(Time::from_millis(at * 20), &packet.to_vec());
+        codecs.push(hearing.document()["codec"].clone());
+    }
+    let changes = codecs.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!((3..=4).contains(&changes), "{changes} in four seconds");
+    drop(hearing);
+    let _ = std::fs::remove_file(file);
 }
