@@ -22,8 +22,8 @@ use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
 use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
-    Config, ConnectionId, Control, Header, HostTime, Session, Side, SurfaceId, Time, Transmit, UpdateHeader,
-    UpdateSeq,
+    Capabilities, Config, ConnectionId, Control, Header, HostTime, Listen, Session, Side, SurfaceId, Time,
+    Transmit, UpdateHeader, UpdateSeq,
 };
 use wayferry_video::{Order, Quality, Rate};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -131,8 +131,9 @@ fn wire_parser() -> Seeds {
 
 /// What a side that has been greeted says after its own hello, replayed to the other side.
 fn talk(side: Side) -> Vec<u8> {
-    let mut session = Session::new(Config::new(side));
-    let mut peer = Session::new(Config::new(side.peer()));
+    let config = |side| Config { capabilities: Capabilities::SOUND, ..Config::new(side) };
+    let mut session = Session::new(config(side));
+    let mut peer = Session::new(config(side.peer()));
     shuttle(&mut session, &mut peer);
     shuttle(&mut peer, &mut session);
     let header = match side {
@@ -145,6 +146,11 @@ fn talk(side: Side) -> Vec<u8> {
     let pipe = session.open(Header::Pipe { connection: CONNECTION, pipe: 2 });
     session.write(pipe, Bytes::from_static(b"pasted"));
     session.finish(pipe);
+    let sound = session.open(Header::Sound);
+    session.send_sound(sound, &[17; 40]).expect("short");
+    session.finish(sound);
+    session.send_datagram(&[5, 17, 0, 0, 0, 0]);
+    session.listen(Listen { track: 1, rate: 96_000, target: 80, delay: 90 });
     session.send_blob(77, Bytes::from_static(b"xkb_keymap {};")).expect("small");
     if side == Side::App {
         session.send_update(UPDATE, vec![vec![1; 20], vec![2; 30]]).expect("small");
@@ -182,6 +188,11 @@ fn operations(mut session: Session) -> Vec<u8> {
                 if finish {
                     operations.extend([5, stream]);
                 }
+            }
+            Transmit::Datagram { bytes } => {
+                operations.extend([12, 0]);
+                operations.extend((bytes.len() as u16).to_le_bytes());
+                operations.extend(bytes);
             }
             Transmit::Reset { stream, code } => operations.extend([7, stream.0 as u8, code as u8]),
             _ => {}

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use wayferry_proto::wire::{Reader, Writer};
 use wayferry_proto::{
     Arrival, Candidate, Capabilities, CloseReason, Config, Control, Event, Header, Limits, MAX_CHUNK,
-    MAX_CONTROL, MAX_MESSAGE, Session, Side, StreamId, Time, Transmit,
+    MAX_CONTROL, MAX_MESSAGE, MAX_SOUND, Session, Side, StreamId, Time, Transmit,
 };
 
 use crate::Input;
@@ -68,10 +68,11 @@ pub fn run(data: &[u8]) {
 }
 
 fn config(side: Side, resumable: bool) -> Config {
-    let config = Config::new(side);
+    let sound = Capabilities::SOUND;
+    let config = Config { capabilities: sound, ..Config::new(side) };
     match side {
         _ if !resumable => config,
-        Side::App => Config { capabilities: Capabilities::RESUME, ..config },
+        Side::App => Config { capabilities: sound.with(Capabilities::RESUME), ..config },
         Side::Display => Config { resume: Some([1; 32].into()), ..config },
     }
 }
@@ -85,9 +86,9 @@ fn config_of_peer(config: &Config, resumable: bool) -> Config {
 /// 0 to 3: bytes at the stream's end (two bytes of length, then they). 4: bytes anywhere (length, offset,
 /// they). 5: end of the stream. 6: an end that claims a length. 7: reset. 8: one of this side's streams is
 /// stopped. 9: one of this side's streams could not be opened. 10: time passes (10 ms each). 11: the peer
-/// closes, or the link is lost (by the stream).
+/// closes, or the link is lost (by the stream). 12: a datagram (a length, its bytes).
 fn step(link: &mut Link, input: &mut Input<'_>) {
-    let operation = input.u8() % 12;
+    let operation = input.u8() % 13;
     let stream = StreamId(u64::from(input.u8() % 80));
     let head = link.heads.get(&stream).copied().unwrap_or(0);
     let arrival = match operation {
@@ -104,6 +105,10 @@ fn step(link: &mut Link, input: &mut Input<'_>) {
         10 => {
             link.now += std::time::Duration::from_millis(10 * stream.0);
             return link.session.on_timeout(link.now);
+        }
+        12 => {
+            let length = input.u16();
+            Arrival::Datagram { bytes: Bytes::copy_from_slice(input.take(length.into())) }
         }
         _ if stream.0 % 2 == 1 => Arrival::Closed { reason: CloseReason::LinkLost(String::new()) },
         _ => Arrival::Closed { reason: CloseReason::Timeout },
@@ -176,6 +181,7 @@ impl Link {
         while let Some(event) = self.session.poll_event() {
             match event {
                 Event::Message { bytes, .. } => assert!(bytes.len() <= MAX_MESSAGE),
+                Event::Sound { bytes } => assert!(bytes.len() <= MAX_SOUND),
                 Event::Update { chunks, .. } => assert!(chunks.iter().all(|chunk| chunk.len() <= MAX_CHUNK)),
                 Event::Data { channel, bytes, .. } => self.session.consumed(channel, bytes.len()),
                 Event::Closed { .. } => {
