@@ -78,7 +78,7 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
 /// A session of another machine.
 fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let viewer = Viewer::new(own, &signals)?.view_only(view);
+    let viewer = Viewer::new(own, &signals)?.view_only(view).of(host);
     let mut words = vec!["meet".to_owned()];
     words.extend(view.then(|| "--view".to_owned()));
     words.extend(session.map(str::to_owned));

@@ -18,9 +18,10 @@ mod stream;
 mod tags;
 mod voice;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use wayferry_audio::{CHANNELS, FrameSize};
+use wayferry_audio::{CHANNELS, FrameSize, RATE};
 use wayferry_proto::Time;
 
 use buffering::TURN;
@@ -112,7 +113,15 @@ impl Server {
         let mut told: Vec<(u32, Note)> = Vec::new();
         let mut mixed = Vec::new();
         let mut notes = Vec::new();
+        let mut resampled: HashMap<ClientId, usize> = HashMap::new();
         for (index, stream) in state.streams.iter_mut().filter(|(_, stream)| stream.wants_mix()) {
+            if stream.spec.rate != RATE {
+                let count = resampled.entry(stream.owner).or_default();
+                *count += 1;
+                if *count > MAX_RESAMPLED {
+                    continue;
+                }
+            }
             stream.mix(now, heard, scratch, out, &mut notes);
             told.extend(notes.drain(..).map(|note| (*index, note)));
             mixed.push(*index);
@@ -127,6 +136,10 @@ impl Server {
         self.state.latency = latency;
     }
 }
+
+/// Streams of a client at other rates that are mixed in a turn; others of it wait. Each takes a hundredth of the turn,
+/// in which all clients are to be heard.
+const MAX_RESAMPLED: usize = 16;
 
 /// The sink's volume; what is too loud is clipped.
 fn level(state: &State, out: &mut [f32]) {

@@ -97,6 +97,28 @@ fn ten_thousand_streams_are_as_many_as_may_be() {
     assert!(desk.server.connect().is_some());
 }
 
+/// Resampling each of them takes most of the turn, in which others are to be heard.
+#[test]
+fn regression_a_program_with_many_streams_at_another_rate_takes_the_whole_turn() {
+    let mut desk = Desk::new();
+    let mut program = desk.program();
+    let loud: Vec<u8> = [100i16; 2 * 8820].iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    for _ in 0..40 {
+        let sample_spec = SampleSpec { format: SampleFormat::S16Le, channels: 2, sample_rate: 44_100 };
+        let wish = PlaybackStreamParams { sample_spec, ..wish(attr(u32::MAX, 40_000, 4)) };
+        let stream: CreatePlaybackStreamReply =
+            desk.ask(&mut program, &Command::CreatePlaybackStream(wish)).unwrap();
+        desk.write(&mut program, stream.channel, &loud);
+    }
+    let mixed: Vec<i16> = (0..10).flat_map(|_| desk.turn()).collect();
+    let most = mixed.into_iter().max().unwrap_or_default();
+    // A resampler rings a tenth where sound begins.
+    assert!((1590..1800).contains(&most), "{most}: sixteen at a time, the others wait");
+    let heard = desk.play();
+    let last = heard.iter().rposition(|sample| *sample != 0).unwrap_or_default() / 2;
+    assert!(last > 9600, "they were heard later");
+}
+
 #[test]
 fn megabytes_of_properties_are_cut_or_refused() {
     let mut desk = Desk::new();
