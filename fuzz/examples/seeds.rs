@@ -11,8 +11,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use pulseaudio::protocol::stream::BufferAttr;
 use pulseaudio::protocol::{
-    ChannelMap, ChannelVolume, Command, CorkStreamParams, LatencyParams, PlaybackStreamParams, SampleFormat,
-    SampleSpec, SetStreamVolumeParams, SubscriptionMask,
+    ChannelMap, ChannelVolume, Command, CorkStreamParams, LatencyParams, PlaybackStreamParams,
+    RecordStreamParams, SampleFormat, SampleSpec, SetStreamVolumeParams, SubscriptionMask,
 };
 use wayferry_audio::{Flags, Packet, Position};
 use wayferry_fuzz::erasure::SOURCE;
@@ -523,6 +523,14 @@ fn pulse_commands() -> Seeds {
             ..PlaybackStreamParams::default()
         })
     };
+    let record = |format, channels, sample_rate| {
+        Command::CreateRecordStream(RecordStreamParams {
+            sample_spec: SampleSpec { format, channels, sample_rate },
+            buffer_attr: BufferAttr { fragment_size: 1920, ..BufferAttr::default() },
+            channel_map: ChannelMap::empty(),
+            ..RecordStreamParams::default()
+        })
+    };
     let cork = |cork| Command::CorkPlaybackStream(CorkStreamParams { channel: 0, cork });
     let volume = SetStreamVolumeParams { index: 0, volume: ChannelVolume::muted(1) };
     let latency = Command::GetPlaybackLatency(LatencyParams { channel: 0, now: std::time::UNIX_EPOCH });
@@ -562,6 +570,22 @@ fn pulse_commands() -> Seeds {
                 asks(0, cork(false)),
                 vec![does(1, 6)],
                 passes(7),
+            ]
+            .concat(),
+        ),
+        (
+            "record",
+            [
+                asks(0, Command::GetSourceInfoList),
+                asks(0, record(SampleFormat::S16Le, 2, 48_000)),
+                asks(1, record(SampleFormat::Float32Be, 1, 16_000)),
+                passes(7),
+                reads(0),
+                asks(1, Command::GetSourceOutputInfoList),
+                asks(0, Command::FlushRecordStream(0)),
+                passes(3),
+                asks(0, Command::DeleteRecordStream(0)),
+                passes(255),
             ]
             .concat(),
         ),

@@ -1,7 +1,8 @@
 //! Programs that speak to the sound server.
 //!
 //! Input: steps. A byte says which of four programs and what it does: it sends bytes as they are, a command (with its
-//! header made right) or sound; it reads; it is lost, and another one comes; or time passes and 10 ms are mixed.
+//! header made right) or sound; it reads; it is lost, and another one comes; or time passes, and 10 ms are mixed
+//! and recorded.
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::Input;
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let mut room = Room { server: Server::new(), now: Time::ZERO, clients: Vec::new(), whole: [true; 4] };
+    room.server.set_microphone(true);
     room.clients = (0..4).map(|_| room.comes()).collect();
     for _ in 0..MOST_STEPS {
         if input.is_empty() {
@@ -98,10 +100,14 @@ impl Room {
     }
 
     fn passes(&mut self, turns: u8) {
+        // The microphone goes, and comes again.
+        self.server.set_microphone(turns < 252);
+        self.server.set_microphone(true);
         for _ in 0..turns % 8 {
             let mut mix = [f32::NAN; 960];
             self.server.mix(self.now, &mut mix);
             assert!(mix.iter().all(|sample| sample.abs() <= 1.0), "louder than anything");
+            self.server.record(self.now, &mix);
             self.now += Duration::from_millis(10);
         }
         self.now += Duration::from_millis(u64::from(turns) << (turns / 16));

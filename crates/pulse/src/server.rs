@@ -8,10 +8,12 @@ mod commands;
 mod filter;
 mod format;
 mod frame;
+mod hearer;
 mod place;
 mod props;
 mod queue;
 mod reading;
+mod recording;
 mod spec;
 mod state;
 mod stream;
@@ -21,6 +23,7 @@ mod voice;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use pulseaudio::protocol::ChannelVolume;
 use wayferry_audio::{CHANNELS, FrameSize, RATE};
 use wayferry_proto::Time;
 
@@ -85,6 +88,7 @@ impl Server {
             let streams = one.streams.clone();
             reading::read(&mut self.state, client);
             streams.into_iter().for_each(|index| self.state.ask(index));
+            self.state.give_recorded();
         }
     }
 
@@ -128,7 +132,33 @@ impl Server {
         }
         told.into_iter().for_each(|(index, note)| state.note(index, note));
         mixed.into_iter().for_each(|index| state.ask(index));
-        level(state, out);
+        amplify(out, &state.volume, state.muted);
+    }
+
+    /// Whether there is a microphone. Programs find a source if there is; without one, those that record are told that
+    /// their streams have ended.
+    pub fn set_microphone(&mut self, is_there: bool) {
+        self.state.set_microphone(is_there);
+    }
+
+    /// Whether a program records, so that [`Self::record`] is to be called every 10 ms.
+    pub fn is_recording(&self) -> bool {
+        self.state.recordings.values().any(|recording| !recording.corked)
+    }
+
+    /// Gives programs that record the next 10 ms of the microphone.
+    pub fn record(&mut self, now: Time, block: &[f32; FrameSize::Ms10.frames() * CHANNELS]) {
+        let Self { state, scratch } = self;
+        state.now = now;
+        let mut block = *block;
+        amplify(&mut block, &state.source.volume, state.source.muted);
+        state.recordings.values_mut().for_each(|recording| recording.hear(&block, &mut scratch.bytes));
+        state.give_recorded();
+    }
+
+    /// How long sound of the microphone takes until [`Self::record`]; clients are told.
+    pub fn set_microphone_latency(&mut self, latency: Duration) {
+        self.state.source.latency = latency;
     }
 
     /// How long sound takes from [`Self::mix`] until it is heard; clients are told.
@@ -141,11 +171,11 @@ impl Server {
 /// in which all clients are to be heard.
 const MAX_RESAMPLED: usize = 16;
 
-/// The sink's volume; what is too loud is clipped.
-fn level(state: &State, out: &mut [f32]) {
-    let volumes = state.volume.channels();
+/// The volume of sink or source; what is too loud is clipped.
+fn amplify(out: &mut [f32], volume: &ChannelVolume, muted: bool) {
+    let volumes = volume.channels();
     let volume = |side: usize| volumes.get(side).map_or(1.0, |volume| volume.to_linear());
-    let gains: [f32; CHANNELS] = std::array::from_fn(|side| if state.muted { 0.0 } else { volume(side) });
+    let gains: [f32; CHANNELS] = std::array::from_fn(|side| if muted { 0.0 } else { volume(side) });
     for frame in out.as_chunks_mut::<CHANNELS>().0 {
         frame.iter_mut().zip(gains).for_each(|(sample, gain)| *sample = (*sample * gain).clamp(-1.0, 1.0));
     }

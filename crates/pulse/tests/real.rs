@@ -3,7 +3,7 @@
 #[path = "real/stage.rs"]
 mod stage;
 
-use stage::Stage;
+use stage::{Stage, spoken};
 
 #[test]
 fn paplay_is_heard_bit_for_bit() {
@@ -111,6 +111,30 @@ fn pactl_tells_of_the_server() {
     assert!(sinks.contains("Mute: yes") && sinks.contains(" 50% "), "{sinks}");
 }
 
+#[test]
+fn parec_records_bit_for_bit() {
+    let stage = Stage::new();
+    // It records until nothing reads it.
+    let command = "parec --raw --format=s16le --rate=48000 --channels=2 --latency-msec=20 | head -c 192000";
+    assert_spoken(&stage.run("sh", &["-c", command]).stdout, 192_000);
+}
+
+#[test]
+fn ffmpeg_records_bit_for_bit() {
+    let stage = Stage::new();
+    let source = ["-nostdin", "-loglevel", "error", "-f", "pulse", "-channels", "2", "-sample_rate", "48000"];
+    let rest = ["-i", "default", "-t", "1", "-f", "s16le", "-"];
+    assert_spoken(&stage.run("ffmpeg", &[&source[..], &rest].concat()).stdout, 150_000);
+}
+
+#[test]
+fn a_program_that_knows_alsa_alone_records_bit_for_bit() {
+    let stage = Stage::new();
+    stage.file("asound.conf", b"pcm.!default { type pulse }\nctl.!default { type pulse }\n");
+    let format = ["-q", "-t", "raw", "-f", "S16_LE", "-r", "48000", "-c", "2", "-d", "1", "-D", "default"];
+    assert_spoken(&stage.run("arecord", &format).stdout, 192_000);
+}
+
 /// Frames that no two tests share, loud and soft, without a frame of silence.
 fn noise(seed: u64, frames: usize) -> Vec<i16> {
     let mut state = seed;
@@ -161,4 +185,15 @@ fn assert_begin_heard(stage: &Stage, noise: &[i16], frames: usize) {
         heard.len()
     );
     assert!(parts.len() <= 1 + stage.late(), "{} parts, and {} times late", parts.len(), stage.late());
+}
+
+/// Of so many bytes at least, all are the microphone's, one after the other.
+#[track_caller]
+fn assert_spoken(bytes: &[u8], least: usize) {
+    assert!(bytes.len() >= least, "{} bytes were recorded", bytes.len());
+    let samples: Vec<i16> = bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes)).collect();
+    let begins = |from: &usize| (0..8).all(|at| samples[at] == spoken(from + at));
+    let from = (0..960_000).find(begins).expect("what was recorded begins with what was spoken");
+    let wrong = samples.iter().enumerate().find(|(at, sample)| **sample != spoken(from + at));
+    assert_eq!(wrong, None, "recorded from {from} on");
 }

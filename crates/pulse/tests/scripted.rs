@@ -6,6 +6,8 @@ mod commands;
 mod hostile;
 #[path = "scripted/model.rs"]
 mod model;
+#[path = "scripted/recordings.rs"]
+mod recordings;
 #[path = "scripted/script.rs"]
 mod script;
 #[path = "scripted/streams.rs"]

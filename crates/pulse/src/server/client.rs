@@ -2,7 +2,7 @@
 
 use pulseaudio::protocol::{Command, Props, SubscriptionMask};
 
-use super::frame::{Input, framed};
+use super::frame::{Input, framed, framed_sound};
 
 /// One connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +18,7 @@ pub(crate) struct Client {
     pub(crate) events: SubscriptionMask,
     pub(crate) input: Input,
     pub(crate) output: Output,
-    /// The indexes of its streams.
+    /// The indexes of its streams, of those that record too.
     pub(crate) streams: Vec<u32>,
     /// Why its connection is to be closed.
     pub(crate) end: Option<&'static str>,
@@ -67,6 +67,11 @@ impl Output {
     /// Appends a command.
     pub(crate) fn push(&mut self, command: &[u8]) {
         framed(command, &mut self.bytes);
+    }
+
+    /// Appends sound of a stream that records.
+    pub(crate) fn push_sound(&mut self, channel: u32, sound: &[u8]) {
+        framed_sound(channel, sound, &mut self.bytes);
     }
 
     /// What is to be written.

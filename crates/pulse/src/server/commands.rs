@@ -4,8 +4,11 @@
 
 mod clients;
 mod inputs;
+mod outputs;
 mod playing;
+mod recording;
 mod sink;
+pub(crate) mod source;
 
 use pulseaudio::protocol::{Command, CommandTag, MAX_VERSION, ProtocolError, PulseError};
 
@@ -90,18 +93,46 @@ fn run(ask: &mut Ask<'_>, command: Command, values: &[u8]) -> Result<Answer, Pul
         Command::GetPlaybackLatency(params) => playing::latency(ask, &params),
         Command::SetPlaybackStreamBufferAttr(params) => playing::buffer(ask, &params),
         Command::UpdatePlaybackStreamSampleRate(params) => playing::rate(ask, &params),
+        other => microphone(ask, other, values),
+    }
+}
+
+/// What has to do with the microphone.
+fn microphone(ask: &mut Ask<'_>, command: Command, values: &[u8]) -> Result<Answer, PulseError> {
+    match command {
+        Command::GetSourceInfo(params) => source::info(ask, &params),
+        Command::GetSourceInfoList => source::list(ask),
+        Command::LookupSource(name) => source::lookup(ask, &name),
+        Command::SetSourceVolume(params) => source::set_volume(ask, &params),
+        Command::SetSourceMute(params) => source::set_mute(ask, &params),
+        Command::SetDefaultSource(name) => source::set_default(ask, &name),
+
+        Command::GetSourceOutputInfo(index) => outputs::info(ask, index),
+        Command::GetSourceOutputInfoList => outputs::list(ask),
+        Command::SetSourceOutputVolume(params) => outputs::set_volume(ask, &params),
+        Command::SetSourceOutputMute(params) => outputs::set_mute(ask, &params),
+        Command::MoveSourceOutput(params) => outputs::move_to(ask, &params),
+        Command::SetRecordStreamName(params) => outputs::name(ask, params),
+        Command::UpdateRecordStreamProplist(params) => outputs::update_props(ask, &params),
+        Command::RemoveRecordStreamProplist(index) => outputs::remove_props(ask, index, values),
+
+        Command::CreateRecordStream(params) => recording::create(ask, &params),
+        Command::DeleteRecordStream(index) => recording::delete(ask, index),
+        Command::CorkRecordStream(params) => recording::cork(ask, &params),
+        Command::FlushRecordStream(index) => recording::flush(ask, index),
+        Command::GetRecordLatency(params) => recording::latency(ask, &params),
+        Command::SetRecordStreamBufferAttr(params) => recording::buffer(ask, &params),
+        Command::UpdateRecordStreamSampleRate(params) => recording::rate(ask, &params),
         other => missing(&other),
     }
 }
 
-/// There are no sources, cards, modules and samples, and nothing can be loaded or ended through a client.
+/// There are no cards, modules and samples, and nothing can be loaded or ended through a client.
 fn missing(command: &Command) -> Result<Answer, PulseError> {
     match command {
-        Command::GetSourceInfoList
-        | Command::GetSourceOutputInfoList
-        | Command::GetModuleInfoList
-        | Command::GetCardInfoList
-        | Command::GetSampleInfoList => Ok(Answer::ack()),
+        Command::GetModuleInfoList | Command::GetCardInfoList | Command::GetSampleInfoList => {
+            Ok(Answer::ack())
+        }
         Command::Exit
         | Command::KillClient(_)
         | Command::KillSinkInput(_)
@@ -130,7 +161,7 @@ fn missing(command: &Command) -> Result<Answer, PulseError> {
         | Command::PlaybackStreamEvent(_)
         | Command::RecordStreamEvent(_)
         | Command::SubscribeEvent(_) => Err(PulseError::Command),
-        // All others name a source, a card, a module, a sample, a port, or a stream that records.
+        // All others name a card, a module, a sample or a port.
         _ => Err(PulseError::NoEntity),
     }
 }

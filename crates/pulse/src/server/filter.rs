@@ -7,19 +7,18 @@ use std::sync::{Arc, OnceLock};
 
 use rubato::sinc_interpolator::{ScalarInterpolator, SincInterpolator};
 use rubato::{WindowFunction, calculate_cutoff};
-use wayferry_audio::RATE;
 
 /// A filter that others use too.
 #[derive(Clone)]
 pub(crate) struct Filter(Arc<ScalarInterpolator<f32>>);
 
 impl Filter {
-    /// For sound of this rate.
-    pub(crate) fn of(rate: u32) -> Self {
-        static MADE: [OnceLock<Filter>; 3] = [const { OnceLock::new() }; 3];
-        // What is above the mix's half rate is cut off, by a filter for the next multiple of it.
-        let octave = rate.div_ceil(RATE).next_power_of_two().ilog2().min(2);
-        MADE[octave as usize].get_or_init(|| Self::new(1.0 / (1 << octave) as f32)).clone()
+    /// For sound of the first rate that is to have the second: what lies above half of that is cut off.
+    pub(crate) fn of(from: u32, to: u32) -> Self {
+        static MADE: [OnceLock<Filter>; BANDS.len()] = [const { OnceLock::new() }; BANDS.len()];
+        let band = to as f32 / from as f32;
+        let fitting = BANDS.iter().position(|kept| *kept <= band).unwrap_or(BANDS.len() - 1);
+        MADE[fitting].get_or_init(|| Self::new(BANDS[fitting])).clone()
     }
 
     fn new(band: f32) -> Self {
@@ -42,6 +41,10 @@ impl SincInterpolator<f32> for Filter {
         OVERSAMPLING
     }
 }
+
+/// Which part of its band sound keeps, for the rates that are usual: 44.1, 32, 24, 16, 12, 8, 6 and 4 kHz made of 48,
+/// and 48 made of 96 and 192.
+const BANDS: [f32; 9] = [1.0, 0.918, 0.666, 0.5, 0.333, 0.25, 0.166, 0.125, 0.083];
 
 /// Frames that a resampled one is made of; their half is how much later it is heard.
 const LENGTH: usize = 128;

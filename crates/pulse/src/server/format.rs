@@ -3,7 +3,7 @@
 //! Invariant: samples of up to 24 bits are exact, and no result is infinite or no number.
 
 use pulseaudio::protocol::SampleFormat;
-use wayferry_audio::from_i16;
+use wayferry_audio::{from_i16, to_i16};
 
 /// Appends the samples that `bytes` are, whole ones.
 pub(crate) fn decode(format: SampleFormat, bytes: &[u8], out: &mut Vec<f32>) {
@@ -23,6 +23,31 @@ pub(crate) fn decode(format: SampleFormat, bytes: &[u8], out: &mut Vec<f32>) {
         SampleFormat::S24In32Le => each(bytes, out, |[a, b, c, _]| of_32(i32::from_le_bytes([0, a, b, c]))),
         SampleFormat::S24In32Be => each(bytes, out, |[_, a, b, c]| of_32(i32::from_be_bytes([a, b, c, 0]))),
     }
+}
+
+/// Appends the samples as bytes; `false` if programs cannot have this format.
+pub(crate) fn encode(format: SampleFormat, samples: &[f32], out: &mut Vec<u8>) -> bool {
+    match format {
+        SampleFormat::Invalid | SampleFormat::Alaw | SampleFormat::Ulaw => return false,
+        SampleFormat::U8 => put(samples, out, |sample| [(whole(sample, 128.0) + 128) as u8]),
+        SampleFormat::S16Le => put(samples, out, |sample| to_i16(sample).to_le_bytes()),
+        SampleFormat::S16Be => put(samples, out, |sample| to_i16(sample).to_be_bytes()),
+        SampleFormat::Float32Le => put(samples, out, f32::to_le_bytes),
+        SampleFormat::Float32Be => put(samples, out, f32::to_be_bytes),
+        SampleFormat::S32Le => put(samples, out, |sample| whole(sample, TOP).to_le_bytes()),
+        SampleFormat::S32Be => put(samples, out, |sample| whole(sample, TOP).to_be_bytes()),
+        SampleFormat::S24Le => put(samples, out, |sample| {
+            let [_, a, b, c] = whole(sample, TOP).to_le_bytes();
+            [a, b, c]
+        }),
+        SampleFormat::S24Be => put(samples, out, |sample| {
+            let [a, b, c, _] = whole(sample, TOP).to_be_bytes();
+            [a, b, c]
+        }),
+        SampleFormat::S24In32Le => put(samples, out, |sample| (whole(sample, TOP) >> 8).to_le_bytes()),
+        SampleFormat::S24In32Be => put(samples, out, |sample| (whole(sample, TOP) >> 8).to_be_bytes()),
+    }
+    true
 }
 
 /// The byte that silence consists of.
@@ -47,6 +72,15 @@ pub(crate) fn named(name: &str) -> SampleFormat {
 
 fn each<const N: usize>(bytes: &[u8], out: &mut Vec<f32>, sample: impl Fn([u8; N]) -> f32) {
     out.extend(bytes.as_chunks().0.iter().map(|bytes| sample(*bytes)));
+}
+
+fn put<const N: usize>(samples: &[f32], out: &mut Vec<u8>, bytes: impl Fn(f32) -> [u8; N]) {
+    out.extend(samples.iter().flat_map(|sample| bytes(*sample)));
+}
+
+/// A sample that is 1 where `top` is: `top - 1` at most.
+fn whole(sample: f32, top: f64) -> i32 {
+    (f64::from(sample) * top).round().clamp(-top, top - 1.0) as i32
 }
 
 fn of_32(sample: i32) -> f32 {
@@ -76,6 +110,9 @@ fn mu_law(sample: u8) -> i16 {
     let magnitude = (((step << 3) + 0x84) << ((sample >> 4) & 7)) - 0x84;
     if sample & 0x80 != 0 { -magnitude } else { magnitude }
 }
+
+/// Full scale of 32 bits.
+const TOP: f64 = 2_147_483_648.0;
 
 /// 18 dB above full scale: a program that is somewhat too loud is lowered by its volume, not cut.
 const LOUDEST: f32 = 8.0;
@@ -123,6 +160,20 @@ mod tests {
         ];
         for (format, bytes) in cases {
             assert_eq!(decoded(format, bytes), [0.25, -1.0], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_as_it_was() {
+        for (format, _) in NAMES {
+            let mut bytes = Vec::new();
+            let may = encode(format, &[0.25, -1.0, 0.0, 1.0], &mut bytes);
+            assert_eq!(may, !matches!(format, SampleFormat::Alaw | SampleFormat::Ulaw), "{format:?}");
+            if may {
+                let back = decoded(format, &bytes);
+                assert_eq!(back[..3], [0.25, -1.0, 0.0], "{format:?}");
+                assert!(back[3] >= 127.0 / 128.0, "{format:?}: full scale is not its opposite");
+            }
         }
     }
 

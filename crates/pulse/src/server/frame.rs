@@ -168,6 +168,15 @@ pub(crate) fn framed(command: &[u8], out: &mut Vec<u8>) {
     out.extend(command);
 }
 
+/// Puts the header of sound before it.
+pub(crate) fn framed_sound(channel: u32, sound: &[u8], out: &mut Vec<u8>) {
+    let length = u32::try_from(sound.len()).unwrap_or(u32::MAX);
+    out.extend(length.to_be_bytes());
+    out.extend(channel.to_be_bytes());
+    out.extend([0; 12]);
+    out.extend(sound);
+}
+
 /// Bytes of a header: length, channel, offset, flags.
 const HEADER: usize = 20;
 

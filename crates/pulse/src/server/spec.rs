@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pulseaudio::protocol::{
     ChannelMap, ChannelPosition, FormatEncoding, FormatInfo, PlaybackStreamParams, Prop, PulseError,
-    SampleFormat, SampleSpec,
+    RecordStreamParams, SampleFormat, SampleSpec,
 };
 
 use super::format::name;
@@ -23,12 +23,21 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// What a program asks for.
+    /// What a program asks for that plays.
     pub(crate) fn asked(params: &PlaybackStreamParams) -> Result<Self, PulseError> {
-        if params.formats.is_empty() {
-            return Self::of(params.sample_spec, &params.channel_map);
+        Self::chosen(&params.formats, params.sample_spec, &params.channel_map)
+    }
+
+    /// What a program asks for that records.
+    pub(crate) fn recorded(params: &RecordStreamParams) -> Result<Self, PulseError> {
+        Self::chosen(&params.formats, params.sample_spec, &params.channel_map)
+    }
+
+    fn chosen(formats: &[FormatInfo], plain: SampleSpec, map: &ChannelMap) -> Result<Self, PulseError> {
+        if formats.is_empty() {
+            return Self::of(plain, map);
         }
-        let playable = params.formats.iter().find(|format| format.encoding == FormatEncoding::Pcm);
+        let playable = formats.iter().find(|format| format.encoding == FormatEncoding::Pcm);
         let format = playable.ok_or(PulseError::NotSupported)?;
         let sample_spec = SampleSpec {
             format: word(format, Prop::FormatSampleFormat)

@@ -14,7 +14,9 @@ use wayferry_proto::Time;
 use super::answer::{Answer, refusal};
 use super::buffering::TURN;
 use super::client::{Client, ClientId};
+use super::commands::source;
 use super::frame::Sound;
+use super::recording::Recording;
 use super::stream::{Note, Stream};
 
 /// See the module.
@@ -23,6 +25,9 @@ pub(crate) struct State {
     pub(crate) now: Time,
     pub(crate) clients: BTreeMap<ClientId, Client>,
     pub(crate) streams: BTreeMap<u32, Stream>,
+    /// No number is that of a stream that plays.
+    pub(crate) recordings: BTreeMap<u32, Recording>,
+    pub(crate) source: Source,
     pub(crate) volume: ChannelVolume,
     pub(crate) muted: bool,
     /// From the mix until it is heard.
@@ -32,6 +37,17 @@ pub(crate) struct State {
     next_stream: u32,
 }
 
+/// What programs record from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Whether there is a microphone.
+    pub(crate) is_there: bool,
+    pub(crate) volume: ChannelVolume,
+    pub(crate) muted: bool,
+    /// From the microphone until it is recorded.
+    pub(crate) latency: Duration,
+}
+
 impl State {
     /// Without clients.
     pub(crate) fn new() -> Self {
@@ -39,6 +55,13 @@ impl State {
             now: Time::ZERO,
             clients: BTreeMap::new(),
             streams: BTreeMap::new(),
+            recordings: BTreeMap::new(),
+            source: Source {
+                is_there: false,
+                volume: ChannelVolume::norm(2),
+                muted: false,
+                latency: Duration::ZERO,
+            },
             volume: ChannelVolume::norm(2),
             muted: false,
             latency: Duration::ZERO,
@@ -78,15 +101,82 @@ impl State {
 
     /// A stream more; an error if the client has too many.
     pub(crate) fn add_stream(&mut self, stream: Stream) -> Result<u32, PulseError> {
-        let client = self.clients.get_mut(&stream.owner).ok_or(PulseError::Internal)?;
-        if client.streams.len() >= MAX_STREAMS {
-            return Err(PulseError::TooLarge);
-        }
-        let index = free(&mut self.next_stream, |index| self.streams.contains_key(&index));
-        client.streams.push(index);
+        let index = self.number_stream(stream.owner)?;
         self.streams.insert(index, stream);
         self.publish(SubscriptionEventFacility::SinkInput, SubscriptionEventType::New, index);
         Ok(index)
+    }
+
+    /// A stream more that records; an error if there are too many.
+    pub(crate) fn add_recording(&mut self, recording: Recording) -> Result<u32, PulseError> {
+        if self.recordings.len() >= MAX_RECORDINGS {
+            return Err(PulseError::TooLarge);
+        }
+        let index = self.number_stream(recording.owner)?;
+        self.recordings.insert(index, recording);
+        self.publish(SubscriptionEventFacility::SourceOutput, SubscriptionEventType::New, index);
+        Ok(index)
+    }
+
+    fn number_stream(&mut self, owner: ClientId) -> Result<u32, PulseError> {
+        let client = self.clients.get_mut(&owner).ok_or(PulseError::Internal)?;
+        if client.streams.len() >= MAX_STREAMS {
+            return Err(PulseError::TooLarge);
+        }
+        let (streams, recordings) = (&self.streams, &self.recordings);
+        let is_taken = |index| streams.contains_key(&index) || recordings.contains_key(&index);
+        let index = free(&mut self.next_stream, is_taken);
+        client.streams.push(index);
+        Ok(index)
+    }
+
+    /// A stream less that records.
+    pub(crate) fn remove_recording(&mut self, index: u32) {
+        let Some(recording) = self.recordings.remove(&index) else { return };
+        if let Some(client) = self.clients.get_mut(&recording.owner) {
+            client.streams.retain(|one| *one != index);
+        }
+        self.publish(SubscriptionEventFacility::SourceOutput, SubscriptionEventType::Removed, index);
+    }
+
+    /// A client's own stream that records.
+    pub(crate) fn recording_of(&mut self, id: ClientId, index: u32) -> Result<&mut Recording, PulseError> {
+        self.recordings.get_mut(&index).filter(|one| one.owner == id).ok_or(PulseError::NoEntity)
+    }
+
+    /// A client's stream that records changed.
+    pub(crate) fn recording_changed(&mut self, index: u32) {
+        self.publish(SubscriptionEventFacility::SourceOutput, SubscriptionEventType::Changed, index);
+    }
+
+    /// Gives clients what was recorded for them, as far as they read.
+    pub(crate) fn give_recorded(&mut self) {
+        for (index, recording) in &mut self.recordings {
+            let Some(client) = self.clients.get_mut(&recording.owner) else { continue };
+            while !client.output.is_full()
+                && let Some(fragment) = recording.fragment()
+            {
+                client.output.push_sound(*index, &fragment);
+            }
+        }
+    }
+
+    /// A microphone comes or goes.
+    pub(crate) fn set_microphone(&mut self, is_there: bool) {
+        if std::mem::replace(&mut self.source.is_there, is_there) == is_there {
+            return;
+        }
+        let change = if is_there { SubscriptionEventType::New } else { SubscriptionEventType::Removed };
+        let ended: Vec<_> = self.recordings.iter().map(|(index, one)| (*index, one.owner)).collect();
+        for (index, owner) in ended {
+            if let Some(client) = self.clients.get_mut(&owner) {
+                client.tell(&Command::RecordStreamKilled(index));
+            }
+            self.remove_recording(index);
+        }
+        self.publish(SubscriptionEventFacility::Source, change, source::INDEX);
+        // Its default source is another one.
+        self.publish(SubscriptionEventFacility::Server, SubscriptionEventType::Changed, u32::MAX);
     }
 
     /// A stream less.
@@ -103,7 +193,10 @@ impl State {
 
     fn remove_streams(&mut self, id: ClientId) {
         let streams = self.clients.get_mut(&id).map(|client| std::mem::take(&mut client.streams));
-        streams.into_iter().flatten().for_each(|index| self.remove_stream(index));
+        for index in streams.into_iter().flatten() {
+            self.remove_stream(index);
+            self.remove_recording(index);
+        }
     }
 
     /// A client's own stream.
@@ -199,6 +292,9 @@ const MAX_CLIENTS: usize = 256;
 
 /// Streams of a client.
 const MAX_STREAMS: usize = 64;
+
+/// Streams that record, of all clients: each may cost a hundredth of the mixer's turn.
+const MAX_RECORDINGS: usize = 32;
 
 /// Bytes of a client's sound that wait to be played.
 const MAX_KEPT: usize = 8 << 20;

@@ -99,7 +99,7 @@ impl Voice {
 impl Resampling {
     fn new(rate: u32) -> Option<Self> {
         let ratio = f64::from(RATE) / f64::from(rate);
-        let filter = Box::new(Filter::of(rate));
+        let filter = Box::new(Filter::of(rate, RATE));
         let way = SincInterpolationType::Linear;
         let resampler =
             SincFixedOut::new_with_interpolator(ratio, 1.0, way, filter, FRAMES, CHANNELS).ok()?;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use wayferry_audio::to_i16;
+use wayferry_audio::{from_i16, to_i16};
 use wayferry_proto::Time;
 use wayferry_pulse::{ClientId, Server};
 
@@ -48,7 +48,19 @@ impl Stage {
 
     /// Runs a program to its end, which must be a good one.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        let output = Command::new("timeout")
+        let (output, program) = (self.output(program, arguments), program);
+        let said = [&output.stdout[..], &output.stderr].concat();
+        assert!(
+            output.status.success(),
+            "`{program}`: {}: {}",
+            output.status,
+            String::from_utf8_lossy(&said)
+        );
+        output
+    }
+
+    fn output(&self, program: &str, arguments: &[&str]) -> Output {
+        Command::new("timeout")
             .args(["60", program])
             .args(arguments)
             .env("PULSE_SERVER", format!("unix:{}", self.directory.join("socket").display()))
@@ -61,15 +73,7 @@ impl Stage {
             .env("GST_REGISTRY", self.directory.join("gst"))
             .env("LC_ALL", "C")
             .output()
-            .unwrap();
-        let said = [&output.stdout[..], &output.stderr].concat();
-        assert!(
-            output.status.success(),
-            "`{program}`: {}: {}",
-            output.status,
-            String::from_utf8_lossy(&said)
-        );
-        output
+            .unwrap()
     }
 
     /// What was played so far.
@@ -101,18 +105,32 @@ struct Turns {
     late: Arc<AtomicU32>,
     start: Instant,
     next: Duration,
+    /// Samples of the microphone so far.
+    spoken: usize,
+}
+
+/// The microphone's sample with this number.
+pub(crate) fn spoken(at: usize) -> i16 {
+    (at as u32).wrapping_mul(2_654_435_761).rotate_left(16) as i16
+}
+
+fn with_microphone() -> Server {
+    let mut server = Server::new();
+    server.set_microphone(true);
+    server
 }
 
 impl Turns {
     fn new(listener: UnixListener) -> Self {
         Self {
             listener,
-            server: Server::new(),
+            server: with_microphone(),
             clients: Vec::new(),
             recorded: Arc::default(),
             late: Arc::default(),
             start: Instant::now(),
             next: Duration::ZERO,
+            spoken: 0,
         }
     }
 
@@ -134,7 +152,7 @@ impl Turns {
 
     /// Until something comes, or the next turn of the mixer is due.
     fn wait(&self) {
-        let left = if self.server.is_playing() {
+        let left = if self.is_busy() {
             self.next.saturating_sub(self.start.elapsed())
         } else {
             Duration::from_millis(20)
@@ -151,10 +169,21 @@ impl Turns {
     }
 
     fn tick(&mut self, now: Duration) {
-        if !self.server.is_playing() {
+        if !self.is_busy() {
             self.next = now;
         }
-        if !self.server.is_playing() || now < self.next {
+        if !self.is_busy() || now < self.next {
+            return;
+        }
+        self.next += Duration::from_millis(10);
+        if self.server.is_recording() {
+            let mut block = [0.0; 960];
+            let samples = (self.spoken..).map(|at| from_i16(spoken(at)));
+            block.iter_mut().zip(samples).for_each(|(to, sample)| *to = sample);
+            self.spoken += block.len();
+            self.server.record(Time::new(now), &block);
+        }
+        if !self.server.is_playing() {
             return;
         }
         let told: Vec<_> =
@@ -165,7 +194,10 @@ impl Turns {
             told.into_iter().map(|(id, before)| underflows(&self.server.unwritten(id)[before..])).sum();
         self.late.fetch_add(late, Ordering::Relaxed);
         self.recorded.lock().unwrap().extend(mix.map(to_i16));
-        self.next += Duration::from_millis(10);
+    }
+
+    fn is_busy(&self) -> bool {
+        self.server.is_playing() || self.server.is_recording()
     }
 }
 

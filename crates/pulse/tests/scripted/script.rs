@@ -27,6 +27,8 @@ pub(crate) struct Program {
     pub(crate) told: Vec<Command>,
     /// Answers not yet looked at: their numbers, and their values or why not.
     pub(crate) answers: Vec<(u32, Result<Vec<u8>, PulseError>)>,
+    /// Pieces of sound, each with its stream.
+    pub(crate) recorded: Vec<(u32, Vec<u8>)>,
 }
 
 impl Desk {
@@ -37,7 +39,7 @@ impl Desk {
     /// A client that has not said anything.
     pub(crate) fn stranger(&mut self) -> Program {
         let id = self.server.connect().expect("room for a client");
-        Program { id, next: 100, told: Vec::new(), answers: Vec::new() }
+        Program { id, next: 100, told: Vec::new(), answers: Vec::new(), recorded: Vec::new() }
     }
 
     /// A client that has said hello.
@@ -184,7 +186,12 @@ fn messages(mut bytes: &[u8], program: &mut Program) {
     while !bytes.is_empty() {
         let length = u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize;
         let (message, rest) = bytes[20..].split_at(length);
+        let channel = u32::from_be_bytes(bytes[4..8].try_into().unwrap());
         bytes = rest;
+        if channel != u32::MAX {
+            program.recorded.push((channel, message.to_vec()));
+            continue;
+        }
         let (number, values) =
             (u32::from_be_bytes(message[6..10].try_into().unwrap()), message[10..].to_vec());
         match Command::read_tag_prefixed(&mut Cursor::new(message), MAX_VERSION).expect("a message").1 {

@@ -11,8 +11,10 @@ use wayferry_audio::RATE;
 
 use super::super::answer::Answer;
 use super::super::ask::Ask;
+use super::source;
 
 pub(super) fn server_info(ask: &mut Ask<'_>) -> Result<Answer, PulseError> {
+    let source = ask.state.source.is_there.then_some(source::NAME);
     let info = ServerInfo {
         server_name: Some(c"wayferry".to_owned()),
         server_version: Some(CString::new(env!("CARGO_PKG_VERSION")).unwrap_or_default()),
@@ -22,7 +24,7 @@ pub(super) fn server_info(ask: &mut Ask<'_>) -> Result<Answer, PulseError> {
         cookie: 0,
         default_sink_name: Some(NAME.to_owned()),
         // SDL copies it without a look whether there is one.
-        default_source_name: Some(CString::default()),
+        default_source_name: Some(source.map(CStr::to_owned).unwrap_or_default()),
         channel_map: ChannelMap::stereo(),
     };
     Answer::of(ask.version, &info)
@@ -140,4 +142,6 @@ pub(super) const DRIVER: &CStr = c"wayferry";
 
 const DESCRIPTION: &CStr = c"Wayferry";
 
-const SPEC: SampleSpec = SampleSpec { format: SampleFormat::Float32Le, channels: 2, sample_rate: RATE };
+/// Of sink and source.
+pub(super) const SPEC: SampleSpec =
+    SampleSpec { format: SampleFormat::Float32Le, channels: 2, sample_rate: RATE };
