@@ -8,14 +8,11 @@
 //! Volume and mute are the desk's: nothing here changes them. Invariants: the thread ends with its handle, in bounded
 //! time; nothing is opened until sound comes; while it is silent the thread sleeps.
 
-mod address;
 mod client;
 mod desk;
 mod inbox;
-mod link;
 mod recorder;
 mod report;
-mod source;
 mod thread;
 
 use std::io;
@@ -27,14 +24,14 @@ use std::thread::JoinHandle;
 use wayferry_audio::Packet;
 use wayferry_proto::Time;
 
-pub use address::Surroundings;
 pub use report::{DeviceState, Report};
 
 use desk::Desk;
 use inbox::{Order, Shared};
-use link::Link;
 use recorder::Recorder;
 use thread::{Device, Thread};
+
+use crate::link::{Link, Surroundings};
 
 /// Where sound is heard.
 #[derive(Clone, Debug, PartialEq, Eq)]

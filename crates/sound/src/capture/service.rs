@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,8 +14,10 @@ use wayferry_proto::Time;
 use wayferry_pulse::{ClientId, Server};
 
 use super::beat::Beat;
-use super::encoding::Encoding;
-use super::{Door, Shared, lower};
+use super::spoken::Order;
+use super::{Door, Shared};
+use crate::encoding::Encoding;
+use crate::source::Source;
 
 /// See the module.
 pub(super) struct Service {
@@ -26,6 +28,8 @@ pub(super) struct Service {
     clients: BTreeMap<ClientId, OwnedFd>,
     beat: Beat,
     encoding: Option<Encoding>,
+    /// What programs record.
+    microphone: Source,
     /// No descriptors are left: until then the door stays shut.
     shut_until: Option<Time>,
 }
@@ -40,6 +44,7 @@ impl Service {
             clients: BTreeMap::new(),
             beat: Beat::default(),
             encoding: None,
+            microphone: Source::default(),
             shut_until: None,
         }
     }
@@ -63,11 +68,8 @@ impl Service {
 
     /// Says whether to go on.
     fn take_orders(&mut self) -> bool {
-        lower(&self.shared.orders);
-        let state = self.shared.lock();
-        let (wanted, latency, over) = (state.wanted, state.latency, state.over);
-        drop(state);
-        self.server.set_latency(latency);
+        let Some(wanted) = self.shared.outbox.take_orders() else { return false };
+        self.server.set_latency(*self.shared.latency.lock().unwrap_or_else(PoisonError::into_inner));
         let adapts = match (&mut self.encoding, wanted) {
             (Some(encoding), Some(wanted)) => encoding.adapts(wanted),
             (encoding, None) => encoding.is_none(),
@@ -77,14 +79,26 @@ impl Service {
             let within = self.server.is_playing();
             self.encoding = wanted.and_then(|wanted| Encoding::new(wanted, within));
         }
-        !over
+        self.take_spoken();
+        true
     }
 
-    /// Mixes the blocks that are due. Silence after sound is mixed too, until it has been told.
+    fn take_spoken(&mut self) {
+        let spoken = self.shared.spoken.take();
+        self.server.set_microphone(spoken.is_there);
+        self.server.set_microphone_latency(spoken.latency);
+        for order in spoken.orders {
+            match order {
+                // Without memory for a decoder silence is recorded.
+                Order::Begin(codec) => drop(self.microphone.begin(codec)),
+                Order::Packet(arrived, packet) => self.microphone.packet(arrived, packet),
+            }
+        }
+    }
+
+    /// Mixes and records the blocks that are due. Silence after sound is mixed too, until it has been told.
     fn mix(&mut self, now: Time) {
-        let speaks =
-            |encoding: &Option<Encoding>| encoding.as_ref().is_some_and(|encoding| !encoding.is_idle());
-        if self.server.is_playing() || speaks(&self.encoding) {
+        if self.is_busy() {
             self.beat.start(now);
         }
         while let Some(capture) = self.beat.due(now) {
@@ -93,10 +107,33 @@ impl Service {
             if let Some(encoding) = &mut self.encoding
                 && let Some(captured) = encoding.block(capture, &block)
             {
-                self.shared.give(captured);
+                self.shared.outbox.give(captured);
             }
-            if !self.server.is_playing() && !speaks(&self.encoding) {
+            if self.server.is_recording() {
+                // A block that is late is one of its own time: else the tempo would seem to change.
+                let at = Time::ZERO + Duration::from_micros(capture.0 * 1000 / 48);
+                self.microphone.play(at, &mut block, Duration::ZERO);
+                self.server.record(now, &block);
+            }
+            if !self.is_busy() {
                 self.beat.stop();
+            }
+        }
+        self.tell_recorded();
+    }
+
+    fn is_busy(&self) -> bool {
+        let speaks = self.encoding.as_ref().is_some_and(|encoding| !encoding.is_idle());
+        speaks || self.server.is_playing() || self.server.is_recording()
+    }
+
+    /// What was spoken while nobody recorded is not recorded later.
+    fn tell_recorded(&mut self) {
+        let is_recorded = self.server.is_recording();
+        if self.shared.spoken.tell(is_recorded, self.microphone.figures()) {
+            self.shared.outbox.wake();
+            if !is_recorded {
+                self.microphone.forget();
             }
         }
     }
@@ -110,7 +147,7 @@ impl Service {
         });
         let interest = |flag, on| if on { flag } else { PollFlags::empty() };
         let mut polled = vec![
-            PollFd::from_borrowed_fd(self.shared.orders.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.shared.outbox.orders(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.door.as_fd(), interest(PollFlags::IN, open)),
         ];
         for (client, socket) in &self.clients {

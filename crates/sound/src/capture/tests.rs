@@ -2,6 +2,8 @@
 
 use std::os::unix::net::{UnixListener, UnixStream};
 
+use wayferry_audio::FrameSize;
+
 use super::*;
 
 struct Listening(UnixListener);
@@ -46,16 +48,4 @@ fn what_talks_garbage_is_closed_and_the_thread_ends_with_its_handle() {
     drop(capture);
     assert!(UnixStream::connect(&path).is_err(), "the door is gone with the thread");
     std::fs::remove_file(path).unwrap();
-}
-
-#[test]
-fn what_is_not_taken_is_bounded_and_the_newest_stays() {
-    let shared = Shared::new().unwrap();
-    let frame = |at| Captured { codec: Codec::Pcm, capture: Position(at), content: Content::Idle };
-    shared.give(frame(0));
-    assert_eq!(shared.lock().captured.len(), 0, "it was not wanted");
-    shared.lock().wanted = Some(Wanted { codec: Codec::Pcm, rate: 0, frame: FrameSize::Ms10 });
-    (0..1000).for_each(|at| shared.give(frame(at)));
-    let state = shared.lock();
-    assert_eq!((state.captured.len(), state.captured.back()), (MAX_CAPTURED, Some(&frame(999))));
 }

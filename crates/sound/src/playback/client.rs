@@ -1,50 +1,27 @@
-//! A client of PulseAudio's native protocol with one stream: bytes in, bytes out.
+//! A stream of sound to the desk's sound server: bytes in, bytes out.
 //!
-//! It names itself, makes the stream, and counts how much the server asks for. Of what the server says it reads what it
-//! needs, and skips the rest. PipeWire speaks the same protocol. The crate `pulseaudio` has a client of its own; it
-//! blocks while it connects and authenticates, ignores that a stream was killed or moved, has no limit for a frame, and
-//! its thread outlives its handle: so only its message types are used.
-//!
-//! It opens no socket and reads no clock. Invariants: it never gives the server more than was asked for; a frame longer
-//! than [`MAX_FRAME`] is not kept.
+//! It makes the stream, and counts how much the server asks for. Of what the server says it reads what it needs, and
+//! skips the rest. It opens no socket and reads no clock. Invariant: it never gives the server more than was asked for.
 
-use std::ffi::CString;
 use std::io::Cursor;
 use std::time::{Duration, SystemTime};
 
 use pulseaudio::protocol::command::CommandTag;
 use pulseaudio::protocol::stream::{BufferAttr, StreamFlags};
 use pulseaudio::protocol::{
-    AuthParams, ChannelMap, Command, CorkStreamParams, DESCRIPTOR_SIZE, LatencyParams, MAX_VERSION,
-    PlaybackStreamParams, Prop, Props, ProtocolError, PulseError, SampleFormat, SampleSpec, TagStructReader,
-    encode_command_message, read_descriptor, write_memblock,
+    ChannelMap, Command, CorkStreamParams, LatencyParams, PlaybackStreamParams, Prop, Props, ProtocolError,
+    SampleFormat, SampleSpec, TagStructReader, write_memblock,
 };
 use wayferry_audio::{CHANNELS, RATE, encode_pcm};
 use wayferry_proto::Time;
 
-use super::address::COOKIE;
+use crate::link::{COOKIE, Failure, Heard, Talk, malformed};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Client {
-    name: CString,
-    version: u16,
-    sequence: u32,
-    incoming: Vec<u8>,
-    outgoing: Vec<u8>,
-    step: Step,
-    /// What the server has not answered, and when it was asked.
-    waiting: Option<(u32, Time)>,
+    talk: Talk,
     stream: Option<Stream>,
-}
-
-/// What the server is asked next when it has answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Authenticate,
-    Introduce,
-    MakeStream,
-    Ready,
 }
 
 #[derive(Debug)]
@@ -72,84 +49,57 @@ struct Latency {
     ahead: i64,
 }
 
-/// Why a server is of no use.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// It does not want to.
-    Refused(PulseError),
-    /// It is older than what we understand.
-    TooOld(u16),
-    /// It ended the stream: its device is gone.
-    Killed,
-    /// What it said is not the protocol.
-    Malformed(&'static str),
-}
-
 impl Client {
     /// Has the first message ready.
     pub(super) fn new(now: Time, name: &str, cookie: [u8; COOKIE]) -> Self {
-        // No session's name has a NUL; without it the name is still right.
-        let name = CString::new(name.replace('\0', "")).unwrap_or_default();
-        let mut client = Self {
-            name,
-            version: MAX_VERSION,
-            sequence: 0,
-            incoming: Vec::new(),
-            outgoing: Vec::new(),
-            step: Step::Authenticate,
-            waiting: None,
-            stream: None,
-        };
-        let cookie = cookie.to_vec();
-        let auth = AuthParams { version: MAX_VERSION, supports_shm: false, supports_memfd: false, cookie };
-        client.ask(now, &Command::Auth(auth));
-        client
+        Self { talk: Talk::new(now, name, cookie), stream: None }
     }
 
     /// The server said this.
     pub(super) fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<(), Failure> {
-        self.incoming.extend_from_slice(bytes);
-        let incoming = std::mem::take(&mut self.incoming);
-        let mut rest = &incoming[..];
-        while rest.len() >= DESCRIPTOR_SIZE {
-            let head = read_descriptor(&mut &rest[..]).map_err(malformed("a frame's header"))?;
-            let length = head.length as usize;
-            if length > MAX_FRAME {
-                return Err(Failure::Malformed("a frame's length"));
+        self.talk.receive(bytes);
+        while let Some(heard) = self.talk.next(now)? {
+            match heard {
+                Heard::Greeted => {
+                    let params = self.stream_params();
+                    self.talk.ask(now, &Command::CreatePlaybackStream(params));
+                }
+                Heard::Answer(mut values) => self.on_answer(now, &mut values)?,
+                Heard::Event(tag, mut values) => {
+                    let mut reader = TagStructReader::new(&mut values, self.talk.version());
+                    if self.on_event(now, tag, &mut reader).map_err(malformed("an event"))? {
+                        return Err(Failure::Killed);
+                    }
+                }
+                // Nothing records.
+                Heard::Sound(..) => {}
             }
-            let Some(frame) = rest.get(DESCRIPTOR_SIZE..DESCRIPTOR_SIZE + length) else { break };
-            // All others are samples of a record stream, and shared memory; neither was asked for.
-            if head.channel == u32::MAX {
-                self.on_frame(now, frame)?;
-            }
-            rest = &rest[DESCRIPTOR_SIZE + length..];
         }
-        self.incoming = rest.to_vec();
         Ok(())
     }
 
     /// What the server is to be sent; the caller removes what was.
     pub(super) fn outgoing(&mut self) -> &mut Vec<u8> {
-        &mut self.outgoing
+        self.talk.outgoing()
     }
 
     pub(super) fn has_outgoing(&self) -> bool {
-        !self.outgoing.is_empty()
+        self.talk.unsent() > 0
     }
 
     /// Whether the stream is made.
     pub(super) fn is_ready(&self) -> bool {
-        self.step == Step::Ready
+        self.stream.is_some()
     }
 
     /// Since when the server has owed an answer.
     pub(super) fn waits_since(&self) -> Option<Time> {
-        self.waiting.map(|(_, asked)| asked)
+        self.talk.waits_since()
     }
 
     /// Frames that the server wants, and that fit into what is to be sent.
     pub(super) fn wanted(&self) -> usize {
-        let room = MAX_OUTGOING.saturating_sub(self.outgoing.len());
+        let room = MAX_OUTGOING.saturating_sub(self.talk.unsent());
         let playing = self.stream.as_ref().filter(|stream| !stream.is_corked);
         playing.map_or(0, |stream| stream.wanted.min(room) / FRAME)
     }
@@ -167,7 +117,7 @@ impl Client {
         stream.wanted = stream.wanted.saturating_sub(bytes.len());
         stream.given += bytes.len() as u64;
         // A vector takes all.
-        let _ = write_memblock(&mut self.outgoing, stream.channel, &bytes, 0);
+        let _ = write_memblock(self.talk.outgoing(), stream.channel, &bytes, 0);
     }
 
     /// Stops or starts the stream.
@@ -177,19 +127,19 @@ impl Client {
         stream.asked = now;
         stream.latency = None;
         let params = CorkStreamParams { channel: stream.channel, cork };
-        self.send(&Command::CorkPlaybackStream(params));
+        self.talk.send(&Command::CorkPlaybackStream(params));
     }
 
     /// Asks how long the server's queue is, unless it owes an answer.
     pub(super) fn ask_latency(&mut self, now: Time) {
-        if self.waiting.is_some() {
+        if self.talk.waits_since().is_some() {
             return;
         }
         let Some(stream) = &mut self.stream else { return };
         stream.given_when_asked = stream.given;
         // The times of the two machines are not compared.
         let params = LatencyParams { channel: stream.channel, now: SystemTime::UNIX_EPOCH };
-        self.ask(now, &Command::GetPlaybackLatency(params));
+        self.talk.ask(now, &Command::GetPlaybackLatency(params));
     }
 
     /// How long it takes until what is given next is heard.
@@ -202,28 +152,6 @@ impl Client {
         let ahead = latency.ahead.saturating_add_unsigned(stream.given);
         let queue = time_of(u64::try_from(ahead).unwrap_or(0)).saturating_sub(now.since(latency.at));
         queue.min(LONGEST_QUEUE)
-    }
-
-    fn on_frame(&mut self, now: Time, frame: &[u8]) -> Result<(), Failure> {
-        let mut cursor = Cursor::new(frame);
-        let mut reader = TagStructReader::new(&mut cursor, self.version);
-        // A command that the crate does not know is not for us.
-        let Ok(tag) = reader.read_enum::<CommandTag>() else { return Ok(()) };
-        let sequence = reader.read_u32().map_err(malformed("a command's number"))?;
-        match tag {
-            CommandTag::Reply if self.waiting.is_some_and(|(waiting, _)| waiting == sequence) => {
-                self.waiting = None;
-                self.on_answer(now, &mut cursor)
-            }
-            CommandTag::Error => {
-                // Errors are for what was asked, or for orders to a stream that has just been killed.
-                Err(Failure::Refused(reader.read_enum().unwrap_or(PulseError::Unknown)))
-            }
-            _ => self
-                .on_event(now, tag, &mut reader)
-                .map_err(malformed("an event"))
-                .and_then(|killed| if killed { Err(Failure::Killed) } else { Ok(()) }),
-        }
     }
 
     /// What the server tells of its own accord. Whether it killed the stream.
@@ -274,47 +202,26 @@ impl Client {
     }
 
     /// The server answered what was asked last.
-    fn on_answer(&mut self, now: Time, cursor: &mut Cursor<&[u8]>) -> Result<(), Failure> {
-        match self.step {
-            Step::Authenticate => {
-                let mut reader = TagStructReader::new(cursor, self.version);
-                let version = reader.read_u32().map_err(malformed("its version"))? as u16;
-                if version < OLDEST {
-                    return Err(Failure::TooOld(version));
-                }
-                self.version = version.min(MAX_VERSION);
-                self.step = Step::Introduce;
-                let mut props = Props::new();
-                props.set(Prop::ApplicationName, &self.name);
-                self.ask(now, &Command::SetClientName(props));
-            }
-            Step::Introduce => {
-                self.step = Step::MakeStream;
-                let params = self.stream_params();
-                self.ask(now, &Command::CreatePlaybackStream(params));
-            }
-            Step::MakeStream => {
-                self.step = Step::Ready;
-                let mut reader = TagStructReader::new(cursor, self.version);
-                self.stream = Some(Stream::read(now, &mut reader).map_err(malformed("a new stream"))?);
-            }
-            Step::Ready => {
-                let Some(stream) = &mut self.stream else { return Ok(()) };
-                let latency = Latency::read(now, cursor, self.version).map_err(malformed("its latency"))?;
-                stream.latency = latency.map(|latency| Latency {
-                    ahead: latency.ahead.saturating_sub_unsigned(stream.given_when_asked),
-                    ..latency
-                });
-            }
-        }
+    fn on_answer(&mut self, now: Time, values: &mut Cursor<Vec<u8>>) -> Result<(), Failure> {
+        let version = self.talk.version();
+        let Some(stream) = &mut self.stream else {
+            let mut reader = TagStructReader::new(values, version);
+            self.stream = Some(Stream::read(now, &mut reader).map_err(malformed("a new stream"))?);
+            return Ok(());
+        };
+        let latency = Latency::read(now, values, version).map_err(malformed("its latency"))?;
+        stream.latency = latency.map(|latency| Latency {
+            ahead: latency.ahead.saturating_sub_unsigned(stream.given_when_asked),
+            ..latency
+        });
         Ok(())
     }
 
     /// A device that takes 44.1 kHz alone, or another format, is the server's concern: it converts.
     fn stream_params(&self) -> PlaybackStreamParams {
         let mut props = Props::new();
-        props.set(Prop::MediaName, &self.name);
-        props.set(Prop::ApplicationName, &self.name);
+        props.set(Prop::MediaName, self.talk.name());
+        props.set(Prop::ApplicationName, self.talk.name());
         PlaybackStreamParams {
             sample_spec: SampleSpec {
                 format: SampleFormat::S16Le,
@@ -331,20 +238,6 @@ impl Client {
             props,
             ..PlaybackStreamParams::default()
         }
-    }
-
-    /// Sends what the server will answer.
-    fn ask(&mut self, now: Time, command: &Command) {
-        self.waiting = Some((self.sequence, now));
-        self.send(command);
-    }
-
-    fn send(&mut self, command: &Command) {
-        let mut message = Vec::new();
-        // A vector takes all.
-        let _ = encode_command_message(&mut message, self.sequence, command, self.version);
-        self.outgoing.append(&mut message);
-        self.sequence = self.sequence.wrapping_add(1);
     }
 }
 
@@ -380,7 +273,7 @@ impl Stream {
 impl Latency {
     /// `None` while the device does not run: then nothing can be computed from it. The crate's own reader overflows on
     /// times that do not exist, so this one skips them.
-    fn read(now: Time, cursor: &mut Cursor<&[u8]>, version: u16) -> Result<Option<Self>, ProtocolError> {
+    fn read(now: Time, cursor: &mut Cursor<Vec<u8>>, version: u16) -> Result<Option<Self>, ProtocolError> {
         let mut reader = TagStructReader::new(cursor, version);
         let (sink, _source) = (reader.read_usec()?, reader.read_usec()?);
         let is_running = reader.read_bool()?;
@@ -391,24 +284,6 @@ impl Latency {
         let ahead = written.saturating_sub(read).max(0).saturating_add_unsigned(sink);
         Ok(is_running.then_some(Self { at: now, ahead }))
     }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(error) => write!(f, "the sound server refused: {error}"),
-            Self::TooOld(version) => write!(f, "the sound server's protocol {version} is too old"),
-            Self::Killed => write!(f, "the sound server ended the stream"),
-            Self::Malformed(what) => {
-                write!(f, "the sound server sent what is no PulseAudio protocol: {what}")
-            }
-        }
-    }
-}
-
-/// The crate's reasons are for programmers.
-fn malformed(what: &'static str) -> impl Fn(ProtocolError) -> Failure {
-    move |_| Failure::Malformed(what)
 }
 
 /// How long so many bytes of sound take.
@@ -428,14 +303,8 @@ const TARGET: u32 = 20 * BYTES_PER_MS as u32;
 /// would do nothing else.
 const LEAST_REQUEST: u32 = 5 * BYTES_PER_MS as u32;
 
-/// Older ones take the volume that is left to them for one that was set. PulseAudio 0.9.15, of 2009.
-const OLDEST: u16 = 15;
-
 /// Bytes of a time with its tag.
 const TIMEVAL: u64 = 1 + 4 + 4;
-
-/// Bytes of the server's longest message: of those that we ask for, none has more than a few hundred.
-const MAX_FRAME: usize = 256 << 10;
 
 /// Bytes that wait until the server reads them; more than 300 ms of sound.
 const MAX_OUTGOING: usize = 64 << 10;

@@ -12,10 +12,10 @@ use std::time::Duration;
 use wayferry_audio::CHANNELS;
 use wayferry_proto::Time;
 
-use super::address::COOKIE;
 use super::client::Client;
-use super::source::{STEP_FRAMES, Source};
 use super::{DeviceState, Notice};
+use crate::link::{COOKIE, User};
+use crate::source::{STEP_FRAMES, Source};
 
 /// See the module.
 #[derive(Debug)]
@@ -288,6 +288,38 @@ impl Desk {
             State::Playing { client, .. } => client.asks_by().is_some_and(|latest| now < latest),
             _ => false,
         }
+    }
+}
+
+/// The desk, and what it plays.
+pub(super) struct Fed<'a> {
+    pub(super) desk: &'a mut Desk,
+    pub(super) source: &'a mut Source,
+}
+
+impl User for Fed<'_> {
+    fn connection(&self) -> Option<u32> {
+        self.desk.connection()
+    }
+
+    fn on_connected(&mut self, now: Time, server: &str, cookie: [u8; COOKIE]) {
+        self.desk.on_connected(now, server, cookie);
+    }
+
+    fn on_failure(&mut self, now: Time, why: &str) {
+        self.desk.on_failure(now, self.source, why);
+    }
+
+    fn on_bytes(&mut self, now: Time, bytes: &[u8]) {
+        self.desk.on_bytes(now, self.source, bytes);
+    }
+
+    fn turn(&mut self, now: Time) {
+        self.desk.turn(now, self.source);
+    }
+
+    fn outgoing(&mut self) -> Option<&mut Vec<u8>> {
+        self.desk.outgoing()
     }
 }
 

@@ -14,8 +14,8 @@ use rustix::fs::OFlags;
 use wayferry_audio::{CHANNELS, RATE, encode_pcm};
 use wayferry_proto::Time;
 
-use super::source::{STEP, STEP_FRAMES, Source};
 use super::{DeviceState, Notice};
+use crate::source::{STEP, STEP_FRAMES, Source};
 
 /// See the module.
 #[derive(Debug)]

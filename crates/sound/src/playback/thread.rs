@@ -9,12 +9,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wayferry_proto::Time;
 
-use super::desk::Desk;
+use super::desk::{Desk, Fed};
 use super::inbox::{Order, Shared};
-use super::link::Link;
 use super::recorder::Recorder;
-use super::source::Source;
 use super::{DeviceState, Notice, Report};
+use crate::link::Link;
+use crate::source::Source;
 
 /// See the module.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Device {
     fn turn(&mut self, now: Time, source: &mut Source) -> Vec<Notice> {
         match self {
             Self::Desk(desk, link) => {
-                link.turn(now, desk, source);
+                link.turn(now, &mut Fed { desk, source });
                 desk.take_notices()
             }
             Self::File(recorder) => recorder.turn(now, source).into_iter().collect(),
@@ -125,7 +125,7 @@ impl Device {
 
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         match self {
-            Self::Desk(desk, link) => link.waits_for(desk),
+            Self::Desk(desk, link) => link.waits_for(desk.has_outgoing()),
             Self::File(_) => None,
         }
     }

@@ -4,12 +4,12 @@
 
 use wayferry_audio::{CHANNELS, FrameSize, Gate, OpusEncoder, Position, Turn, encode_pcm};
 
-use super::{Captured, Content, Wanted};
 use crate::Codec;
+use crate::outbox::{Captured, Content, Wanted};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Encoding {
+pub(crate) struct Encoding {
     wanted: Wanted,
     encoder: Encoder,
     gate: Gate,
@@ -28,7 +28,7 @@ enum Encoder {
 
 impl Encoding {
     /// `within` sound that is playing, or in silence. `None` if the codec has no memory.
-    pub(super) fn new(wanted: Wanted, within: bool) -> Option<Self> {
+    pub(crate) fn new(wanted: Wanted, within: bool) -> Option<Self> {
         let encoder = match wanted.codec {
             Codec::Pcm => Encoder::Pcm,
             Codec::Opus => Encoder::Opus(OpusEncoder::new(wanted.rate).ok()?),
@@ -38,7 +38,7 @@ impl Encoding {
     }
 
     /// Goes on in another way, if it can without a seam.
-    pub(super) fn adapts(&mut self, wanted: Wanted) -> bool {
+    pub(crate) fn adapts(&mut self, wanted: Wanted) -> bool {
         let fits = Wanted { frame: self.wanted.frame, ..wanted } == self.wanted;
         if fits {
             self.wanted = wanted;
@@ -47,12 +47,12 @@ impl Encoding {
     }
 
     /// Whether silence has lasted so long that nothing is sent.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.gate.is_idle()
     }
 
     /// The next block, captured then.
-    pub(super) fn block(&mut self, capture: Position, block: &[f32]) -> Option<Captured> {
+    pub(crate) fn block(&mut self, capture: Position, block: &[f32]) -> Option<Captured> {
         let expected = self.began.0 + (self.begun.len() / CHANNELS) as u64;
         if self.begun.is_empty() || expected != capture.0 {
             self.begun.clear();

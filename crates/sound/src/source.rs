@@ -8,11 +8,11 @@ use std::time::Duration;
 use wayferry_audio::{CHANNELS, Decoder, Error, Figures, Opus, Packet, Pcm, Player, Position, RATE};
 use wayferry_proto::Time;
 
-use super::Codec;
+use crate::Codec;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Source {
+pub(crate) struct Source {
     flow: Option<Flow>,
     fading: Option<Fading>,
     /// Until when sound was pulled, or could have been.
@@ -45,7 +45,7 @@ impl Source {
     ///
     /// # Errors
     /// There is no memory for its decoder: then nothing of it will be heard.
-    pub(super) fn begin(&mut self, codec: Codec) -> Result<(), String> {
+    pub(crate) fn begin(&mut self, codec: Codec) -> Result<(), String> {
         self.end();
         let voice = match codec {
             Codec::Opus => Voice::Opus(Opus::new().map_err(|error| format!("no decoder for Opus: {error}"))?),
@@ -56,7 +56,7 @@ impl Source {
     }
 
     /// The flow ends.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if let Some(flow) = self.flow.take()
             && flow.player.position().is_some()
         {
@@ -65,7 +65,7 @@ impl Source {
     }
 
     /// Forgets what has come, and goes on with the flow's next packet.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         let codec = self.codec();
         (self.flow, self.fading) = (None, None);
         if let Some(codec) = codec {
@@ -74,36 +74,36 @@ impl Source {
         }
     }
 
-    pub(super) fn packet(&mut self, arrived: Time, packet: Packet) {
+    pub(crate) fn packet(&mut self, arrived: Time, packet: Packet) {
         if let Some(flow) = &mut self.flow {
             flow.player.receive(arrived, packet);
         }
     }
 
     /// Whether what is played next is silent, until another packet comes.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.fading.is_none() && self.flow.as_ref().is_none_or(|flow| flow.player.is_idle())
     }
 
     /// Whether a sound is under way: one that plays, or the end of one.
-    pub(super) fn is_sounding(&self) -> bool {
+    pub(crate) fn is_sounding(&self) -> bool {
         self.fading.is_some() || self.position().is_some()
     }
 
-    pub(super) fn codec(&self) -> Option<Codec> {
+    pub(crate) fn codec(&self) -> Option<Codec> {
         self.flow.as_ref().map(|flow| flow.codec)
     }
 
-    pub(super) fn position(&self) -> Option<Position> {
+    pub(crate) fn position(&self) -> Option<Position> {
         self.flow.as_ref()?.player.position()
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         self.flow.as_ref().map(|flow| flow.player.figures()).unwrap_or_default()
     }
 
     /// Fills `out`, which will be heard after the `device_queue`.
-    pub(super) fn play(&mut self, now: Time, out: &mut [f32], device_queue: Duration) {
+    pub(crate) fn play(&mut self, now: Time, out: &mut [f32], device_queue: Duration) {
         self.pulled = now;
         match &mut self.flow {
             Some(flow) => flow.player.play(now, out, device_queue),
@@ -123,7 +123,7 @@ impl Source {
     }
 
     /// No device takes sound at the moment, and what would have been heard until `now` is not heard at all.
-    pub(super) fn pass(&mut self, now: Time) {
+    pub(crate) fn pass(&mut self, now: Time) {
         if self.is_idle() || now.since(self.pulled) > LONGEST_PASS {
             // The player itself skips what is left over after so long.
             self.pulled = now;
@@ -160,8 +160,8 @@ impl Decoder for Voice {
 }
 
 /// How much sound is pulled at once where no device says it.
-pub(super) const STEP: Duration = Duration::from_millis(10);
-pub(super) const STEP_FRAMES: usize = RATE as usize / 100;
+pub(crate) const STEP: Duration = Duration::from_millis(10);
+pub(crate) const STEP_FRAMES: usize = RATE as usize / 100;
 
 /// Frames within which a flow that ends becomes silent: 5 ms.
 const FADE: usize = RATE as usize / 200;

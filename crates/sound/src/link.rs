@@ -1,7 +1,10 @@
 //! The socket to the desk's sound server.
 //!
-//! Connects, reads and writes as `desk` wants, and never blocks. Servers are tried in order. Invariant: the socket
-//! belongs to the connection that `desk` wants; another one closes it.
+//! Connects, reads and writes as its [`User`] wants, and never blocks. Servers are tried in order. Invariant: the socket
+//! belongs to the connection that the user wants; another one closes it.
+
+mod address;
+mod talk;
 
 use std::fs;
 use std::io;
@@ -18,13 +21,35 @@ use rustix::net::{
 };
 use wayferry_proto::Time;
 
-use super::address::{Address, Surroundings};
-use super::desk::Desk;
-use super::source::Source;
+use address::Address;
+pub(crate) use address::COOKIE;
+pub use address::Surroundings;
+pub(crate) use talk::{Failure, Heard, Talk, malformed};
+
+/// What needs a sound server: it decides, without any I/O.
+pub(crate) trait User {
+    /// Which connection there should be; another number than before is another connection.
+    fn connection(&self) -> Option<u32>;
+
+    /// The connection to `server` is there.
+    fn on_connected(&mut self, now: Time, server: &str, cookie: [u8; COOKIE]);
+
+    /// The connection could not be made, or is no more.
+    fn on_failure(&mut self, now: Time, why: &str);
+
+    /// The server sent this.
+    fn on_bytes(&mut self, now: Time, bytes: &[u8]);
+
+    /// Does what is due.
+    fn turn(&mut self, now: Time);
+
+    /// What the server is to be sent, if there is a connection; what was sent is removed.
+    fn outgoing(&mut self) -> Option<&mut Vec<u8>>;
+}
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     surroundings: Surroundings,
     open: Option<Open>,
 }
@@ -32,7 +57,7 @@ pub(super) struct Link {
 /// A connection, or an attempt to make one.
 #[derive(Debug)]
 struct Open {
-    /// Its number at `desk`.
+    /// Its number at the user.
     number: u32,
     fd: Option<OwnedFd>,
     /// When the current attempt began.
@@ -47,78 +72,78 @@ struct Open {
 }
 
 impl Link {
-    pub(super) fn new(surroundings: Surroundings) -> Self {
+    pub(crate) fn new(surroundings: Surroundings) -> Self {
         Self { surroundings, open: None }
     }
 
-    /// Moves bytes, lets `desk` decide, and makes the connection that it wants then.
-    pub(super) fn turn(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
-        self.finish_connecting(now, desk, source);
-        self.read(now, desk, source);
-        desk.turn(now, source);
-        if desk.connection() != self.open.as_ref().map(|open| open.number) {
-            self.open = desk.connection().map(|number| Open::new(now, number, &self.surroundings));
-            self.finish_connecting(now, desk, source);
+    /// Moves bytes, lets the user decide, and makes the connection that it wants then.
+    pub(crate) fn turn(&mut self, now: Time, user: &mut impl User) {
+        self.finish_connecting(now, user);
+        self.read(now, user);
+        user.turn(now);
+        if user.connection() != self.open.as_ref().map(|open| open.number) {
+            self.open = user.connection().map(|number| Open::new(now, number, &self.surroundings));
+            self.finish_connecting(now, user);
         }
-        self.write(now, desk, source);
+        self.write(now, user);
     }
 
     /// When it wants its next turn.
-    pub(super) fn wake_at(&self) -> Option<Time> {
+    pub(crate) fn wake_at(&self) -> Option<Time> {
         let open = self.open.as_ref().filter(|open| open.is_connecting)?;
         Some(open.began + CONNECTED_LATEST)
     }
 
     /// What to wait for.
-    pub(super) fn waits_for(&self, desk: &Desk) -> Option<(BorrowedFd<'_>, PollFlags)> {
+    pub(crate) fn waits_for(&self, has_outgoing: bool) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let open = self.open.as_ref()?;
         let fd = open.fd.as_ref()?.as_fd();
         let flags = match open.is_connecting {
             true => PollFlags::OUT,
-            false if desk.has_outgoing() => PollFlags::IN | PollFlags::OUT,
+            false if has_outgoing => PollFlags::IN | PollFlags::OUT,
             false => PollFlags::IN,
         };
         Some((fd, flags))
     }
 
-    /// Goes on connecting; tells `desk` when that has an end.
-    fn finish_connecting(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
+    /// Goes on connecting; tells the user when that has an end.
+    fn finish_connecting(&mut self, now: Time, user: &mut impl User) {
         let Some(open) = self.open.as_mut().filter(|open| open.is_connecting) else { return };
         match open.advance(now) {
             None => {}
-            Some(true) => desk.on_connected(now, &open.current, self.surroundings.cookie()),
+            Some(true) => user.on_connected(now, &open.current, self.surroundings.cookie()),
             Some(false) => {
                 let tried = open.failed.join("; ");
                 self.open = None;
-                desk.on_failure(now, source, &tried);
+                user.on_failure(now, &tried);
             }
         }
     }
 
-    fn read(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
+    fn read(&mut self, now: Time, user: &mut impl User) {
         let Some(fd) = self.connected() else { return };
         let mut buffer = [0; READ];
         for _ in 0..READS {
             let why = match recv(fd, &mut buffer[..], RecvFlags::DONTWAIT) {
                 Ok((0, _)) => "the sound server closed the connection".into(),
                 Ok((length, _)) => {
-                    desk.on_bytes(now, source, &buffer[..length]);
+                    user.on_bytes(now, &buffer[..length]);
                     continue;
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Err(error) => format!("the sound server: {error}"),
             };
-            return desk.on_failure(now, source, &why);
+            return user.on_failure(now, &why);
         }
     }
 
-    fn write(&mut self, now: Time, desk: &mut Desk, source: &mut Source) {
-        let (Some(fd), Some(outgoing)) = (self.connected(), desk.outgoing()) else { return };
+    fn write(&mut self, now: Time, user: &mut impl User) {
+        let (Some(fd), Some(outgoing)) = (self.connected(), user.outgoing()) else { return };
         while !outgoing.is_empty() {
             match send(fd, outgoing, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => drop(outgoing.drain(..sent)),
                 Err(Errno::AGAIN | Errno::INTR) => return,
-                Err(error) => return desk.on_failure(now, source, &format!("the sound server: {error}")),
+                Err(error) => return user.on_failure(now, &format!("the sound server: {error}")),
             }
         }
     }

@@ -133,7 +133,7 @@ fn numeric(host: &str) -> Option<SocketAddr> {
 }
 
 /// Bytes of a cookie: servers want exactly so many.
-pub(super) const COOKIE: usize = 256;
+pub(crate) const COOKIE: usize = 256;
 
 /// PulseAudio's.
 const PORT: u16 = 4713;
