@@ -12,6 +12,7 @@ mod idle;
 mod info;
 mod input;
 mod limits;
+mod microphone;
 mod programs;
 mod rig;
 mod roaming;

@@ -7,28 +7,28 @@ use wayferry_stage::{Link, LinkConfig};
 use crate::rig::{Compositor, Home, Launch, Program, Sway, attach_to, free_address, until};
 
 /// A session and the display that hears it.
-struct Heard {
-    host: Program,
-    ear: Ear,
+pub(crate) struct Heard {
+    pub(crate) host: Program,
+    pub(crate) ear: Ear,
     // Last, so that the programs end before their directory goes.
-    home: Home,
+    pub(crate) home: Home,
 }
 
 /// A display that writes what it hears to a file.
-struct Ear {
-    attach: Program,
-    sway: Sway,
+pub(crate) struct Ear {
+    pub(crate) attach: Program,
+    pub(crate) sway: Sway,
 }
 
 /// A session whose program says where its sound goes.
-struct Hosted {
+pub(crate) struct Hosted {
     host: Program,
-    ticket: String,
+    pub(crate) ticket: String,
     home: Home,
 }
 
 impl Hosted {
-    fn start(options: &[&str]) -> Self {
+    pub(crate) fn start(options: &[&str]) -> Self {
         Self::at(options, "127.0.0.1:0")
     }
 
@@ -41,7 +41,7 @@ impl Hosted {
         Self { host, ticket, home }
     }
 
-    fn heard_by(self, ear: Ear) -> Heard {
+    pub(crate) fn heard_by(self, ear: Ear) -> Heard {
         let Self { host, home, .. } = self;
         let heard = Heard { host, ear, home };
         heard.server();
@@ -50,7 +50,7 @@ impl Hosted {
 }
 
 impl Ear {
-    fn start(options: &[&str], arguments: &[&str]) -> Self {
+    pub(crate) fn start(options: &[&str], arguments: &[&str]) -> Self {
         let sway = Sway::start();
         let sink = format!("--audio-sink=file:{}", sway.home().file("heard.raw").display());
         let attach = attach_to(&sway, &[&[sink.as_str()], options].concat(), arguments);
@@ -103,7 +103,7 @@ impl Heard {
     }
 
     /// A program that plays in the session.
-    fn launch(&self, program: &str) -> Launch {
+    pub(crate) fn launch(&self, program: &str) -> Launch {
         self.home.launch(program).env("PULSE_SERVER", self.server())
     }
 
@@ -114,12 +114,12 @@ impl Heard {
     }
 
     /// Another ticket.
-    fn ticket(&self, options: &[&str]) -> String {
+    pub(crate) fn ticket(&self, options: &[&str]) -> String {
         let ticket = self.home.wayferry().arg("ticket").args(options.iter().copied()).run();
         String::from_utf8(ticket).expect("a ticket").trim_end().to_owned()
     }
 
-    fn must_run(&mut self) {
+    pub(crate) fn must_run(&mut self) {
         self.host.must_run();
         self.ear.attach.must_run();
     }
@@ -240,21 +240,21 @@ fn a_desk_without_a_sound_server_is_told_so_once() {
 }
 
 /// How often a program may play until what is heard is exact.
-const TRIES: u64 = 5;
+pub(crate) const TRIES: u64 = 5;
 
 /// Bytes of a hundredth of a second.
-const BLOCK: usize = 480 * 4;
+pub(crate) const BLOCK: usize = 480 * 4;
 
-fn samples(bytes: &[u8]) -> impl Iterator<Item = i16> {
+pub(crate) fn samples(bytes: &[u8]) -> impl Iterator<Item = i16> {
     bytes.as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample))
 }
 
-fn find(all: &[u8], sound: &[u8]) -> Option<usize> {
+pub(crate) fn find(all: &[u8], sound: &[u8]) -> Option<usize> {
     (0..all.len()).step_by(4).find(|at| all[*at..].starts_with(sound))
 }
 
 /// Frames of 16-bit stereo, no two seeds the same, none of them silent.
-fn noise(seed: u64, frames: usize) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, frames: usize) -> Vec<u8> {
     let mut state = seed;
     let mut sample = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -264,7 +264,7 @@ fn noise(seed: u64, frames: usize) -> Vec<u8> {
 }
 
 /// The same as a WAV file.
-fn wav(samples: &[u8]) -> Vec<u8> {
+pub(crate) fn wav(samples: &[u8]) -> Vec<u8> {
     let length = u32::try_from(samples.len()).expect("short");
     let parts: [&[u8]; 8] = [
         b"RIFF",

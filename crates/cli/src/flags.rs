@@ -106,6 +106,9 @@ pub(crate) struct OwnFlags {
     /// Let viewers hear the session, too.
     #[arg(long, global = true)]
     pub(crate) share_audio: bool,
+    /// Let programs of the session record the microphone of this machine; a line tells when one does.
+    #[arg(long, global = true)]
+    pub(crate) microphone: bool,
     /// Write the session's sound to a file instead of playing it: file:PATH, a WAV file if PATH ends in .wav, otherwise
     /// 16-bit samples.
     #[arg(long, value_name = "SINK", global = true, value_parser = parse_sink)]

@@ -201,7 +201,7 @@ fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
     if own.audio != Some(Audio::Off) {
-        config.capabilities = config.capabilities.with(Capabilities::SOUND);
+        config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);
     }
     config.session = SessionId(random_bytes());
     config

@@ -210,7 +210,8 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if let Some(silence) = own.silence {
         words.push(format!("--silence={}", silence.as_secs_f64()));
     }
-    if own.audio == Some(Audio::Off) {
+    // Programs record through the same sound server.
+    if own.audio == Some(Audio::Off) && !own.microphone {
         words.push("--audio=off".into());
     }
     if let Some(mode) = own.audio_mode {

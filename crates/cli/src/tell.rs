@@ -145,6 +145,11 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::NoSound { reason } => format!("no sound: {reason}"),
         Event::SoundLost { reason } => format!("sound is lost: {reason}"),
         Event::SoundBack => "sound is back".into(),
+        Event::MicrophoneOpen => "the microphone is open: a program of the session records it".into(),
+        Event::MicrophoneClosed => "the microphone is closed".into(),
+        Event::NoMicrophone { reason } => {
+            format!("a program wants to record, and there is no microphone: {reason}")
+        }
         Event::CompositorRefused { reason } => {
             format!("cannot connect a program to the compositor: {reason}")
         }

@@ -29,7 +29,7 @@ use wayferry_host::link::Link;
 use wayferry_host::reconnect::{Other, Ways};
 use wayferry_host::returning::Return;
 use wayferry_host::sanitize::sanitize;
-use wayferry_host::sound::{Audio, Hearing, Output};
+use wayferry_host::sound::{Audio, Hearing, Output, Speaking};
 use wayferry_host::trace::Half;
 
 /// A display that is ready for a session.
@@ -169,6 +169,7 @@ impl<'a> Viewer<'a> {
         ways: Ways,
     ) -> Result<Outcome, Error> {
         let sound = self.sound(name)?;
+        let microphone = self.microphone(name)?;
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
@@ -176,8 +177,11 @@ impl<'a> Viewer<'a> {
         if self.view_only {
             config.capabilities = config.capabilities.with(Capabilities::VIEW);
         }
-        if sound.is_some() {
+        if sound.is_some() || microphone.is_some() {
             config.capabilities = config.capabilities.with(Capabilities::SOUND);
+        }
+        if microphone.is_some() {
+            config.capabilities = config.capabilities.with(Capabilities::MICROPHONE);
         }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
@@ -187,6 +191,7 @@ impl<'a> Viewer<'a> {
         DisplaySide::new(self.watched, self.clock, link, self.own.stats, reporter())
             .with_view_only(self.view_only)
             .with_sound(sound)
+            .with_microphone(microphone)
             .with_return(Return::new(again, ways))
             .with_allowed(self.own.allow.clone())
             .with_trace(trace)
@@ -197,17 +202,32 @@ impl<'a> Viewer<'a> {
 
     /// What plays the session's sound here.
     fn sound(&self, name: Option<&str>) -> Result<Option<Hearing>, Error> {
-        let output = match (&self.own.audio_sink, name.map(sanitize), self.host.clone()) {
-            (Some(path), ..) => Output::File(path.clone()),
-            (None, Some(name), Some(host)) => Output::Desk { name: format!("Wayferry: {name} @ {host}") },
-            (None, Some(one), None) | (None, None, Some(one)) => {
-                Output::Desk { name: format!("Wayferry: {one}") }
-            }
-            (None, None, None) => Output::Desk { name: "Wayferry".into() },
+        let output = match &self.own.audio_sink {
+            Some(path) => Output::File(path.clone()),
+            None => Output::Desk { name: self.desk_name(name) },
         };
         let usual = if self.view_only { Audio::Off } else { Audio::Auto };
         let sound = Hearing::new(self.own.audio.unwrap_or(usual), output, self.clock);
         sound.map_err(|source| Error::System { doing: "preparing to play sound", source })
+    }
+
+    /// What sends the microphone here to programs that record, if they may. Viewers have no say.
+    fn microphone(&self, name: Option<&str>) -> Result<Option<Speaking>, Error> {
+        if !self.own.microphone || self.view_only {
+            return Ok(None);
+        }
+        let (audio, mode) = (self.own.audio.unwrap_or_default(), self.own.audio_mode.unwrap_or_default());
+        let speaking = Speaking::new(audio, mode, &self.desk_name(name), self.clock);
+        speaking.map(Some).map_err(|source| Error::System { doing: "preparing the microphone", source })
+    }
+
+    /// What the mixer here shows.
+    fn desk_name(&self, name: Option<&str>) -> String {
+        match (name.map(sanitize), self.host.clone()) {
+            (Some(name), Some(host)) => format!("Wayferry: {name} @ {host}"),
+            (Some(one), None) | (None, Some(one)) => format!("Wayferry: {one}"),
+            (None, None) => "Wayferry".into(),
+        }
     }
 
     /// QUIC if it answers, else the socket.

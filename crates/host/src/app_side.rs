@@ -415,7 +415,13 @@ impl<'a> AppSide<'a> {
             }
             Event::Control(Control::Listen(listen)) => {
                 let session = &mut self.hub.link.session;
-                self.sound.iter_mut().for_each(|sound| sound.display.on_listen(listen, session));
+                self.sound.iter_mut().for_each(|sound| sound.on_listen(listen, session));
+            }
+            Event::Sound { bytes } => {
+                self.sound.iter_mut().for_each(|sound| sound.on_packet(now, &bytes));
+            }
+            Event::Datagram { bytes } => {
+                self.sound.iter_mut().for_each(|sound| sound.on_datagram(now, &bytes));
             }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {

@@ -46,7 +46,7 @@ use crate::link::{CleanEnd, Link, closed};
 use crate::program_connection::Blobs;
 use crate::program_connection::send_blob;
 use crate::returning::Return;
-use crate::sound::Hearing;
+use crate::sound::{Hearing, Speaking};
 use crate::trace::{Half, TraceFile};
 
 /// How to reach the compositor.
@@ -87,6 +87,7 @@ pub struct DisplaySide<'a> {
     turn: usize,
     pipes: Pipes,
     sound: Option<Hearing>,
+    microphone: Option<Speaking>,
     blobs: Blobs,
     /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
@@ -128,6 +129,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.offer,
             &mut self.watching,
             &mut self.sound,
+            &mut self.microphone,
             &mut self.pipes,
             &mut self.connections,
             &mut self.back,
@@ -156,6 +158,10 @@ impl Loop for DisplaySide<'_> {
             }
         }
         self.on_timeouts(now);
+        if let Some(microphone) = &mut self.microphone {
+            let state = self.hub.link.state();
+            microphone.pass(now, &mut self.hub.link.session, &state);
+        }
         self.perform_actions();
         self.flush_sockets();
         // What takes long is last, so that what is small need not wait for it.
@@ -258,6 +264,7 @@ impl<'a> DisplaySide<'a> {
             turn: 0,
             pipes: Pipes::default(),
             sound: None,
+            microphone: None,
             blobs: Blobs::default(),
             arrived: 0,
             last_end: None,
@@ -284,6 +291,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_sound(mut self, sound: Option<Hearing>) -> Self {
         self.sound = sound;
+        self
+    }
+
+    /// Lets programs of the session record the desk's microphone.
+    #[must_use]
+    pub fn with_microphone(mut self, microphone: Option<Speaking>) -> Self {
+        self.microphone = microphone;
         self
     }
 
@@ -359,6 +373,10 @@ impl<'a> DisplaySide<'a> {
             Event::Control(Control::Exit { code }) => {
                 return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
             }
+            Event::Control(Control::Listen(listen)) => {
+                let session = &mut self.hub.link.session;
+                self.microphone.iter_mut().for_each(|microphone| microphone.on_listen(listen, session));
+            }
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
             }
@@ -420,6 +438,7 @@ impl<'a> DisplaySide<'a> {
     /// The programs' windows stay while another carrier is looked for.
     fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
         self.sound.iter_mut().for_each(Hearing::tell_again);
+        self.microphone.iter_mut().for_each(Speaking::forget);
         self.hub.link.lose_carrier();
         let lost = || Error::Lost(reason.to_string());
         let back = self.back.as_mut().ok_or_else(lost)?;
@@ -446,6 +465,7 @@ impl<'a> DisplaySide<'a> {
     fn begin_anew(&mut self) {
         self.connections.clear();
         self.sound.iter_mut().for_each(Hearing::begin_anew);
+        self.microphone.iter_mut().for_each(Speaking::forget);
         self.pipes.clear();
         self.blobs.sent = Sent::default();
         self.watching.tell_again();
@@ -565,7 +585,8 @@ impl<'a> DisplaySide<'a> {
             let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
             let figures = figures.with_shares(self.shares());
             let sound = self.sound.as_ref().map(Hearing::document);
-            answer(&caller, &figures.with_sound(sound).document());
+            let microphone = self.microphone.as_ref().map(Speaking::document);
+            answer(&caller, &figures.with_sound(sound).with_microphone(microphone).document());
         }
     }
 

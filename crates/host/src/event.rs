@@ -90,6 +90,12 @@ pub enum SessionEvent {
     SoundLost { reason: String },
     /// Display side: sound is heard again.
     SoundBack,
+    /// Display side: a program of the session records the microphone here.
+    MicrophoneOpen,
+    /// Display side: none does any more.
+    MicrophoneClosed,
+    /// Display side: a program wants to record the microphone, and that cannot be had.
+    NoMicrophone { reason: String },
     /// Display side: a program cannot be connected to the compositor.
     CompositorRefused { reason: String },
 }

@@ -40,6 +40,7 @@ pub struct Figures {
     /// Of the display side: what programs take of what they may.
     shares: Option<Value>,
     sound: Option<Value>,
+    microphone: Option<Value>,
 }
 
 /// Viewers.
@@ -111,6 +112,7 @@ impl Figures {
             views: None,
             shares: None,
             sound: None,
+            microphone: None,
         }
     }
 
@@ -124,6 +126,12 @@ impl Figures {
     #[must_use]
     pub fn with_sound(self, sound: Option<Value>) -> Self {
         Self { sound, ..self }
+    }
+
+    /// With what the microphone of the display does.
+    #[must_use]
+    pub fn with_microphone(self, microphone: Option<Value>) -> Self {
+        Self { microphone, ..self }
     }
 
     /// Of a session that is called so, and has been in this state for so long.
@@ -207,6 +215,7 @@ impl Figures {
         });
         // One more than the macro takes.
         document["sound"] = self.sound.clone().unwrap_or_default();
+        document["microphone"] = self.microphone.clone().unwrap_or_default();
         document
     }
 }
@@ -304,6 +313,7 @@ mod tests {
             views: None,
             shares: None,
             sound: Some(sound()),
+            microphone: Some(microphone()),
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -320,6 +330,12 @@ mod tests {
         })
     }
 
+    fn microphone() -> Value {
+        json!({
+            "recorded": true, "target_ms": 40, "latency_ms": 51, "played_seconds": 12.5, "concealed_seconds": 0.02,
+        })
+    }
+
     /// The same without QUIC, before anything was measured.
     fn unmeasured() -> Figures {
         Figures {
@@ -329,6 +345,7 @@ mod tests {
             repair: RepairCounts::default(),
             saved: Duration::ZERO,
             sound: None,
+            microphone: None,
             surfaces: None,
             ..sample()
         }
@@ -365,6 +382,7 @@ mod tests {
         let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2 }, { "from": null, "seconds": 2 }]);
         assert_eq!(object.remove("viewers"), Some(viewers));
         assert_eq!(object.remove("sound"), Some(sound()));
+        assert_eq!(object.remove("microphone"), Some(microphone()));
         assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
@@ -411,6 +429,7 @@ mod tests {
             "view_updates_own",
             "shares",
             "sound",
+            "microphone",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

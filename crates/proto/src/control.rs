@@ -120,6 +120,10 @@ impl Capabilities {
     /// Sound: [`Control::Listen`], channels and datagrams of sound.
     pub const SOUND: Self = Self(8);
 
+    /// Of a display side: its user lets programs record the microphone. Of an app side: it knows what to do with that.
+    /// Needs [`SOUND`](Self::SOUND).
+    pub const MICROPHONE: Self = Self(16);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

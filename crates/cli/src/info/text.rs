@@ -17,7 +17,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
          \x20 loss     {} of {} packets sent ({}), {} in a row\n\
          \x20 repair   {} rows of {} sent for {} blocks ({} of all bytes sent)\n\
          \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n\
-         {}{}",
+         {}{}{}",
         of.text("role"),
         of.count("pid"),
         of.text("session"),
@@ -45,6 +45,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
         of.time("saved_ms_estimate"),
         of.pictures(),
         of.sound(),
+        of.microphone(),
     )
 }
 
@@ -130,6 +131,18 @@ impl Document<'_> {
             sound.number("tempo", |tempo| format!("{tempo:.3}")),
             sound.number("drift_ppm", |drift| format!("{drift:.0} ppm")),
         )
+    }
+
+    /// Whether the microphone is open; nothing from a side that has none to tell of.
+    fn microphone(&self) -> String {
+        let microphone = Document(&self.0["microphone"]);
+        let told = |text: &str| format!("  microphone {text}\n");
+        match (microphone.0["open"].as_bool(), microphone.0["recorded"].as_bool()) {
+            (Some(true), _) => told(&format!("open, {} frames sent", microphone.count("frames"))),
+            (Some(false), _) => told("closed; programs may open it"),
+            (None, Some(true)) => told(&format!("recorded, {} behind", microphone.time("latency_ms"))),
+            _ => String::new(),
+        }
     }
 
     fn number(&self, field: &str, word: impl FnOnce(f64) -> String) -> String {

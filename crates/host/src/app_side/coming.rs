@@ -119,6 +119,7 @@ impl AppSide<'_> {
             .with_kept(kept, self.hub.link.session.retained())
             .with_surfaces(surfaces)
             .with_sound(self.sound.as_ref().map(Sound::document))
+            .with_microphone(self.sound.as_ref().map(Sound::microphone_document))
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }

@@ -230,7 +230,7 @@ impl AppSide<'_> {
 
     /// What was sent of sound is gone with its carrier, and nothing is wanted until the display says so again.
     fn forget_sound(&mut self) {
-        self.sound.iter_mut().for_each(|sound| sound.display.forget());
+        self.sound.iter_mut().for_each(super::Sound::forget);
     }
 
     /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.

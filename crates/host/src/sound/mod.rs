@@ -1,20 +1,24 @@
 //! Sound in a session: what is captured on one side is heard on the other.
 //!
-//! `Sending` takes a capture's frames to one receiver, [`Hearing`] takes what arrives to a playback; both are cheap,
-//! and belong to the run loop. The work is done by the threads of `wayferry-sound`. It decides nothing about how frames
+//! `Sending` takes a capture's frames to one receiver, `Flow` takes what arrives to what plays it; [`Hearing`] does that
+//! at the desk, [`Speaking`] sends its microphone. All are cheap, and belong to the run loop. The work is done by the threads of `wayferry-sound`. It decides nothing about how frames
 //! cross the link, or when they are heard: `wayferry-audio` does. Invariant: nothing is sent that was not asked for.
 
+mod flow;
 mod hearing;
 mod sending;
 mod server;
+mod speaking;
 
 use std::str::FromStr;
 
 use wayferry_sound::Codec;
 
+pub(crate) use flow::Flow;
 pub use hearing::Hearing;
 pub(crate) use sending::Sending;
 pub use server::SoundServer;
+pub use speaking::Speaking;
 pub use wayferry_audio::Mode;
 pub use wayferry_sound::Output;
 
@@ -34,7 +38,7 @@ pub enum Audio {
 
 impl Audio {
     /// The codec, and bits in a second where they matter; `None` if nothing is to be heard.
-    fn wanted(self) -> Option<(Codec, u32)> {
+    pub(crate) fn wanted(self) -> Option<(Codec, u32)> {
         match self {
             Self::Auto => Some((Codec::Opus, DEFAULT_RATE)),
             Self::Off => None,
