@@ -136,7 +136,7 @@ impl Document<'_> {
     /// Whether the microphone is open; nothing from a side that has none to tell of.
     fn microphone(&self) -> String {
         let microphone = Document(&self.0["microphone"]);
-        let told = |text: &str| format!("  microphone {text}\n");
+        let told = |text: &str| format!("  mic      {text}\n");
         match (microphone.0["open"].as_bool(), microphone.0["recorded"].as_bool()) {
             (Some(true), _) => told(&format!("open, {} frames sent", microphone.count("frames"))),
             (Some(false), _) => told("closed; programs may open it"),
@@ -208,8 +208,22 @@ mod tests {
              repair   40 rows of 48.0 kB sent for 30 blocks (4.0 % of all bytes sent)\n  \
              rebuilt  3 blocks, 3.4 kB, which saved about 309.0 ms of waiting\n  \
              pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a video\n  \
-             sound    opus at 96 kbit/s, 700 frames sent, heard 91.0 ms after they arrive\n";
+             sound    opus at 96 kbit/s, 700 frames sent, heard 91.0 ms after they arrive\n\
+             \x20 mic      recorded, 51.0 ms behind\n";
         assert_eq!(paragraph(&read(SAMPLE)), expected);
+    }
+
+    #[test]
+    fn the_microphone_in_words() {
+        let of = |microphone: Value| Document(&json!({ "microphone": microphone })).microphone();
+        assert_eq!(of(Value::Null), "");
+        assert_eq!(of(json!({ "recorded": false })), "");
+        assert_eq!(
+            of(json!({ "recorded": true, "latency_ms": 51 })),
+            "  mic      recorded, 51.0 ms behind\n"
+        );
+        assert_eq!(of(json!({ "open": true, "frames": 7 })), "  mic      open, 7 frames sent\n");
+        assert_eq!(of(json!({ "open": false })), "  mic      closed; programs may open it\n");
     }
 
     #[test]

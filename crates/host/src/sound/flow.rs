@@ -1,6 +1,6 @@
 //! One direction of sound where it arrives: which packets are its own, and what the sender is told about it.
 //!
-//! Invariant: whoever plays is handed no packet of another flow than that which it began last.
+//! Invariant: a player is handed no packet of another flow than that which it began last.
 
 use std::time::Duration;
 

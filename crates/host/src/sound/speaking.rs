@@ -42,7 +42,7 @@ impl Speaking {
         self.sending.on_listen(listen, session);
     }
 
-    /// The carrier is gone: nobody records until the app side says so again.
+    /// The carrier is gone: no program records until the app side says so again.
     pub(crate) fn forget(&mut self) {
         self.sending.forget();
     }

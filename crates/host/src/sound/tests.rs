@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wayferry_audio::{Mode, Packet, Packets, Position};
+use wayferry_audio::{Figures, Mode, Packet, Packets, Position};
 use wayferry_proto::{
     Arrival, Capabilities, Config, Control, Event, LinkState, Listen, Session, Side, StreamId, Time, Transmit,
 };
 use wayferry_sound::{Captured, Codec, Content};
 
-use super::{Audio, Hearing, Output, Sending};
+use super::{Audio, Flow, Hearing, Output, Sending};
 use crate::clock::Clock;
 
 /// An app side and a display side, past their hellos.
@@ -68,6 +68,20 @@ impl Pair {
                 return;
             }
         }
+    }
+
+    /// Lets all that the app side says arrive, and gives what the display is told to send.
+    fn pass_to_display(&mut self) -> Vec<Listen> {
+        while let Some(transmit) = self.app.poll_transmit(Time::ZERO) {
+            let arrivals = arrivals(transmit, &mut self.lengths[0]);
+            arrivals.into_iter().for_each(|arrival| self.display.receive(Time::ZERO, arrival));
+        }
+        let events = std::iter::from_fn(|| self.display.poll_event());
+        let told = events.filter_map(|event| match event {
+            Event::Control(Control::Listen(listen)) => Some(listen),
+            _ => None,
+        });
+        told.collect()
     }
 
     fn send(&mut self, sending: &mut Sending, at: u64, codec: Codec) {
@@ -202,4 +216,27 @@ fn regression_a_host_changes_the_codec_with_every_packet() {
     assert!((3..=4).contains(&changes), "{changes} in four seconds");
     drop(hearing);
     let _ = std::fs::remove_file(file);
+}
+
+/// The microphone: the app side listens while a program records, and says once that none does any more.
+#[test]
+fn a_display_is_told_when_a_program_records_and_once_when_none_does() {
+    let mut pair = Pair::new();
+    let mut flow = Flow::new((Codec::Opus, 96_000));
+    let figures = Figures::default();
+    let told =
+        |pair: &mut Pair| pair.pass_to_display().into_iter().map(|listen| listen.track).collect::<Vec<u8>>();
+    flow.tell_nothing(Time::ZERO, &mut pair.app);
+    assert_eq!(told(&mut pair), [0; 0], "it was not told otherwise");
+    flow.tell(Time::ZERO, &mut pair.app, &figures);
+    flow.tell(Time::from_millis(10), &mut pair.app, &figures);
+    assert_eq!(told(&mut pair), [1]);
+    flow.tell_nothing(Time::from_millis(20), &mut pair.app);
+    flow.tell_nothing(Time::from_millis(30), &mut pair.app);
+    assert_eq!(told(&mut pair), [0]);
+    flow.tell(Time::from_millis(40), &mut pair.app, &figures);
+    assert_eq!(told(&mut pair), [1], "at once, when one records again");
+    flow.tell_again();
+    flow.tell(Time::from_millis(50), &mut pair.app, &figures);
+    assert_eq!(told(&mut pair), [1], "another carrier");
 }

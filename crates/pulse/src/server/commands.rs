@@ -8,7 +8,7 @@ mod outputs;
 mod playing;
 mod recording;
 mod sink;
-pub(crate) mod source;
+mod source;
 
 use pulseaudio::protocol::{Command, CommandTag, MAX_VERSION, ProtocolError, PulseError};
 

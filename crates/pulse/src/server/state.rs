@@ -14,7 +14,6 @@ use wayferry_proto::Time;
 use super::answer::{Answer, refusal};
 use super::buffering::TURN;
 use super::client::{Client, ClientId};
-use super::commands::source;
 use super::frame::Sound;
 use super::recording::Recording;
 use super::stream::{Note, Stream};
@@ -174,7 +173,7 @@ impl State {
             }
             self.remove_recording(index);
         }
-        self.publish(SubscriptionEventFacility::Source, change, source::INDEX);
+        self.publish(SubscriptionEventFacility::Source, change, SOURCE);
         // Its default source is another one.
         self.publish(SubscriptionEventFacility::Server, SubscriptionEventType::Changed, u32::MAX);
     }
@@ -286,6 +285,9 @@ fn free(next: &mut u32, is_taken: impl Fn(u32) -> bool) -> u32 {
         }
     }
 }
+
+/// The source's number.
+pub(crate) const SOURCE: u32 = 0;
 
 /// Clients at a time.
 const MAX_CLIENTS: usize = 256;

@@ -127,7 +127,7 @@ impl Service {
         speaks || self.server.is_playing() || self.server.is_recording()
     }
 
-    /// What was spoken while nobody recorded is not recorded later.
+    /// What was spoken while no program recorded is not recorded later.
     fn tell_recorded(&mut self) {
         let is_recorded = self.server.is_recording();
         if self.shared.spoken.tell(is_recorded, self.microphone.figures()) {

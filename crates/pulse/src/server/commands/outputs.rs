@@ -12,7 +12,7 @@ use super::super::answer::Answer;
 use super::super::ask::Ask;
 use super::super::props;
 use super::super::recording::Recording;
-use super::super::state::State;
+use super::super::state::{SOURCE, State};
 use super::super::tags;
 use super::{sink, source};
 
@@ -83,7 +83,7 @@ fn told(state: &State, index: u32, recording: &Recording) -> SourceOutputInfo {
         name: name.unwrap_or_default(),
         owner_module_index: None,
         client_index: Some(recording.owner.0),
-        source_index: source::INDEX,
+        source_index: SOURCE,
         sample_spec: recording.spec.sample_spec(),
         channel_map: recording.spec.channel_map(),
         cvolume: recording.volume,

@@ -11,6 +11,7 @@ use super::super::ask::Ask;
 use super::super::props;
 use super::super::recording::{Fragments, Recording, Wish};
 use super::super::spec::{Spec, playable};
+use super::super::state::SOURCE;
 use super::{sink, source};
 
 pub(super) fn create(ask: &mut Ask<'_>, params: &RecordStreamParams) -> Result<Answer, PulseError> {
@@ -29,7 +30,7 @@ pub(super) fn create(ask: &mut Ask<'_>, params: &RecordStreamParams) -> Result<A
         sample_spec: spec.sample_spec(),
         channel_map: spec.channel_map(),
         stream_latency: ask.state.source.latency.as_micros() as u64,
-        sink_index: source::INDEX,
+        sink_index: SOURCE,
         sink_name: Some(source::NAME.to_owned()),
         suspended: false,
         format: spec.format_info(),

@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 
 use super::super::answer::Answer;
 use super::super::ask::Ask;
-use super::super::state::State;
+use super::super::state::{SOURCE, State};
 use super::sink;
 
 pub(super) fn info(ask: &mut Ask<'_>, params: &GetSourceInfo) -> Result<Answer, PulseError> {
@@ -24,7 +24,7 @@ pub(super) fn list(ask: &mut Ask<'_>) -> Result<Answer, PulseError> {
 
 pub(super) fn lookup(ask: &mut Ask<'_>, name: &CStr) -> Result<Answer, PulseError> {
     find(ask.state, None, Some(name))?;
-    Answer::of(ask.version, &LookupReply(INDEX))
+    Answer::of(ask.version, &LookupReply(SOURCE))
 }
 
 pub(super) fn set_volume(ask: &mut Ask<'_>, params: &SetDeviceVolumeParams) -> Result<Answer, PulseError> {
@@ -47,7 +47,7 @@ pub(super) fn set_default(ask: &mut Ask<'_>, name: &CStr) -> Result<Answer, Puls
 /// Whether what is named is the source: one without a number and a name is the usual one.
 pub(super) fn find(state: &State, index: Option<u32>, name: Option<&CStr>) -> Result<(), PulseError> {
     let is_it = match (index, name) {
-        (Some(index), _) => index == INDEX,
+        (Some(index), _) => index == SOURCE,
         (None, Some(name)) => name == NAME || name == DEFAULT_SOURCE || name == c"0",
         (None, None) => true,
     };
@@ -55,7 +55,7 @@ pub(super) fn find(state: &State, index: Option<u32>, name: Option<&CStr>) -> Re
 }
 
 fn changed(ask: &mut Ask<'_>) -> Answer {
-    ask.state.publish(SubscriptionEventFacility::Source, SubscriptionEventType::Changed, INDEX);
+    ask.state.publish(SubscriptionEventFacility::Source, SubscriptionEventType::Changed, SOURCE);
     Answer::ack()
 }
 
@@ -66,7 +66,7 @@ fn told(state: &State) -> SourceInfo {
     props.set(Prop::DeviceClass, c"sound");
     let is_recorded = state.recordings.values().any(|recording| !recording.corked);
     SourceInfo {
-        index: INDEX,
+        index: SOURCE,
         name: NAME.to_owned(),
         description: Some(DESCRIPTION.to_owned()),
         props,
@@ -85,9 +85,6 @@ fn told(state: &State) -> SourceInfo {
         ..SourceInfo::default()
     }
 }
-
-/// The source's number.
-pub(crate) const INDEX: u32 = 0;
 
 /// The source's name.
 pub(super) const NAME: &CStr = c"wayferry-microphone";
