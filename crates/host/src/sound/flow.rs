@@ -9,7 +9,6 @@ use wayferry_proto::{Listen, Session, Time};
 use wayferry_sound::{Capture, Codec, Playback};
 
 use super::{codec_of, track_of};
-use crate::clock::earlier;
 
 /// What plays a flow.
 pub(crate) trait Ear {
@@ -113,8 +112,9 @@ impl Flow {
             let moved = told.target.abs_diff(listen.target) >= TARGET_STEP_MS;
             changed || moved || (self.is_busy(now) && now.since(when) >= AGAIN)
         });
-        if due && session.listen(listen) {
-            self.told = Some((now, listen));
+        if due {
+            // One that cannot be told is told nothing later either, unless something else happens.
+            self.told = session.listen(listen).then_some((now, listen));
         }
     }
 
@@ -129,7 +129,7 @@ impl Flow {
 
     /// When the sender is to be told again.
     pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
-        earlier(self.told.filter(|_| self.is_busy(now)).map(|(when, _)| when + AGAIN), None)
+        self.told.filter(|(_, told)| told.track != 0 && self.is_busy(now)).map(|(when, _)| when + AGAIN)
     }
 
     /// Whether sound is arriving.

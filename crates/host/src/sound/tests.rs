@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use wayferry_audio::{Figures, Mode, Packet, Packets, Position};
 use wayferry_proto::{
-    Arrival, Capabilities, Config, Control, Event, LinkState, Listen, Session, Side, StreamId, Time, Transmit,
+    Arrival, Capabilities, CloseReason, Config, Control, Event, LinkState, Listen, Session, Side, StreamId,
+    Time, Transmit,
 };
 use wayferry_sound::{Captured, Codec, Content};
 
+use super::flow::Ear;
 use super::{Audio, Flow, Hearing, Output, Sending};
 use crate::clock::Clock;
 
@@ -239,4 +241,40 @@ fn a_display_is_told_when_a_program_records_and_once_when_none_does() {
     flow.tell_again();
     flow.tell(Time::from_millis(50), &mut pair.app, &figures);
     assert_eq!(told(&mut pair), [1], "another carrier");
+}
+
+struct Deaf;
+
+impl Ear for Deaf {
+    fn begin(&self, _codec: Codec) {}
+
+    fn packet(&self, _arrived: Time, _packet: Packet) {}
+}
+
+/// A run loop that is to wait until a time that is past does not wait at all.
+#[test]
+fn regression_the_run_loop_spins_when_a_program_stops_recording() {
+    let (mut pair, mut flow) = (Pair::new(), Flow::new((Codec::Opus, 96_000)));
+    let tell = |millis, flow: &mut Flow, session: &mut Session| {
+        let now = Time::from_millis(millis);
+        flow.tell_nothing(now, session);
+        flow.next_timeout(now).filter(|at| *at <= now)
+    };
+    flow.tell(Time::ZERO, &mut pair.app, &Figures::default());
+    let packet = Packet { track: 1, payload: vec![0; 40], ..Packet::default() };
+    flow.on_packet(Time::from_millis(900), &packet.to_vec(), &Deaf);
+    assert_eq!(tell(1000, &mut flow, &mut pair.app), None);
+    assert_eq!(tell(2500, &mut flow, &mut pair.app), None, "nothing is to be told");
+}
+
+#[test]
+fn regression_the_run_loop_spins_while_a_session_closes() {
+    let (mut pair, mut flow) = (Pair::new(), Flow::new((Codec::Opus, 96_000)));
+    flow.tell(Time::ZERO, &mut pair.app, &Figures::default());
+    let packet = Packet { track: 1, payload: vec![0; 40], ..Packet::default() };
+    flow.on_packet(Time::from_millis(900), &packet.to_vec(), &Deaf);
+    pair.app.close(CloseReason::Done);
+    let now = Time::from_millis(1500);
+    flow.tell(now, &mut pair.app, &Figures::default());
+    assert_eq!(flow.next_timeout(now).filter(|at| *at <= now), None, "it can be told nothing");
 }
