@@ -79,7 +79,12 @@ impl Capture {
 
     /// The next that was captured.
     pub fn poll_captured(&self) -> Option<Captured> {
-        self.shared.outbox.poll_captured()
+        let captured = self.shared.outbox.poll_captured();
+        if captured.is_none() && self.shared.spoken.is_unseen() {
+            // It changed after the run loop had looked.
+            self.shared.outbox.wake();
+        }
+        captured
     }
 
     /// Whether programs find a microphone, and how long its sound takes until it arrives here.
@@ -99,9 +104,14 @@ impl Capture {
         self.shared.spoken.order(Order::Packet(arrived, packet));
     }
 
-    /// Whether a program records, and how what it records fares. A change of the first wakes the run loop.
+    /// Whether a program records, and how what it records fares.
     pub fn recorded(&self) -> (bool, Figures) {
         self.shared.spoken.told()
+    }
+
+    /// The same, for the one whom a change of the first wakes.
+    pub fn poll_recorded(&self) -> (bool, Figures) {
+        self.shared.spoken.see()
     }
 }
 

@@ -80,7 +80,12 @@ impl Microphone {
 
     /// The next that was captured.
     pub fn poll_captured(&self) -> Option<Captured> {
-        self.shared.outbox.poll_captured()
+        let captured = self.shared.outbox.poll_captured();
+        if captured.is_none() && !self.shared.notices().is_empty() {
+            // It came after the run loop had looked.
+            self.shared.outbox.wake();
+        }
+        captured
     }
 
     /// The next notice, if one waits.
@@ -148,3 +153,27 @@ impl Shared {
 
 /// Notices that the caller has not taken; beyond that the oldest are dropped.
 const MAX_NOTICES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The run loop takes notices, then what was captured: it is to hear of a notice that comes in between.
+    #[test]
+    fn regression_a_notice_of_the_microphone_is_slept_over() {
+        let outbox = Outbox::new().unwrap();
+        let shared = Arc::new(Shared { outbox, notices: Mutex::default() });
+        let microphone = Microphone { shared: Arc::clone(&shared), thread: None };
+        let is_readable = || {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut [PollFd::new(&microphone, PollFlags::IN)], Some(&at_once)).unwrap() > 0
+        };
+        assert_eq!(microphone.poll_notice(), None);
+        shared.tell(vec![Heeding::Closed]);
+        assert_eq!(microphone.poll_captured(), None);
+        assert!(is_readable(), "it sleeps");
+        assert_eq!(microphone.poll_notice(), Some(Heeding::Closed));
+        assert_eq!(microphone.poll_captured(), None);
+        assert!(!is_readable(), "it spins");
+    }
+}

@@ -79,8 +79,8 @@ impl Sound {
 
     /// Tells the display whether a program records, and programs whether there is a microphone.
     fn pass_spoken(&mut self, now: Time, session: &mut Session, way: Duration) {
+        let (recorded, figures) = self.server.capture.poll_recorded();
         let Some(flow) = &mut self.microphone else { return };
-        let (recorded, figures) = self.server.capture.recorded();
         let allowed = session.capabilities().has(Capabilities::MICROPHONE);
         self.server.capture.set_microphone(allowed, way + figures.latency);
         match allowed && recorded {

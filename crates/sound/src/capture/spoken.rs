@@ -21,6 +21,8 @@ struct State {
     latency: Duration,
     orders: VecDeque<Order>,
     is_recorded: bool,
+    /// That has changed since the run loop looked.
+    is_unseen: bool,
     figures: Figures,
 }
 
@@ -69,13 +71,27 @@ impl Spoken {
     pub(super) fn tell(&self, is_recorded: bool, figures: Figures) -> bool {
         let mut state = self.lock();
         state.figures = figures;
-        std::mem::replace(&mut state.is_recorded, is_recorded) != is_recorded
+        let is_new = std::mem::replace(&mut state.is_recorded, is_recorded) != is_recorded;
+        state.is_unseen |= is_new;
+        is_new
     }
 
     /// Whether a program records, and how what it records fares.
     pub(super) fn told(&self) -> (bool, Figures) {
         let state = self.lock();
         (state.is_recorded, state.figures)
+    }
+
+    /// The same; the run loop has seen it.
+    pub(super) fn see(&self) -> (bool, Figures) {
+        let mut state = self.lock();
+        state.is_unseen = false;
+        (state.is_recorded, state.figures)
+    }
+
+    /// Whether the run loop has yet to see that a program records, or none does any more.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.lock().is_unseen
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -2,6 +2,7 @@
 
 use std::os::unix::net::{UnixListener, UnixStream};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wayferry_audio::FrameSize;
 
 use super::*;
@@ -48,4 +49,24 @@ fn what_talks_garbage_is_closed_and_the_thread_ends_with_its_handle() {
     drop(capture);
     assert!(UnixStream::connect(&path).is_err(), "the door is gone with the thread");
     std::fs::remove_file(path).unwrap();
+}
+
+/// The run loop asks whether a program records, then takes what was captured: it is to hear of what changes in between.
+#[test]
+fn regression_a_program_that_records_is_slept_over() {
+    let outbox = Outbox::new().unwrap();
+    let shared = Arc::new(Shared { outbox, latency: Mutex::default(), spoken: Spoken::default() });
+    let capture = Capture { shared: Arc::clone(&shared), thread: None };
+    let is_readable = || {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&capture, PollFlags::IN)], Some(&at_once)).unwrap() > 0
+    };
+    assert!(!capture.poll_recorded().0);
+    assert!(shared.spoken.tell(true, Figures::default()));
+    shared.outbox.wake();
+    assert_eq!(capture.poll_captured(), None);
+    assert!(is_readable(), "it sleeps");
+    assert!(capture.poll_recorded().0);
+    assert_eq!(capture.poll_captured(), None);
+    assert!(!is_readable(), "it spins");
 }
