@@ -21,6 +21,8 @@ pub(super) struct Desk {
     state: State,
     /// Counts connections.
     connection: u32,
+    /// Not before.
+    opens: Time,
     wanted: Option<Wanted>,
     encoding: Option<Encoding>,
     /// When the next block was captured, in frames.
@@ -54,6 +56,7 @@ impl Desk {
             name: name.into(),
             state: State::Closed,
             connection: 0,
+            opens: Time::ZERO,
             wanted: None,
             encoding: None,
             next: 0,
@@ -101,6 +104,7 @@ impl Desk {
     pub(super) fn wake_at(&self) -> Option<Time> {
         match &self.state {
             State::Waiting(until) => Some(*until),
+            State::Closed => self.wanted.map(|_| self.opens),
             State::Opening(client) => client.waits_since().map(|since| since + ANSWER_LATEST),
             _ => None,
         }
@@ -160,8 +164,9 @@ impl User for Desk {
 
     fn turn(&mut self, now: Time) {
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
-            State::Closed if self.wanted.is_some() => {
+            State::Closed if self.wanted.is_some() && now >= self.opens => {
                 self.connection = self.connection.wrapping_add(1);
+                self.opens = now + APART;
                 State::Connecting
             }
             State::Waiting(until) if now >= until => {
@@ -196,6 +201,9 @@ fn frames_at(now: Time) -> u64 {
     (now.since_start().as_micros() * 48 / 1000) as u64
 }
 
+/// How often it is opened at most: the user is told each time.
+const APART: Duration = Duration::from_secs(1);
+
 /// How long to wait after a failure.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -229,6 +237,26 @@ mod tests {
         desk.want(None);
         desk.turn(at(3));
         assert_eq!((desk.connection(), desk.take_notices()), (None, vec![]), "it was never open");
+    }
+
+    /// What is heard of it is a line for each, and its lamp flickers.
+    #[test]
+    fn regression_a_host_opens_and_closes_the_microphone_a_hundred_times_a_second() {
+        let mut desk = Desk::new("test");
+        let mut connections = 0;
+        for turn in 0..1000 {
+            desk.want(WANTED.filter(|_| turn % 2 == 0));
+            desk.turn(at(turn * 10));
+            if desk.connection().is_some() {
+                connections += 1;
+                desk.on_failure(at(turn * 10), "why");
+            }
+        }
+        assert_eq!((connections, desk.take_notices().len()), (10, 10), "once a second");
+        desk.want(WANTED);
+        assert_eq!(desk.wake_at(), Some(at(10_000)));
+        desk.turn(at(10_000));
+        assert!(desk.connection().is_some());
     }
 
     #[test]
