@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use pulseaudio::protocol::stream::BufferAttr;
 use pulseaudio::protocol::{ChannelVolume, Props};
 
+use super::buffering::TURN;
 use super::client::ClientId;
 use super::hearer::Hearer;
 use super::spec::Spec;
@@ -109,10 +110,12 @@ impl Recording {
         self.given += lost as u64;
     }
 
-    /// What its program is given next.
+    /// What its program is given next. Pieces shorter than a turn come together: each message costs time.
     pub(crate) fn fragment(&mut self) -> Option<Vec<u8>> {
-        let size = self.fragments.size;
-        (self.waiting.len() >= size).then(|| {
+        let piece = self.fragments.size;
+        let most = self.spec.bytes(TURN).min(FRAGMENT_MAX).max(piece);
+        let size = self.waiting.len().min(most) / piece * piece;
+        (size > 0).then(|| {
             self.given += size as u64;
             self.waiting.drain(..size).collect()
         })

@@ -144,3 +144,16 @@ fn streams_that_record_are_limited_and_each_is_its_clients() {
     assert!(!desk.server.is_recording());
     assert!(create(&mut desk, &mut other, recording(USUAL, USUAL)).is_ok());
 }
+
+/// Each piece costs a message, and the mixer's turn is for all programs.
+#[test]
+fn regression_a_program_that_records_frame_by_frame_takes_most_of_the_turn() {
+    let (mut desk, mut program) = with_microphone();
+    let program = &mut program;
+    let channel = create(&mut desk, program, recording(USUAL, 4)).unwrap();
+    (0..3).for_each(|turn| speak(&mut desk, turn));
+    desk.read(program);
+    let pieces: Vec<_> = (0..3).map(|turn| (channel, frames(480 * turn, 480))).collect();
+    assert_eq!(program.recorded.len(), 3, "a turn at a time");
+    assert!(program.recorded == pieces);
+}
