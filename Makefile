@@ -117,6 +117,18 @@ bench: ## Measure window mode over emulated links
 	cargo build --release --locked --package wayferry --package wayferry-lab
 	target/release/wayferry-lab bench windows $(ARGS)
 
+.PHONY: bench-hol
+bench-hol: ## Measure sound, keys and pictures over TCP, over one QUIC stream and over many (needs /dev/net/tun)
+	scripts/setup
+	cargo build --release --locked --package wayferry-lab
+	target/release/wayferry-lab bench hol $(ARGS)
+
+.PHONY: bench-sound
+bench-sound: ## Measure sound beside a window that fills the link: how much is made up, and how late it is
+	scripts/setup
+	cargo build --release --locked --package wayferry-lab
+	target/release/wayferry-lab bench sound $(ARGS)
+
 .PHONY: bench-python
 # aiopquic, which ours is compared with, has no builds for Pythons before 3.12.
 bench-python: ## Measure the Python package beside others (PYTHON=… chooses the interpreter, ARGS=… e.g. --list)

@@ -16,7 +16,7 @@ use wayferry_stage::{
     commits_per_second, key_latencies, percentile,
 };
 
-use crate::emulated::{Emulated, Plan};
+use crate::emulated::{Emulated, Plan, Way};
 use crate::error::{Error, SessionError};
 use crate::flags::{DemoFlags, OwnFlags};
 use crate::tap::Tap;
@@ -105,10 +105,10 @@ impl Scene {
         let plan = Plan {
             own: &own,
             compositor: screen.socket.clone(),
-            up: link.clone(),
-            down: LinkConfig { seed: link.seed ^ 1, ..link },
+            way: Way::relay(link.clone(), LinkConfig { seed: link.seed ^ 1, ..link }),
             program: (!flags.program.is_empty()).then(|| Launch::Command(flags.program.clone())),
             tap: screen.stage.is_none().then(|| Arc::clone(&tap)),
+            sound: None,
         };
         let session = Emulated::start(plan, signals)?;
         let scripted = match flags.program.is_empty() {

@@ -4,18 +4,21 @@
 //! sockets, and only the relay in between makes delay, loss and rate. Invariant: when the value is dropped, threads,
 //! sockets and programs are gone.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use wayferry_net::{Carrier, Peers};
-use wayferry_proto::{Session, Side};
+use wayferry_net::quic::{Connected, Listener as NetListener};
+use wayferry_net::{Carrier, Identity, Peers};
+use wayferry_proto::{Capabilities, Config, Session, Side};
 use wayferry_stage::{Link as Relay, LinkConfig, LinkStats};
 
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, reporter};
 use crate::tap::Tap;
+use crate::tunnel;
 use wayferry_host::app_side::environment;
 use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome as AppOutcome, Start};
 use wayferry_host::carriers;
@@ -26,14 +29,17 @@ use wayferry_host::edge::programs::{Launch, Place};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir};
 use wayferry_host::link::Link;
+use wayferry_host::sound::{Audio, Hearing, Listening, Mode, Output, SoundServer, Watcher};
 use wayferry_host::trace::TraceFile;
 
 /// A running session.
 pub(crate) struct Emulated {
     app: Half<AppOutcome>,
     display: Half<DisplayOutcome>,
-    relay: Relay,
+    relay: Option<Relay>,
     socket: PathBuf,
+    /// Of the session's sound server, and how its sound is heard.
+    sound: Option<(PathBuf, Watcher)>,
     // Last: the listener's socket is in it.
     _dir: RuntimeDir,
 }
@@ -49,52 +55,62 @@ pub(crate) struct Plan<'a> {
     pub(crate) own: &'a OwnFlags,
     /// The compositor's socket.
     pub(crate) compositor: PathBuf,
-    /// From the display to the app side.
-    pub(crate) up: LinkConfig,
-    /// From the app side to the display.
-    pub(crate) down: LinkConfig,
+    pub(crate) way: Way,
     /// A program that is the session's reason; without one, programs come by the socket.
     pub(crate) program: Option<Launch>,
     /// Looks at the content that arrives.
     pub(crate) tap: Option<Arc<Mutex<Tap>>>,
+    /// How the session's sound is heard; without, programs find no sound server.
+    pub(crate) sound: Option<Sound>,
+}
+
+/// How the sides reach each other.
+pub(crate) enum Way {
+    /// QUIC, through a relay of datagrams.
+    Relay {
+        /// From the display to the app side.
+        up: Box<LinkConfig>,
+        /// From the app side to the display.
+        down: Box<LinkConfig>,
+    },
+    /// Through the tunnel of this network namespace, to this port.
+    Tunnel(Transport, u16),
+}
+
+impl Way {
+    pub(crate) fn relay(up: LinkConfig, down: LinkConfig) -> Self {
+        Self::Relay { up: Box::new(up), down: Box::new(down) }
+    }
+}
+
+/// What carries a session through a tunnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp,
+    Quic,
+}
+
+/// How sound is heard.
+pub(crate) struct Sound {
+    pub(crate) mode: Mode,
+    pub(crate) listening: Option<Listening>,
+}
+
+/// The two ends of a carrier, and what is between them.
+struct Met {
+    near: Box<dyn Carrier>,
+    far: Box<dyn Carrier>,
+    relay: Option<Relay>,
 }
 
 impl Emulated {
     /// Starts both sides; returns when they have met.
     pub(crate) fn start(plan: Plan<'_>, signals: &Signals) -> Result<Self, Error> {
-        let Plan { own, compositor, up, down, program, tap } = plan;
-        let system = |doing| move |source| SessionError::System { doing, source };
+        let Plan { own, compositor, way, program, tap, sound } = plan;
         let dir = RuntimeDir::private()?;
         let listener = Listener::new(&dir, None)?;
         let socket = listener.path().to_owned();
-        let (app_identity, display_identity) = (carriers::identity()?, carriers::identity()?);
-        let peers = Peers::Pinned(display_identity.fingerprint());
-        let mut port = carriers::listen(
-            &own.options(),
-            ([127, 0, 0, 1], 0).into(),
-            None,
-            &app_identity,
-            peers,
-            &reporter(),
-        )?;
-        let relay = Relay::start_with(up, down, port.local_addr()).map_err(system("starting the link"))?;
-        let pinned = app_identity.fingerprint();
-        let (far, _) = carriers::connect(
-            &own.options(),
-            &[relay.local_addr()],
-            &display_identity,
-            pinned,
-            PATIENCE,
-            signals,
-            &reporter(),
-        )?;
-        let near = port
-            .accept(PATIENCE)
-            .ok_or_else(|| SessionError::NothingAnswered {
-                tried: vec![relay.local_addr()],
-                waited: PATIENCE,
-            })?
-            .carrier;
+        let Met { near, far, relay } = meet(own, way, signals)?;
         let start = program.map(|launch| Start {
             stdio: None,
             launch,
@@ -103,9 +119,21 @@ impl Emulated {
             satellite: None,
         });
         let trace = own.trace_file()?;
+        let clock = Clock::start();
+        let (mut server, mut hearing, mut heard, mut mode) = (None, None, None, Mode::default());
+        let display_clock = Clock::start();
+        if let Some(sound) = sound {
+            mode = sound.mode;
+            let started = SoundServer::start(clock)?;
+            hearing = hear(sound, dir.path().join("heard.raw"), display_clock)?;
+            heard = hearing.as_ref().map(|hearing| (started.socket(), hearing.watcher()));
+            server = Some(started);
+        }
+        let near = Near { carrier: near, clock, server, mode };
         let app = spawn_app(own, near, listener, start, trace.clone())?;
-        let display = spawn_display(own, far, compositor, tap, trace)?;
-        Ok(Self { app, display, relay, socket, _dir: dir })
+        let far = Far { carrier: far, clock: display_clock, compositor, tap, hearing };
+        let display = spawn_display(own, far, trace)?;
+        Ok(Self { app, display, relay, socket, sound: heard, _dir: dir })
     }
 
     /// Where programs of the session connect.
@@ -113,14 +141,24 @@ impl Emulated {
         &self.socket
     }
 
-    /// The link between the sides.
-    pub(crate) fn relay(&self) -> &Relay {
-        &self.relay
+    /// Where programs of the session play to.
+    pub(crate) fn sound_socket(&self) -> Option<&Path> {
+        self.sound.as_ref().map(|(socket, _)| socket.as_path())
     }
 
-    /// What the link has carried.
+    /// How the session's sound is heard.
+    pub(crate) fn heard(&self) -> Option<&Watcher> {
+        self.sound.as_ref().map(|(_, watcher)| watcher)
+    }
+
+    /// Cuts the relay between the sides, or mends it.
+    pub(crate) fn set_down(&self, down: bool) {
+        self.relay.iter().for_each(|relay| relay.set_down(down));
+    }
+
+    /// What the relay has carried.
     pub(crate) fn link_stats(&self) -> LinkStats {
-        self.relay.stats()
+        self.relay.as_ref().map(Relay::stats).unwrap_or_default()
     }
 
     /// The app side's counters.
@@ -177,9 +215,73 @@ impl<T> Drop for Half<T> {
     }
 }
 
+/// Lets the sides meet.
+fn meet(own: &OwnFlags, way: Way, signals: &Signals) -> Result<Met, Error> {
+    let system = |doing| move |source| SessionError::System { doing, source };
+    match way {
+        Way::Relay { up, down } => {
+            let (app, display) = (carriers::identity()?, carriers::identity()?);
+            let mut port = listen(own, ([127, 0, 0, 1], 0).into(), &app, &display)?;
+            let relay =
+                Relay::start_with(*up, *down, port.local_addr()).map_err(system("starting the link"))?;
+            let far = connect(own, relay.local_addr(), &app, &display, signals)?;
+            let near = accepted(port.accept(PATIENCE), relay.local_addr())?;
+            Ok(Met { near, far, relay: Some(relay) })
+        }
+        Way::Tunnel(Transport::Quic, number) => {
+            let (app, display) = (carriers::identity()?, carriers::identity()?);
+            let mut port = listen(own, tunnel::here(number), &app, &display)?;
+            let far = connect(own, tunnel::there(number), &app, &display, signals)?;
+            let near = accepted(port.accept(PATIENCE), tunnel::there(number))?;
+            Ok(Met { near, far, relay: None })
+        }
+        Way::Tunnel(Transport::Tcp, number) => {
+            let (near, far) = tunnel::tcp(number, PATIENCE).map_err(system("connecting by TCP"))?;
+            let (near, far) = (carriers::byte_stream(near)?, carriers::byte_stream(far)?);
+            Ok(Met { near, far, relay: None })
+        }
+    }
+}
+
+fn listen(
+    own: &OwnFlags,
+    address: SocketAddr,
+    app: &Arc<Identity>,
+    display: &Identity,
+) -> Result<NetListener, Error> {
+    let peers = Peers::Pinned(display.fingerprint());
+    Ok(carriers::listen(&own.options(), address, None, app, peers, &reporter())?)
+}
+
+fn connect(
+    own: &OwnFlags,
+    address: SocketAddr,
+    app: &Identity,
+    display: &Arc<Identity>,
+    signals: &Signals,
+) -> Result<Box<dyn Carrier>, Error> {
+    let pinned = app.fingerprint();
+    let (options, reporter) = (own.options(), reporter());
+    let met = carriers::connect(&options, &[address], display, pinned, PATIENCE, signals, &reporter)?;
+    Ok(met.0)
+}
+
+fn accepted(met: Option<Connected>, address: SocketAddr) -> Result<Box<dyn Carrier>, Error> {
+    let silent = || SessionError::NothingAnswered { tried: vec![address], waited: PATIENCE };
+    Ok(met.ok_or_else(silent)?.carrier)
+}
+
+/// What the app side begins with.
+struct Near {
+    carrier: Box<dyn Carrier>,
+    clock: Clock,
+    server: Option<SoundServer>,
+    mode: Mode,
+}
+
 fn spawn_app(
     own: &OwnFlags,
-    carrier: Box<dyn Carrier>,
+    near: Near,
     listener: Listener,
     start: Option<Start>,
     trace: Option<Arc<TraceFile>>,
@@ -187,17 +289,19 @@ fn spawn_app(
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
-        let clock = Clock::start();
+        let Near { carrier, clock, server, mode } = near;
         let config = AppSideConfig {
             core: own.settings().programs(&clock),
             compress: own.compress.unwrap_or_default(),
             oneshot: false,
             stats: false,
         };
-        let link = Link::new(Session::new(own.settings().session(Side::App, &clock)), carrier);
+        let mut session = own.settings().session(Side::App, &clock);
+        with_sound(&mut session, server.is_some());
+        let link = Link::new(Session::new(session), carrier);
         let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter());
         let side = side.with_listener(listener).with_handle(theirs);
-        let side = side.with_trace(trace);
+        let side = side.with_trace(trace).with_sound(server, mode, false);
         match start {
             Some(start) => side.with_program(start).run(),
             None => side.run(),
@@ -206,26 +310,53 @@ fn spawn_app(
     spawn("app side", handle, run)
 }
 
-fn spawn_display(
-    own: &OwnFlags,
+/// What the display side begins with.
+struct Far {
     carrier: Box<dyn Carrier>,
+    clock: Clock,
     compositor: PathBuf,
     tap: Option<Arc<Mutex<Tap>>>,
+    hearing: Option<Hearing>,
+}
+
+fn spawn_display(
+    own: &OwnFlags,
+    far: Far,
     trace: Option<Arc<TraceFile>>,
 ) -> Result<Half<DisplayOutcome>, Error> {
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
-        let clock = Clock::start();
+        let Far { carrier, clock, compositor, tap, hearing } = far;
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
-        let link = Link::new(Session::new(own.settings().session(Side::Display, &clock)), carrier);
+        let mut session = own.settings().session(Side::Display, &clock);
+        with_sound(&mut session, hearing.is_some());
+        let link = Link::new(Session::new(session), carrier);
         DisplaySide::new(watched, clock, link, false, reporter())
             .with_handle(theirs)
+            .with_sound(hearing)
             .with_look(tap.map(look))
             .with_trace(trace)
             .run()
     };
     spawn("display side", handle, run)
+}
+
+fn with_sound(session: &mut Config, has_sound: bool) {
+    if has_sound {
+        session.capabilities = session.capabilities.with(Capabilities::SOUND);
+    }
+}
+
+/// What is heard goes to a file.
+fn hear(sound: Sound, path: PathBuf, clock: Clock) -> Result<Option<Hearing>, SessionError> {
+    let hearing = Hearing::new(Audio::Auto, Output::File(path), clock);
+    let hearing =
+        hearing.map_err(|source| SessionError::System { doing: "preparing to play sound", source })?;
+    Ok(match sound.listening {
+        Some(listening) => hearing.map(|hearing| hearing.with_listening(listening)),
+        None => hearing,
+    })
 }
 
 fn look(tap: Arc<Mutex<Tap>>) -> Look {

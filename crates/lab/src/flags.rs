@@ -137,6 +137,13 @@ pub(crate) struct DemoFlags {
 pub(crate) enum BenchCommand {
     /// Window mode on the stage: frame rates, bytes, latencies.
     Windows(BenchFlags),
+    /// Sound, keys and pictures over TCP, over QUIC with one stream, and over QUIC with many: who waits for whom.
+    ///
+    /// A live session is carried through a network namespace of this program's own, where the kernel's TCP and QUIC meet the
+    /// same emulated link. It needs /dev/net/tun, namespaces, `unshare`, `ip` and `sox`.
+    Hol(HolFlags),
+    /// Sound beside a window that could fill the link: how much is made up, and how late it is heard. It needs `sox`.
+    Sound(SoundFlags),
     /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
     Resume(BenchFlags),
     /// Updates over lossy links in virtual time: blocking, response, overhead, for each delivery and controller.
@@ -152,6 +159,51 @@ pub(crate) enum BenchCommand {
     Compression(CompressionFlags),
     /// Put together what `bench updates --shard` wrote.
     Merge(MergeFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SoundFlags {
+    /// All modes, round trips of 20, 100 and 300 ms, losses of 0, 1, 3 and 5 %.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// How long each is measured.
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = parse_seconds)]
+    pub(crate) seconds: Duration,
+    /// Write the results to FILE as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HolFlags {
+    /// Links to measure, with commas between: cellular, wifi, lan [default: all].
+    #[arg(long, value_name = "LINK,...", value_delimiter = ',')]
+    pub(crate) link: Vec<LinkName>,
+    /// How long each is measured: in the first half content has 2 Mbit/s, in the second it could fill 100.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    pub(crate) seconds: Duration,
+    /// Carry all three at once on one link, instead of one after the other.
+    #[arg(long)]
+    pub(crate) parallel: bool,
+    /// Begin when the clock is a multiple of SECONDS, so that runs on several machines line up.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) sync: Option<Duration>,
+    /// Cut the way back in the second half, so that nothing is acknowledged: for comparison.
+    #[arg(long)]
+    pub(crate) no_acknowledgements: bool,
+    #[command(flatten)]
+    pub(crate) out: OutFlags,
+}
+
+/// An emulated link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LinkName {
+    /// 10 Mbit/s, round trip 60 ms, 300 with its queue full; one packet of a hundred is lost, three in a row.
+    Cellular,
+    /// 50 Mbit/s, round trip 10 ms, up to 5 ms of jitter; one packet of two hundred is lost.
+    Wifi,
+    /// 100 Mbit/s, round trip 1 ms, no loss.
+    Lan,
 }
 
 #[derive(Debug, Args)]

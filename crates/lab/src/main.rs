@@ -8,6 +8,7 @@ mod emulated;
 mod error;
 mod flags;
 mod tap;
+mod tunnel;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,8 @@ fn run(flags: &Flags) -> Result<u8, Error> {
     match &flags.command {
         Command::Demo(demo) => demo::run(own, demo),
         Command::Bench(BenchCommand::Windows(bench)) => bench::windows::run(own, bench),
+        Command::Bench(BenchCommand::Sound(flags)) => bench::sound::run(own, flags),
+        Command::Bench(BenchCommand::Hol(flags)) => bench::hol::run(own, flags),
         Command::Bench(BenchCommand::Resume(bench)) => bench::resume::run(bench),
         Command::Bench(BenchCommand::Updates(flags)) => bench::updates::run(flags),
         Command::Bench(BenchCommand::Cc(flags)) => bench::cc::run(flags),

@@ -130,6 +130,11 @@ impl Playback {
         self.shared.report()
     }
 
+    /// Something that watches it.
+    pub fn watcher(&self) -> Watcher {
+        Watcher(Arc::clone(&self.shared))
+    }
+
     /// Readable while a notice waits.
     pub fn wake_fd(&self) -> BorrowedFd<'_> {
         self.shared.notices_fd()
@@ -138,6 +143,17 @@ impl Playback {
     /// The next notice, if one waits.
     pub fn poll_notice(&self) -> Option<Notice> {
         self.shared.take_notice()
+    }
+}
+
+/// Watches a playback from elsewhere, without keeping it.
+#[derive(Clone, Debug)]
+pub struct Watcher(Arc<Shared>);
+
+impl Watcher {
+    /// What happens at the moment; at the end, what happened last.
+    pub fn report(&self) -> Report {
+        self.0.report()
     }
 }
 

@@ -3,11 +3,13 @@
 //! Invariant: each flow has a player of its own, which is handed no packet of another.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::event::PollFlags;
 use serde_json::{Value, json};
+use wayferry_audio::{Packet, Packets};
 use wayferry_proto::Time;
-use wayferry_sound::{DeviceState, Notice, Output, Playback, Report};
+use wayferry_sound::{DeviceState, Notice, Output, Playback, Report, Watcher};
 
 use super::flow::Flow;
 use super::{Audio, codec_name};
@@ -18,11 +20,14 @@ use crate::error::Error;
 use crate::event::SessionEvent;
 use crate::info::rounded;
 
+/// Looks at packets that arrive: when, their sequence numbers, and when they were captured by the sender's sound clock.
+pub type Listening = Box<dyn FnMut(Time, u32, Duration) + Send>;
+
 /// See the module.
-#[derive(Debug)]
 pub struct Hearing {
     playback: Playback,
     flow: Flow,
+    listening: Option<Listening>,
 }
 
 impl Hearing {
@@ -34,7 +39,18 @@ impl Hearing {
         let Some(wanted) = audio.wanted() else { return Ok(None) };
         let playback = Playback::start(output, move || clock.now())?;
         playback.begin(wanted.0);
-        Ok(Some(Self { playback, flow: Flow::new(wanted) }))
+        Ok(Some(Self { playback, flow: Flow::new(wanted), listening: None }))
+    }
+
+    /// Shows each packet that arrives, copies too, to this.
+    #[must_use]
+    pub fn with_listening(self, listening: Listening) -> Self {
+        Self { listening: Some(listening), ..self }
+    }
+
+    /// Something that watches how it fares.
+    pub fn watcher(&self) -> Watcher {
+        self.playback.watcher()
     }
 
     /// Another carrier: the sender knows nothing of what it was told.
@@ -50,11 +66,18 @@ impl Hearing {
 
     /// A packet came on a stream.
     pub(crate) fn on_packet(&mut self, now: Time, bytes: &[u8]) {
+        if let (Some(listening), Ok(packet)) = (&mut self.listening, Packet::parse(bytes)) {
+            listening(now, packet.sequence, captured(&packet));
+        }
         self.flow.on_packet(now, bytes, &self.playback);
     }
 
     /// Packets came in a datagram.
     pub(crate) fn on_datagram(&mut self, now: Time, bytes: &[u8]) {
+        if let Some(listening) = &mut self.listening {
+            let packets = Packets::new(bytes).flatten();
+            packets.for_each(|packet| listening(now, packet.sequence, captured(&packet)));
+        }
         self.flow.on_datagram(now, bytes, &self.playback);
     }
 
@@ -97,6 +120,10 @@ impl Part for Hearing {
         self.flow.tell(now, &mut hub.link.session, &self.playback.report().figures);
         Ok(())
     }
+}
+
+fn captured(packet: &Packet) -> Duration {
+    Duration::from_micros(packet.capture.0.saturating_mul(1000) / 48)
 }
 
 fn device_name(state: DeviceState) -> &'static str {

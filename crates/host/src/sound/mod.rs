@@ -15,12 +15,12 @@ use std::str::FromStr;
 use wayferry_sound::Codec;
 
 pub(crate) use flow::Flow;
-pub use hearing::Hearing;
+pub use hearing::{Hearing, Listening};
 pub(crate) use sending::Sending;
 pub use server::SoundServer;
 pub use speaking::Speaking;
 pub use wayferry_audio::Mode;
-pub use wayferry_sound::Output;
+pub use wayferry_sound::{Output, Watcher};
 
 /// How a side wants to hear the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub struct SoundServer {
     pub(crate) capture: Capture,
     environment: Vec<(OsString, OsString)>,
     /// Goes last.
-    _dir: RuntimeDir,
+    dir: RuntimeDir,
 }
 
 impl Door for Listener {
@@ -39,7 +39,7 @@ impl SoundServer {
     /// The directory or the thread cannot be made.
     pub fn start(clock: Clock) -> Result<Self, Error> {
         let dir = RuntimeDir::private()?;
-        let listener = Listener::unlocked(dir.path().join("native"))?;
+        let listener = Listener::unlocked(dir.path().join(SOCKET))?;
         let mut environment = vec![("PULSE_SERVER".into(), prefixed("unix:", listener.path()))];
         if has_alsa_plugin() {
             let path = dir.path().join("asound.conf");
@@ -49,7 +49,12 @@ impl SoundServer {
         let capture = Capture::start(listener, move || clock.now());
         let capture =
             capture.map_err(|source| Error::System { doing: "starting the sound server", source })?;
-        Ok(Self { capture, environment, _dir: dir })
+        Ok(Self { capture, environment, dir })
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join(SOCKET)
     }
 
     /// Tells programs where it is.
@@ -73,6 +78,8 @@ fn has_alsa_plugin() -> bool {
         .chain(inner)
         .any(|path| path.join("alsa-lib/libasound_module_pcm_pulse.so").exists())
 }
+
+const SOCKET: &str = "native";
 
 /// ALSA's own configuration, and ours after it.
 const ALSA: &str = "\

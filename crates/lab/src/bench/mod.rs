@@ -5,11 +5,13 @@
 
 pub(crate) mod cc;
 pub(crate) mod compression;
+pub(crate) mod hol;
 pub(crate) mod pixels;
 mod plot;
 mod progress;
 pub(crate) mod resume;
 pub(crate) mod rig;
+pub(crate) mod sound;
 pub(crate) mod updates;
 pub(crate) mod windows;
 

@@ -1,5 +1,6 @@
 //! What a case of `wayferry bench windows` runs on: a stage, a session to it over an emulated link, programs.
 
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use wayferry_stage::{
@@ -7,7 +8,7 @@ use wayferry_stage::{
 };
 
 use super::Setting;
-use crate::emulated::{Emulated, Plan};
+use crate::emulated::{Emulated, Plan, Sound, Way};
 use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use wayferry_host::edge::signals::Signals;
@@ -24,13 +25,23 @@ pub(crate) struct Rig<'a> {
 impl<'a> Rig<'a> {
     /// A new one with this link.
     pub(crate) fn new(own: &OwnFlags, setting: Setting, signals: &'a Signals) -> Result<Self, Error> {
+        let (up, down) = setting.links();
+        Self::over(own, Way::relay(up, down), None, signals)
+    }
+
+    /// The same by another way, and with sound.
+    pub(crate) fn over(
+        own: &OwnFlags,
+        way: Way,
+        sound: Option<Sound>,
+        signals: &'a Signals,
+    ) -> Result<Self, Error> {
         let dir = RuntimeDir::private()?;
         let socket = dir.path().join(STAGE);
         let config = Config { socket: Some(socket.clone()), ..Config::default() };
         let stage = Stage::start(config)
             .map_err(|source| SessionError::System { doing: "starting the stage", source })?;
-        let (up, down) = setting.links();
-        let plan = Plan { own, compositor: socket, up, down, program: None, tap: None };
+        let plan = Plan { own, compositor: socket, way, program: None, tap: None, sound };
         let session = Emulated::start(plan, signals)?;
         Ok(Self { stage, session, signals, dir })
     }
@@ -102,8 +113,30 @@ impl<'a> Rig<'a> {
     }
 }
 
+/// A program that plays a tone until it is dropped.
+pub(crate) struct Tone(Child);
+
+impl Tone {
+    /// To the session's sound server.
+    pub(crate) fn start(session: &Emulated) -> Result<Self, SessionError> {
+        let socket = session.sound_socket().ok_or_else(|| SessionError::Lost("no sound server".into()))?;
+        let mut sox = Command::new("sox");
+        sox.args(["-q", "-n", "-t", "pulseaudio", "default", "synth", "sine", "440", "gain", "-12"]);
+        sox.env("PULSE_SERVER", format!("unix:{}", socket.display()));
+        let child = sox.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        child.map(Self).map_err(|source| SessionError::System { doing: "starting `sox`", source })
+    }
+}
+
+impl Drop for Tone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 impl Setting {
-    fn links(self) -> (LinkConfig, LinkConfig) {
+    pub(crate) fn links(self) -> (LinkConfig, LinkConfig) {
         let rate = self.rate_mbps.map(|rate| u64::from(rate) * 1_000_000);
         let rtt = Duration::from_millis(self.rtt_ms.into());
         let product = rate.map_or(1 << 20, |rate| (rate as f64 / 8.0 * rtt.as_secs_f64()) as u64);

@@ -375,10 +375,10 @@ fn after_outage(
     let (mut first, mut fresh, mut stale) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..if bench.quick { 1 } else { 5 } {
         rig.pass(Duration::from_secs(1))?;
-        rig.session.relay().set_down(true);
+        rig.session.set_down(true);
         rig.pass(Duration::from_secs(3))?;
         let mut watch = Watch::new(rig.stage.events_from_now()).patience(Duration::from_secs(20));
-        rig.session.relay().set_down(false);
+        rig.session.set_down(false);
         let back = now();
         let mut old = Vec::new();
         let new = watch.find(|stamped| match &stamped.event {
@@ -423,7 +423,7 @@ fn ms(times: &[Duration]) -> Vec<f64> {
     times.iter().map(|time| time.as_secs_f64() * 1e3).collect()
 }
 
-fn ended(program: wayferry_stage::Program) -> Result<(), SessionError> {
+pub(super) fn ended(program: wayferry_stage::Program) -> Result<(), SessionError> {
     program
         .stop()
         .map(|_| ())

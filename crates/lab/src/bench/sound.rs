@@ -1,0 +1,186 @@
+//! `wayferry bench sound`: how sound fares beside a window that could fill the link many times over.
+//!
+//! A real program plays to the session's sound server; the player runs as it does for ears, into a file. Figures are
+//! the player's own, of the seconds after it has come to know the link.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::sound::Mode;
+use wayferry_stage::Busy;
+
+use super::rig::{Rig, Tone};
+use super::{Setting, document, round, write_text};
+use crate::emulated::{Sound, Way};
+use crate::error::{Error, SessionError};
+use crate::flags::{OwnFlags, SoundFlags};
+
+/// Measures; gives the exit code.
+pub(crate) fn run(own: &OwnFlags, flags: &SoundFlags) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let mut rows = Vec::new();
+    for cell in cells(flags.full) {
+        for row in measure(own, flags, cell, &signals)? {
+            println!("{}", row.line());
+            rows.push(row.json());
+        }
+    }
+    if let Some(path) = &flags.json {
+        write_text(path, &format!("{:#}\n", document(&rows)))?;
+    }
+    Ok(0)
+}
+
+/// A link, and how sound crosses it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cell {
+    mode: Mode,
+    rtt_ms: u32,
+    loss_percent: f64,
+}
+
+/// One figure.
+struct Row {
+    case: &'static str,
+    cell: Cell,
+    value: f64,
+    unit: &'static str,
+    /// At most.
+    target: Option<f64>,
+}
+
+/// All that are to be measured.
+fn cells(full: bool) -> Vec<Cell> {
+    let modes = [Mode::Hybrid, Mode::Stream, Mode::Datagram];
+    let cell = |mode, rtt_ms, loss_percent| Cell { mode, rtt_ms, loss_percent };
+    if full {
+        let links = [20, 100, 300].into_iter().flat_map(|rtt| LOSSES.map(|loss| (rtt, loss)));
+        return links.flat_map(|(rtt, loss)| modes.map(|mode| cell(mode, rtt, loss))).collect();
+    }
+    let usual = LOSSES.map(|loss| cell(Mode::Hybrid, 100, loss));
+    usual.into_iter().chain([cell(Mode::Stream, 100, 3.0), cell(Mode::Datagram, 100, 3.0)]).collect()
+}
+
+fn measure(own: &OwnFlags, flags: &SoundFlags, cell: Cell, signals: &Signals) -> Result<[Row; 2], Error> {
+    let setting = Setting {
+        rtt_ms: cell.rtt_ms,
+        rate_mbps: Some(RATE_MBPS),
+        loss_percent: cell.loss_percent,
+        loss_burst: 1.0,
+    };
+    let (up, down) = setting.links();
+    let sound = Sound { mode: cell.mode, listening: None };
+    let rig = Rig::over(own, Way::relay(up, down), Some(sound), signals)?;
+    let tone = Tone::start(&rig.session)?;
+    let busy = rig.program(|client| Busy::default().run(client))?;
+    rig.window("busy")?;
+    rig.pass(WARM_UP)?;
+    let silent = || SessionError::Lost("nothing is heard".into());
+    let heard = rig.session.heard().ok_or_else(silent)?.clone();
+    let before = heard.report().figures;
+    let (mut latency, mut looks) = (Duration::ZERO, 0);
+    while looks < looks_in(flags.seconds) {
+        rig.pass(LOOK)?;
+        latency += heard.report().figures.latency;
+        looks += 1;
+    }
+    let after = heard.report().figures;
+    drop(tone);
+    super::windows::ended(busy)?;
+    let played = after.played.saturating_sub(before.played);
+    if played.is_zero() {
+        return Err(silent().into());
+    }
+    let concealed = percent(after.concealed.saturating_sub(before.concealed), played);
+    let row = |case, value, unit, target| Row { case, cell, value, unit, target };
+    Ok([
+        row("concealed-percent", concealed, "%", target(cell)),
+        row("latency", (latency / looks).as_secs_f64() * 1e3, "ms", None),
+    ])
+}
+
+fn looks_in(time: Duration) -> u32 {
+    u32::try_from(time.as_millis() / LOOK.as_millis()).unwrap_or(u32::MAX).max(1)
+}
+
+fn percent(part: Duration, whole: Duration) -> f64 {
+    100.0 * part.as_secs_f64() / whole.as_secs_f64()
+}
+
+/// What may be concealed, in per cent; of the mode that ships.
+fn target(cell: Cell) -> Option<f64> {
+    let limits = [0.0, 0.05, 0.1, 0.3];
+    let at = LOSSES.iter().position(|loss| *loss == cell.loss_percent)?;
+    (cell.mode == Mode::Hybrid).then_some(limits[at])
+}
+
+impl Row {
+    fn met(&self) -> Option<bool> {
+        self.target.map(|target| self.value <= target)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "case": self.case,
+            "mode": self.cell.mode.name(),
+            "rtt_ms": self.cell.rtt_ms,
+            "loss_percent": self.cell.loss_percent,
+            "value": round(self.value),
+            "unit": self.unit,
+            "target": self.target,
+            "met": self.met(),
+        })
+    }
+
+    /// For people.
+    fn line(&self) -> String {
+        let met = match (self.met(), self.target) {
+            (Some(true), Some(target)) => format!("meets {target}"),
+            (Some(false), Some(target)) => format!("MISSES {target}"),
+            _ => String::new(),
+        };
+        let Cell { mode, rtt_ms, loss_percent } = self.cell;
+        let (case, mode, value, unit) = (self.case, mode.name(), self.value, self.unit);
+        format!(
+            "{case:<18} {mode:<9} rtt {rtt_ms:>3}  loss {loss_percent:>3} %  {value:>8.3} {unit:<3} {met}"
+        )
+    }
+}
+
+/// Of packets, in per cent.
+const LOSSES: [f64; 4] = [0.0, 1.0, 3.0, 5.0];
+
+/// The window of noise could fill it thirty times over.
+const RATE_MBPS: u32 = 10;
+
+/// Until the player knows the link: its first target falls after 5 s.
+const WARM_UP: Duration = Duration::from_secs(8);
+
+/// Between two looks at the latency.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_that_ships_has_goals_and_all_cells_are_there() {
+        let cell = |mode, loss_percent| Cell { mode, rtt_ms: 100, loss_percent };
+        assert_eq!(target(cell(Mode::Hybrid, 3.0)), Some(0.1));
+        assert_eq!(target(cell(Mode::Stream, 3.0)), None);
+        assert_eq!((cells(false).len(), cells(true).len()), (6, 36));
+    }
+
+    #[test]
+    fn a_row_has_the_fields_of_the_format() {
+        let cell = Cell { mode: Mode::Hybrid, rtt_ms: 20, loss_percent: 1.0 };
+        let row = Row { case: "concealed-percent", cell, value: 0.06, unit: "%", target: target(cell) };
+        let expected = json!({
+            "case": "concealed-percent", "mode": "hybrid", "rtt_ms": 20, "loss_percent": 1.0, "value": 0.06,
+            "unit": "%", "target": 0.05, "met": false,
+        });
+        assert_eq!(row.json(), expected);
+        assert!(row.line().contains("MISSES 0.05"));
+    }
+}
