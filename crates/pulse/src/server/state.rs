@@ -296,7 +296,7 @@ const MAX_CLIENTS: usize = 256;
 const MAX_STREAMS: usize = 64;
 
 /// Streams that record, of all clients: each may cost a hundredth of the mixer's turn.
-const MAX_RECORDINGS: usize = 32;
+const MAX_RECORDINGS: usize = 16;
 
 /// Bytes of a client's sound that wait to be played.
 const MAX_KEPT: usize = 8 << 20;

@@ -136,7 +136,7 @@ fn streams_that_record_are_limited_and_each_is_its_clients() {
             Err(error) => break error,
         }
     };
-    assert_eq!((channels.len(), refused), (32, PulseError::TooLarge));
+    assert_eq!((channels.len(), refused), (16, PulseError::TooLarge));
     let mut other = desk.program();
     let delete = Command::DeleteRecordStream(channels[0]);
     assert_eq!(desk.order(&mut other, &delete), Err(PulseError::NoEntity));

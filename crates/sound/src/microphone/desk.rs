@@ -79,9 +79,9 @@ impl Desk {
         if wanted.is_none() {
             self.state = State::Closed;
             if self.told == Told::Open {
+                self.told = Told::Closed;
                 self.notices.push(Heeding::Closed);
             }
-            self.told = Told::Closed;
         }
     }
 
@@ -252,7 +252,7 @@ mod tests {
                 desk.on_failure(at(turn * 10), "why");
             }
         }
-        assert_eq!((connections, desk.take_notices().len()), (10, 10), "once a second");
+        assert_eq!((connections, desk.take_notices().len()), (10, 1), "once a second, and told once");
         desk.want(WANTED);
         assert_eq!(desk.wake_at(), Some(at(10_000)));
         desk.turn(at(10_000));
@@ -270,6 +270,20 @@ mod tests {
             desk.on_failure(now, "why");
             desk.on_failure(now, "again");
             assert_eq!((desk.connection(), desk.wake_at()), (None, Some(now + AGAIN)));
+        }
+        assert_eq!(desk.take_notices(), [Heeding::Failed { why: "why".into() }]);
+    }
+
+    /// A host that asks again and again had the user told of it each time.
+    #[test]
+    fn regression_a_microphone_that_cannot_be_had_is_told_of_whenever_it_is_asked_for() {
+        let mut desk = Desk::new("test");
+        for second in 0..10 {
+            desk.want(WANTED);
+            desk.turn(at(second * 1000));
+            desk.on_failure(at(second * 1000), "why");
+            desk.want(None);
+            desk.turn(at(second * 1000 + 1));
         }
         assert_eq!(desk.take_notices(), [Heeding::Failed { why: "why".into() }]);
     }
