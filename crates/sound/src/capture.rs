@@ -67,7 +67,7 @@ impl Capture {
         self.shared.outbox.want(wanted);
     }
 
-    /// How long sound takes from its capture until it is heard: programs are told.
+    /// How much later sound is heard than a picture is seen that was made when it was captured: programs are told.
     pub fn set_latency(&self, latency: Duration) {
         let mut current = self.shared.latency.lock().unwrap_or_else(PoisonError::into_inner);
         if current.abs_diff(latency) >= LATENCY_STEP {
