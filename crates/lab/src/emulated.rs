@@ -40,6 +40,7 @@ pub(crate) struct Emulated {
     socket: PathBuf,
     /// Of the session's sound server, and how its sound is heard.
     sound: Option<(PathBuf, Watcher)>,
+    heard: Option<PathBuf>,
     // Last: the listener's socket is in it.
     _dir: RuntimeDir,
 }
@@ -120,12 +121,15 @@ impl Emulated {
         });
         let trace = own.trace_file()?;
         let clock = Clock::start();
-        let (mut server, mut hearing, mut heard, mut mode) = (None, None, None, Mode::default());
+        let (mut server, mut hearing, mut heard, mut heard_file) = (None, None, None, None);
+        let mut mode = Mode::default();
         let display_clock = Clock::start();
         if let Some(sound) = sound {
             mode = sound.mode;
             let started = SoundServer::start(clock)?;
-            hearing = hear(sound, dir.path().join("heard.raw"), display_clock)?;
+            let file = dir.path().join("heard.raw");
+            hearing = hear(sound, file.clone(), display_clock)?;
+            heard_file = Some(file);
             heard = hearing.as_ref().map(|hearing| (started.socket(), hearing.watcher()));
             server = Some(started);
         }
@@ -133,7 +137,7 @@ impl Emulated {
         let app = spawn_app(own, near, listener, start, trace.clone())?;
         let far = Far { carrier: far, clock: display_clock, compositor, tap, hearing };
         let display = spawn_display(own, far, trace)?;
-        Ok(Self { app, display, relay, socket, sound: heard, _dir: dir })
+        Ok(Self { app, display, relay, socket, sound: heard, heard: heard_file, _dir: dir })
     }
 
     /// Where programs of the session connect.
@@ -144,6 +148,11 @@ impl Emulated {
     /// Where programs of the session play to.
     pub(crate) fn sound_socket(&self) -> Option<&Path> {
         self.sound.as_ref().map(|(socket, _)| socket.as_path())
+    }
+
+    /// What is heard of it, as 16-bit samples.
+    pub(crate) fn heard_file(&self) -> Option<&Path> {
+        self.heard.as_deref()
     }
 
     /// How the session's sound is heard.

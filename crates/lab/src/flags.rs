@@ -142,7 +142,8 @@ pub(crate) enum BenchCommand {
     /// A live session is carried through a network namespace of this program's own, where the kernel's TCP and QUIC meet the
     /// same emulated link. It needs /dev/net/tun, namespaces, `unshare`, `ip` and `sox`.
     Hol(HolFlags),
-    /// Sound beside a window that could fill the link: how much is made up, and how late it is heard. It needs `sox`.
+    /// Sound beside a window that could fill the link: how much is made up, and how late it is heard; and how far a
+    /// film's sound is from its picture. It needs `sox`, `mpv` and `ffmpeg`.
     Sound(SoundFlags),
     /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
     Resume(BenchFlags),
@@ -163,6 +164,9 @@ pub(crate) enum BenchCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct SoundFlags {
+    /// Run only cases whose name contains TEXT: concealed-percent, lip-sync.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
     /// All modes, round trips of 20, 100 and 300 ms, losses of 0, 1, 3 and 5 %.
     #[arg(long)]
     pub(crate) full: bool,

@@ -3,6 +3,8 @@
 //! A real program plays to the session's sound server; the player runs as it does for ears, into a file. Figures are
 //! the player's own, of the seconds after it has come to know the link.
 
+mod lips;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use wayferry_host::sound::Mode;
 use wayferry_stage::Busy;
 
 use super::rig::{Rig, Tone};
-use super::{Setting, document, round, write_text};
+use super::{Setting, document, round, share, write_text};
 use crate::emulated::{Sound, Way};
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, SoundFlags};
@@ -20,11 +22,16 @@ use crate::flags::{OwnFlags, SoundFlags};
 pub(crate) fn run(own: &OwnFlags, flags: &SoundFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let mut rows = Vec::new();
-    for cell in cells(flags.full) {
-        for row in measure(own, flags, cell, &signals)? {
-            println!("{}", row.line());
-            rows.push(row.json());
-        }
+    let mut tell = |row: &Row| {
+        println!("{}", row.line());
+        rows.push(row.json());
+    };
+    let is_wanted = |case: &str| flags.only.as_ref().is_none_or(|only| case.contains(only.as_str()));
+    for cell in cells(flags.full).into_iter().filter(|_| is_wanted("concealed-percent")) {
+        measure(own, flags, cell, &signals)?.iter().for_each(&mut tell);
+    }
+    for rtt_ms in [20, 100].into_iter().filter(|_| is_wanted("lip-sync")) {
+        lip_sync(own, flags, rtt_ms, &signals)?.iter().for_each(&mut tell);
     }
     if let Some(path) = &flags.json {
         write_text(path, &format!("{:#}\n", document(&rows)))?;
@@ -98,6 +105,19 @@ fn measure(own: &OwnFlags, flags: &SoundFlags, cell: Cell, signals: &Signals) ->
         row("concealed-percent", concealed, "%", target(cell)),
         row("latency", (latency / looks).as_secs_f64() * 1e3, "ms", None),
     ])
+}
+
+/// How far sound and picture of a film are apart.
+fn lip_sync(own: &OwnFlags, flags: &SoundFlags, rtt_ms: u32, signals: &Signals) -> Result<[Row; 2], Error> {
+    let cell = Cell { mode: Mode::default(), rtt_ms, loss_percent: 0.0 };
+    let setting = Setting { rtt_ms, rate_mbps: Some(20), ..Setting::default() };
+    let apart = lips::measure(own, setting, flags.seconds, signals)?;
+    if apart.is_empty() {
+        return Err(SessionError::Lost("no flash was seen with a beep".into()).into());
+    }
+    let far: Vec<f64> = apart.iter().map(|apart| apart.abs()).collect();
+    let row = |case, value, target| Row { case, cell, value, unit: "ms", target };
+    Ok([row("lip-sync", share(&far, 0.95), Some(45.0)), row("lip-sync-median", share(&apart, 0.5), None)])
 }
 
 fn looks_in(time: Duration) -> u32 {
