@@ -36,7 +36,7 @@ impl<'a> Live<'a> {
     /// Begins with little content.
     pub(super) fn start(own: &OwnFlags, mode: Mode, signals: &'a Signals) -> Result<Self, Error> {
         let packets = Arc::<Mutex<Vec<Packet>>>::default();
-        let own = OwnFlags { delivery: Some(own.delivery.unwrap_or(mode.delivery())), ..own.clone() };
+        let own = OwnFlags { delivery: Some(mode.delivery()), ..own.clone() };
         let way = Way::Tunnel(mode.transport(), mode.port());
         let sound = Sound { mode: mode.sound(), listening: Some(listening(&packets)) };
         let rig = Rig::over(&own, way, Some(sound), signals)?;
