@@ -71,11 +71,15 @@ impl Part for ControlServer {
         self.fds(now).for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
     }
 
-    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         self.refresh(now);
-        let owner = self.hear_owner();
-        self.calls.extend(owner);
-        self.accept(now);
+        if self.owner.as_ref().is_some_and(|owner| ready.has(&owner.socket)) {
+            let owner = self.hear_owner();
+            self.calls.extend(owner);
+        }
+        if ready.has(self.named.listener()) {
+            self.accept(now);
+        }
         for visitor in std::mem::take(&mut self.visitors) {
             match self.hear(visitor, now) {
                 Fate::Stays(visitor) => self.visitors.push(visitor),

@@ -128,6 +128,10 @@ impl Link {
                 Ok((0, _)) => "the sound server closed the connection".into(),
                 Ok((length, _)) => {
                     user.on_bytes(now, &buffer[..length]);
+                    // What comes after a short read is polled for.
+                    if length < READ {
+                        return;
+                    }
                     continue;
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return,

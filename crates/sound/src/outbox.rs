@@ -63,6 +63,9 @@ struct State {
     captured: VecDeque<Captured>,
     wanted: Option<Wanted>,
     over: bool,
+    /// Whether each descriptor is readable, or will be at once.
+    woken: bool,
+    ordered: bool,
 }
 
 impl Outbox {
@@ -82,25 +85,25 @@ impl Outbox {
             state.captured.clear();
         }
         state.wanted = wanted;
-        drop(state);
-        self.order();
+        self.raise_orders(state);
     }
 
     /// Wakes the thread.
     pub(crate) fn order(&self) {
-        raise(&self.orders);
+        self.raise_orders(self.lock());
     }
 
     /// The thread is to end.
     pub(crate) fn close(&self) {
-        self.lock().over = true;
-        self.order();
+        let mut state = self.lock();
+        state.over = true;
+        self.raise_orders(state);
     }
 
     /// For the thread: what is wanted; `None` if it is to end.
     pub(crate) fn take_orders(&self) -> Option<Option<Wanted>> {
-        lower(&self.orders);
-        let state = self.lock();
+        let mut state = self.lock();
+        state.ordered = state.ordered && !lower(&self.orders);
         (!state.over).then_some(state.wanted)
     }
 
@@ -119,26 +122,38 @@ impl Outbox {
             state.captured.pop_front();
         }
         state.captured.push_back(captured);
-        drop(state);
-        self.wake();
+        self.raise_captured(state);
     }
 
     /// Wakes the run loop.
     pub(crate) fn wake(&self) {
-        raise(&self.captured);
+        self.raise_captured(self.lock());
     }
 
     /// The next that was captured.
     pub(crate) fn poll_captured(&self) -> Option<Captured> {
-        let captured = self.lock().captured.pop_front();
+        let mut state = self.lock();
+        let captured = state.captured.pop_front();
         if captured.is_none() {
-            lower(&self.captured);
+            state.woken = state.woken && !lower(&self.captured);
         }
-        // What came between the two is not to be slept over.
-        captured.or_else(|| {
-            let captured = self.lock().captured.pop_front();
-            captured.inspect(|_| self.wake())
-        })
+        captured
+    }
+
+    /// Tells the run loop, if it was not told before. Without the lock: it would wake up only to wait for it.
+    fn raise_captured(&self, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.woken, true) {
+            drop(state);
+            raise(&self.captured);
+        }
+    }
+
+    /// The same for the thread.
+    fn raise_orders(&self, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.ordered, true) {
+            drop(state);
+            raise(&self.orders);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -159,9 +174,9 @@ fn raise(fd: &OwnedFd) {
     let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
 }
 
-/// Makes it unreadable.
-fn lower(fd: &OwnedFd) {
-    let _ = rustix::io::read(fd, &mut [0; 8]);
+/// Makes it unreadable; says whether it was readable.
+fn lower(fd: &OwnedFd) -> bool {
+    rustix::io::read(fd, &mut [0; 8]).is_ok()
 }
 
 /// Frames that wait for the run loop: a second or two.
@@ -169,6 +184,8 @@ const MAX_CAPTURED: usize = 100;
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
 
     #[test]
@@ -181,5 +198,25 @@ mod tests {
         (0..1000).for_each(|at| outbox.give(frame(at)));
         let state = outbox.lock();
         assert_eq!((state.captured.len(), state.captured.back()), (MAX_CAPTURED, Some(&frame(999))));
+    }
+
+    #[test]
+    fn descriptors_are_readable_while_there_is_something() {
+        let outbox = Outbox::new().unwrap();
+        let is_readable = |fd: BorrowedFd<'_>| {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&at_once)).unwrap() > 0
+        };
+        for _ in 0..2 {
+            assert!(!is_readable(outbox.orders()) && !is_readable(outbox.as_fd()));
+            outbox.order();
+            outbox.wake();
+            outbox.order();
+            outbox.wake();
+            assert!(is_readable(outbox.orders()) && is_readable(outbox.as_fd()));
+            assert_eq!((outbox.take_orders(), outbox.poll_captured()), (Some(None), None));
+        }
+        outbox.close();
+        assert!(is_readable(outbox.orders()));
     }
 }

@@ -43,8 +43,8 @@ pub(super) struct OwnProgram {
     bridge: Option<Running>,
     /// Why the program was not started, until that is told.
     failure: Option<Error>,
-    /// Its end is known: its descriptor would stay ready.
-    over: bool,
+    /// How it ended. Its descriptor would stay ready.
+    status: Option<ExitStatus>,
 }
 
 impl OwnProgram {
@@ -76,8 +76,8 @@ impl OwnProgram {
     }
 
     /// How it ended, if it has.
-    pub(super) fn status(&mut self) -> Option<ExitStatus> {
-        self.program.as_mut()?.status()
+    pub(super) fn status(&self) -> Option<ExitStatus> {
+        self.status
     }
 
     /// Whether the bridge is at the other end of this socket.
@@ -122,7 +122,7 @@ impl OwnProgram {
 
 impl Part for OwnProgram {
     fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
-        if let Some(program) = self.program.as_ref().filter(|_| !self.over) {
+        if let Some(program) = self.program.as_ref().filter(|_| self.status.is_none()) {
             interests.read(program);
         }
         if let Some(bridge) = self.bridge.as_ref().filter(|bridge| !bridge.is_over()) {
@@ -132,10 +132,13 @@ impl Part for OwnProgram {
         interests.until(self.by.map(|_| now + LOOK));
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
-        let ended = self.bridge.as_mut().and_then(Running::take_end);
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
+        let bridge = self.bridge.as_mut().filter(|bridge| ready.has(*bridge));
+        let ended = bridge.and_then(Running::take_end);
         ended.into_iter().for_each(|reason| hub.reporter.report(SessionEvent::Xwayland { reason }));
-        self.over |= self.status().is_some();
+        if let Some(program) = self.program.as_mut().filter(|program| ready.has(*program)) {
+            self.status = program.status();
+        }
         self.begin(now, hub.reporter)
     }
 }

@@ -41,6 +41,15 @@ struct Inbox {
     is_closed: bool,
     /// Whether the thread sleeps until it is woken.
     asleep: bool,
+    /// Whether it was woken since it last got up.
+    woken: bool,
+}
+
+impl Inbox {
+    fn wake(&mut self, wake: &OwnedFd) {
+        self.woken = true;
+        signal(wake);
+    }
 }
 
 impl Shared {
@@ -66,13 +75,14 @@ impl Shared {
         inbox.orders.push_back(order);
         if inbox.asleep {
             inbox.asleep = false;
-            signal(&self.wake);
+            inbox.wake(&self.wake);
         }
     }
 
     pub(super) fn close(&self) {
-        lock(&self.inbox).is_closed = true;
-        signal(&self.wake);
+        let mut inbox = lock(&self.inbox);
+        inbox.is_closed = true;
+        inbox.wake(&self.wake);
     }
 
     /// All orders so far and how many were dropped, ever; `None` when the handle was dropped.
@@ -90,8 +100,11 @@ impl Shared {
 
     /// The thread looks by itself from now on.
     pub(super) fn wake_up(&self) {
-        lock(&self.inbox).asleep = false;
-        drain(&self.wake);
+        let mut inbox = lock(&self.inbox);
+        inbox.asleep = false;
+        if std::mem::take(&mut inbox.woken) {
+            drain(&self.wake);
+        }
     }
 
     pub(super) fn wake_fd(&self) -> BorrowedFd<'_> {
@@ -185,6 +198,7 @@ mod tests {
         shared.order(Order::End);
         assert!(is_readable(shared.wake_fd()));
         shared.wake_up();
+        assert!(!is_readable(shared.wake_fd()));
         shared.close();
         assert!(is_readable(shared.wake_fd()), "always");
         assert!(shared.take_orders().is_none());
