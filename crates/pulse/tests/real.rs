@@ -93,6 +93,48 @@ fn gstreamer_is_heard_bit_for_bit() {
 }
 
 #[test]
+fn espeak_is_heard_as_it_speaks() {
+    let stage = Stage::new();
+    let words = "Wayferry shows remote programs, and they are heard, too.";
+    let written = stage.run("espeak-ng", &["--stdout", words]).stdout;
+    stage.run("espeak-ng", &[words]);
+    // It has one channel at 22 050 Hz, so what is heard is another sound of the same shape.
+    let spoken: Vec<i16> =
+        written[44..].as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes)).collect();
+    let (spoken, heard) = (envelope(&spoken, 22_050 / 50), envelope(&stage.recorded(), 2 * 48_000 / 50));
+    assert!(
+        spoken.len() > 100 && heard.len().abs_diff(spoken.len()) <= 2,
+        "{} {}",
+        spoken.len(),
+        heard.len()
+    );
+    assert!(alike(&spoken, &heard) > 0.98, "{}", alike(&spoken, &heard));
+}
+
+#[test]
+#[ignore = "Firefox is large: `make test-full` installs it"]
+fn firefox_is_heard() {
+    let stage = Stage::new();
+    let noise = noise(10, 96_000);
+    stage.file("noise.wav", &wav(&noise));
+    let page = stage.file("page.html", b"<audio src=noise.wav autoplay></audio>");
+    stage.file(
+        "user.js",
+        b"user_pref('media.autoplay.default', 0);\nuser_pref('media.autoplay.blocking_policy', 0);",
+    );
+    let directory = page.parent().unwrap().to_str().unwrap();
+    let page = format!("file://{}", page.display());
+    let words = ["--headless", "--no-remote", "--profile", directory, &page];
+    let loud = |recorded: &[i16]| recorded.iter().filter(|sample| **sample != 0).count();
+    stage.run_until("firefox-esr", &words, |recorded| loud(recorded) >= noise.len());
+    // It rounds otherwise than others.
+    let recorded = stage.recorded();
+    let first = recorded.iter().position(|sample| *sample != 0).unwrap();
+    let off = recorded[first..].iter().zip(&noise).map(|(heard, played)| heard.abs_diff(*played)).max();
+    assert!(off <= Some(1) || stage.late() > 0, "{off:?}");
+}
+
+#[test]
 fn pactl_tells_of_the_server() {
     let stage = Stage::new();
     let said = |arguments: &[&str]| String::from_utf8(stage.run("pactl", arguments).stdout).unwrap();
@@ -164,6 +206,21 @@ fn wav(samples: &[i16]) -> Vec<u8> {
     file.extend(length.to_le_bytes());
     file.extend(data);
     file
+}
+
+/// How loud each so many samples are, without the silence around them.
+fn envelope(samples: &[i16], step: usize) -> Vec<f64> {
+    let is_loud = |sample: &i16| sample.unsigned_abs() > 200;
+    let first = samples.iter().position(is_loud).unwrap_or(0);
+    let last = samples.iter().rposition(is_loud).unwrap_or(0);
+    let power = |samples: &[i16]| samples.iter().map(|sample| f64::from(*sample).powi(2)).sum::<f64>();
+    samples[first..=last].chunks(step).map(|samples| (power(samples) / samples.len() as f64).sqrt()).collect()
+}
+
+/// How much of one is the other: 1 if they differ in nothing but their loudness.
+fn alike(one: &[f64], other: &[f64]) -> f64 {
+    let product = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
+    product(one, other) / (product(one, one) * product(other, other)).sqrt()
 }
 
 /// All of it was heard once, and nothing else; without a gap, but where its program was late.

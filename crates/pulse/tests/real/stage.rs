@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
 use wayferry_audio::{from_i16, to_i16};
 use wayferry_proto::Time;
 use wayferry_pulse::{ClientId, Server};
@@ -59,8 +60,25 @@ impl Stage {
         output
     }
 
+    /// Runs a program until what was played is as it should be, and ends it.
+    pub(crate) fn run_until(&self, program: &str, arguments: &[&str], is_enough: impl Fn(&[i16]) -> bool) {
+        let mut child = self.command(program, arguments).spawn().unwrap();
+        while !is_enough(&self.recorded()) {
+            assert_eq!(child.try_wait().unwrap(), None, "`{program}` ended too early, or took 60 s");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The program gets it from `timeout`.
+        rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        child.wait().unwrap();
+    }
+
     fn output(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new("timeout")
+        self.command(program, arguments).output().unwrap()
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command
             .args(["60", program])
             .args(arguments)
             .env("PULSE_SERVER", format!("unix:{}", self.directory.join("socket").display()))
@@ -71,9 +89,8 @@ impl Stage {
             .env("SDL_VIDEODRIVER", "dummy")
             .env("ALSA_CONFIG_PATH", self.directory.join("asound.conf"))
             .env("GST_REGISTRY", self.directory.join("gst"))
-            .env("LC_ALL", "C")
-            .output()
-            .unwrap()
+            .env("LC_ALL", "C");
+        command
     }
 
     /// What was played so far.
