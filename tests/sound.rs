@@ -41,6 +41,12 @@ impl Hosted {
         Self { host, ticket, home }
     }
 
+    /// Heard by a display that writes a trace.
+    fn trace_to(self, path: &str) -> Heard {
+        let ear = Ear::start(&["--trace", path], &[&self.ticket]);
+        self.heard_by(ear)
+    }
+
     pub(crate) fn heard_by(self, ear: Ear) -> Heard {
         let Self { host, home, .. } = self;
         let heard = Heard { host, ear, home };
@@ -162,6 +168,31 @@ fn opus_keeps_the_tone() {
     let rises = left[loud..loud + 48_000].windows(2).filter(|pair| pair[0] < 0 && pair[1] >= 0).count();
     assert!((438..=442).contains(&rises), "{rises} periods in a second");
     session.must_run();
+}
+
+#[test]
+fn a_trace_shows_when_each_packet_was_heard() {
+    let traces = Home::new();
+    let [ours, theirs] = ["app", "display"].map(|name| traces.file(name).display().to_string());
+    let hosted = Hosted::start(&["--trace", &ours]);
+    let mut session = hosted.trace_to(&theirs);
+    let tone = session.tone();
+    session.ear.hears_a_tone();
+    drop(tone);
+    session.home.wayferry().arg("detach").run();
+    session.ear.attach.ended();
+    let table = || traces.wayferry().args(["trace", &ours, &theirs]).run();
+    // The other side writes what it knows once a second.
+    let table = until("a trace of both sides", || {
+        let table = String::from_utf8(table()).expect("text");
+        let has = |stage: &str| table.lines().any(|line| line.starts_with(stage));
+        ["sound capture", "sound wire", "sound hear"].into_iter().all(has).then_some(table)
+    });
+    let count = |stage: &str| {
+        let line = table.lines().find(|line| line.starts_with(stage)).expect("it is there");
+        line[stage.len()..].split_whitespace().next().and_then(|count| count.parse::<u32>().ok()).expect(line)
+    };
+    assert!(count("sound hear") >= 90 && count("sound wire") >= 90, "a second of it: {table}");
 }
 
 #[test]

@@ -191,7 +191,8 @@ pub(crate) enum Command {
     ///
     /// Give the files of both sides to see how long pictures were on their way, too; times are those of the first
     /// file's machine. The stages of a picture: capture (read from the program), encode (compressed, by thread), queue
-    /// (waited for the link), wire (first byte out to last byte in), decode, commit (given to the compositor).
+    /// (waited for the link), wire (first byte out to last byte in), decode, commit (given to the compositor). Those
+    /// of sound: capture (until it is encoded), wire, hear (from its arrival until it is heard).
     Trace(TraceFlags),
     /// Measure on emulated links: `wayferry-lab bench`.
     #[command(disable_help_flag = true)]

@@ -172,6 +172,8 @@ impl Loop for DisplaySide<'_> {
         self.flush_sockets();
         self.remove_ended(now);
         self.hub.link.transmit(now);
+        let next = || self.sound.as_ref().and_then(Hearing::next);
+        self.gauges.trace.sound_heard(now, next);
         self.gauges.trace.turn(now, || self.hub.link.state().unsent, self.hub.link.session.clock());
         Ok(self.outcome())
     }
@@ -403,9 +405,11 @@ impl<'a> DisplaySide<'a> {
             }
             Event::Blob { hash, bytes } => self.on_blob(now, hash, &bytes),
             Event::Sound { bytes } => {
+                self.gauges.trace.sound_arrived(&bytes);
                 self.sound.iter_mut().for_each(|sound| sound.on_packet(now, &bytes));
             }
             Event::Datagram { bytes } => {
+                self.gauges.trace.sound_arrived_again(&bytes);
                 self.sound.iter_mut().for_each(|sound| sound.on_datagram(now, &bytes));
             }
             Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),

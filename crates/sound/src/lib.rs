@@ -16,4 +16,4 @@ pub use capture::{Capture, Door};
 pub use link::Surroundings;
 pub use microphone::{Heeding, Microphone};
 pub use outbox::{Captured, Content, Wanted};
-pub use playback::{Codec, DeviceState, Notice, Output, Playback, Report, Watcher};
+pub use playback::{Codec, DeviceState, Heard, Notice, Output, Playback, Report, Watcher};

@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 use wayferry_audio::Packet;
 use wayferry_proto::Time;
 
-pub use report::{DeviceState, Report};
+pub use report::{DeviceState, Heard, Report};
 
 use desk::Desk;
 use inbox::{Order, Shared};

@@ -9,6 +9,7 @@ use wayferry_audio::{CHANNELS, Decoder, Error, Figures, Opus, Packet, Pcm, Playe
 use wayferry_proto::Time;
 
 use crate::Codec;
+use crate::playback::Heard;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Source {
     fading: Option<Fading>,
     /// Until when sound was pulled, or could have been.
     pulled: Time,
+    /// When what is pulled next is heard.
+    heard: Time,
 }
 
 #[derive(Debug)]
@@ -94,6 +97,11 @@ impl Source {
         self.flow.as_ref().map(|flow| flow.codec)
     }
 
+    /// What is pulled next, and when it is heard.
+    pub(crate) fn next(&self) -> Option<Heard> {
+        self.position().map(|captured| Heard { captured, at: self.heard })
+    }
+
     pub(crate) fn position(&self) -> Option<Position> {
         self.flow.as_ref()?.player.position()
     }
@@ -105,6 +113,8 @@ impl Source {
     /// Fills `out`, which will be heard after the `device_queue`.
     pub(crate) fn play(&mut self, now: Time, out: &mut [f32], device_queue: Duration) {
         self.pulled = now;
+        let length = (out.len() / CHANNELS) as f64 / f64::from(RATE);
+        self.heard = now + device_queue + Duration::from_secs_f64(length);
         match &mut self.flow {
             Some(flow) => flow.player.play(now, out, device_queue),
             None => out.fill(0.0),

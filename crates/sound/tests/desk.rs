@@ -138,7 +138,7 @@ fn a_device_of_44_1_khz_plays_at_the_right_pitch() {
 fn a_server_that_is_killed_and_comes_back_is_told_of_once_each() {
     for mut server in [Server::pulseaudio(), Server::pipewire()] {
         let mut played = Played::new(server.surroundings());
-        played.play_until("to play", |played| played.playback.report().position.is_some());
+        played.play_until("to play", |played| played.playback.report().next.is_some());
         server.kill();
         let (lost, mut sent) = played.notice("to be lost");
         assert!(matches!(&lost, Notice::Lost { .. }), "{lost:?}");
@@ -174,7 +174,7 @@ fn without_a_server_there_is_one_notice_and_sound_once_there_is_one() {
 fn a_server_that_stands_still_blocks_neither_the_caller_nor_the_end() {
     let server = Server::pulseaudio();
     let mut played = Played::new(server.surroundings());
-    played.play_until("to play", |played| played.playback.report().position.is_some());
+    played.play_until("to play", |played| played.playback.report().next.is_some());
     server.signal(Signal::STOP);
     let (lost, _) = played.notice("to be given up");
     assert!(matches!(&lost, Notice::Lost { why } if why.contains("does not answer")), "{lost:?}");
@@ -197,7 +197,7 @@ fn a_thread_that_is_silent_sleeps() {
     let (before, recorded) = (played.playback.report().wakes, recording.samples().len());
     until("two seconds", || recording.samples().len() > recorded + 2 * SECOND);
     assert_eq!(played.playback.report().wakes, before);
-    let sent = played.play_until("to play again", |played| played.playback.report().position.is_some());
+    let sent = played.play_until("to play again", |played| played.playback.report().next.is_some());
     until("sound in the recording", || !recording.packets(&sent).is_empty());
 }
 
@@ -205,14 +205,14 @@ fn a_thread_that_is_silent_sleeps() {
 fn a_flow_that_ends_leaves_the_mixer() {
     let server = Server::pulseaudio();
     let mut played = Played::new(server.surroundings());
-    played.play_until("to play", |played| played.playback.report().position.is_some());
+    played.play_until("to play", |played| played.playback.report().next.is_some());
     assert!(server.list("sink-inputs").contains(NAME));
     played.playback.end();
     until("the connection to be closed", || played.state() == DeviceState::Closed);
     until("the stream to go", || !server.list("sink-inputs").contains(NAME));
     assert!(!server.list("clients").contains(NAME));
     played.playback.begin(Codec::Pcm);
-    played.play_until("to play again", |played| played.playback.report().position.is_some());
+    played.play_until("to play again", |played| played.playback.report().next.is_some());
     assert_eq!(played.notices(), []);
 }
 
@@ -220,7 +220,7 @@ fn a_flow_that_ends_leaves_the_mixer() {
 fn a_device_that_is_unplugged_is_told_of_and_another_one_used() {
     let server = Server::pulseaudio();
     let mut played = Played::new(server.surroundings());
-    played.play_until("to play", |played| played.playback.report().position.is_some());
+    played.play_until("to play", |played| played.playback.report().next.is_some());
     server.pactl(&["unload-module", "module-null-sink"]);
     let (lost, _) = played.notice("to be lost");
     assert!(matches!(&lost, Notice::Lost { .. }), "{lost:?}");
@@ -245,7 +245,7 @@ fn a_server_on_tcp_takes_the_cookie() {
         cookie: Some(cookie),
         ..Surroundings::default()
     });
-    with.play_until("to play", |played| played.playback.report().position.is_some());
+    with.play_until("to play", |played| played.playback.report().next.is_some());
     assert_eq!(with.notices(), []);
     let mut without = played(Surroundings { server: Some(servers), ..Surroundings::default() });
     let (none, _) = without.notice("to be refused");

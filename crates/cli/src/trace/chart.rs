@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::join::Bar;
-use wayferry_host::trace::{Half, Stage};
+use wayferry_host::trace::{Half, Stage, Subject};
 
 /// A picture.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Chart {
 }
 
 /// What a row shows: rows of a surface stand together, in the order in which an update goes through them.
-type Key = (u32, u64, Stage, Half, u32);
+type Key = (Subject, Stage, Half, u32);
 
 /// Draws the bars.
 pub(crate) fn draw(bars: &[Bar]) -> Chart {
@@ -102,7 +102,7 @@ impl Axis {
 }
 
 fn key(bar: &Bar) -> Key {
-    (bar.connection, bar.surface, bar.stage, bar.half, bar.thread)
+    (bar.subject, bar.stage, bar.half, bar.thread)
 }
 
 fn head(svg: &mut String, axis: &Axis, rows: usize) -> std::fmt::Result {
@@ -143,7 +143,7 @@ fn grid(svg: &mut String, axis: &Axis, rows: usize) -> std::fmt::Result {
 }
 
 fn label(svg: &mut String, axis: &Axis, key: &Key, row: &Row<'_>) -> std::fmt::Result {
-    let (connection, surface, stage, half, thread) = *key;
+    let (subject, stage, half, thread) = *key;
     let y = top(row.first);
     if matches!(stage, Stage::Encode | Stage::Wire | Stage::Decode) {
         let (width, height) = (MARGIN + axis.width, HEIGHT * row.free.len() as f64);
@@ -154,12 +154,14 @@ fn label(svg: &mut String, axis: &Axis, key: &Key, row: &Row<'_>) -> std::fmt::R
         )?;
     }
     let whose = if stage == Stage::Wire { "link" } else { half.name() };
-    write!(
-        svg,
-        "<text x=\"10\" y=\"{:.0}\">program {connection} · surface {surface} · {whose} · {}",
-        y + 12.0,
-        stage.name()
-    )?;
+    write!(svg, "<text x=\"10\" y=\"{:.0}\">", y + 12.0)?;
+    match subject {
+        Subject::Sound => write!(svg, "sound")?,
+        Subject::Surface { connection, surface } => {
+            write!(svg, "program {connection} · surface {surface}")?;
+        }
+    }
+    write!(svg, " · {whose} · {}", stage.name())?;
     if thread > 0 {
         write!(svg, " · thread {thread}")?;
     }
@@ -173,8 +175,9 @@ fn mark(svg: &mut String, axis: &Axis, bar: &Bar, row: usize) -> std::fmt::Resul
     writeln!(
         svg,
         "<rect x=\"{x:.2}\" y=\"{y:.0}\" width=\"{width:.2}\" height=\"{height:.0}\" fill=\"{fill}\">\
-         <title>{} of update {}: {} at {}, {} bytes</title></rect>",
+         <title>{} of {} {}: {} at {}, {} bytes</title></rect>",
         bar.stage.name(),
+        if bar.subject == Subject::Sound { "packet" } else { "update" },
         bar.seq,
         Time(bar.end - bar.start),
         Time(bar.start),
@@ -192,6 +195,7 @@ fn colour(stage: Stage) -> &'static str {
         Stage::Arrive => "#000000",
         Stage::Decode => "#cc79a7",
         Stage::Commit => "#009e73",
+        Stage::Hear => "#d55e00",
     }
 }
 
@@ -240,7 +244,8 @@ mod tests {
     use super::*;
 
     fn bar(stage: Stage, surface: u64, thread: u32, start: u64, end: u64) -> Bar {
-        Bar { stage, half: Half::App, thread, connection: 1, surface, seq: 9, start, end, bytes: 5 }
+        let subject = Subject::Surface { connection: 1, surface };
+        Bar { stage, half: Half::App, thread, subject, seq: 9, start, end, bytes: 5 }
     }
 
     /// Whether every element is closed in its order.
@@ -278,6 +283,10 @@ mod tests {
         let Chart { svg, left_out } = draw(&bars);
         assert!(well_formed(&svg), "{svg}");
         assert_eq!(left_out, 0);
+        let sound = [Bar { subject: Subject::Sound, ..bar(Stage::Hear, 0, 0, 0, 60_000_000) }];
+        let heard = draw(&sound).svg;
+        assert!(heard.contains(">sound · app · hear</text>"), "{heard}");
+        assert!(heard.contains("<title>hear of packet 9: 60 ms at 0 µs, 5 bytes</title>"), "{heard}");
         assert_eq!(svg.matches("program 1 · surface ").count(), 4);
         assert_eq!(svg.matches("<title>").count(), bars.len());
         // The two that overlap are in rows of their own: five rows for four kinds.

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use wayferry_host::trace::read::Trace;
-use wayferry_host::trace::{ClockRow, Half, Row, Stage};
+use wayferry_host::trace::{ClockRow, Half, Row, Stage, Subject};
 
 /// A piece of work on the common axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +15,7 @@ pub(crate) struct Bar {
     pub(crate) stage: Stage,
     pub(crate) half: Half,
     pub(crate) thread: u32,
-    pub(crate) connection: u32,
-    pub(crate) surface: u64,
+    pub(crate) subject: Subject,
     pub(crate) seq: u64,
     /// Nanoseconds since the first bar's begin, as `end`.
     pub(crate) start: u64,
@@ -100,19 +99,21 @@ impl Offsets {
     }
 }
 
-/// The update that a row is about.
-fn key(row: &Row) -> (u32, u64, u64) {
-    (row.connection, row.surface, row.seq)
+/// The update or packet that a row is about.
+fn key(row: &Row) -> (Subject, u64) {
+    (row.subject, row.seq)
 }
 
 /// What neither side can know alone: how long an update was on its way. It ends with the arrival, so it stands for it.
 fn wires(rows: &[(i128, i128, Row)]) -> Vec<(i128, i128, Row)> {
     let left: HashMap<_, i128> = rows
         .iter()
-        .filter(|(.., row)| row.stage == Stage::Queue)
+        .filter(|(.., row)| row.stage == last_before(row.subject))
         .map(|(_, end, row)| (key(row), *end))
         .collect();
-    let arrived = rows.iter().filter(|(.., row)| row.stage == Stage::Arrive);
+    let mut known = HashSet::new();
+    // A packet of sound may arrive several times; the first counts.
+    let arrived = rows.iter().filter(|(.., row)| row.stage == Stage::Arrive && known.insert(key(row)));
     arrived
         .filter_map(|(at, _, row)| {
             let start = left.get(&key(row))?;
@@ -122,11 +123,19 @@ fn wires(rows: &[(i128, i128, Row)]) -> Vec<(i128, i128, Row)> {
         .collect()
 }
 
+/// What ends when the first byte leaves. Sound waits for nothing else, and no carrier tells of a wait.
+fn last_before(subject: Subject) -> Stage {
+    match subject {
+        Subject::Surface { .. } => Stage::Queue,
+        Subject::Sound => Stage::Capture,
+    }
+}
+
 fn bar((start, end, row): &(i128, i128, Row), zero: i128) -> Bar {
     let place = |time: &i128| u64::try_from(time - zero).unwrap_or(0);
-    let Row { stage, half, thread, connection, surface, seq, bytes, .. } = *row;
+    let Row { stage, half, thread, subject, seq, bytes, .. } = *row;
     let start = place(start);
-    Bar { stage, half, thread, connection, surface, seq, start, end: place(end).max(start), bytes }
+    Bar { stage, half, thread, subject, seq, start, end: place(end).max(start), bytes }
 }
 
 #[cfg(test)]
@@ -136,7 +145,8 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn row(stage: Stage, half: Half, start: u64, end: u64) -> Row {
-        Row { stage, half, thread: 0, connection: 1, surface: 2, seq: 3, start, end, bytes: 9 }
+        let subject = Subject::Surface { connection: 1, surface: 2 };
+        Row { stage, half, thread: 0, subject, seq: 3, start, end, bytes: 9 }
     }
 
     fn clock(half: Half, at: u64, offset: i64, doubt: u64) -> ClockRow {
@@ -179,6 +189,18 @@ mod tests {
         let display = Trace { clocks: vec![better], ..display };
         let joined = join(vec![app, display]).expect("they go together");
         assert_eq!(wire(&joined), Some((10 * MS, 29 * MS)));
+    }
+
+    #[test]
+    fn sound_is_on_its_way_from_its_capture_to_its_first_arrival() {
+        let (mut app, mut display) = traces();
+        let sound = |stage, half, start, end| Row { subject: Subject::Sound, ..row(stage, half, start, end) };
+        app.rows = vec![sound(Stage::Capture, Half::App, 1_000 * MS, 1_010 * MS)];
+        let arrivals = [1_030, 1_060].map(|at| at * MS + display.rows[0].start - 1_030 * MS);
+        display.rows = arrivals.map(|at| sound(Stage::Arrive, Half::Display, at, at)).to_vec();
+        let joined = join(vec![app, display]).expect("they go together");
+        assert_eq!(wire(&joined), Some((10 * MS, 30 * MS)));
+        assert_eq!(joined.bars.len(), 2, "{:?}", joined.bars);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-use wayferry_host::trace::{Stage, read};
+use wayferry_host::trace::{Stage, Subject, read};
 
 use crate::error::{Error, SessionError};
 use crate::flags::TraceFlags;
@@ -43,21 +43,24 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
 /// A table of the stages.
 fn summary(bars: &[Bar]) -> String {
     let mut text =
-        format!("{:8} {:>8} {:>10} {:>10} {:>10} {:>12}\n", "stage", "count", "p50", "p95", "max", "bytes");
-    for stage in Stage::ALL {
-        let mut times: Vec<u64> =
-            bars.iter().filter(|bar| bar.stage == stage).map(|bar| bar.end - bar.start).collect();
+        format!("{:13} {:>8} {:>10} {:>10} {:>10} {:>12}\n", "stage", "count", "p50", "p95", "max", "bytes");
+    let rows = [false, true].into_iter().flat_map(|sound| Stage::ALL.map(|stage| (sound, stage)));
+    for (sound, stage) in rows {
+        let bars =
+            || bars.iter().filter(move |bar| bar.stage == stage && (bar.subject == Subject::Sound) == sound);
+        let mut times: Vec<u64> = bars().map(|bar| bar.end - bar.start).collect();
         if times.is_empty() || stage == Stage::Arrive {
             continue;
         }
         times.sort_unstable();
         let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize] as f64 / 1e6;
-        let bytes: u128 = bars.iter().filter(|bar| bar.stage == stage).map(|bar| u128::from(bar.bytes)).sum();
+        let bytes: u128 = bars().map(|bar| u128::from(bar.bytes)).sum();
+        let whose = if sound { "sound " } else { "" };
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:8} {:>8} {:>7.3} ms {:>7.3} ms {:>7.3} ms {bytes:>12}",
-            stage.name(),
+            "{:13} {:>8} {:>7.3} ms {:>7.3} ms {:>7.3} ms {bytes:>12}",
+            format!("{whose}{}", stage.name()),
             times.len(),
             at(0.5),
             at(0.95),

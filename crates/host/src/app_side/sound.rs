@@ -111,6 +111,7 @@ impl AppSide<'_> {
         // Programs show pictures by it, and these cross the link as sound does: its way is no difference between them.
         server.capture.set_latency(display.delay());
         while let Some(captured) = server.capture.poll_captured() {
+            self.gauges.trace.sound_captured(now, &captured);
             display.send(now, session, &state, &captured);
             self.views.send_sound(now, &captured);
         }

@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 use serde_json::{Value, json};
 use wayferry_audio::{Packet, Packets};
 use wayferry_proto::Time;
-use wayferry_sound::{DeviceState, Notice, Output, Playback, Report, Watcher};
+use wayferry_sound::{DeviceState, Heard, Notice, Output, Playback, Report, Watcher};
 
 use super::flow::Flow;
 use super::{Audio, codec_name};
@@ -81,15 +81,20 @@ impl Hearing {
         self.flow.on_datagram(now, bytes, &self.playback);
     }
 
+    /// What is heard next.
+    pub(crate) fn next(&self) -> Option<Heard> {
+        self.playback.report().next
+    }
+
     /// How it fares, for `wayferry info`.
     pub(crate) fn document(&self) -> Value {
-        let Report { figures, device, position, .. } = self.playback.report();
+        let Report { figures, device, next, .. } = self.playback.report();
         let dropped = figures.dropped;
         json!({
             "codec": codec_name(self.flow.codec()),
             "rate_bits_per_second": self.flow.rate(),
             "device": device_name(device),
-            "playing": position.is_some(),
+            "playing": next.is_some(),
             "target_ms": figures.target.as_millis() as u64,
             "latency_ms": figures.latency.as_millis() as u64,
             "played_seconds": rounded(figures.played.as_secs_f64(), 2),

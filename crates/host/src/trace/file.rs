@@ -14,7 +14,8 @@ use wayferry_proto::{ClockMap, ConnectionId, HostTime, Time, UpdateHeader};
 use wayferry_wayland::trace::{Probe, Recorder, Span};
 
 use super::queue::Queue;
-use super::{ClockRow, Half, MAGIC, MAX_FILE, Row, Stage};
+use super::sound::Heard;
+use super::{ClockRow, Half, MAGIC, MAX_FILE, Row, SOUND, Stage, Subject};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 
@@ -58,9 +59,13 @@ impl TraceFile {
     }
 
     pub(super) fn row(&self, row: &Row) {
-        let Row { stage, half, thread, connection, surface, seq, start, end, bytes } = row;
+        let Row { stage, half, thread, subject, seq, start, end, bytes } = row;
+        let subject = match subject {
+            Subject::Surface { connection, surface } => format!("{connection},{surface}"),
+            Subject::Sound => format!("{SOUND},0"),
+        };
         self.line(&format!(
-            "{},{},{thread},{connection},{surface},{seq},{start},{end},{bytes}\n",
+            "{},{},{thread},{subject},{seq},{start},{end},{bytes}\n",
             stage.name(),
             half.name()
         ));
@@ -125,16 +130,17 @@ impl fmt::Debug for TraceFile {
 /// What one side's run loop has of a trace; without a file it does nothing.
 #[derive(Debug)]
 pub struct SideTrace {
-    file: Option<Arc<TraceFile>>,
-    half: Half,
+    pub(super) file: Option<Arc<TraceFile>>,
+    pub(super) half: Half,
     queue: Queue,
     next_clock: Time,
+    pub(super) heard: Heard,
 }
 
 impl SideTrace {
     /// For one side; `None` traces nothing.
     pub fn new(half: Half, file: Option<Arc<TraceFile>>) -> Self {
-        Self { file, half, queue: Queue::default(), next_clock: Time::ZERO }
+        Self { file, half, queue: Queue::default(), next_clock: Time::ZERO, heard: Heard::default() }
     }
 
     /// Whose it is.
@@ -195,9 +201,9 @@ impl SideTrace {
 
     /// An update, at this moment.
     fn row(&self, stage: Stage, header: &UpdateHeader, bytes: u64) -> Row {
-        let (connection, surface, seq) = (header.connection.0, header.surface.0, header.seq.0);
+        let subject = Subject::Surface { connection: header.connection.0, surface: header.surface.0 };
         let now = host_now();
-        Row { stage, half: self.half, thread: 0, connection, surface, seq, start: now, end: now, bytes }
+        Row { stage, half: self.half, thread: 0, subject, seq: header.seq.0, start: now, end: now, bytes }
     }
 }
 
@@ -226,8 +232,7 @@ impl Recorder for Spans {
             stage,
             half: self.half,
             thread: u32::try_from(span.thread).unwrap_or(u32::MAX),
-            connection: self.connection.0,
-            surface: span.surface.0,
+            subject: Subject::Surface { connection: self.connection.0, surface: span.surface.0 },
             seq: span.seq,
             start: span.start.0,
             end: host_now(),
@@ -237,7 +242,7 @@ impl Recorder for Spans {
 }
 
 /// The host's monotonic clock, nanoseconds.
-fn host_now() -> u64 {
+pub(super) fn host_now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
@@ -275,8 +280,7 @@ mod tests {
             stage: Stage::Encode,
             half: Half::App,
             thread: 3,
-            connection: 1,
-            surface: 24,
+            subject: Subject::Surface { connection: 1, surface: 24 },
             seq,
             start: 1_000 * seq,
             end: 1_000 * seq + 7,
@@ -292,7 +296,8 @@ mod tests {
     fn what_is_written_is_read() {
         let out = Shared::default();
         let file = TraceFile::over(Box::new(out.clone()), Some(Half::App), MAX_FILE, silent());
-        let rows: Vec<Row> = (1..100).map(row).collect();
+        let sound = Row { subject: Subject::Sound, stage: Stage::Hear, ..row(100) };
+        let rows: Vec<Row> = (1..100).map(row).chain([sound]).collect();
         rows.iter().for_each(|row| file.row(row));
         let clock = ClockRow { half: Half::App, at: 5, offset: i64::MIN, doubt: 7 };
         file.clock(clock);

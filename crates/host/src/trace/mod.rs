@@ -1,10 +1,11 @@
-//! Timelines: what was done for each update of a surface, when, and by which thread.
+//! Timelines: what was done for each update of a surface, and each packet of sound, when, and by which thread.
 //!
 //! The run loops write one ([`TraceFile`]), [`read()`](read::read) reads it. The format is lines of comma-separated
 //! values:
 //!
 //! ```text
 //! wayferry-trace,1,app                                            version; app, display or both
+//! hear,display,0,sound,0,4800480,123456789,123498000,242           of the packet captured then, in 1/48 000 s
 //! # a comment
 //! capture,app,0,1,24,7,123456789,123458000,4096                   stage, side, thread, connection, surface, update,
 //!                                                                 begin, end, bytes
@@ -17,6 +18,7 @@
 mod file;
 mod queue;
 pub mod read;
+mod sound;
 
 pub use file::{SideTrace, TraceFile};
 
@@ -29,16 +31,32 @@ pub enum Half {
     Display,
 }
 
-/// What was being done, in the order in which an update goes through it.
+/// What a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// The sound of the session's programs, as the display hears it. Its packets are numbered by when they were
+    /// captured, in 1/48 000 s.
+    Sound,
+    /// A surface of a program. Its updates are numbered.
+    Surface {
+        /// The program's connection.
+        connection: u32,
+        /// Its number there.
+        surface: u64,
+    },
+}
+
+/// What was being done, in the order in which an update or a packet goes through it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Reading a committed buffer.
+    /// Reading a committed buffer. Of sound: from its capture until it is encoded and with the session.
     Capture,
     /// Making chunks.
     Encode,
     /// From the session's hands to the first byte on the link, which only the carrier's backlog shows.
     Queue,
-    /// From the first byte on the link to the last one here; never in a file, it takes both sides to know it.
+    /// From the first byte on the link to the last one here; never in a file, it takes both sides to know it. Of
+    /// sound: from the session's hands.
     Wire,
     /// The last byte is here; begins and ends at once.
     Arrive,
@@ -46,6 +64,8 @@ pub enum Stage {
     Decode,
     /// Filling the compositor's buffer and committing it.
     Commit,
+    /// From the arrival of a packet of sound until it is heard.
+    Hear,
 }
 
 /// A piece of work.
@@ -57,11 +77,9 @@ pub struct Row {
     pub half: Half,
     /// By which of its threads, from 0.
     pub thread: u32,
-    /// For this connection of a program.
-    pub connection: u32,
-    /// For this surface of it.
-    pub surface: u64,
-    /// For this update of it.
+    /// For this.
+    pub subject: Subject,
+    /// For this update or packet of it.
     pub seq: u64,
     /// Nanoseconds of the writing host's monotonic clock.
     pub start: u64,
@@ -96,8 +114,16 @@ impl Half {
 
 impl Stage {
     /// In this order.
-    pub const ALL: [Self; 7] =
-        [Self::Capture, Self::Encode, Self::Queue, Self::Wire, Self::Arrive, Self::Decode, Self::Commit];
+    pub const ALL: [Self; 8] = [
+        Self::Capture,
+        Self::Encode,
+        Self::Queue,
+        Self::Wire,
+        Self::Arrive,
+        Self::Decode,
+        Self::Commit,
+        Self::Hear,
+    ];
 
     /// As in the file.
     pub fn name(self) -> &'static str {
@@ -109,9 +135,13 @@ impl Stage {
             Self::Arrive => "arrive",
             Self::Decode => "decode",
             Self::Commit => "commit",
+            Self::Hear => "hear",
         }
     }
 }
+
+/// Instead of a connection's number, in the file.
+const SOUND: &str = "sound";
 
 /// The first line of a trace, up to its side.
 const MAGIC: &str = "wayferry-trace,1,";

@@ -43,7 +43,7 @@ const MAX_WAITING: usize = 4096;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Half, Stage};
+    use super::super::{Half, Stage, Subject};
     use super::*;
 
     fn row(seq: u64, bytes: u64) -> Row {
@@ -51,8 +51,7 @@ mod tests {
             stage: Stage::Queue,
             half: Half::App,
             thread: 0,
-            connection: 1,
-            surface: 2,
+            subject: Subject::Surface { connection: 1, surface: 2 },
             seq,
             start: 0,
             end: 0,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::{BufRead, Read};
 
-use super::{ClockRow, Half, MAGIC, MAX_FILE, MAX_LINE, Row, Stage};
+use super::{ClockRow, Half, MAGIC, MAX_FILE, MAX_LINE, Row, SOUND, Stage, Subject};
 
 /// A trace as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,8 +94,10 @@ fn add(trace: &mut Trace, line: &str) -> Result<(), &'static str> {
                 stage: stage.ok_or("a stage as the first value")?,
                 half,
                 thread: small(thread)?,
-                connection: small(connection)?,
-                surface: number(surface)?,
+                subject: match connection {
+                    SOUND => Subject::Sound,
+                    _ => Subject::Surface { connection: small(connection)?, surface: number(surface)? },
+                },
                 seq: number(seq)?,
                 start: number(start)?,
                 end: number(end)?,

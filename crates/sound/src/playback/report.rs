@@ -1,6 +1,7 @@
 //! What a playback says of itself.
 
 use wayferry_audio::{Figures, Position};
+use wayferry_proto::Time;
 
 use super::Codec;
 
@@ -11,14 +12,23 @@ pub struct Report {
     pub codec: Option<Codec>,
     /// The player's statistics; its latency includes that of the device.
     pub figures: Figures,
-    /// When what is played next was captured; `None` while nothing is playing.
-    pub position: Option<Position>,
+    /// What is played next; `None` while nothing is playing.
+    pub next: Option<Heard>,
     /// What the device does.
     pub device: DeviceState,
     /// Orders and packets that were dropped because the thread did not take them in time.
     pub overflowed: u64,
     /// How often the thread woke up.
     pub wakes: u64,
+}
+
+/// A moment of sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// When it was captured, by the sender's sound clock.
+    pub captured: Position,
+    /// When it is heard, by the caller's clock.
+    pub at: Time,
 }
 
 /// What the device does.

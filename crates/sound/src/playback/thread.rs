@@ -85,7 +85,7 @@ impl Thread {
         Report {
             codec: self.source.codec(),
             figures: self.source.figures(),
-            position: self.source.position(),
+            next: self.source.next(),
             device: self.device.state(),
             overflowed: self.overflowed,
             wakes: self.wakes,
