@@ -164,7 +164,7 @@ pub(crate) enum BenchCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct SoundFlags {
-    /// Run only cases whose name contains TEXT: concealed-percent, lip-sync.
+    /// Run only cases whose name contains TEXT: concealed-percent, lip-sync, click, cpu-percent.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Option<String>,
     /// All modes, round trips of 20, 100 and 300 ms, losses of 0, 1, 3 and 5 %.

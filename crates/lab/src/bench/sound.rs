@@ -3,6 +3,9 @@
 //! A real program plays to the session's sound server; the player runs as it does for ears, into a file. Figures are
 //! the player's own, of the seconds after it has come to know the link.
 
+mod click;
+mod cpu;
+mod ear;
 mod lips;
 
 use std::time::Duration;
@@ -12,6 +15,7 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::sound::Mode;
 use wayferry_stage::Busy;
 
+use self::cpu::Spent;
 use super::rig::{Rig, Tone};
 use super::{Setting, document, round, share, write_text};
 use crate::emulated::{Sound, Way};
@@ -32,6 +36,12 @@ pub(crate) fn run(own: &OwnFlags, flags: &SoundFlags) -> Result<u8, Error> {
     }
     for rtt_ms in [20, 100].into_iter().filter(|_| is_wanted("lip-sync")) {
         lip_sync(own, flags, rtt_ms, &signals)?.iter().for_each(&mut tell);
+    }
+    for cell in [CLEAN, LOSSY].into_iter().filter(|_| is_wanted("click")) {
+        click(own, flags, cell, &signals)?.iter().for_each(&mut tell);
+    }
+    if is_wanted("cpu-percent") {
+        cpu(own, flags, &signals)?.iter().for_each(&mut tell);
     }
     if let Some(path) = &flags.json {
         write_text(path, &format!("{:#}\n", document(&rows)))?;
@@ -120,6 +130,41 @@ fn lip_sync(own: &OwnFlags, flags: &SoundFlags, rtt_ms: u32, signals: &Signals) 
     Ok([row("lip-sync", share(&far, 0.95), Some(45.0)), row("lip-sync-median", share(&apart, 0.5), None)])
 }
 
+/// From a program that asks for little latency to the ear. All but what is heard after the arrival is capture.
+fn click(own: &OwnFlags, flags: &SoundFlags, cell: Cell, signals: &Signals) -> Result<[Row; 2], Error> {
+    let setting =
+        Setting { rtt_ms: cell.rtt_ms, loss_percent: cell.loss_percent, loss_burst: 1.0, ..CLEAN_LINK };
+    let clicks = click::measure(own, setting, flags.seconds, signals)?;
+    let one_way = f64::from(cell.rtt_ms) / 2.0;
+    let median = share(&clicks.chain, 0.5);
+    let goal = if cell == CLEAN { 80.0 } else { one_way + 90.0 };
+    let row = |case, value, target| Row { case, cell, value, unit: "ms", target };
+    Ok([
+        row("click-chain", median, Some(goal)),
+        row("click-capture", median - one_way - clicks.heard, (cell == CLEAN).then_some(15.0)),
+    ])
+}
+
+/// What a tone costs, and then silence.
+fn cpu(own: &OwnFlags, flags: &SoundFlags, signals: &Signals) -> Result<[Row; 2], Error> {
+    let (up, down) = CLEAN_LINK.links();
+    let sound = Sound { mode: Mode::default(), listening: None };
+    let rig = Rig::over(own, Way::relay(up, down), Some(sound), signals)?;
+    let spent = |rig: &Rig<'_>| {
+        let before = Spent::now();
+        rig.pass(flags.seconds)?;
+        Ok::<_, Error>(Spent::now().since(&before, flags.seconds))
+    };
+    let tone = Tone::start(&rig.session)?;
+    rig.pass(WARM_UP)?;
+    let playing = spent(&rig)?;
+    drop(tone);
+    rig.pass(WARM_UP)?;
+    let silent = spent(&rig)?;
+    let row = |case, value, target| Row { case, cell: CLEAN, value, unit: "%", target };
+    Ok([row("cpu-percent", playing, Some(4.0)), row("cpu-percent-silent", silent, None)])
+}
+
 fn looks_in(time: Duration) -> u32 {
     u32::try_from(time.as_millis() / LOOK.as_millis()).unwrap_or(u32::MAX).max(1)
 }
@@ -167,6 +212,12 @@ impl Row {
         )
     }
 }
+
+const CLEAN: Cell = Cell { mode: Mode::Hybrid, rtt_ms: 0, loss_percent: 0.0 };
+const LOSSY: Cell = Cell { mode: Mode::Hybrid, rtt_ms: 100, loss_percent: 1.0 };
+
+/// Without delay, loss or limit.
+const CLEAN_LINK: Setting = Setting { rtt_ms: 0, rate_mbps: None, loss_percent: 0.0, loss_burst: 1.0 };
 
 /// Of packets, in per cent.
 const LOSSES: [f64; 4] = [0.0, 1.0, 3.0, 5.0];

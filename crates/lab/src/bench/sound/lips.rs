@@ -3,8 +3,6 @@
 //! The flash is seen where the compositor shows it, the beep where the player writes what is heard. The program keeps
 //! both together by what the session's sound server tells it; nothing here corrects anything.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -13,6 +11,7 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
 use wayferry_stage::{SurfaceId, now};
 
+use super::ear::Ear;
 use crate::bench::Setting;
 use crate::bench::rig::Rig;
 use crate::emulated::{Sound, Way};
@@ -43,7 +42,7 @@ pub(super) fn measure(
         rig.pass(LOOK)?;
         watch.look(&rig, heard);
     }
-    Ok(apart(&watch.flashes, &watch.beeps, begin))
+    Ok(apart(&watch.flashes, &watch.ear.beeps, begin))
 }
 
 /// A flash and a beep, each of a tenth of a second, in each second.
@@ -99,20 +98,17 @@ impl Drop for Mpv {
     }
 }
 
-/// When flashes were seen and beeps were heard.
+/// When flashes were seen, and what is heard.
 struct Watch {
     window: SurfaceId,
     is_bright: bool,
-    file: Option<File>,
-    /// When it was last loud.
-    loud: Option<Duration>,
     flashes: Vec<Duration>,
-    beeps: Vec<Duration>,
+    ear: Ear,
 }
 
 impl Watch {
     fn new(window: SurfaceId) -> Self {
-        Self { window, is_bright: false, file: None, loud: None, flashes: Vec::new(), beeps: Vec::new() }
+        Self { window, is_bright: false, flashes: Vec::new(), ear: Ear::default() }
     }
 
     fn look(&mut self, rig: &Rig<'_>, heard: &Path) {
@@ -124,33 +120,8 @@ impl Watch {
             self.flashes.push(at);
         }
         self.is_bright = is_bright;
-        if self.file.is_none() {
-            self.file = File::open(heard).ok();
-        }
-        let mut bytes = Vec::new();
-        if let Some(file) = &mut self.file {
-            let at = now();
-            // What cannot be read now is read at the next look.
-            let _ = file.read_to_end(&mut bytes);
-            self.hear(at, &bytes);
-        }
+        self.ear.look(heard);
     }
-
-    /// Sound that is played from now on.
-    fn hear(&mut self, at: Duration, bytes: &[u8]) {
-        let Some(onset) = onset(bytes) else { return };
-        let at = at + Duration::from_micros(onset as u64 * 1000 / 48);
-        if self.loud.is_none_or(|loud| at.saturating_sub(loud) > APART) {
-            self.beeps.push(at);
-        }
-        self.loud = Some(at);
-    }
-}
-
-/// The first frame of 16-bit stereo that is loud.
-fn onset(bytes: &[u8]) -> Option<usize> {
-    let frames = bytes.as_chunks::<4>().0;
-    frames.iter().position(|frame| i16::from_le_bytes([frame[0], frame[1]]).unsigned_abs() > 2000)
 }
 
 /// Each flash since `begin` with the beep that is next to it.
@@ -171,9 +142,6 @@ const WARM_UP: Duration = Duration::from_secs(8);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(3);
 
-/// Loud sounds that are no further apart are one beep.
-const APART: Duration = Duration::from_millis(300);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,17 +155,5 @@ mod tests {
         let apart =
             apart(&ms(&[500, 1500, 2500, 9000]), &ms(&[520, 1470, 2510]), Duration::from_millis(1000));
         assert_eq!(apart.iter().map(|ms| ms.round()).collect::<Vec<_>>(), [-30.0, 10.0]);
-    }
-
-    #[test]
-    fn a_beep_is_heard_once_and_where_it_begins() {
-        let mut watch = Watch::new(SurfaceId(1));
-        let mut loud = vec![0; 48 * 4];
-        loud.extend([0, 0x20, 0, 0].repeat(432));
-        watch.hear(Duration::from_millis(100), &vec![0; 1920]);
-        watch.hear(Duration::from_millis(110), &loud);
-        watch.hear(Duration::from_millis(120), &loud);
-        watch.hear(Duration::from_millis(1110), &loud);
-        assert_eq!(watch.beeps, ms(&[111, 1111]));
     }
 }
