@@ -1,7 +1,11 @@
 //! The desk's microphone in a session: programs record it if the user lets them.
 
-use crate::rig::{Compositor, Program, Sway, attach_to, until};
-use crate::sound::{BLOCK, Ear, Heard, Hosted, TRIES, find, noise, wav};
+use std::time::Duration;
+
+use wayferry_stage::{Link, LinkConfig, Loss};
+
+use crate::rig::{Compositor, Program, Sway, attach_to, free_address, until};
+use crate::sound::{BLOCK, Ear, Heard, Hosted, TRIES, find, longest_loud, noise, wav};
 
 /// A sound server at a desk. What is played there is what its microphone hears.
 fn sound_server(sway: &Sway) -> Program {
@@ -25,10 +29,14 @@ struct Spoken {
 
 impl Spoken {
     fn start(options: &[&str]) -> Self {
-        let hosted = Hosted::start(&[]);
+        Self::from(Hosted::start(&[]), options, &[])
+    }
+
+    fn from(hosted: Hosted, options: &[&str], arguments: &[&str]) -> Self {
         let sway = Sway::start();
         let server = sound_server(&sway);
-        let attach = attach_to(&sway, options, &[&hosted.ticket]);
+        let arguments = [&[hosted.ticket.as_str()], arguments].concat();
+        let attach = attach_to(&sway, options, &arguments);
         Self { session: hosted.heard_by(Ear { attach, sway }), _server: server }
     }
 
@@ -54,6 +62,18 @@ impl Spoken {
         let home = self.session.ear.sway.home();
         let file = home.write("said.wav", wav(sound));
         home.launch("paplay").arg("--latency-msec=20").arg(file.to_str().expect("a plain path")).run();
+    }
+
+    /// A tone is hummed at the desk for a minute.
+    fn hum(&self) -> Program {
+        let words = ["-q", "-n", "-t", "pulseaudio", "default", "synth", "60", "sine", "440", "gain", "-6"];
+        self.session.ear.sway.home().launch("sox").args(words).start()
+    }
+
+    /// Waits until a second more of it was recorded, each hundredth of it loud.
+    fn records_a_tone(&self) {
+        let before = self.recorded().len() / BLOCK * BLOCK;
+        until("a second of the tone", || (longest_loud(self.recorded().get(before..)?) >= 100).then_some(()));
     }
 
     fn count(&self, event: &str) -> usize {
@@ -85,6 +105,27 @@ fn what_is_said_is_recorded_bit_for_bit_while_a_program_records() {
     spoken.session.ear.attach.happens("microphone-closed");
     let _again = spoken.recorder();
     until("the microphone again", || (spoken.count("microphone-open") == 2).then_some(()));
+    spoken.session.must_run();
+}
+
+#[test]
+fn the_microphone_goes_on_over_a_bad_link_and_when_it_is_back() {
+    let address = free_address();
+    let hosted = Hosted::at(&["--silence", "1"], &address.to_string());
+    let one_way_delay = Duration::from_millis(50);
+    let config = LinkConfig { one_way_delay, loss: Loss::Independent(0.03), ..LinkConfig::default() };
+    let link = Link::start(config, address).expect("an emulated link");
+    let via = link.local_addr().to_string();
+    let mut spoken = Spoken::from(hosted, &["--silence", "1", "--microphone"], &["--via", &via]);
+    until("a source", || (!spoken.sources().is_empty()).then_some(()));
+    let _recorder = spoken.recorder();
+    let _hum = spoken.hum();
+    spoken.records_a_tone();
+    link.set_down(true);
+    spoken.session.ear.attach.happens("connection-lost");
+    link.set_down(false);
+    spoken.session.ear.attach.happens("back");
+    spoken.records_a_tone();
     spoken.session.must_run();
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use wayferry_stage::{Link, LinkConfig};
 
 use crate::rig::{Compositor, Home, Launch, Program, Sway, attach_to, free_address, until};
+use crate::suspended::{go_on, stop};
 
 /// A session and the display that hears it.
 pub(crate) struct Heard {
@@ -32,7 +33,7 @@ impl Hosted {
         Self::at(options, "127.0.0.1:0")
     }
 
-    fn at(options: &[&str], listen: &str) -> Self {
+    pub(crate) fn at(options: &[&str], listen: &str) -> Self {
         let home = Home::new();
         let script = "echo \"${PULSE_SERVER-none}\" > server; exec tail -f /dev/null";
         let launch = home.wayferry().args(options.iter().copied()).args(["host", "--listen", listen, "--"]);
@@ -85,12 +86,7 @@ impl Ear {
         let before = self.heard().len() / BLOCK * BLOCK;
         until("a second of the tone", || {
             let heard = self.heard();
-            let (mut run, mut longest) = (0, 0);
-            for block in heard.get(before..)?.chunks_exact(BLOCK) {
-                run = if samples(block).max() > Some(3000) { run + 1 } else { 0 };
-                longest = run.max(longest);
-            }
-            (longest >= 100).then_some(())
+            (longest_loud(heard.get(before..)?) >= 100).then_some(())
         });
     }
 }
@@ -224,6 +220,55 @@ fn sound_goes_on_when_the_link_is_back() {
     session.must_run();
 }
 
+/// What was played while the display stood still is not played afterwards.
+#[test]
+fn a_suspended_display_hears_what_plays_now_and_not_what_played() {
+    let hosted = Hosted::start(&["--silence", "1"]);
+    let ear = Ear::start(&["--silence", "1", "--audio", "pcm"], &[&hosted.ticket]);
+    let mut session = hosted.heard_by(ear);
+    let tone = session.tone();
+    session.ear.hears_a_tone();
+    drop(tone);
+    stop(session.ear.attach.pid());
+    // The first second of it is sent: the other side does not know yet.
+    let missed = noise(1, 96_000);
+    let file = session.home.write("missed.wav", wav(&missed)).display().to_string();
+    session.launch("paplay").arg(file).run();
+    session.host.happens("display-away");
+    let _tone = session.tone();
+    go_on(session.ear.attach.pid());
+    session.ear.attach.happens("back");
+    session.ear.hears_a_tone();
+    let heard = session.ear.heard();
+    let first = missed.chunks_exact(BLOCK).position(|block| find(&heard, block).is_some());
+    assert_eq!(first, None, "a hundredth of what was missed");
+    session.must_run();
+}
+
+#[test]
+#[ignore = "a hundred displays take a minute: `make test-full` runs it"]
+fn a_hundred_displays_leave_no_descriptor_behind() {
+    let hosted = Hosted::start(&[]);
+    let ear = Ear::start(&[], &[&hosted.ticket]);
+    let mut session = hosted.heard_by(ear);
+    let _tone = session.tone();
+    session.ear.hears_a_tone();
+    let pid = session.host.pid().as_raw_nonzero();
+    let mut left = Vec::new();
+    for _ in 0..100 {
+        session.home.wayferry().arg("detach").run();
+        session.ear.attach.ended();
+        let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).expect("it runs").count();
+        left.push((count("fd"), count("task")));
+        let sink = format!("--audio-sink=file:{}", session.ear.sway.home().file("heard.raw").display());
+        std::fs::remove_file(session.ear.sway.home().file("heard.raw")).expect("something was heard");
+        session.ear.attach = attach_to(&session.ear.sway, &[&sink], &[&session.ticket(&[])]);
+        until("the sound", || (longest_loud(&session.ear.heard()) >= 5).then_some(()));
+    }
+    assert!(left[1..].iter().max() <= left.iter().take(10).max(), "{left:?}");
+    session.must_run();
+}
+
 #[test]
 fn a_viewer_hears_what_is_shared_if_it_wants_to() {
     let hosted = Hosted::start(&["--share-audio"]);
@@ -275,6 +320,16 @@ pub(crate) const TRIES: u64 = 5;
 
 /// Bytes of a hundredth of a second.
 pub(crate) const BLOCK: usize = 480 * 4;
+
+/// The most hundredths of a second that are loud, one after the other.
+pub(crate) fn longest_loud(sound: &[u8]) -> usize {
+    let (mut run, mut longest) = (0, 0);
+    for block in sound.chunks_exact(BLOCK) {
+        run = if samples(block).max() > Some(3000) { run + 1 } else { 0 };
+        longest = run.max(longest);
+    }
+    longest
+}
 
 pub(crate) fn samples(bytes: &[u8]) -> impl Iterator<Item = i16> {
     bytes.as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample))
