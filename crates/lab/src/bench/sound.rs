@@ -34,8 +34,9 @@ pub(crate) fn run(own: &OwnFlags, flags: &SoundFlags) -> Result<u8, Error> {
     for cell in cells(flags.full).into_iter().filter(|_| is_wanted("concealed-percent")) {
         measure(own, flags, cell, &signals)?.iter().for_each(&mut tell);
     }
-    for rtt_ms in [20, 100].into_iter().filter(|_| is_wanted("lip-sync")) {
-        lip_sync(own, flags, rtt_ms, &signals)?.iter().for_each(&mut tell);
+    for (rtt_ms, loss_percent) in FILMS.into_iter().filter(|_| is_wanted("lip-sync")) {
+        let cell = Cell { mode: Mode::default(), rtt_ms, loss_percent };
+        lip_sync(own, flags, cell, &signals)?.iter().for_each(&mut tell);
     }
     for cell in [CLEAN, LOSSY].into_iter().filter(|_| is_wanted("click")) {
         click(own, flags, cell, &signals)?.iter().for_each(&mut tell);
@@ -117,17 +118,21 @@ fn measure(own: &OwnFlags, flags: &SoundFlags, cell: Cell, signals: &Signals) ->
     ])
 }
 
-/// How far sound and picture of a film are apart.
-fn lip_sync(own: &OwnFlags, flags: &SoundFlags, rtt_ms: u32, signals: &Signals) -> Result<[Row; 2], Error> {
-    let cell = Cell { mode: Mode::default(), rtt_ms, loss_percent: 0.0 };
-    let setting = Setting { rtt_ms, rate_mbps: Some(20), ..Setting::default() };
-    let apart = lips::measure(own, setting, flags.seconds, signals)?;
+/// How far sound and picture of a film are apart, and how much of its sound is made up.
+fn lip_sync(own: &OwnFlags, flags: &SoundFlags, cell: Cell, signals: &Signals) -> Result<[Row; 3], Error> {
+    let Cell { rtt_ms, loss_percent, .. } = cell;
+    let setting = Setting { rtt_ms, rate_mbps: Some(20), loss_percent, loss_burst: 1.0 };
+    let lips::Film { apart, concealed } = lips::measure(own, setting, flags.seconds, signals)?;
     if apart.is_empty() {
         return Err(SessionError::Lost("no flash was seen with a beep".into()).into());
     }
     let far: Vec<f64> = apart.iter().map(|apart| apart.abs()).collect();
-    let row = |case, value, target| Row { case, cell, value, unit: "ms", target };
-    Ok([row("lip-sync", share(&far, 0.95), Some(45.0)), row("lip-sync-median", share(&apart, 0.5), None)])
+    let row = |case, value, unit, target| Row { case, cell, value, unit, target };
+    Ok([
+        row("lip-sync", share(&far, 0.95), "ms", Some(45.0)),
+        row("lip-sync-median", share(&apart, 0.5), "ms", None),
+        row("lip-sync-concealed", concealed, "%", Some(if loss_percent > 0.0 { 0.1 } else { 0.0 })),
+    ])
 }
 
 /// From a program that asks for little latency to the ear. All but what is heard after the arrival is capture.
@@ -218,6 +223,9 @@ const LOSSY: Cell = Cell { mode: Mode::Hybrid, rtt_ms: 100, loss_percent: 1.0 };
 
 /// Without delay, loss or limit.
 const CLEAN_LINK: Setting = Setting { rtt_ms: 0, rate_mbps: None, loss_percent: 0.0, loss_burst: 1.0 };
+
+/// Round trips in milliseconds, and losses in per cent, over which a film is seen.
+const FILMS: [(u32, f64); 3] = [(20, 0.0), (100, 0.0), (100, 2.0)];
 
 /// Of packets, in per cent.
 const LOSSES: [f64; 4] = [0.0, 1.0, 3.0, 5.0];

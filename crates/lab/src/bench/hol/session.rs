@@ -10,7 +10,7 @@ use wayferry_stage::{
     key_latencies, now,
 };
 
-use super::measure::{Arrivals, Measured, Packet};
+use super::measure::{Arrivals, Half, Measured, Packet};
 use super::mode::Mode;
 use crate::bench::rig::{Rig, Tone};
 use crate::emulated::{Sound, Way};
@@ -30,6 +30,8 @@ pub(super) struct Live<'a> {
     /// When measuring began, and what had come by then.
     began: Duration,
     bytes: u64,
+    /// When content grew, and packets until then.
+    grew: (Duration, usize),
 }
 
 impl<'a> Live<'a> {
@@ -45,8 +47,8 @@ impl<'a> Live<'a> {
         let cells = program(&rig, "cells", |client| Cells::default().run(client))?;
         let tone = Tone::start(&rig.session)?;
         rig.stage.set_focus(Some(typing.1));
-        let live = Self { mode, rig, typing, content: vec![cells], packets, tone, began: now(), bytes: 0 };
-        Ok(live)
+        let (began, grew) = (now(), (now(), 0));
+        Ok(Self { mode, rig, typing, content: vec![cells], packets, tone, began, bytes: 0, grew })
     }
 
     /// From now on is measured.
@@ -57,13 +59,14 @@ impl<'a> Live<'a> {
 
     /// Content that could fill the link ten times over.
     pub(super) fn step(&mut self) -> Result<(), Error> {
+        self.grew = (now(), lock(&self.packets).len());
         self.content.push(program(&self.rig, "busy", |client| Busy::default().run(client))?);
         Ok(())
     }
 
     /// Ends it, and gives the figures.
     pub(super) fn end(self, tunnel: &Tunnel) -> Result<Measured, Error> {
-        let Self { mode, rig, typing, content, packets, tone, began, bytes } = self;
+        let Self { mode, rig, typing, content, packets, tone, began, bytes, grew } = self;
         drop(tone);
         let bytes = tunnel.bytes(mode.port()) - bytes;
         let events = rig.events();
@@ -74,8 +77,14 @@ impl<'a> Live<'a> {
         let steps = content.iter().map(|(_, surface)| shown(*surface).len()).collect();
         let pictures = content.iter().flat_map(|(_, surface)| Arrivals::gaps(&shown(*surface))).collect();
         let typed = Arrivals::gaps(&shown(typing.1));
-        let sound = Arrivals::of(&lock(&packets));
-        Ok(Measured { mode, sound, keys, typed, ages, pictures, steps, bytes })
+        let packets = lock(&packets);
+        let sound = Arrivals::of(&packets);
+        let (until, since) = packets.split_at(grew.1.min(packets.len()));
+        let before = events.partition_point(|event| event.time < grew.0);
+        let seen = key_latencies(&events[..before], typing.1).len();
+        let half = |packets, keys: &[Duration]| Half { sound: Arrivals::of(packets), keys: keys.to_vec() };
+        let halves = [half(until, &keys[..seen]), half(since, &keys[seen..])];
+        Ok(Measured { mode, sound, keys, typed, ages, pictures, steps, bytes, halves })
     }
 }
 

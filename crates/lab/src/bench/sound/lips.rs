@@ -18,13 +18,20 @@ use crate::emulated::{Sound, Way};
 use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 
-/// Sound after picture, for each flash, in milliseconds: negative if it was before.
+/// How a film was heard and seen.
+pub(super) struct Film {
+    /// Sound after picture, for each flash, in milliseconds: negative if it was before.
+    pub(super) apart: Vec<f64>,
+    /// Of its sound, in per cent.
+    pub(super) concealed: f64,
+}
+
 pub(super) fn measure(
     own: &OwnFlags,
     setting: Setting,
     time: Duration,
     signals: &Signals,
-) -> Result<Vec<f64>, Error> {
+) -> Result<Film, Error> {
     let (up, down) = setting.links();
     let sound = Sound { mode: Default::default(), listening: None };
     let rig = Rig::over(own, Way::relay(up, down), Some(sound), signals)?;
@@ -42,7 +49,8 @@ pub(super) fn measure(
         rig.pass(LOOK)?;
         watch.look(&rig, heard);
     }
-    Ok(apart(&watch.flashes, &watch.ear.beeps, begin))
+    let heard = rig.session.heard().ok_or_else(|| lost(()))?.report();
+    Ok(Film { apart: apart(&watch.flashes, &watch.ear.beeps, begin), concealed: heard.concealed() * 100.0 })
 }
 
 /// A flash and a beep, each of a tenth of a second, in each second.
