@@ -61,6 +61,8 @@ impl<'a> Live<'a> {
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.grew = (now(), lock(&self.packets).len());
         self.content.push(program(&self.rig, "busy", |client| Busy::default().run(client))?);
+        // The new window has taken the focus.
+        self.rig.stage.set_focus(Some(self.typing.1));
         Ok(())
     }
 
