@@ -1,9 +1,9 @@
 //! What a sender of sound decides: which frames leave, how, and what is given up.
 //!
 //! Frames go on short reliable streams, 200 ms each: a loss holds back no more than its own group, and a group that is
-//! too old to be played is reset. Where loss or round trip is high, each datagram repeats the last one or two frames.
-//! Nothing is sent during silence. The caller encodes and sends, as this module decides. Invariants: every frame that
-//! is handed in is sent at least once; at most [`MAX_GROUPS`] streams are open.
+//! too old to be played is reset. Where loss or round trip is high, a datagram repeats the last one or two frames, 9 ms
+//! after each. Nothing is sent during silence. The caller encodes and sends, as this module decides. Invariants: every
+//! frame that is handed in is sent at least once; at most [`MAX_GROUPS`] streams are open.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -95,6 +95,8 @@ pub struct Sender {
     begins_anew: bool,
     /// The last packets, newest first.
     previous: VecDeque<Packet>,
+    /// When they are to be repeated, if they are.
+    repeat: Option<Time>,
     groups: VecDeque<Group>,
     next_group: u64,
 }
@@ -117,6 +119,7 @@ impl Sender {
             size: FrameSize::default(),
             begins_anew: false,
             previous: VecDeque::new(),
+            repeat: None,
             groups: VecDeque::new(),
             next_group: 0,
         }
@@ -137,6 +140,7 @@ impl Sender {
     pub fn restart(&mut self) {
         self.begins_anew = true;
         self.previous.clear();
+        self.repeat = None;
         self.groups.clear();
     }
 
@@ -164,10 +168,13 @@ impl Sender {
         self.groups.retain(|known| known.open || known.number != group);
     }
 
-    /// Resets groups that are too old. Call it while nothing is sent, too.
+    /// Repeats what is to be repeated now, and resets groups that are too old. Call it while nothing is sent, too.
     pub fn on_timeout(&mut self, now: Time, link: Link) -> Vec<Outgoing> {
-        let patience = link.target.saturating_mul(2).max(PATIENCE);
         let mut outgoing = Vec::new();
+        if self.repeat.is_some_and(|at| at <= now) {
+            outgoing.extend(self.repeat(link));
+        }
+        let patience = link.target.saturating_mul(2).max(PATIENCE);
         while let Some(group) = self.groups.front() {
             let old = now.since(group.last) > patience || self.groups.len() > MAX_GROUPS;
             if !old {
@@ -179,6 +186,11 @@ impl Sender {
         outgoing
     }
 
+    /// When something is to be repeated.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.repeat
+    }
+
     fn send(
         &mut self,
         now: Time,
@@ -187,27 +199,38 @@ impl Sender {
         payload: Vec<u8>,
         link: Link,
     ) -> Vec<Outgoing> {
+        // Before what is newer, if the caller is late.
+        let mut outgoing: Vec<Outgoing> = self.repeat(link).into_iter().collect();
         let ends = flags.idle;
         let packet = Packet { track: self.track, sequence: self.sequence, capture, flags, payload };
         self.sequence = self.sequence.wrapping_add(1);
-        let mut again: Vec<Packet> = self.previous.iter().take(copies(link)).cloned().collect();
         let alone = self.mode == Mode::Datagram && framed(&packet) <= link.datagram;
+        self.previous.push_front(packet.clone());
+        self.previous.truncate(1 + COPIES_MOST);
         if alone {
-            again.insert(0, packet.clone());
+            outgoing.extend(self.datagram(1 + copies(link), link));
+        } else {
+            outgoing.push(self.on_stream(now, packet, ends));
+            let repeats = self.mode == Mode::Hybrid && copies(link) > 0;
+            self.repeat = repeats.then(|| now + APART);
         }
-        let mut outgoing = if alone { Vec::new() } else { vec![self.on_stream(now, packet.clone(), ends)] };
-        if self.mode != Mode::Stream {
-            while again.iter().map(framed).sum::<usize>() > link.datagram {
-                again.pop();
-            }
-            if !again.is_empty() {
-                outgoing.push(Outgoing::Datagram(again));
-            }
-        }
-        self.previous.push_front(packet);
-        self.previous.truncate(COPIES_MOST);
         outgoing.extend(self.on_timeout(now, link));
         outgoing
+    }
+
+    /// The last packets once more, if they are to be repeated.
+    fn repeat(&mut self, link: Link) -> Option<Outgoing> {
+        self.repeat.take()?;
+        self.datagram(copies(link), link)
+    }
+
+    /// So many of the last packets, or as many of them as fit.
+    fn datagram(&self, packets: usize, link: Link) -> Option<Outgoing> {
+        let mut packets: Vec<Packet> = self.previous.iter().take(packets).cloned().collect();
+        while packets.iter().map(framed).sum::<usize>() > link.datagram {
+            packets.pop();
+        }
+        (!packets.is_empty()).then_some(Outgoing::Datagram(packets))
     }
 
     /// Writes on the open group's stream, or on another when that is full.
@@ -248,6 +271,10 @@ const LONG_WAY: Duration = Duration::from_millis(80);
 /// Above the first loss one frame is repeated, above the second two.
 const LOSSY: f64 = 0.005;
 const VERY_LOSSY: f64 = 0.02;
+
+/// How long after a frame it is repeated. A loss in a row may swallow both: so not sooner. Just before the next frame,
+/// where frames are shortest.
+const APART: Duration = Duration::from_millis(9);
 
 /// Frames repeated at most.
 const COPIES_MOST: usize = 2;
@@ -303,13 +330,34 @@ mod tests {
             let link = Link { loss, rtt: Duration::from_millis(rtt), ..LINK };
             let mut sender = Sender::new(0, Mode::Hybrid);
             (0..5).for_each(|index| drop(send(&mut sender, index, 241, link)));
+            sender.on_timeout(Time::from_millis(89), link);
             let (streams, datagrams) = sequences(&send(&mut sender, 5, 241, link));
-            assert_eq!((streams, datagrams), (vec![5], [4, 3][..copies].to_vec()), "{loss} {rtt}");
+            assert_eq!((streams, datagrams), (vec![5], vec![]), "{loss} {rtt}");
+            assert_eq!(sender.next_timeout(), (copies > 0).then_some(Time::from_millis(109)));
+            assert_eq!(sender.on_timeout(Time::from_millis(108), link), []);
+            let (_, datagrams) = sequences(&sender.on_timeout(Time::from_millis(109), link));
+            assert_eq!(datagrams, [5, 4][..copies], "{loss} {rtt}");
+            assert_eq!(
+                (sender.next_timeout(), sender.on_timeout(Time::from_millis(110), link)),
+                (None, vec![])
+            );
             let mut sender = Sender::new(0, Mode::Datagram);
             (0..5).for_each(|index| drop(send(&mut sender, index, 241, link)));
             let (streams, datagrams) = sequences(&send(&mut sender, 5, 241, link));
             assert_eq!((streams, datagrams), (vec![], [5, 4, 3][..=copies].to_vec()), "{loss} {rtt}");
         }
+    }
+
+    #[test]
+    fn a_caller_that_is_late_repeats_before_what_is_newer() {
+        let link = Link { loss: 0.05, ..LINK };
+        let mut sender = Sender::new(0, Mode::Hybrid);
+        send(&mut sender, 0, 241, link);
+        let outgoing = send(&mut sender, 1, 241, link);
+        assert!(matches!(&outgoing[0], Outgoing::Datagram(packets) if packets[0].sequence == 0));
+        assert_eq!(sequences(&outgoing), (vec![1], vec![0]));
+        sender.restart();
+        assert_eq!(sender.next_timeout(), None);
     }
 
     #[test]

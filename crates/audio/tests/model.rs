@@ -114,7 +114,7 @@ fn bursts_of_loss_are_heard_little() {
 /// Contact is when the link carries packets again; a round trip later the sender knows.
 #[test]
 fn after_an_outage_sound_is_back_within_target_and_round_trip() {
-    for (seconds, rtt) in [(0.5, 0.1), (3.0, 0.1), (3.0, 0.3), (60.0, 0.1)] {
+    for (seconds, rtt) in [(0.5, 0.1), (3.0, 0.1), (3.0, 0.3), (60.0, 0.1), (3600.0, 0.1)] {
         let mut link = Link::new(Path::Calm, Loss::Independent(0.0), rtt, 6);
         link.down = Some((20.0, 20.0 + seconds));
         let outcome = run(Plan::new(40.0 + seconds, 0.0), link, Pcm::new());

@@ -126,7 +126,15 @@ impl Sending {
         loop {
             let frame = (self.frames + 1) as f64 * size;
             let again = self.again.first_key_value().map(|((at, _), _)| *at as f64 / 1e6);
-            if again.is_some_and(|again| again <= frame.min(time)) {
+            let repeat = self.sender.next_timeout().map(|at| at.since_start().as_secs_f64());
+            if let Some(repeat) =
+                repeat.filter(|at| *at <= frame.min(time) && again.is_none_or(|again| *at < again))
+            {
+                let known = self.known(link, target);
+                for out in self.sender.on_timeout(Time::from_micros(micros(repeat) + 1), known) {
+                    self.carry(repeat, out, link);
+                }
+            } else if again.is_some_and(|again| again <= frame.min(time)) {
                 let ((at, _), (group, place)) = self.again.pop_first().expect("it was there");
                 self.write(at as f64 / 1e6, group, place, link);
             } else if frame <= time {
@@ -138,16 +146,20 @@ impl Sending {
     }
 
     fn frame(&mut self, sent: f64, link: &mut Link, target: Duration) {
-        let rtt = if self.plan.knows_rtt { link.rtt } else { 0.0 };
-        // So large that samples fit, where the codec's packets would fit 1200 bytes.
-        let known =
-            Known { rtt: Duration::from_secs_f64(rtt), loss: self.plan.loss, target, datagram: 16_000 };
+        let known = self.known(link, target);
         let payload = self.sound[(self.frames % 250) as usize].clone();
         let (capture, start) = (Position(self.frames * 960), self.frames == 0);
         self.frames += 1;
         for out in self.sender.frame(Time::from_micros(micros(sent)), capture, start, payload, known) {
             self.carry(sent, out, link);
         }
+    }
+
+    /// What the sender believes.
+    fn known(&self, link: &Link, target: Duration) -> Known {
+        let rtt = Duration::from_secs_f64(if self.plan.knows_rtt { link.rtt } else { 0.0 });
+        // So large that samples fit, where the codec's packets would fit 1200 bytes.
+        Known { rtt, loss: self.plan.loss, target, datagram: 16_000 }
     }
 
     fn carry(&mut self, sent: f64, out: Outgoing, link: &mut Link) {

@@ -11,6 +11,7 @@ use wayferry_proto::{ChannelId, Header, LinkState, Listen, STREAM_CANCELLED, Ses
 use wayferry_sound::{Captured, Codec, Content, Wanted};
 
 use super::{MAX_RATE, MIN_RATE, codec_name, codec_of, track_of};
+use crate::clock::earlier;
 
 /// See the module.
 #[derive(Debug)]
@@ -107,7 +108,9 @@ impl Sending {
 
     /// When to look again.
     pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
-        (!self.groups.is_empty()).then(|| now + LOOK)
+        let repeat = self.sender.as_ref().filter(|_| self.listen.is_some());
+        let repeat = repeat.and_then(|(_, sender)| sender.next_timeout());
+        earlier(repeat, (!self.groups.is_empty()).then(|| now + LOOK))
     }
 
     fn link(&self, session: &Session, link: &LinkState) -> audio::Link {
