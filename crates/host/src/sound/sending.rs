@@ -99,8 +99,11 @@ impl Sending {
         self.perform(session, outgoing);
     }
 
-    /// Gives up what is too old.
+    /// Repeats what is to be repeated, and gives up what is too old.
     pub(crate) fn on_timeout(&mut self, now: Time, session: &mut Session, link: &LinkState) {
+        if self.listen.is_none() {
+            return;
+        }
         let link = self.link(session, link);
         let outgoing = self.sender.as_mut().map(|(_, sender)| sender.on_timeout(now, link));
         self.perform(session, outgoing.unwrap_or_default());

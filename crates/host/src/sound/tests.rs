@@ -145,6 +145,26 @@ fn nothing_is_sent_that_was_not_asked_for() {
     assert!(pair.heard.is_empty() && pair.resets > 0, "what was under way is given up");
 }
 
+/// A copy is due after its frame: by then the receiver may be gone.
+#[test]
+fn a_copy_is_sent_to_who_still_listens() {
+    let link = LinkState { rtt: Duration::from_millis(100), datagram: 1200, ..LinkState::default() };
+    for goes in [false, true] {
+        let (mut pair, mut sending) = (Pair::new(), Sending::new(Mode::Hybrid));
+        assert!(pair.display.listen(listen(1)));
+        pair.pass(&mut sending);
+        pair.send(&mut sending, 0, Codec::Opus);
+        let due = sending.next_timeout(Time::ZERO).expect("a copy");
+        if goes {
+            sending.forget();
+            assert_eq!(sending.next_timeout(Time::ZERO), None);
+        }
+        sending.on_timeout(due, &mut pair.app, &link);
+        pair.pass(&mut sending);
+        assert_eq!(pair.heard.len(), if goes { 1 } else { 2 });
+    }
+}
+
 #[test]
 fn a_receiver_that_comes_again_hears_that_a_flow_begins_anew() {
     let (mut pair, mut sending) = (Pair::new(), Sending::new(Mode::Stream));
