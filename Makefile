@@ -80,6 +80,8 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(BUILD_SECONDS) cargo clippy --package wayferry --package wayferry-wayland --no-default-features \
 	    --all-targets --locked -- -D warnings
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-audio --features opus --locked
+	$(LIMIT) $(BUILD_SECONDS) cargo clippy --package wayferry-sound --features alsa --all-targets --locked -- -D warnings
+	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-sound --features alsa --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
 

@@ -1,18 +1,24 @@
-//! A player, and what it is heard through: the desk's sound server, or a file.
+//! A player, and what it is heard through: the desk's sound server, a sound card where there is none, or a file.
 //!
 //! A thread of its own pulls the player exactly as its device asks, so that neither pixels nor the session's run loop
 //! can make sound stutter. The caller hands over packets and orders through a bounded queue, and learns what happens
 //! from a snapshot and from notices. No call waits for the thread, and the thread waits for no device: `desk` decides
-//! without any I/O, `link` and `recorder` do it without blocking.
+//! without any I/O, `link` and `recorder` do it without blocking, `alsa` on another thread, which no end waits for.
 //!
 //! Volume and mute are the desk's: nothing here changes them. Invariants: the thread ends with its handle, in bounded
 //! time; nothing is opened until sound comes; while it is silent the thread sleeps.
 
+mod alsa;
+mod card;
 mod client;
 mod desk;
 mod inbox;
 mod recorder;
 mod report;
+// Without the feature, tests alone take from it.
+#[cfg_attr(not(feature = "alsa"), allow(dead_code))]
+mod ring;
+mod stream;
 mod thread;
 
 use std::io;
@@ -26,6 +32,7 @@ use wayferry_proto::Time;
 
 pub use report::{DeviceState, Heard, Report};
 
+use alsa::Cards;
 use desk::Desk;
 use inbox::{Order, Shared};
 use recorder::Recorder;
@@ -36,7 +43,7 @@ use crate::link::{Link, Surroundings};
 /// Where sound is heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// By the desk's sound server, PulseAudio or PipeWire.
+    /// By the desk's sound server, PulseAudio or PipeWire; where there is none, by ALSA, with the feature `alsa`.
     Desk {
         /// What mixers show: `Wayferry: NAME @ HOST`.
         name: String,
@@ -58,12 +65,12 @@ pub enum Codec {
 /// What the user should know. Each change is told once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// There is sound to play, and no sound server that would play it.
+    /// There is sound to play, and no sound server, or card, that would play it.
     NoServer {
         /// Which were tried, and why each did not do.
         tried: String,
     },
-    /// Sound stopped in the middle of playing. A server is tried again; a file is not.
+    /// Sound stopped in the middle of playing. A server or a card is tried again; a file is not.
     Lost {
         /// Why.
         why: String,
@@ -98,7 +105,11 @@ impl Playback {
         now: impl Fn() -> Time + Send + 'static,
     ) -> io::Result<Self> {
         let device = match output {
-            Output::Desk { name } => Device::Desk(Box::new(Desk::new(&name)), Link::new(surroundings)),
+            Output::Desk { name } => {
+                let desk = Desk::new(&name, surroundings.has_cards);
+                let link = Link::new(surroundings);
+                Device::Desk(Box::new(desk), Box::new(link), Cards::default())
+            }
             Output::File(path) if path.as_os_str() == "-" => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "sound cannot be written to `-`"));
             }

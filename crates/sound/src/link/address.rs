@@ -10,7 +10,7 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// The part of the environment that says where the sound server is.
+/// What says where the sound server is: a part of the environment; and what else may play.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// `$PULSE_SERVER`.
@@ -23,6 +23,8 @@ pub struct Surroundings {
     pub config: Option<PathBuf>,
     /// `$HOME`.
     pub home: Option<PathBuf>,
+    /// Whether to play to a sound card where no server is. It takes the feature `alsa`.
+    pub has_cards: bool,
 }
 
 /// One server.
@@ -46,6 +48,7 @@ impl Surroundings {
             cookie: path("PULSE_COOKIE"),
             config: path("XDG_CONFIG_HOME"),
             home: path("HOME"),
+            has_cards: cfg!(feature = "alsa"),
         }
     }
 

@@ -4,15 +4,22 @@
 //! so that neither side wakes up. A connection that fails is tried again, ever less often, while there is sound. Where
 //! no device takes the sound, the player goes on in virtual time, so that the past is never played.
 //!
-//! `link` opens the socket that this wants and moves the bytes. Invariants: the user is told each change once; a server
-//! that comes and goes cannot flood the user with notices.
+//! Where no server is, and the build has ALSA, a sound card is tried. Silence closes it, because a card may have room
+//! for one program alone; the next sound asks for a server first.
+//!
+//! `link` opens the socket that this wants and moves the bytes; `alsa` opens the card. Invariants: the user is told each
+//! change once; a server that comes and goes cannot flood the user with notices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use wayferry_audio::CHANNELS;
 use wayferry_proto::Time;
 
+use super::card::Card;
 use super::client::Client;
+use super::ring::Ring;
+use super::stream::Stream;
 use super::{DeviceState, Notice};
 use crate::link::{COOKIE, User};
 use crate::source::{STEP_FRAMES, Source};
@@ -21,7 +28,9 @@ use crate::source::{STEP_FRAMES, Source};
 #[derive(Debug)]
 pub(super) struct Desk {
     name: String,
-    /// The server that is connected.
+    /// Whether cards may be tried.
+    has_cards: bool,
+    /// What is connected or tried, after what did not do.
     server: String,
     state: State,
     health: Health,
@@ -42,10 +51,10 @@ enum State {
     },
     /// The socket is being connected; there is no client before it is.
     Connecting,
-    /// The client makes its stream.
-    Opening(Client),
+    /// The client makes its stream, or the card is opened.
+    Opening(Stream),
     Playing {
-        client: Client,
+        stream: Stream,
         since: Time,
         asked: Time,
         silent: Option<Time>,
@@ -61,14 +70,18 @@ enum State {
 enum Health {
     Fine,
     NoServer,
-    Lost,
+    /// `server` if that was lost, and not a card.
+    Lost {
+        server: bool,
+    },
 }
 
 impl Desk {
-    pub(super) fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str, has_cards: bool) -> Self {
         let (state, health) = (State::Closed, Health::Fine);
         Self {
             name: name.into(),
+            has_cards,
             server: String::new(),
             state,
             health,
@@ -80,41 +93,50 @@ impl Desk {
 
     /// Which connection there should be; another number than before is another connection.
     pub(super) fn connection(&self) -> Option<u32> {
-        (!matches!(self.state, State::Closed | State::Waiting { .. })).then_some(self.connection)
+        let is_none = matches!(self.state, State::Closed | State::Waiting { .. });
+        (!is_none && self.card().is_none()).then_some(self.connection)
+    }
+
+    /// What the card that there should be takes from; another ring is another card.
+    pub(super) fn card(&self) -> Option<&Arc<Ring>> {
+        match &self.state {
+            State::Opening(Stream::Card(card)) | State::Playing { stream: Stream::Card(card), .. } => {
+                Some(card.ring())
+            }
+            _ => None,
+        }
     }
 
     /// The connection to `server` is there.
     pub(super) fn on_connected(&mut self, now: Time, server: &str, cookie: [u8; COOKIE]) {
         self.server = server.into();
-        self.state = State::Opening(Client::new(now, &self.name, cookie));
+        self.state = State::Opening(Stream::Server(Client::new(now, &self.name, cookie)));
     }
 
-    /// The connection could not be made, or is no more.
+    /// The connection could not be made, or is no more; or the card.
     pub(super) fn on_failure(&mut self, now: Time, source: &mut Source, why: &str) {
         let before = std::mem::replace(&mut self.state, State::Closed);
-        match before {
+        let tried = match before {
             State::Closed | State::Waiting { .. } => {
                 self.state = before;
                 return;
             }
             // That is not heard: the next sound connects anew.
             State::Playing { .. } | State::Corked { .. } if source.is_idle() => return,
-            State::Playing { .. } | State::Corked { .. } if self.health == Health::Fine => {
-                self.health = Health::Lost;
-                self.notices.push(Notice::Lost { why: why.into() });
-            }
-            State::Connecting if self.health == Health::Fine => self.tell_none(why.into()),
-            State::Opening(_) if self.health == Health::Fine => {
-                self.tell_none(format!("{}: {why}", self.server))
-            }
-            _ => {}
+            State::Playing { stream: Stream::Card(_), .. } => return self.lose(now, source, why, false),
+            State::Playing { .. } | State::Corked { .. } => return self.lose(now, source, why, true),
+            State::Connecting => why.into(),
+            State::Opening(_) => format!("{}: {why}", self.server),
+        };
+        let is_card = matches!(before, State::Opening(Stream::Card(_)));
+        if is_card || !self.may_try_card() {
+            return self.tell_none(now, source, tried);
         }
-        if self.health == Health::NoServer {
-            self.delay = DELAY_LONGEST;
-            source.forget();
+        self.server = format!("{tried}; ALSA's `default`");
+        match Card::new(now) {
+            Ok(card) => self.state = State::Opening(Stream::Card(card)),
+            Err(error) => self.tell_none(now, source, format!("{}: {error}", self.server)),
         }
-        self.state = State::Waiting { until: now + self.delay };
-        self.delay = (self.delay * 2).min(DELAY_LONGEST);
     }
 
     /// The server sent this.
@@ -132,9 +154,9 @@ impl Desk {
 
     pub(super) fn has_outgoing(&self) -> bool {
         match &self.state {
-            State::Opening(client) | State::Playing { client, .. } | State::Corked { client, .. } => {
-                client.has_outgoing()
-            }
+            State::Opening(Stream::Server(client))
+            | State::Playing { stream: Stream::Server(client), .. }
+            | State::Corked { client, .. } => client.has_outgoing(),
             _ => false,
         }
     }
@@ -143,6 +165,9 @@ impl Desk {
     pub(super) fn turn(&mut self, now: Time, source: &mut Source) {
         if let Some(why) = self.overdue(now) {
             self.on_failure(now, source, why);
+        }
+        if let Err(why) = self.look(now) {
+            self.on_failure(now, source, &why);
         }
         self.change(now, source);
         self.play(now, source);
@@ -156,11 +181,13 @@ impl Desk {
         match &self.state {
             State::Closed | State::Connecting => None,
             // Without a server, the next packet makes the next try.
-            State::Waiting { until } => (self.health == Health::Lost && !source.is_idle()).then_some(*until),
-            State::Opening(client) => client.waits_since().map(|since| since + ANSWER_LATEST),
-            State::Playing { client, asked, silent, .. } => {
+            State::Waiting { until } => {
+                (matches!(self.health, Health::Lost { .. }) && !source.is_idle()).then_some(*until)
+            }
+            State::Opening(stream) => stream.waits_since().map(|since| since + ANSWER_LATEST),
+            State::Playing { stream, asked, silent, .. } => {
                 let silent = silent.map(|since| since + SILENT_UNTIL_CORKED);
-                let answer = client.waits_since().map(|since| since + ANSWER_LATEST);
+                let answer = stream.waits_since().map(|since| since + ANSWER_LATEST);
                 [Some(*asked + LATENCY_EVERY), silent, answer].into_iter().flatten().min()
             }
             State::Corked { since, .. } => Some(*since + CORKED_UNTIL_CLOSED),
@@ -188,22 +215,61 @@ impl Desk {
 
     fn client(&mut self) -> Option<&mut Client> {
         match &mut self.state {
-            State::Opening(client) | State::Playing { client, .. } | State::Corked { client, .. } => {
-                Some(client)
-            }
+            State::Opening(Stream::Server(client))
+            | State::Playing { stream: Stream::Server(client), .. }
+            | State::Corked { client, .. } => Some(client),
             _ => None,
         }
     }
 
-    fn tell_none(&mut self, tried: String) {
-        self.health = Health::NoServer;
-        self.notices.push(Notice::NoServer { tried });
+    /// Sees what the card did, if there is one.
+    fn look(&mut self, now: Time) -> Result<(), String> {
+        match &mut self.state {
+            State::Opening(Stream::Card(card)) | State::Playing { stream: Stream::Card(card), .. } => {
+                card.look(now)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A server that was lost may be about to start anew, and would not get a card that is taken. So it has some time.
+    fn may_try_card(&self) -> bool {
+        let is_spared = self.health == Health::Lost { server: true } && self.delay < DELAY_LONGEST;
+        self.has_cards && !is_spared
+    }
+
+    /// Sound was heard, and is not any more.
+    fn lose(&mut self, now: Time, source: &mut Source, why: &str, server: bool) {
+        if self.health == Health::Fine {
+            self.health = Health::Lost { server };
+            self.notices.push(Notice::Lost { why: why.into() });
+        }
+        self.wait(now, source);
+    }
+
+    /// There is nothing that would play.
+    fn tell_none(&mut self, now: Time, source: &mut Source, tried: String) {
+        if self.health == Health::Fine {
+            self.health = Health::NoServer;
+            self.notices.push(Notice::NoServer { tried });
+        }
+        self.wait(now, source);
+    }
+
+    /// Until the next try.
+    fn wait(&mut self, now: Time, source: &mut Source) {
+        if self.health == Health::NoServer {
+            self.delay = DELAY_LONGEST;
+            source.forget();
+        }
+        self.state = State::Waiting { until: now + self.delay };
+        self.delay = (self.delay * 2).min(DELAY_LONGEST);
     }
 
     /// Why the connection is given up, if it is.
     fn overdue(&self, now: Time) -> Option<&'static str> {
         let since = match &self.state {
-            State::Opening(client) | State::Playing { client, .. } => client.waits_since(),
+            State::Opening(stream) | State::Playing { stream, .. } => stream.waits_since(),
             _ => None,
         };
         since
@@ -217,15 +283,16 @@ impl Desk {
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
             State::Closed if !idle => self.connect(),
             State::Waiting { until } if !idle && now >= until => self.connect(),
-            State::Opening(client) if client.is_ready() => {
-                State::Playing { client, since: now, asked: now, silent: None }
+            State::Opening(stream) if stream.is_ready() => {
+                State::Playing { stream, since: now, asked: now, silent: None }
             }
-            State::Playing { client, since, asked, silent } => {
-                self.go_on(now, source, client, (since, asked, silent))
+            State::Playing { stream, since, asked, silent } => {
+                self.go_on(now, source, stream, (since, asked, silent))
             }
             State::Corked { mut client, .. } if !idle => {
                 client.cork(now, false);
-                State::Playing { client, since: now, asked: now, silent: None }
+                let stream = Stream::Server(client);
+                State::Playing { stream, since: now, asked: now, silent: None }
             }
             State::Corked { since, .. } if is_over(now, since, CORKED_UNTIL_CLOSED, source) => State::Closed,
             state => state,
@@ -241,7 +308,7 @@ impl Desk {
         &mut self,
         now: Time,
         source: &Source,
-        mut client: Client,
+        mut stream: Stream,
         (since, mut asked, silent): (Time, Time, Option<Time>),
     ) -> State {
         // One that comes back only to go at once is not back.
@@ -254,38 +321,40 @@ impl Desk {
         }
         let silent = source.is_idle().then_some(silent.unwrap_or(now));
         if silent.is_some_and(|silent| now.since(silent) >= SILENT_UNTIL_CORKED) {
-            if source.codec().is_none() {
-                return State::Closed;
-            }
-            client.cork(now, true);
-            return State::Corked { client, since: now };
+            return match stream {
+                Stream::Server(mut client) if source.codec().is_some() => {
+                    client.cork(now, true);
+                    State::Corked { client, since: now }
+                }
+                _ => State::Closed,
+            };
         }
         if now.since(asked) >= LATENCY_EVERY {
-            client.ask_latency(now);
+            stream.ask_latency(now);
             asked = now;
         }
-        State::Playing { client, since, asked, silent }
+        State::Playing { stream, since, asked, silent }
     }
 
-    /// Gives the server what it asked for.
+    /// Gives the server, or the card, what it asked for.
     fn play(&mut self, now: Time, source: &mut Source) {
-        let State::Playing { client, .. } = &mut self.state else { return };
+        let State::Playing { stream, .. } = &mut self.state else { return };
         let mut samples = [0.0; STEP_FRAMES * CHANNELS];
         loop {
-            let frames = client.wanted().min(STEP_FRAMES);
+            let frames = stream.wanted().min(STEP_FRAMES);
             if frames == 0 {
                 break;
             }
             let samples = &mut samples[..frames * CHANNELS];
-            source.play(now, samples, client.queue(now));
-            client.give(samples);
+            source.play(now, samples, stream.queue(now));
+            stream.give(samples);
         }
     }
 
     /// Whether a device takes the sound.
     fn is_pulled(&self, now: Time) -> bool {
         match &self.state {
-            State::Playing { client, .. } => client.asks_by().is_some_and(|latest| now < latest),
+            State::Playing { stream, .. } => stream.asks_by().is_some_and(|latest| now < latest),
             _ => false,
         }
     }

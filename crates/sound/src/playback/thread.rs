@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wayferry_proto::Time;
 
+use super::alsa::Cards;
 use super::desk::{Desk, Fed};
 use super::inbox::{Order, Shared};
 use super::recorder::Recorder;
@@ -29,7 +30,7 @@ pub(super) struct Thread {
 /// What takes the sound.
 #[derive(Debug)]
 pub(super) enum Device {
-    Desk(Box<Desk>, Link),
+    Desk(Box<Desk>, Box<Link>, Cards),
     File(Recorder),
 }
 
@@ -96,8 +97,9 @@ impl Thread {
 impl Device {
     fn turn(&mut self, now: Time, source: &mut Source) -> Vec<Notice> {
         match self {
-            Self::Desk(desk, link) => {
+            Self::Desk(desk, link, cards) => {
                 link.turn(now, &mut Fed { desk, source });
+                cards.turn(desk.card());
                 desk.take_notices()
             }
             Self::File(recorder) => recorder.turn(now, source).into_iter().collect(),
@@ -106,7 +108,7 @@ impl Device {
 
     fn wake_at(&self, source: &Source) -> Option<Time> {
         match self {
-            Self::Desk(desk, link) => [desk.wake_at(source), link.wake_at()].into_iter().flatten().min(),
+            Self::Desk(desk, link, _) => [desk.wake_at(source), link.wake_at()].into_iter().flatten().min(),
             Self::File(recorder) => recorder.wake_at(),
         }
     }
@@ -118,21 +120,24 @@ impl Device {
 
     fn is_deaf(&self, now: Time) -> bool {
         match self {
-            Self::Desk(desk, _) => desk.is_deaf(now),
+            Self::Desk(desk, ..) => desk.is_deaf(now),
             Self::File(recorder) => recorder.is_deaf(),
         }
     }
 
     fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         match self {
-            Self::Desk(desk, link) => link.waits_for(desk.has_outgoing()),
+            Self::Desk(desk, link, _) => match desk.card() {
+                Some(ring) => Some((ring.fd(), PollFlags::IN)),
+                None => link.waits_for(desk.has_outgoing()),
+            },
             Self::File(_) => None,
         }
     }
 
     fn state(&self) -> DeviceState {
         match self {
-            Self::Desk(desk, _) => desk.state(),
+            Self::Desk(desk, ..) => desk.state(),
             Self::File(recorder) => recorder.state(),
         }
     }

@@ -1,5 +1,7 @@
 //! The desk against a made-up server, in virtual time.
 
+mod card;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
@@ -145,7 +147,7 @@ impl World {
         source.begin(Codec::Pcm).unwrap();
         Self {
             now: Time::from_millis(5000),
-            desk: Desk::new("test"),
+            desk: Desk::new("test", false),
             source,
             server: Server::default(),
             network: Network::Works,
