@@ -114,8 +114,8 @@ mod tests {
     fn path(now: Duration, queue: Duration, line: u64) -> Path {
         let base = Duration::from_millis(40);
         let smoothed = base + queue;
-        let noise = Duration::ZERO;
-        Path { now, mtu: MTU, base, queue, smoothed, noise, rate: Some(line), line: Some(line) }
+        let (noise, jitter) = (Duration::ZERO, Duration::ZERO);
+        Path { now, mtu: MTU, base, queue, smoothed, noise, jitter, rate: Some(line), line: Some(line) }
     }
 
     #[test]

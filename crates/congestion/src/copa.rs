@@ -135,6 +135,7 @@ impl Copa {
             queue: self.rtt.standing().saturating_sub(base),
             smoothed: self.rtt.smoothed(),
             noise: self.rtt.noise(),
+            jitter: self.rtt.jitter(),
             rate: self.rate.rate(),
             line: self.rate.line(),
         }

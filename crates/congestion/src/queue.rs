@@ -18,6 +18,9 @@ pub(crate) struct RttFilter {
     rounds: [Option<Duration>; 2],
     round_began: Duration,
     noise: Duration,
+    /// The sample before the latest, and how far single samples are from what their neighbours say.
+    before: Duration,
+    jitter: Duration,
 }
 
 impl RttFilter {
@@ -27,8 +30,12 @@ impl RttFilter {
             self.smoothed = rtt;
             self.quarters = [rtt; 2];
             self.round_min = rtt;
+            (self.before, self.latest) = (rtt, rtt);
         }
-        self.latest = rtt;
+        // A queue that grows or shrinks evenly is no jitter.
+        let off = ((rtt + self.before) / 2).abs_diff(self.latest);
+        self.jitter = (self.jitter * 15 + off.min(JITTER_MAX)) / 16;
+        (self.before, self.latest) = (self.latest, rtt);
         self.smoothed = (self.smoothed * 7 + rtt) / 8;
         if now.saturating_sub(self.quarter_began) >= self.smoothed / 4 {
             self.quarters = [rtt, self.quarters[0]];
@@ -61,6 +68,11 @@ impl RttFilter {
         self.noise
     }
 
+    /// How far a time is from the middle of its neighbours, in the mean, beyond what packets sent in bursts make of it.
+    pub(crate) fn jitter(&self) -> Duration {
+        self.jitter.saturating_sub(BURSTS)
+    }
+
     /// The window changes by much: what the next round differs by is no noise.
     pub(crate) fn skip_round(&mut self) {
         self.rounds = [None; 2];
@@ -82,6 +94,12 @@ impl RttFilter {
 
 /// What one round may add to the noise.
 const NOISE_STEP: Duration = Duration::from_millis(4);
+
+/// Within a burst the queue grows, between two it falls.
+const BURSTS: Duration = Duration::from_micros(300);
+
+/// More is an outage.
+const JITTER_MAX: Duration = Duration::from_millis(40);
 
 #[cfg(test)]
 mod tests {
@@ -120,5 +138,15 @@ mod tests {
         let mut filter = RttFilter::default();
         feed(&mut filter, (0u32..4000).map(|n| MS * (40 + n / 150 % 2 * 20)), MS);
         assert!(filter.noise() > MS * 3, "{:?}", filter.noise());
+    }
+
+    #[test]
+    fn our_own_queue_is_no_jitter_and_late_packets_are() {
+        let mut filter = RttFilter::default();
+        // A queue of up to 30 ms that grows and shrinks.
+        feed(&mut filter, (0u32..4000).map(|n| MS * 60 + MS * (n % 300).min(300 - n % 300) / 5), MS);
+        assert!(filter.jitter() < MS / 10, "{:?}", filter.jitter());
+        feed(&mut filter, (0u32..4000).map(|n| MS * 60 + MS * (n * 7 % 5)), MS * 4001);
+        assert!(filter.jitter() > MS && filter.jitter() < MS * 3, "{:?}", filter.jitter());
     }
 }

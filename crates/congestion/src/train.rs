@@ -80,11 +80,11 @@ impl Train {
         self.last_acked - self.first_acked
     }
 
-    /// What it tells so far; `None` while it is too short beside the path's noise.
-    pub(crate) fn sample(&self, noise: Duration) -> Option<Sample> {
+    /// What it tells so far; `None` while it is shorter than `least`.
+    pub(crate) fn sample(&self, least: Duration) -> Option<Sample> {
         let (acked, sent) = (self.span(), self.last_sent - self.first_sent);
         let span = acked.max(sent);
-        if self.packets < MIN_PACKETS || span.is_zero() || span < noise * NOISES {
+        if self.packets < MIN_PACKETS || span.is_zero() || span < least {
             return None;
         }
         let rate = u128::from(self.bytes) * 1_000_000_000 / span.as_nanos();
@@ -101,9 +101,6 @@ const ACK_GAP: Duration = Duration::from_millis(30);
 
 /// Packets behind the first batch. With fewer, the spacing of single acknowledgements (every second packet) decides.
 const MIN_PACKETS: u64 = 8;
-
-/// Acknowledgements that came in one clump tell the sender's rate at best.
-const NOISES: u32 = 4;
 
 /// What acknowledgements may be spread by their own delays.
 const SLACK: Duration = Duration::from_micros(2500);
@@ -141,11 +138,11 @@ mod tests {
     }
 
     #[test]
-    fn short_trains_tell_nothing_nor_do_those_within_the_noise() {
+    fn short_trains_tell_nothing() {
         let apart = Duration::from_millis(2);
         assert_eq!(pairs(apart, apart, 3).sample(Duration::ZERO), None);
-        assert!(pairs(apart, apart, 10).sample(Duration::from_millis(5)).is_some());
-        assert_eq!(pairs(apart, apart, 10).sample(Duration::from_millis(6)), None);
+        assert!(pairs(apart, apart, 10).sample(apart * 10).is_some());
+        assert_eq!(pairs(apart, apart, 10).sample(apart * 11), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(super) struct Path {
     pub(super) loss: Loss,
     pub(super) back_loss: Loss,
     pub(super) jitter: Jitter,
+    pub(super) back_jitter: Jitter,
     pub(super) reorder: Option<Reorder>,
     pub(super) policer: Option<Policer>,
     /// Packets without control beside the flows.
@@ -43,6 +44,7 @@ impl Path {
             loss: Loss::None,
             back_loss: Loss::None,
             jitter: Jitter::None,
+            back_jitter: Jitter::None,
             reorder: None,
             policer: None,
             constant: None,
@@ -54,6 +56,7 @@ impl Path {
             service: Service::Rate(self.rate),
             delay: self.one_way,
             loss: self.back_loss,
+            jitter: self.back_jitter,
             ..LaneConfig::default()
         };
         let forward = LaneConfig {
@@ -130,8 +133,7 @@ impl Lab {
     }
 }
 
-pub(super) fn message_beside_bulk(controller: Controller, seed: u64) -> Result<Outcome, Error> {
-    let path = Path::new(Bitrate::mbps(10), 20, 250);
+pub(super) fn message_beside_bulk(path: Path, controller: Controller, seed: u64) -> Result<Outcome, Error> {
     let start = Time::from_millis(2000);
     let messages =
         Messages { size: 100, interval: Duration::from_millis(50), start, count: 400, repair: 0.0 };

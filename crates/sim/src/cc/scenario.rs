@@ -17,6 +17,8 @@ use crate::unit::Bitrate;
 pub enum Scenario {
     /// 100-byte messages at high priority beside a bulk flow: 10 Mbit/s, 20 ms each way, 250 ms of queue.
     A,
+    /// The same where packets wander by up to 4 ms and one of a hundred is lost, three in a row: 10 Mbit/s, 30 ms.
+    ACellular,
     /// 20 kB, 30 times a second, with 20 % repair: 30 Mbit/s, 40 ms each way, 2 % loss.
     B,
     /// The same without repair.
@@ -62,8 +64,9 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::A,
+        Self::ACellular,
         Self::B,
         Self::BWithoutRepair,
         Self::B8,
@@ -90,6 +93,7 @@ impl Scenario {
     pub fn name(self) -> &'static str {
         match self {
             Self::A => "A",
+            Self::ACellular => "A-cellular",
             Self::B => "B",
             Self::BWithoutRepair => "B-without-repair",
             Self::B8 => "B-8mbit",
@@ -120,6 +124,8 @@ impl Scenario {
         };
         match self {
             Self::A => &const { [Target::of(LatencyP50, 25.0), Target::of(LatencyP99, 29.0)] },
+            // What a key can be late by for it without a frame's being missed, and the jitter itself.
+            Self::ACellular => &const { [Target::of(Goodput, 90.0), Target::of(QueueP99, 20.0)] },
             Self::B => &const { [Target::of(LatencyP99, 50.0)] },
             Self::B8 => &const { [Target::of(LatencyP99, 65.0)] },
             Self::BWithoutRepair | Self::ShareBbr3 => &[],
@@ -148,7 +154,14 @@ impl Scenario {
         let jitter = |jitter| Path { jitter, ..path };
         let span = Duration::from_millis(40);
         match self {
-            Self::A => message_beside_bulk(controller, seed),
+            Self::A => message_beside_bulk(Path::new(Bitrate::mbps(10), 20, 250), controller, seed),
+            Self::ACellular => {
+                let loss = Loss::Packets { share: 0.01, burst: 3.0 };
+                let jitter = Jitter::Clumps { span: Duration::from_millis(4) };
+                let path = Path::new(Bitrate::mbps(10), 30, 240);
+                let path = Path { loss, back_loss: loss, jitter, back_jitter: jitter, ..path };
+                message_beside_bulk(path, controller, seed)
+            }
             Self::B => frames(Bitrate::mbps(30), 0.2, controller, seed),
             Self::BWithoutRepair => frames(Bitrate::mbps(30), 0.0, controller, seed),
             Self::B8 => frames(Bitrate::mbps(8), 0.2, controller, seed),
