@@ -57,10 +57,12 @@ impl<'a> Live<'a> {
         lock(&self.packets).clear();
     }
 
-    /// Content that could fill the link ten times over.
+    /// Content that could fill a link of 100 Mbit/s, and is still little work to encode: what it does to the others is
+    /// the link's doing, not the processor's.
     pub(super) fn step(&mut self) -> Result<(), Error> {
         self.grew = (now(), lock(&self.packets).len());
-        self.content.push(program(&self.rig, "busy", |client| Busy::default().run(client))?);
+        let busy = Busy { width: STEP.0, height: STEP.1, ..Busy::default() };
+        self.content.push(program(&self.rig, "busy", |client| busy.run(client))?);
         // The new window has taken the focus.
         self.rig.stage.set_focus(Some(self.typing.1));
         Ok(())
@@ -131,6 +133,9 @@ fn commits(events: &[Stamped], surface: SurfaceId) -> Vec<Duration> {
 fn lock(packets: &Mutex<Vec<Packet>>) -> std::sync::MutexGuard<'_, Vec<Packet>> {
     packets.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Pixels of noise, four bytes each, 60 times a second: 100 Mbit/s.
+const STEP: (u32, u32) = (256, 204);
 
 /// Between two keys; no multiple of a frame.
 const KEY_PERIOD: Duration = Duration::from_millis(97);
