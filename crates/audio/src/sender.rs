@@ -210,8 +210,8 @@ impl Sender {
         if alone {
             outgoing.extend(self.datagram(1 + copies(link), link));
         } else {
+            let repeats = self.mode == Mode::Hybrid && copies(link) > 0 && framed(&packet) <= link.datagram;
             outgoing.push(self.on_stream(now, packet, ends));
-            let repeats = self.mode == Mode::Hybrid && copies(link) > 0;
             self.repeat = repeats.then(|| now + APART);
         }
         outgoing.extend(self.on_timeout(now, link));
@@ -368,6 +368,12 @@ mod tests {
         assert_eq!(sequences(&send(&mut sender, 1, 3840, link)), (vec![1], vec![]));
         assert_eq!(sequences(&send(&mut sender, 2, 700, link)), (vec![], vec![2]));
         assert_eq!(sequences(&send(&mut sender, 3, 700, link)), (vec![], vec![3]), "two do not fit");
+        // Woken for a copy that cannot be sent, a session would do nothing else.
+        let mut hybrid = Sender::new(0, Mode::Hybrid);
+        send(&mut hybrid, 0, 3840, link);
+        assert_eq!(hybrid.next_timeout(), None);
+        send(&mut hybrid, 1, 700, link);
+        assert!(hybrid.next_timeout().is_some());
     }
 
     #[test]
