@@ -205,6 +205,8 @@ impl AppSide<'_> {
             Report::Away(reason) => SessionEvent::DisplayAway { reason: reason.to_string() },
             Report::Back => {
                 self.programs.forget_backlog();
+                // It may be back before its carrier was missed here, and has forgotten what it heard and recorded.
+                self.forget_sound();
                 SessionEvent::DisplayBack
             }
             Report::Lost(reason, by) => match closed(reason, by) {
@@ -241,11 +243,14 @@ impl AppSide<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::sync::{Arc, Mutex};
 
     use wayferry_net::Carrier;
-    use wayferry_proto::{Arrival, Config, LinkState, Session, StreamId, Transmit};
+    use wayferry_proto::{
+        Arrival, Capabilities, Config, LinkState, Listen, Secret, Session, StreamId, Transmit,
+    };
     use wayferry_wayland::app;
 
     use super::*;
@@ -255,6 +260,7 @@ mod tests {
     use crate::edge::wait::Ready;
     use crate::event::Reporter;
     use crate::settings::Compress;
+    use crate::sound::{Mode, SoundServer};
 
     /// A display that says something that is no session's, and what it is told.
     struct Babbling {
@@ -283,40 +289,89 @@ mod tests {
         fn clear_wake(&self) {}
     }
 
+    /// A descriptor on which nothing happens.
+    fn never() -> OwnedFd {
+        std::fs::File::open("/dev/null").expect("it is there").into()
+    }
+
+    fn app_side(clock: Clock, reporter: Reporter) -> AppSide<'static> {
+        let core = app::Config::default();
+        let config = AppSideConfig { core, compress: Compress::None, oneshot: false, stats: false };
+        let displays = Displays::following(None, None, clock.now());
+        AppSide::new(config, clock, displays, reporter)
+    }
+
+    fn candidate(now: Time, arrivals: Vec<Arrival>, carrier: Babbling) -> Candidate<Link> {
+        let capabilities = Capabilities::RESUME;
+        let mut session = Session::new(Config { capabilities, ..Config::new(Side::App) });
+        arrivals.into_iter().for_each(|arrival| session.receive(now, arrival));
+        let candidate = Candidate::new(Link::new(session, Box::new(carrier)));
+        candidate.unwrap_or_else(|_| panic!("its hello is there"))
+    }
+
     /// What a display says first.
-    fn hello(now: Time) -> Vec<Arrival> {
-        let mut display = Session::new(Config::new(Side::Display));
-        let mut lengths = std::collections::BTreeMap::new();
-        let mut arrivals = Vec::new();
-        while let Some(transmit) = display.poll_transmit(now) {
-            if let Transmit::Data { stream, bytes, .. } = transmit {
-                let length = lengths.entry(stream).or_default();
-                let offset = std::mem::replace(length, *length + bytes.len() as u64);
-                arrivals.push(Arrival::Data { stream, offset, bytes });
-            }
-        }
-        arrivals
+    fn hello(now: Time, display: &mut Session) -> Vec<Arrival> {
+        let mut lengths = BTreeMap::new();
+        let said = std::iter::from_fn(|| display.poll_transmit(now));
+        said.flat_map(|transmit| arrivals(transmit, &mut lengths)).collect()
+    }
+
+    /// What the other side gets of it, as far as it matters here.
+    fn arrivals(transmit: Transmit, lengths: &mut BTreeMap<StreamId, u64>) -> Option<Arrival> {
+        let Transmit::Data { stream, bytes, .. } = transmit else { return None };
+        let length = lengths.entry(stream).or_default();
+        let offset = std::mem::replace(length, *length + bytes.len() as u64);
+        Some(Arrival::Data { stream, offset, bytes })
     }
 
     #[test]
     fn regression_a_display_that_breaks_the_protocol_is_not_told_so() {
         let clock = Clock::start();
-        let core = app::Config::default();
-        let config = AppSideConfig { core, compress: Compress::None, oneshot: false, stats: false };
-        let displays = Displays::following(None, None, clock.now());
-        let mut side = AppSide::new(config, clock, displays, Reporter::new(|_| {}));
+        let mut side = app_side(clock, Reporter::new(|_| {}));
         let sent = Arc::new(Mutex::new(Vec::new()));
         // The main channel may not be given up.
         let says = Some(Arrival::Reset { stream: StreamId(0), code: 1 });
-        let wake = std::fs::File::open("/dev/null").expect("it is there").into();
-        let carrier = Babbling { says, sent: Arc::clone(&sent), wake };
-        let mut session = Session::new(Config::new(Side::App));
-        hello(clock.now()).into_iter().for_each(|arrival| session.receive(clock.now(), arrival));
-        let candidate = Candidate::new(Link::new(session, Box::new(carrier)));
-        side.take_display(clock.now(), candidate.unwrap_or_else(|_| panic!("its hello is there")));
+        let carrier = Babbling { says, sent: Arc::clone(&sent), wake: never() };
+        let mut display = Session::new(Config::new(Side::Display));
+        let hello = hello(clock.now(), &mut display);
+        side.take_display(clock.now(), candidate(clock.now(), hello, carrier));
         let outcome = side.turn(clock.now(), &Ready::default()).expect("the session goes on");
         assert_eq!((outcome, side.hub.link.presence()), (None, Presence::Detached));
         let sent = sent.lock().expect("one thread");
         assert!(sent.iter().any(|transmit| matches!(transmit, Transmit::Close { .. })), "{sent:?}");
+    }
+
+    /// It has forgotten what it wanted to hear, and that a program records, when it lost its carrier.
+    #[test]
+    fn regression_a_display_that_is_back_before_it_was_missed_is_told_nothing_of_sound() {
+        let clock = Clock::start();
+        let now = clock.now();
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&events);
+        let reporter = Reporter::new(move |event| theirs.lock().expect("one thread").push(event));
+        let side = app_side(clock, reporter);
+        let mut side = side.with_sound(SoundServer::start(clock).ok(), Mode::default(), false);
+        let config = || Config { resume: Some(Secret::from([7; 32])), ..Config::new(Side::Display) };
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let carrier = || Babbling { says: None, sent: Arc::clone(&sent), wake: never() };
+        let mut display = Session::new(config());
+        let first = hello(now, &mut display);
+        side.take_display(now, candidate(now, first, carrier()));
+        let listen = Listen { track: 1, rate: 96_000, target: 80, delay: 0 };
+        let is_wanted = |side: &mut AppSide<'_>| side.sound.as_mut().expect("sound").wanted().is_some();
+        let AppSide { sound, hub, .. } = &mut side;
+        sound.as_mut().expect("sound").on_listen(listen, &mut hub.link.session);
+        assert!(is_wanted(&mut side));
+
+        // The session's hello.
+        let told = sent.lock().expect("one thread").drain(..).collect::<Vec<_>>();
+        let mut lengths = BTreeMap::new();
+        told.into_iter().flat_map(|it| arrivals(it, &mut lengths)).for_each(|it| display.receive(now, it));
+        display.suspend();
+        let mut display = Session::resuming(config(), display);
+        let second = hello(now, &mut display);
+        side.take_display(now, candidate(now, second, carrier()));
+        assert!(matches!(events.lock().expect("one thread").last(), Some(SessionEvent::DisplayBack)));
+        assert!(!is_wanted(&mut side));
     }
 }

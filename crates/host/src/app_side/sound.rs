@@ -55,6 +55,12 @@ impl Sound {
         self.display.on_listen(listen, session);
     }
 
+    /// What the display wants to hear, if anything.
+    #[cfg(test)]
+    pub(super) fn wanted(&mut self) -> Option<wayferry_sound::Wanted> {
+        self.display.wanted(Duration::ZERO)
+    }
+
     /// What was sent is gone with its carrier, and nothing is wanted until the display says so again.
     pub(super) fn forget(&mut self) {
         self.display.forget();
@@ -116,5 +122,6 @@ impl AppSide<'_> {
             self.views.send_sound(now, &captured);
         }
         display.on_timeout(now, session, &state);
+        self.views.repeat_sound(now);
     }
 }

@@ -192,6 +192,16 @@ impl Views {
             let state = link.state();
             if let Some(sound) = sound {
                 sound.send(now, &mut link.session, &state, captured);
+                link.transmit(now);
+            }
+        }
+    }
+
+    /// Repeats sound that is due, and gives up what is too old.
+    pub(super) fn repeat_sound(&mut self, now: Time) {
+        for Viewer { link, sound, .. } in &mut self.viewers {
+            let state = link.state();
+            if let Some(sound) = sound {
                 sound.on_timeout(now, &mut link.session, &state);
                 link.transmit(now);
             }
@@ -258,7 +268,8 @@ impl Views {
         let mut deadline = None;
         for viewer in &self.viewers {
             let more = viewer.link.has_more().then_some(now);
-            deadline = earlier(deadline, earlier(viewer.link.next_timeout(), more));
+            let sound = viewer.sound.as_ref().and_then(|sound| sound.next_timeout(now));
+            deadline = earlier(deadline, earlier(earlier(viewer.link.next_timeout(), sound), more));
             if viewer.held {
                 deadline = earlier(deadline, Some(now + HELD_LOOK));
                 continue;

@@ -9,8 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use wayferry_audio::Position;
 use wayferry_net::Carrier;
-use wayferry_proto::{Arrival, Candidate, LinkState, Secret, Session, Side, StreamId, Transmit};
+use wayferry_proto::{Arrival, Candidate, LinkState, Listen, Secret, Session, Side, StreamId, Transmit};
+use wayferry_sound::{Codec, Content};
 use wayferry_wayland::app::{Connection, Turn};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, WireArg, WireId};
 use wayferry_wayland::snapshot::Global;
@@ -57,7 +59,8 @@ impl Carrier for End {
     }
 
     fn link(&self) -> LinkState {
-        LinkState { window: 1 << 20, rate: Some(12 << 20), payload: Some(1200), ..LinkState::default() }
+        let link = LinkState { window: 1 << 20, rate: Some(12 << 20), ..LinkState::default() };
+        LinkState { rtt: Duration::from_millis(100), payload: Some(1200), datagram: 1200, ..link }
     }
 
     fn wake_fd(&self) -> BorrowedFd<'_> {
@@ -114,7 +117,7 @@ impl Display {
             program: None,
             windows: 0,
         };
-        let capabilities = Capabilities::RESUME.with(Capabilities::VIEW);
+        let capabilities = Capabilities::RESUME.with(Capabilities::VIEW).with(Capabilities::SOUND);
         let app =
             wayferry_proto::Config { start: now, capabilities, ..wayferry_proto::Config::new(Side::App) };
         let mut link = Link::new(Session::new(app), Box::new(End(wire, never.into())));
@@ -207,7 +210,7 @@ fn display_config(now: Time, incarnation: u8) -> wayferry_proto::Config {
     wayferry_proto::Config {
         start: now,
         resume: Some(Secret::from([incarnation; 32])),
-        capabilities: Capabilities::VIEW,
+        capabilities: Capabilities::VIEW.with(Capabilities::SOUND),
         ..wayferry_proto::Config::new(Side::Display)
     }
 }
@@ -532,4 +535,35 @@ fn who_comes_again_takes_its_own_place_and_no_other() {
         again.turn(scenario.now, Hears::All);
     }
     assert_eq!(again.windows, 1, "it is told everything anew");
+}
+
+#[test]
+fn regression_a_viewer_hears_copies_of_sound_only_with_the_next_frame() {
+    let mut scenario = Scenario::new();
+    scenario.views.share_sound(Mode::default());
+    let now = scenario.now;
+    let mut viewer = Display::come(&mut scenario.views, now, 1);
+    let listen = Listen { track: 1, rate: 96_000, target: 80, delay: 0 };
+    assert!(viewer.session.listen(listen));
+    viewer.turn(now, Hears::All);
+    scenario.turn();
+    let content = Content::Frame { start: true, payload: vec![0; 241] };
+    let captured = Captured { codec: Codec::Opus, capture: Position::default(), content };
+    scenario.views.send_sound(now, &captured);
+    let copies = |viewer: &Display| {
+        let is_copy = |transmit: &&Transmit| matches!(transmit, Transmit::Datagram { .. });
+        viewer.wire().given.iter().filter(is_copy).count()
+    };
+    assert_eq!(copies(&viewer), 0);
+    let mut due = now;
+    while due < now + Duration::from_millis(9) {
+        // What the link itself repeats comes first.
+        due = scenario.views.next_timeout(due).expect("a copy is due");
+        let link = &mut scenario.views.viewers[0].link;
+        link.session.on_timeout(due);
+        link.transmit(due);
+    }
+    assert_eq!(due.since(now), Duration::from_millis(9));
+    scenario.views.repeat_sound(due);
+    assert_eq!(copies(&viewer), 1);
 }
