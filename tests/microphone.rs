@@ -130,6 +130,17 @@ fn the_microphone_goes_on_over_a_bad_link_and_when_it_is_back() {
 }
 
 #[test]
+fn the_user_is_told_that_the_microphone_closes_with_the_session() {
+    let mut spoken = Spoken::start(&["--microphone"]);
+    until("a source", || (!spoken.sources().is_empty()).then_some(()));
+    let _recorder = spoken.recorder();
+    spoken.session.ear.attach.happens("microphone-open");
+    spoken.session.home.wayferry().arg("detach").run();
+    spoken.session.ear.attach.ended();
+    assert_eq!(spoken.count("microphone-closed"), 1);
+}
+
+#[test]
 fn without_the_users_word_there_is_no_microphone() {
     let mut spoken = Spoken::start(&[]);
     let mut recorder = spoken.recorder();

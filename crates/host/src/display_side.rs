@@ -358,6 +358,9 @@ impl<'a> DisplaySide<'a> {
     pub fn run(mut self) -> Result<Outcome, Error> {
         descriptors::raise();
         let result = part::run(&mut self);
+        if let Some(microphone) = self.microphone.take() {
+            microphone.end(&self.hub.reporter);
+        }
         if !self.hub.link.session.is_closed() {
             self.hub.link.session.close(CloseReason::Done);
         }

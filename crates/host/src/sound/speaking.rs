@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
-use crate::event::SessionEvent;
+use crate::event::{Reporter, SessionEvent};
 
 /// See the module.
 #[derive(Debug)]
@@ -56,6 +56,15 @@ impl Speaking {
             self.sending.send(now, session, state, &captured);
         }
         self.sending.on_timeout(now, session, state);
+    }
+
+    /// Closes the microphone with the session.
+    pub(crate) fn end(self, reporter: &Reporter) {
+        let Self { microphone, is_open, .. } = self;
+        drop(microphone);
+        if is_open {
+            reporter.report(SessionEvent::MicrophoneClosed);
+        }
     }
 
     /// What is sent, for `wayferry info`.
