@@ -59,8 +59,8 @@ impl Path {
         ALLOWANCE * self.mtu as f64 * (rate / REFERENCE).sqrt().max(1.0)
     }
 
-    /// What looks like a standing queue, and is single packets that are late. A queue of our own, however long, has none
-    /// of it: it grows and shrinks evenly.
+    /// What looks like a standing queue, and is single packets that are late. A queue of our own, however long, has
+    /// none of it: it grows and shrinks evenly.
     fn clumps(&self) -> Duration {
         self.jitter.mul_f64(self.jitter.as_secs_f64() / CLUMP.as_secs_f64()).min(NOISE_MAX)
     }
@@ -155,18 +155,17 @@ const ALLOWANCE: f64 = 2.5;
 /// 10 Mbit/s. Above it the allowance grows with the root of the rate: the pacer's bursts are longer, in packets.
 const REFERENCE: f64 = 1.25e6;
 
-/// Single packets that are late by this in the mean stand for as much of the queue, by twice this for four times as much:
-/// what comes in clumps hides the shortest times. Packets up to 4 ms late on 10 Mbit/s leave 97 % of the link, and 18 ms
-/// of queue at the 99th percentile (before jitter was measured by itself, 83 % and 38 ms); up to 40 ms, on 20 Mbit/s,
-/// 80 % and 18 ms (80 % and 66 ms).
+/// Single packets that are late by this in the mean stand for as much of the queue, by twice this for four times as
+/// much: what comes in clumps hides the shortest times. Packets up to 4 ms late on 10 Mbit/s leave 97 % of the link, and 18 ms
+/// of queue at the 99th percentile; up to 40 ms, on 20 Mbit/s, 80 % and 18 ms (`A-cellular`, `jitter-clumps`).
 const CLUMP: Duration = Duration::from_micros(600);
 
-/// Noise that a queue of our own makes by itself. With 1 ms, what was granted for it made more of it: packets up to 4 ms
-/// late led to 24 ms of queue.
+/// Noise that a queue of our own makes by itself. With 1 ms, what was granted for it made more of it: with what else was
+/// decided then, packets up to 4 ms late led to 24 ms of queue in place of 15.
 const QUIET: Duration = Duration::from_millis(2);
 
-/// How much of the queue may be a wandering delay, for the noise that is measured of it. Packets up to 40 ms late leave
-/// 59 to 67 % of the link with 4, 69 to 83 % with 7, 74 to 97 % with 10.
+/// How much of the queue may be a wandering delay, for the noise that is measured of it. Delays of up to 40 ms
+/// left 59 to 67 % of the link with 4, 69 to 83 % with 7, 74 to 97 % with 10, when [`QUIET`] was 1 ms.
 const NOISES: u32 = 10;
 
 /// Jitter beyond it is not made up for: the queue would be felt.

@@ -17,7 +17,8 @@ use crate::unit::Bitrate;
 pub enum Scenario {
     /// 100-byte messages at high priority beside a bulk flow: 10 Mbit/s, 20 ms each way, 250 ms of queue.
     A,
-    /// The same where packets wander by up to 4 ms and one of a hundred is lost, three in a row: 10 Mbit/s, 30 ms.
+    /// The same where packets come in clumps, up to 4 ms late, and one of a hundred is lost, three in a row, both ways:
+    /// 10 Mbit/s, 30 ms each way, 240 ms of queue.
     ACellular,
     /// 20 kB, 30 times a second, with 20 % repair: 30 Mbit/s, 40 ms each way, 2 % loss.
     B,
@@ -124,7 +125,7 @@ impl Scenario {
         };
         match self {
             Self::A => &const { [Target::of(LatencyP50, 25.0), Target::of(LatencyP99, 29.0)] },
-            // What a key can be late by for it without a frame's being missed, and the jitter itself.
+            // A frame, by which keys may be later than on an empty link, and what of the jitter looks like a queue.
             Self::ACellular => &const { [Target::of(Goodput, 90.0), Target::of(QueueP99, 20.0)] },
             Self::B => &const { [Target::of(LatencyP99, 50.0)] },
             Self::B8 => &const { [Target::of(LatencyP99, 65.0)] },
