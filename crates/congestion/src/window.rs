@@ -156,12 +156,13 @@ const ALLOWANCE: f64 = 2.5;
 const REFERENCE: f64 = 1.25e6;
 
 /// Single packets that are late by this in the mean stand for as much of the queue, by twice this for four times as
-/// much: what comes in clumps hides the shortest times. Packets up to 4 ms late on 10 Mbit/s leave 97 % of the link, and 18 ms
-/// of queue at the 99th percentile; up to 40 ms, on 20 Mbit/s, 80 % and 18 ms (`A-cellular`, `jitter-clumps`).
+/// much: what comes in clumps hides the shortest times. Packets up to 4 ms late on 10 Mbit/s leave 97 % of the link,
+/// and 18 ms of queue at the 99th percentile; up to 40 ms, on 20 Mbit/s, 80 % and 18 ms (`A-cellular`,
+/// `jitter-clumps`).
 const CLUMP: Duration = Duration::from_micros(600);
 
-/// Noise that a queue of our own makes by itself. With 1 ms, what was granted for it made more of it: with what else was
-/// decided then, packets up to 4 ms late led to 24 ms of queue in place of 15.
+/// Noise that a queue of our own makes by itself. With 1 ms, what was granted for it made more of it: with what else
+/// was decided then, packets up to 4 ms late led to 24 ms of queue in place of 15.
 const QUIET: Duration = Duration::from_millis(2);
 
 /// How much of the queue may be a wandering delay, for the noise that is measured of it. Delays of up to 40 ms
