@@ -48,8 +48,9 @@ def main():
             name = struct.unpack_from("<I", body)[0]
             wire.sendall(message(REGISTRY, 0, struct.pack("<I", name) + text("wl_shm") + struct.pack("<II", 1, SHM)))
             pool = message(SHM, 0, struct.pack("<Ii", POOL, 4096))
-            wire.sendmsg([pool], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))])
-            wire.sendall(message(DISPLAY, 0, struct.pack("<I", POOL + 1)))
+            # In one piece: after its answer to the first the session reads nothing more.
+            sync = message(DISPLAY, 0, struct.pack("<I", POOL + 1))
+            wire.sendmsg([pool + sync], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))])
         elif sender == DISPLAY and opcode == 0:
             sender, code = struct.unpack_from("<II", body)
             print(sender, code, body[12:].rstrip(b"\0").decode(), flush=True)
