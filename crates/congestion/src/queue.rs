@@ -18,24 +18,30 @@ pub(crate) struct RttFilter {
     rounds: [Option<Duration>; 2],
     round_began: Duration,
     noise: Duration,
-    /// The sample before the latest, and how far single samples are from what their neighbours say.
-    before: Duration,
-    jitter: Duration,
+    jitter: Jitter,
+}
+
+/// How far single samples are from the middle of their neighbours.
+#[derive(Clone, Debug, Default)]
+struct Jitter {
+    mean: Duration,
+    /// The last two samples, the latest first.
+    last: [Duration; 2],
 }
 
 impl RttFilter {
-    /// Takes a round-trip time.
-    pub(crate) fn on_sample(&mut self, now: Duration, rtt: Duration) {
+    /// Takes a round-trip time. That of a `lone` packet may have waited for a second one, to be acknowledged with it.
+    pub(crate) fn on_sample(&mut self, now: Duration, rtt: Duration, lone: bool) {
         if self.smoothed.is_zero() {
             self.smoothed = rtt;
             self.quarters = [rtt; 2];
             self.round_min = rtt;
-            (self.before, self.latest) = (rtt, rtt);
+            self.jitter.last = [rtt; 2];
         }
-        // A queue that grows or shrinks evenly is no jitter.
-        let off = ((rtt + self.before) / 2).abs_diff(self.latest);
-        self.jitter = (self.jitter * 15 + off.min(JITTER_MAX)) / 16;
-        (self.before, self.latest) = (self.latest, rtt);
+        if !lone {
+            self.jitter.on_sample(rtt);
+        }
+        self.latest = rtt;
         self.smoothed = (self.smoothed * 7 + rtt) / 8;
         if now.saturating_sub(self.quarter_began) >= self.smoothed / 4 {
             self.quarters = [rtt, self.quarters[0]];
@@ -70,7 +76,7 @@ impl RttFilter {
 
     /// How far a time is from the middle of its neighbours, in the mean, beyond what packets sent in bursts make of it.
     pub(crate) fn jitter(&self) -> Duration {
-        self.jitter.saturating_sub(BURSTS)
+        self.jitter.mean.saturating_sub(BURSTS)
     }
 
     /// The window changes by much: what the next round differs by is no noise.
@@ -92,6 +98,16 @@ impl RttFilter {
     }
 }
 
+impl Jitter {
+    fn on_sample(&mut self, rtt: Duration) {
+        let [middle, before] = self.last;
+        // A queue that grows or shrinks evenly is no jitter.
+        let off = ((rtt + before) / 2).abs_diff(middle);
+        self.mean = (self.mean * 15 + off.min(JITTER_MAX)) / 16;
+        self.last = [rtt, middle];
+    }
+}
+
 /// What one round may add to the noise.
 const NOISE_STEP: Duration = Duration::from_millis(4);
 
@@ -110,7 +126,7 @@ mod tests {
     /// A sample every millisecond.
     fn feed(filter: &mut RttFilter, times: impl IntoIterator<Item = Duration>, start: Duration) {
         for (number, rtt) in (0..).zip(times) {
-            filter.on_sample(start + MS * number, rtt);
+            filter.on_sample(start + MS * number, rtt, false);
         }
     }
 
@@ -148,5 +164,17 @@ mod tests {
         assert!(filter.jitter() < MS / 10, "{:?}", filter.jitter());
         feed(&mut filter, (0u32..4000).map(|n| MS * 60 + MS * (n * 7 % 5)), MS * 4001);
         assert!(filter.jitter() > MS && filter.jitter() < MS * 3, "{:?}", filter.jitter());
+    }
+
+    /// Where a packet takes longer than an acknowledgement waits for a second one, bulk is acknowledged late, packet by
+    /// packet, until something small comes right behind it.
+    #[test]
+    fn regression_an_acknowledgement_that_waits_is_no_jitter() {
+        let mut filter = RttFilter::default();
+        for number in 0..1000 {
+            let lone = number % 3 != 0;
+            filter.on_sample(MS * 10 * number, MS * if lone { 65 } else { 60 }, lone);
+        }
+        assert_eq!(filter.jitter(), Duration::ZERO);
     }
 }

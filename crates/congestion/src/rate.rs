@@ -155,7 +155,7 @@ mod tests {
     impl Rig {
         fn new() -> Self {
             let mut rtt = RttFilter::default();
-            rtt.on_sample(Duration::ZERO, Duration::from_millis(50));
+            rtt.on_sample(Duration::ZERO, Duration::from_millis(50), false);
             Self { rate: RateEstimator::default(), rtt, now: Duration::ZERO }
         }
 

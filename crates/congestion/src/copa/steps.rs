@@ -17,7 +17,7 @@ impl Copa {
         if batch.newest >= self.newest {
             self.newest = batch.newest;
             let rtt = now.saturating_sub(batch.newest);
-            self.rtt.on_sample(now, rtt);
+            self.rtt.on_sample(now, rtt, batch.packets < 2);
             let alone = matches!(self.phase, Phase::StartUp | Phase::Cruise) && !self.has_rival(now);
             self.base.on_sample(now, rtt, alone && !limited);
             if let Phase::Drain(drain) | Phase::Compete(_, Some(drain)) = &mut self.phase {

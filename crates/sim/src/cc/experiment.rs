@@ -133,10 +133,16 @@ impl Lab {
     }
 }
 
-pub(super) fn message_beside_bulk(path: Path, controller: Controller, seed: u64) -> Result<Outcome, Error> {
+/// Messages of that size, so far apart, beside a bulk flow, for 20 s.
+pub(super) fn message_beside_bulk(
+    path: Path,
+    (size, interval): (u64, Duration),
+    controller: Controller,
+    seed: u64,
+) -> Result<Outcome, Error> {
     let start = Time::from_millis(2000);
-    let messages =
-        Messages { size: 100, interval: Duration::from_millis(50), start, count: 400, repair: 0.0 };
+    let count = (Duration::from_secs(20).as_micros() / interval.as_micros()) as u64;
+    let messages = Messages { size, interval, start, count, repair: 0.0 };
     let load = Load { messages: Some(messages), ..Load::bulk(controller, Time::ZERO) };
     let mut lab = Lab::new(path.link(), &[load], seed)?;
     let end = messages.time(messages.count);

@@ -20,6 +20,9 @@ pub enum Scenario {
     /// The same where packets come in clumps, up to 4 ms late, and one of a hundred is lost, three in a row, both ways:
     /// 10 Mbit/s, 30 ms each way, 240 ms of queue.
     ACellular,
+    /// 200 bytes, 50 times a second, as sound is sent, beside a bulk flow on a link on which each packet takes longer than
+    /// an acknowledgement is held back: 1.5 Mbit/s, 30 ms each way, 250 ms of queue.
+    ANarrow,
     /// 20 kB, 30 times a second, with 20 % repair: 30 Mbit/s, 40 ms each way, 2 % loss.
     B,
     /// The same without repair.
@@ -65,9 +68,10 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::A,
         Self::ACellular,
+        Self::ANarrow,
         Self::B,
         Self::BWithoutRepair,
         Self::B8,
@@ -95,6 +99,7 @@ impl Scenario {
         match self {
             Self::A => "A",
             Self::ACellular => "A-cellular",
+            Self::ANarrow => "A-narrow",
             Self::B => "B",
             Self::BWithoutRepair => "B-without-repair",
             Self::B8 => "B-8mbit",
@@ -127,6 +132,8 @@ impl Scenario {
             Self::A => &const { [Target::of(LatencyP50, 25.0), Target::of(LatencyP99, 29.0)] },
             // A frame, by which keys may be later than on an empty link, and what of the jitter looks like a queue.
             Self::ACellular => &const { [Target::of(Goodput, 90.0), Target::of(QueueP99, 20.0)] },
+            // Four packets, of 7 ms each.
+            Self::ANarrow => &const { [Target::of(Goodput, 90.0), Target::of(QueueP99, 28.0)] },
             Self::B => &const { [Target::of(LatencyP99, 50.0)] },
             Self::B8 => &const { [Target::of(LatencyP99, 65.0)] },
             Self::BWithoutRepair | Self::ShareBbr3 => &[],
@@ -155,13 +162,16 @@ impl Scenario {
         let jitter = |jitter| Path { jitter, ..path };
         let span = Duration::from_millis(40);
         match self {
-            Self::A => message_beside_bulk(Path::new(Bitrate::mbps(10), 20, 250), controller, seed),
+            Self::A => message_beside_bulk(Path::new(Bitrate::mbps(10), 20, 250), KEYS, controller, seed),
             Self::ACellular => {
                 let loss = Loss::Packets { share: 0.01, burst: 3.0 };
                 let jitter = Jitter::Clumps { span: Duration::from_millis(4) };
                 let path = Path::new(Bitrate::mbps(10), 30, 240);
                 let path = Path { loss, back_loss: loss, jitter, back_jitter: jitter, ..path };
-                message_beside_bulk(path, controller, seed)
+                message_beside_bulk(path, KEYS, controller, seed)
+            }
+            Self::ANarrow => {
+                message_beside_bulk(Path::new(Bitrate::kbps(1500), 30, 250), SOUND, controller, seed)
             }
             Self::B => frames(Bitrate::mbps(30), 0.2, controller, seed),
             Self::BWithoutRepair => frames(Bitrate::mbps(30), 0.0, controller, seed),
@@ -205,5 +215,8 @@ impl Scenario {
     }
 }
 
+/// Bytes of a message, and how far messages are apart.
+const KEYS: (u64, Duration) = (100, Duration::from_millis(50));
+const SOUND: (u64, Duration) = (200, Duration::from_millis(20));
 /// How long a wandering delay keeps its direction.
 const WANDER: Duration = Duration::from_millis(100);
