@@ -174,6 +174,22 @@ fn a_card_that_opens_for_ever_holds_up_neither_the_caller_nor_the_end() {
     });
 }
 
+/// A card's periods were those that it has at any rate. So ALSA's mixer could not be opened, nor what is like it here:
+/// the plugin `a52` has one period alone.
+#[test]
+fn regression_a_card_with_one_period_alone_cannot_be_opened() {
+    alone("regression_a_card_with_one_period_alone_cannot_be_opened", TO_PIPE_BY_A52, |folder| {
+        let mut card = OpenOptions::new().read(true).write(true).open(pipe(folder)).unwrap();
+        let (played, mut sender) = (Played::new(), Sender::default());
+        played.playback.packet(played.now(), sender.packet(noise(1, 1)));
+        until("the card to be tried", || {
+            !matches!(played.state(), DeviceState::Closed | DeviceState::Opening)
+        });
+        assert_eq!((played.playback.poll_notice(), played.state()), (None, DeviceState::Playing));
+        card.read_exact(&mut [0; PAGE]).unwrap();
+    });
+}
+
 /// ALSA's `default`, which writes what it plays to the pipe.
 const TO_PIPE: &str = r#"
 pcm.!default {
@@ -183,6 +199,26 @@ pcm.!default {
         file "PIPE"
         format "raw"
         slave.pcm { type null }
+    }
+}
+"#;
+
+/// The same, as Dolby Digital.
+const TO_PIPE_BY_A52: &str = r#"
+pcm.pipe {
+    type file
+    file "PIPE"
+    format "raw"
+    slave.pcm { type null }
+}
+pcm.!default {
+    type plug
+    slave.pcm {
+        type a52
+        channels 2
+        bitrate 256
+        format S16_LE
+        slavepcm "pipe"
     }
 }
 "#;

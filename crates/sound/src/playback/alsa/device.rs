@@ -8,12 +8,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use alsa::Output;
+use alsa::pcm::{Access, Format, Frames, HwParams};
+use alsa::{Direction, Output, PCM, ValueOr};
 use cpal::traits::{DeviceTrait, HostTrait, StreamTrait};
-use cpal::{
-    BufferSize, Device, Error, ErrorKind, HostId, SampleFormat, SizedSample, Stream, StreamConfig,
-    SupportedBufferSize, SupportedStreamConfigRange,
-};
+use cpal::{BufferSize, Device, Error, ErrorKind, HostId, SampleFormat, SizedSample, Stream, StreamConfig};
 use wayferry_audio::{CHANNELS, RATE, from_i16};
 
 use crate::playback::ring::{Ring, time_of};
@@ -32,7 +30,7 @@ pub(super) fn open(ring: &Arc<Ring>) -> Result<Stream, String> {
 fn begin(ring: &Arc<Ring>) -> Result<Stream, Error> {
     let host = cpal::host_from_id(HostId::Alsa)?;
     let device = host.default_output_device().ok_or(ErrorKind::DeviceNotAvailable)?;
-    let (config, format) = choose(device.supported_output_configs()?)?;
+    let (config, format) = choose()?;
     let stream = match format {
         SampleFormat::I16 => build(&device, config, ring, |sample| sample)?,
         _ => build(&device, config, ring, from_i16)?,
@@ -43,28 +41,39 @@ fn begin(ring: &Arc<Ring>) -> Result<Stream, Error> {
 }
 
 /// 48 kHz stereo, in 16 bits if the card takes them, 10 ms at a time or as near to it as can be.
-fn choose(
-    offered: impl Iterator<Item = SupportedStreamConfigRange>,
-) -> Result<(StreamConfig, SampleFormat), Error> {
-    let fits = |range: &SupportedStreamConfigRange| {
-        usize::from(range.channels()) == CHANNELS && range.try_with_sample_rate(RATE).is_some()
-    };
-    let offered: Vec<_> = offered.filter(fits).collect();
-    let of = |format| offered.iter().find(|range| range.sample_format() == format);
-    let range = of(SampleFormat::I16).or_else(|| of(SampleFormat::F32)).ok_or_else(|| {
+///
+/// cpal tells which periods there are at any rate, and then refuses those that the card does not have at this one:
+/// ALSA's mixer, `dmix`, has one period alone.
+fn choose() -> Result<(StreamConfig, SampleFormat), Error> {
+    let card = PCM::new("default", Direction::Playback, true)?;
+    let params = HwParams::any(&card)?;
+    let format = narrow(&params).map_err(|_| {
         Error::with_message(
             ErrorKind::UnsupportedConfig,
             "it does not take 48 kHz stereo of 16 bits or floats",
         )
     })?;
-    let buffer_size = match *range.buffer_size() {
-        SupportedBufferSize::Range { min, max } if min <= max => {
-            BufferSize::Fixed((STEP_FRAMES as u32).clamp(min, max))
-        }
-        _ => BufferSize::Default,
+    let min = params.get_period_size_min()?;
+    // cpal makes the card's queue two periods long.
+    let max = params.get_period_size_max()?.min(params.get_buffer_size_max()? / 2);
+    let buffer_size = match min <= max {
+        true => BufferSize::Fixed((STEP_FRAMES as Frames).clamp(min, max) as u32),
+        false => BufferSize::Default,
     };
     let config = StreamConfig { channels: CHANNELS as u16, sample_rate: RATE, buffer_size };
-    Ok((config, range.sample_format()))
+    Ok((config, format))
+}
+
+/// Leaves only what is played; its format.
+fn narrow(params: &HwParams) -> alsa::Result<SampleFormat> {
+    params.set_access(Access::RWInterleaved)?;
+    params.set_channels(CHANNELS as u32)?;
+    params.set_rate(RATE, ValueOr::Nearest)?;
+    if params.set_format(Format::s16()).is_ok() {
+        return Ok(SampleFormat::I16);
+    }
+    params.set_format(Format::float())?;
+    Ok(SampleFormat::F32)
 }
 
 fn build<T: SizedSample + Send + 'static>(
