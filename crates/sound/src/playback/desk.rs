@@ -34,6 +34,8 @@ pub(super) struct Desk {
     server: String,
     state: State,
     health: Health,
+    /// When a server was lost last, heard or not.
+    server_lost: Option<Time>,
     /// How long to wait after the next failure.
     delay: Duration,
     /// Counts connections.
@@ -70,10 +72,7 @@ enum State {
 enum Health {
     Fine,
     NoServer,
-    /// `server` if that was lost, and not a card.
-    Lost {
-        server: bool,
-    },
+    Lost,
 }
 
 impl Desk {
@@ -85,6 +84,7 @@ impl Desk {
             server: String::new(),
             state,
             health,
+            server_lost: None,
             delay: DELAY_FIRST,
             connection: 0,
             notices: Vec::new(),
@@ -116,6 +116,9 @@ impl Desk {
     /// The connection could not be made, or is no more; or the card.
     pub(super) fn on_failure(&mut self, now: Time, source: &mut Source, why: &str) {
         let before = std::mem::replace(&mut self.state, State::Closed);
+        if let State::Playing { stream: Stream::Server(_), .. } | State::Corked { .. } = before {
+            self.server_lost = Some(now);
+        }
         let tried = match before {
             State::Closed | State::Waiting { .. } => {
                 self.state = before;
@@ -123,13 +126,12 @@ impl Desk {
             }
             // That is not heard: the next sound connects anew.
             State::Playing { .. } | State::Corked { .. } if source.is_idle() => return,
-            State::Playing { stream: Stream::Card(_), .. } => return self.lose(now, source, why, false),
-            State::Playing { .. } | State::Corked { .. } => return self.lose(now, source, why, true),
+            State::Playing { .. } | State::Corked { .. } => return self.lose(now, source, why),
             State::Connecting => why.into(),
             State::Opening(_) => format!("{}: {why}", self.server),
         };
         let is_card = matches!(before, State::Opening(Stream::Card(_)));
-        if is_card || !self.may_try_card() {
+        if is_card || !self.has_cards || self.spared_until(now).is_some() {
             return self.tell_none(now, source, tried);
         }
         self.server = format!("{tried}; ALSA's `default`");
@@ -181,9 +183,7 @@ impl Desk {
         match &self.state {
             State::Closed | State::Connecting => None,
             // Without a server, the next packet makes the next try.
-            State::Waiting { until } => {
-                (matches!(self.health, Health::Lost { .. }) && !source.is_idle()).then_some(*until)
-            }
+            State::Waiting { until } => (self.health == Health::Lost && !source.is_idle()).then_some(*until),
             State::Opening(stream) => stream.waits_since().map(|since| since + ANSWER_LATEST),
             State::Playing { stream, asked, silent, .. } => {
                 let silent = silent.map(|since| since + SILENT_UNTIL_CORKED);
@@ -232,16 +232,15 @@ impl Desk {
         }
     }
 
-    /// A server that was lost may be about to start anew, and would not get a card that is taken. So it has some time.
-    fn may_try_card(&self) -> bool {
-        let is_spared = self.health == Health::Lost { server: true } && self.delay < DELAY_LONGEST;
-        self.has_cards && !is_spared
+    /// Until when no card is taken: a server that was lost may be about to start anew, and would not get its own.
+    fn spared_until(&self, now: Time) -> Option<Time> {
+        self.server_lost.map(|lost| lost + SPARED).filter(|until| self.has_cards && now < *until)
     }
 
     /// Sound was heard, and is not any more.
-    fn lose(&mut self, now: Time, source: &mut Source, why: &str, server: bool) {
+    fn lose(&mut self, now: Time, source: &mut Source, why: &str) {
         if self.health == Health::Fine {
-            self.health = Health::Lost { server };
+            self.health = Health::Lost;
             self.notices.push(Notice::Lost { why: why.into() });
         }
         self.wait(now, source);
@@ -262,7 +261,8 @@ impl Desk {
             self.delay = DELAY_LONGEST;
             source.forget();
         }
-        self.state = State::Waiting { until: now + self.delay };
+        let until = now + self.delay;
+        self.state = State::Waiting { until: self.spared_until(now).map_or(until, |card| card.min(until)) };
         self.delay = (self.delay * 2).min(DELAY_LONGEST);
     }
 
@@ -400,6 +400,9 @@ fn is_over(now: Time, since: Time, patience: Duration, source: &Source) -> bool 
 /// How long to wait after a failure: at first, and at most.
 const DELAY_FIRST: Duration = Duration::from_millis(250);
 const DELAY_LONGEST: Duration = Duration::from_secs(5);
+
+/// How long a server that was lost has to come back before a card is taken.
+const SPARED: Duration = Duration::from_secs(8);
 
 /// A connection that lasted so long was a good one.
 const STABLE: Duration = Duration::from_secs(10);

@@ -133,6 +133,41 @@ fn a_server_that_was_lost_has_time_to_come_back_before_a_card_is_taken() {
     assert_eq!(machine.world.notices, [lost, Notice::Back]);
 }
 
+/// A video is paused, and the server starts anew: it found its card taken as soon as the video went on.
+#[test]
+fn regression_a_server_that_is_lost_in_silence_finds_its_card_taken() {
+    let mut machine = Machine::new();
+    machine.world.network = Network::Works;
+    machine.pass(Duration::from_secs(1));
+    machine.world.hush();
+    machine.pass(Duration::from_millis(1300));
+    assert_eq!(machine.state(), DeviceState::Corked);
+    machine.world.network = Network::Refuses;
+    machine.world.lose();
+    machine.world.sounds = true;
+    machine.pass(Duration::from_millis(7900));
+    assert_eq!((machine.state(), machine.opened), (DeviceState::Waiting, 0));
+    machine.pass(Duration::from_millis(200));
+    assert_eq!((machine.state(), machine.opened), (DeviceState::Playing, 1));
+}
+
+/// The time was the sum of the waits between tries, and those were still the longest.
+#[test]
+fn regression_a_server_that_is_lost_twice_has_less_time_to_come_back() {
+    let mut machine = Machine::new();
+    machine.world.network = Network::Works;
+    machine.pass(Duration::from_secs(1));
+    for lost_for in [6, 7] {
+        machine.world.network = Network::Refuses;
+        machine.world.lose();
+        machine.pass(Duration::from_secs(lost_for));
+        assert_eq!((machine.state(), machine.opened), (DeviceState::Waiting, 0));
+        machine.world.network = Network::Works;
+        machine.pass(Duration::from_secs(5));
+        assert_eq!((machine.state(), machine.opened), (DeviceState::Playing, 0));
+    }
+}
+
 #[test]
 fn a_card_that_stands_still_lets_the_player_go_on() {
     let mut machine = Machine::new();
