@@ -81,7 +81,7 @@ impl Link {
         self.finish_connecting(now, user);
         self.read(now, user);
         user.turn(now);
-        if user.connection() != self.open.as_ref().map(|open| open.number) {
+        if !self.is_wanted(user) {
             self.open = user.connection().map(|number| Open::new(now, number, &self.surroundings));
             self.finish_connecting(now, user);
         }
@@ -114,8 +114,7 @@ impl Link {
             Some(true) => user.on_connected(now, &open.current, self.surroundings.cookie()),
             Some(false) => {
                 let tried = open.failed.join("; ");
-                self.open = None;
-                user.on_failure(now, &tried);
+                self.fail(now, user, &tried);
             }
         }
     }
@@ -129,7 +128,7 @@ impl Link {
                 Ok((length, _)) => {
                     user.on_bytes(now, &buffer[..length]);
                     // What comes after a short read is polled for.
-                    if length < READ {
+                    if length < READ || !self.is_wanted(user) {
                         return;
                     }
                     continue;
@@ -137,7 +136,7 @@ impl Link {
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Err(error) => format!("the sound server: {error}"),
             };
-            return user.on_failure(now, &why);
+            return self.fail(now, user, &why);
         }
     }
 
@@ -147,9 +146,20 @@ impl Link {
             match send(fd, outgoing, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => drop(outgoing.drain(..sent)),
                 Err(Errno::AGAIN | Errno::INTR) => return,
-                Err(error) => return user.on_failure(now, &format!("the sound server: {error}")),
+                Err(error) => return self.fail(now, user, &format!("the sound server: {error}")),
             }
         }
+    }
+
+    /// What happens to the socket after its end is not the user's concern: that may have another device by then.
+    fn fail(&mut self, now: Time, user: &mut impl User, why: &str) {
+        self.open = None;
+        user.on_failure(now, why);
+    }
+
+    /// Whether the socket, or that there is none, is what the user wants.
+    fn is_wanted(&self, user: &impl User) -> bool {
+        user.connection() == self.open.as_ref().map(|open| open.number)
     }
 
     fn connected(&self) -> Option<BorrowedFd<'_>> {
@@ -252,8 +262,9 @@ const READS: usize = 16;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::net::Ipv4Addr;
-    use std::os::unix::net::UnixListener;
+    use std::os::unix::net::{UnixListener, UnixStream};
 
     use rustix::net::{bind, getsockname, listen};
 
@@ -271,6 +282,78 @@ mod tests {
             fds.push(begin(&Address::Tcp(address)).unwrap());
         }
         (address, fds)
+    }
+
+    /// A user whose server ends in each of its turns, and which wants no other.
+    #[derive(Default)]
+    struct Ends {
+        server: Option<UnixStream>,
+        outgoing: Vec<u8>,
+        reads: u32,
+        /// Whether what it reads is no protocol.
+        refuses: bool,
+        failures: u32,
+    }
+
+    impl User for Ends {
+        fn connection(&self) -> Option<u32> {
+            (self.failures == 0).then_some(1)
+        }
+
+        fn on_connected(&mut self, _: Time, _: &str, _: [u8; COOKIE]) {}
+
+        fn on_failure(&mut self, _: Time, _: &str) {
+            self.failures += 1;
+        }
+
+        fn on_bytes(&mut self, now: Time, _: &[u8]) {
+            self.reads += 1;
+            if self.refuses {
+                self.on_failure(now, "no protocol");
+            }
+        }
+
+        fn turn(&mut self, _: Time) {
+            self.server = None;
+        }
+
+        fn outgoing(&mut self) -> Option<&mut Vec<u8>> {
+            Some(&mut self.outgoing)
+        }
+    }
+
+    /// A link whose connection is there, and the server's end of that.
+    fn linked(name: &str) -> (Link, Ends) {
+        let path = std::env::temp_dir().join(format!("wayferry-link-{name}-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = Some(format!("unix:{}", path.display()));
+        let mut link = Link::new(Surroundings { server, ..Surroundings::default() });
+        let mut user = Ends::default();
+        link.turn(Time::ZERO, &mut user);
+        user.server = Some(listener.accept().unwrap().0);
+        fs::remove_file(path).unwrap();
+        (link, user)
+    }
+
+    /// Where a card is opened after the first failure, the second was taken for the card's.
+    #[test]
+    fn regression_a_server_that_ends_before_a_write_fails_twice() {
+        let (mut link, mut user) = linked("write");
+        user.outgoing = vec![0; 8];
+        link.turn(Time::ZERO, &mut user);
+        assert_eq!(user.failures, 1);
+        link.turn(Time::ZERO, &mut user);
+        assert_eq!(user.failures, 1);
+    }
+
+    /// The same, where there was more to read after what is no protocol.
+    #[test]
+    fn regression_a_server_that_says_too_much_fails_twice() {
+        let (mut link, mut user) = linked("read");
+        user.refuses = true;
+        user.server.take().unwrap().write_all(&[0; READ]).unwrap();
+        link.turn(Time::ZERO, &mut user);
+        assert_eq!((user.reads, user.failures), (1, 1));
     }
 
     #[test]
