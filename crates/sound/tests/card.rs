@@ -174,6 +174,48 @@ fn a_card_that_opens_for_ever_holds_up_neither_the_caller_nor_the_end() {
     });
 }
 
+#[test]
+fn regression_alsa_that_never_answers_is_asked_again_and_again() {
+    alone("regression_alsa_that_never_answers_is_asked_again_and_again", TO_PIPE, |folder| {
+        let path = pipe(folder);
+        let (played, mut sender) = (Played::new(), Sender::default());
+        let mut packet = |after: u64| {
+            played.clock.fetch_add(after, Ordering::SeqCst);
+            let wakes = played.playback.report().wakes;
+            played.playback.packet(played.now(), sender.packet(noise(1, 1)));
+            // It wakes up for the packet, and for what becomes of the card.
+            wakes + 1
+        };
+        packet(0);
+        until("the card to be opened", || played.state() == DeviceState::Opening);
+        packet(40_000);
+        until("the card to be given up", || played.state() == DeviceState::Waiting);
+        let notice = played.playback.poll_notice();
+        assert!(
+            matches!(&notice, Some(Notice::NoServer { tried }) if tried.ends_with("does not answer")),
+            "{notice:?}"
+        );
+        for _ in 0..3 {
+            let wakes = packet(5000);
+            until("another try", || {
+                played.playback.report().wakes > wakes && played.state() == DeviceState::Waiting
+            });
+            assert_eq!(card_threads(), 1);
+        }
+        let _card = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        until("ALSA to answer", || card_threads() == 0);
+        packet(5000);
+        until("the card to be open", || played.state() == DeviceState::Playing);
+    });
+}
+
+/// How many threads of this process have a card open, or open one.
+fn card_threads() -> usize {
+    let names = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path().join("comm"));
+    // One that has just ended has no name.
+    names.filter(|name| fs::read_to_string(name).is_ok_and(|name| name == "wayferry-card\n")).count()
+}
+
 /// A card's periods were those that it has at any rate. So ALSA's mixer could not be opened, nor what is like it here:
 /// the plugin `a52` has one period alone.
 #[test]

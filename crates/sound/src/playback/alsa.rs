@@ -2,8 +2,8 @@
 //!
 //! ALSA may wait: for a card that powers up, or, being a client of a sound server itself, half a minute for one that
 //! stands still. So a thread of its own opens, keeps and closes the card, and sound's thread never waits for it: not
-//! when it ends, either. Invariants: one card is open at a time; once its card is not wanted, the thread ends as soon as
-//! ALSA answers.
+//! when it ends, either. Invariants: one card is open at a time; once its card is not wanted, the thread ends as soon
+//! as ALSA answers; no other begins while ALSA has neither opened its card nor refused to.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,8 +15,8 @@ use super::ring::Ring;
 #[derive(Debug, Default)]
 pub(super) struct Cards {
     open: Option<Open>,
-    /// The thread of the last one.
-    thread: Option<JoinHandle<()>>,
+    /// The last thread, and what its card takes from.
+    last: Option<(JoinHandle<()>, Arc<Ring>)>,
 }
 
 /// A card that is wanted; it is closed when this is dropped.
@@ -45,17 +45,24 @@ impl Cards {
     fn begin(&mut self, ring: Arc<Ring>) -> Open {
         self.open = None;
         let (_wanted, until) = channel();
-        let (before, shared) = (self.thread.take(), Arc::clone(&ring));
+        match &self.last {
+            Some((_, last)) if !last.has_answered() => ring.fail("does not answer"),
+            _ => self.spawn(&ring, until),
+        }
+        Open { ring, _wanted }
+    }
+
+    fn spawn(&mut self, ring: &Arc<Ring>, until: Receiver<()>) {
+        let (before, shared) = (self.last.take(), Arc::clone(ring));
         let run = move || {
             // Many cards can be open only once.
-            before.map(JoinHandle::join);
+            before.map(|(thread, _)| thread.join());
             hold(&shared, &until);
         };
         match Builder::new().name("wayferry-card".into()).spawn(run) {
-            Ok(thread) => self.thread = Some(thread),
+            Ok(thread) => self.last = Some((thread, Arc::clone(ring))),
             Err(error) => ring.fail(&error.to_string()),
         }
-        Open { ring, _wanted }
     }
 }
 

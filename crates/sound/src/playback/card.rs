@@ -17,7 +17,7 @@ use super::ring::{Level, Ring, time_of};
 pub(super) struct Card {
     ring: Arc<Ring>,
     level: Level,
-    /// When the card took samples last, and how long its own queue was then.
+    /// When the card took samples last, or its opening began, and how long its own queue was then.
     asked: Time,
     behind: Duration,
 }
@@ -47,6 +47,11 @@ impl Card {
         self.level.is_open
     }
 
+    /// When it is given up, if it is not open.
+    pub(super) fn opens_by(&self) -> Option<Time> {
+        (!self.is_ready()).then_some(self.asked + OPENED_LATEST)
+    }
+
     /// Frames for which there is room.
     pub(super) fn wanted(&self) -> usize {
         self.level.room
@@ -69,6 +74,9 @@ impl Card {
         time_of(self.level.queued) + self.behind.saturating_sub(now.since(self.asked)).min(LONGEST_QUEUE)
     }
 }
+
+/// ALSA may be a client of a server that stands still, and gives up by itself after half a minute.
+const OPENED_LATEST: Duration = Duration::from_secs(40);
 
 /// No card has a longer queue.
 const LONGEST_QUEUE: Duration = Duration::from_secs(2);

@@ -165,11 +165,11 @@ impl Desk {
 
     /// Does what is due.
     pub(super) fn turn(&mut self, now: Time, source: &mut Source) {
-        if let Some(why) = self.overdue(now) {
-            self.on_failure(now, source, why);
-        }
         if let Err(why) = self.look(now) {
             self.on_failure(now, source, &why);
+        }
+        if let Some(why) = self.overdue(now) {
+            self.on_failure(now, source, why);
         }
         self.change(now, source);
         self.play(now, source);
@@ -184,11 +184,10 @@ impl Desk {
             State::Closed | State::Connecting => None,
             // Without a server, the next packet makes the next try.
             State::Waiting { until } => (self.health == Health::Lost && !source.is_idle()).then_some(*until),
-            State::Opening(stream) => stream.waits_since().map(|since| since + ANSWER_LATEST),
+            State::Opening(stream) => stream.answers_by(),
             State::Playing { stream, asked, silent, .. } => {
                 let silent = silent.map(|since| since + SILENT_UNTIL_CORKED);
-                let answer = stream.waits_since().map(|since| since + ANSWER_LATEST);
-                [Some(*asked + LATENCY_EVERY), silent, answer].into_iter().flatten().min()
+                [Some(*asked + LATENCY_EVERY), silent, stream.answers_by()].into_iter().flatten().min()
             }
             State::Corked { since, .. } => Some(*since + CORKED_UNTIL_CLOSED),
         }
@@ -266,15 +265,14 @@ impl Desk {
         self.delay = (self.delay * 2).min(DELAY_LONGEST);
     }
 
-    /// Why the connection is given up, if it is.
+    /// Why the connection, or the card, is given up, if it is.
     fn overdue(&self, now: Time) -> Option<&'static str> {
-        let since = match &self.state {
-            State::Opening(stream) | State::Playing { stream, .. } => stream.waits_since(),
-            _ => None,
+        let (State::Opening(stream) | State::Playing { stream, .. }) = &self.state else { return None };
+        let why = match stream {
+            Stream::Server(_) => "the sound server does not answer",
+            Stream::Card(_) => "does not answer",
         };
-        since
-            .is_some_and(|since| now.since(since) >= ANSWER_LATEST)
-            .then_some("the sound server does not answer")
+        stream.answers_by().is_some_and(|latest| now >= latest).then_some(why)
     }
 
     /// Goes to the next state, if it is time.
@@ -406,9 +404,6 @@ const SPARED: Duration = Duration::from_secs(8);
 
 /// A connection that lasted so long was a good one.
 const STABLE: Duration = Duration::from_secs(10);
-
-/// A server that has not answered for so long is given up.
-const ANSWER_LATEST: Duration = Duration::from_secs(5);
 
 /// How often the server is asked for the length of its queue; between, it is computed.
 const LATENCY_EVERY: Duration = Duration::from_millis(500);

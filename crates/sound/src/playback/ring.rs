@@ -97,6 +97,12 @@ impl Ring {
         self.signal();
     }
 
+    /// Whether the card was opened, or failed.
+    pub(super) fn has_answered(&self) -> bool {
+        let inner = self.lock();
+        inner.capacity > 0 || inner.failure.is_some()
+    }
+
     /// What happened since the last look; the failure, if there is one.
     pub(super) fn look(&self) -> Result<Level, String> {
         // Before looking: what happens after it is seen the next time.

@@ -23,11 +23,11 @@ impl Stream {
         }
     }
 
-    /// Since when it has owed an answer. ALSA has as long as it takes: another try would wait for this one.
-    pub(super) fn waits_since(&self) -> Option<Time> {
+    /// When it is given up, if it owes an answer.
+    pub(super) fn answers_by(&self) -> Option<Time> {
         match self {
-            Self::Server(client) => client.waits_since(),
-            Self::Card(_) => None,
+            Self::Server(client) => client.waits_since().map(|since| since + ANSWER_LATEST),
+            Self::Card(card) => card.opens_by(),
         }
     }
 
@@ -70,3 +70,6 @@ impl Stream {
         }
     }
 }
+
+/// A server that has not answered for so long is given up.
+const ANSWER_LATEST: Duration = Duration::from_secs(5);

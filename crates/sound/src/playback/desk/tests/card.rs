@@ -189,3 +189,21 @@ fn a_card_that_takes_long_to_open_is_opened_once_and_nothing_late_is_played() {
     assert!(machine.world.lag().unwrap() < Duration::from_millis(120), "{:?}", machine.world.lag());
     assert_eq!(machine.world.notices, []);
 }
+
+#[test]
+fn regression_a_card_that_is_never_opened_keeps_a_server_from_being_tried() {
+    let mut machine = Machine::new();
+    machine.world.pass(Duration::from_secs(39));
+    machine.world.hush();
+    machine.world.pass(Duration::from_millis(500));
+    let wake = machine.world.desk.wake_at(&machine.world.source).unwrap();
+    assert!(wake.since(machine.world.now) < Duration::from_secs(1), "without a packet, too");
+    machine.world.pass(Duration::from_secs(1));
+    assert_eq!(machine.state(), DeviceState::Waiting);
+    let tried = "refused; ALSA's `default`: does not answer".into();
+    assert_eq!(machine.world.notices, [Notice::NoServer { tried }]);
+    (machine.world.network, machine.world.sounds) = (Network::Works, true);
+    machine.world.pass(Duration::from_secs(9));
+    assert!(machine.world.server.heard.contains(&0x55));
+    assert_eq!(machine.world.notices[1..], [Notice::Back]);
+}
