@@ -66,7 +66,7 @@ static: ## Build target/static/wayferry, which needs nothing but a kernel (for -
 	host=$$(rustc -vV | sed -n 's/^host: //p') && \
 	RUSTFLAGS='-C target-feature=+crt-static $(PACKED)' CARGO_PROFILE_RELEASE_STRIP=symbols \
 	CARGO_PROFILE_RELEASE_DEBUG=false \
-	    cargo build --release --locked --package wayferry --target "$$host" && \
+	    cargo build --release --locked --package wayferry --no-default-features --features video --target "$$host" && \
 	mkdir -p target/static && cp "target/$$host/release/wayferry" target/static/wayferry
 
 .PHONY: test-full

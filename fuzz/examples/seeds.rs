@@ -19,6 +19,8 @@ use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::video::SIDES;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
+use wayferry_gpu::wire::{FromReader, Means, ToReader};
+use wayferry_gpu::{Described, Fourcc, Modifier};
 use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
@@ -47,7 +49,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 12] {
+fn all() -> [(&'static str, Seeds); 13] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),
@@ -58,6 +60,7 @@ fn all() -> [(&'static str, Seeds); 12] {
         ("pair", pair()),
         ("programs", programs()),
         ("pulse_commands", pulse_commands()),
+        ("reader_packets", reader_packets()),
         ("erasure", erasure()),
         ("video", video()),
         ("web", web()),
@@ -503,6 +506,47 @@ fn audio_packet() -> Seeds {
 }
 
 /// Steps of the target: streams of the first two programs have the numbers 0 and 1.
+fn reader_packets() -> Seeds {
+    let (image, size) = (1, Size::new(640, 480).expect("a size"));
+    let described =
+        Described { size, fourcc: Fourcc::new(*b"AR24"), modifier: Modifier::INVALID, flipped: true };
+    let import = ToReader::Import { image, described, planes: vec![(64, 2560), (1 << 20, 128)] };
+    let region = Region::full(size);
+    let read = ToReader::Read { job: 2, image, slot: 0, region };
+    let pairs = vec![(Fourcc::new(*b"XR24"), Modifier::LINEAR), (Fourcc::new(*b"AR24"), Modifier(1 << 56))];
+    let ready = FromReader::Ready(Means { name: "a reader".to_owned(), device: Some(0xe280), pairs });
+    let imported = |outcome| FromReader::Imported { image, outcome };
+    let was_read = |job, outcome| FromReader::Read { job, outcome };
+    let packet = |bytes: Vec<u8>| [vec![0], bytes].concat();
+    let said = |said: &[FromReader]| {
+        let each = said.iter().flat_map(|message| {
+            let bytes = message.encode();
+            [&[3, bytes.len() as u8][..], &bytes].concat()
+        });
+        [1].into_iter().chain(each).collect::<Vec<u8>>()
+    };
+    let no = || Err("it is of another device".to_owned());
+    vec![
+        ("import", packet(import.encode())),
+        ("read", packet(read.encode())),
+        ("lend", packet(ToReader::Lend { slot: 7, bytes: 1 << 20 }.encode())),
+        ("forget", packet(ToReader::Forget { image }.encode())),
+        ("ready", packet(ready.encode())),
+        ("refused", packet(imported(no()).encode())),
+        (
+            "three",
+            said(&[
+                ready.clone(),
+                imported(Ok(())),
+                was_read(2, Ok(())),
+                was_read(3, no()),
+                was_read(4, Ok(())),
+            ]),
+        ),
+        ("lies", said(&[ready.clone(), was_read(4, Ok(())), ready, imported(no())])),
+    ]
+}
+
 fn pulse_commands() -> Seeds {
     let does = |client: u8, what: u8| what * 4 + client;
     let asks = |client: u8, command: Command| {

@@ -17,6 +17,7 @@ mod input;
 pub mod pair;
 pub mod programs;
 pub mod pulse_commands;
+pub mod reader_packets;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/rig.rs"]
 mod rig;
@@ -54,7 +55,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 12] = [
+    const TARGETS: [(&str, Run); 13] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -64,6 +65,7 @@ mod tests {
         ("pair", super::pair::run),
         ("programs", super::programs::run),
         ("pulse_commands", super::pulse_commands::run),
+        ("reader_packets", super::reader_packets::run),
         ("erasure", super::erasure::run),
         ("video", super::video::run),
         ("web", super::web::run),

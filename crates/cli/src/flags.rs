@@ -5,12 +5,15 @@
 //! never sees it.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use wayferry_host::GpuHow;
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::{Audio, Mode};
 
@@ -113,6 +116,11 @@ pub(crate) struct OwnFlags {
     /// 16-bit samples.
     #[arg(long, value_name = "SINK", global = true, value_parser = parse_sink)]
     pub(crate) audio_sink: Option<PathBuf>,
+    /// How buffers of programs that draw on a GPU are read where they run: auto (by the first GPU that can), off (such
+    /// programs draw in software), memory (only those that lie in ordinary memory), or by the GPU of a render node, such
+    /// as /dev/dri/renderD128 [default: auto].
+    #[arg(long, value_name = "HOW", global = true)]
+    pub(crate) gpu: Option<Gpu>,
     /// Record what each program says to a file in DIR, without its pixels: a seed for the fuzz target `pair`.
     #[arg(long, value_name = "DIR", global = true, hide = true)]
     pub(crate) record: Option<PathBuf>,
@@ -204,6 +212,12 @@ pub(crate) enum Command {
         #[arg(long)]
         role: Role,
     },
+    /// Read GPU buffers for the session at the other end of stdin.
+    #[command(hide = true)]
+    GpuReader {
+        /// With what.
+        how: Gpu,
+    },
     /// Print the manual page.
     #[command(hide = true)]
     Man,
@@ -222,6 +236,35 @@ pub(crate) enum Role {
     App,
     /// Beside the compositor.
     Display,
+}
+
+/// How GPU buffers of programs are read, if they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gpu(pub(crate) Option<GpuHow>);
+
+impl FromStr for Gpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self(Some(GpuHow::Auto))),
+            "off" => Ok(Self(None)),
+            "memory" => Ok(Self(Some(GpuHow::Memory))),
+            path if path.starts_with('/') => Ok(Self(Some(GpuHow::Node(path.into())))),
+            _ => Err("expected auto, off, memory or the path of a render node".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(GpuHow::Auto) => f.write_str("auto"),
+            Some(GpuHow::Memory) => f.write_str("memory"),
+            Some(GpuHow::Node(path)) => write!(f, "{}", path.display()),
+            None => f.write_str("off"),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -382,7 +425,7 @@ pub(crate) struct TraceFlags {
     pub(crate) to: Option<f64>,
 }
 
-impl std::str::FromStr for Which {
+impl FromStr for Which {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

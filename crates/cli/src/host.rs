@@ -18,12 +18,13 @@ use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side, Time};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::error::{Error, SessionError};
-use crate::flags::{HostFlags, OwnFlags};
+use crate::flags::{Gpu, HostFlags, OwnFlags};
 use crate::launcher;
 use crate::session::{options, settings, trace_file};
 use crate::tell;
 use crate::ticket_file::TicketFile;
 use crate::trust;
+use wayferry_host::GpuHow;
 use wayferry_host::admission::Admission;
 use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start, environment};
 use wayferry_host::carriers;
@@ -238,7 +239,13 @@ fn app_side<'a>(own: &OwnFlags, clock: Clock, expires: Option<Time>) -> AppSide<
         stats: own.stats,
     };
     let displays = Displays::following(own.linger, expires, clock.now());
-    AppSide::new(config, clock, displays, tell::reporter()).with_recordings(own.record.clone())
+    let gpu = own.gpu.clone().unwrap_or(Gpu(Some(GpuHow::Auto)));
+    // The program itself, also when another one has been installed in its place.
+    let reader = || vec!["/proc/self/exe".into(), "gpu-reader".into(), gpu.to_string().into()];
+    let reader = gpu.0.as_ref().is_some_and(GpuHow::may_read).then(reader);
+    AppSide::new(config, clock, displays, tell::reporter())
+        .with_recordings(own.record.clone())
+        .with_gpu(reader)
 }
 
 fn start(

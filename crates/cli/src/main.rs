@@ -70,6 +70,10 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Demo(_) | Command::Bench(_) => lab::run(&own),
         Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),
+        Command::GpuReader { how } => {
+            how.0.iter().for_each(wayferry_host::read_gpu_buffers);
+            Ok(0)
+        }
         Command::Man => generate::man(),
         Command::Completions { shell } => generate::completions(shell),
     }

@@ -220,6 +220,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if own.share_audio {
         words.push("--share-audio".into());
     }
+    if let Some(gpu) = &own.gpu {
+        words.push(format!("--gpu={gpu}"));
+    }
     if own.oneshot {
         words.push("--oneshot".into());
     }

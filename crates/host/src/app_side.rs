@@ -9,6 +9,7 @@ mod accepting;
 mod coming;
 mod displays;
 mod ending;
+mod gpu;
 mod own_program;
 mod sound;
 mod views;
@@ -32,6 +33,7 @@ use wayferry_wayland::{Action, End};
 use self::accepting::Accepting;
 pub use self::displays::Displays;
 use self::ending::Ending;
+use self::gpu::Gpu;
 use self::own_program::OwnProgram;
 pub use self::own_program::Start;
 use self::sound::Sound;
@@ -104,6 +106,7 @@ pub struct AppSide<'a> {
     programs: Programs,
     views: Views,
     sound: Option<Sound>,
+    gpu: Option<Gpu>,
     pipes: Pipes,
     /// What is known of the display.
     desk: Option<Rc<Desk>>,
@@ -174,6 +177,7 @@ impl Loop for AppSide<'_> {
             &mut self.gauges.handle,
             &mut self.offer,
             &mut self.sound,
+            &mut self.gpu,
             &mut self.views,
             &mut self.control_server,
             &mut self.outlets,
@@ -237,6 +241,7 @@ impl<'a> AppSide<'a> {
             programs: Programs::default(),
             views,
             sound: None,
+            gpu: None,
             pipes: Pipes::default(),
             desk: None,
             blobs: Blobs::default(),
@@ -310,6 +315,13 @@ impl<'a> AppSide<'a> {
         self
     }
 
+    /// Offers programs that their GPU buffers are read, by processes that this command starts.
+    #[must_use]
+    pub fn with_gpu(mut self, reader: Option<Vec<OsString>>) -> Self {
+        self.gpu = reader.map(|command| Gpu::new(self.hub.clock.now(), command));
+        self
+    }
+
     /// Discards what the program writes once it has no reader.
     #[must_use]
     pub fn with_outlets(mut self, outlets: Outlets) -> Self {
@@ -364,9 +376,8 @@ impl<'a> AppSide<'a> {
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             answer(&caller, &self.document(now));
         }
-        for fd in self.accepting.take_come() {
-            self.serve(fd);
-        }
+        self.programs.early.append(&mut self.accepting.take_come());
+        self.serve_early(now);
         // The program was found when the session began. The display gets this end as any other.
         if let Some(error) = self.own.take_failure() {
             self.ending.stopped = Some(error.code());
@@ -391,6 +402,7 @@ impl<'a> AppSide<'a> {
             program.read(now);
         }
         self.on_timeouts(now);
+        self.pass_pixels(now);
         self.flush_content(now);
         self.perform_actions();
         // A commit may be read in one turn and leave in later ones.
@@ -482,9 +494,7 @@ impl<'a> AppSide<'a> {
         let video = self.hub.link.session.capabilities().has(Capabilities::VIDEO);
         self.set_desk(now, Desk { snapshot, clock, video });
         self.show_again(now);
-        for fd in std::mem::take(&mut self.programs.early) {
-            self.serve(fd);
-        }
+        self.serve_early(now);
         if let Some(server) = &mut self.control_server {
             server.tell(&Notice::Shown);
         }
@@ -508,9 +518,20 @@ impl<'a> AppSide<'a> {
         }
     }
 
+    /// Begins to serve the programs that have come, once it is known what they are to be offered.
+    fn serve_early(&mut self, now: Time) {
+        let Some(desk) =
+            self.desk.clone().filter(|_| !self.gpu.as_ref().is_some_and(|gpu| gpu.is_awaited(now)))
+        else {
+            return;
+        };
+        for fd in std::mem::take(&mut self.programs.early) {
+            self.serve(fd, &desk);
+        }
+    }
+
     /// Begins to serve a program's socket.
-    fn serve(&mut self, fd: OwnedFd) {
-        let Some(desk) = &self.desk else { return self.programs.early.push(fd) };
+    fn serve(&mut self, fd: OwnedFd, desk: &Rc<Desk>) {
         let is_bridge = self.own.is_bridge(&fd);
         let socket = match Socket::new(fd) {
             Ok(socket) => socket,
@@ -525,6 +546,7 @@ impl<'a> AppSide<'a> {
         let mut config = self.config.core.clone();
         config.compression = pixel_compression(self.config.compress, &self.hub.link.session);
         config.probe = self.gauges.trace.probe(id);
+        config.gpu = self.gpu.as_ref().and_then(Gpu::offer);
         let mut core = Connection::new(config, desk);
         let now = self.hub.clock.now();
         for (hash, blob) in self.blobs.kept.iter() {
@@ -559,6 +581,27 @@ impl<'a> AppSide<'a> {
         self.refresh_clock(now);
         let count = self.programs.connections.len();
         self.gauges.publish(now, &self.hub.link, count, &self.hub.reporter);
+    }
+
+    /// Programs ask for the pixels of their GPU buffers, and get those that have been read.
+    fn pass_pixels(&mut self, now: Time) {
+        let Some(gpu) = &mut self.gpu else { return };
+        // Programs may ask for more because of what they get.
+        let mut goes_on = true;
+        while std::mem::take(&mut goes_on) {
+            for (id, program) in &mut self.programs.connections {
+                while let Some(ask) = program.core.poll_ask() {
+                    gpu.ask(now, *id, ask);
+                }
+            }
+            gpu.send(now);
+            while let Some((id, answer)) = gpu.poll_answer() {
+                if let Some(program) = self.programs.connections.get_mut(&id) {
+                    program.core.on_answer(now, answer);
+                    goes_on = true;
+                }
+            }
+        }
     }
 
     /// The estimate of the other host's clock improves with time; connections get it when it has moved.
@@ -670,6 +713,7 @@ impl<'a> AppSide<'a> {
             program.write();
             self.hub.link.session.finish(program.channel);
             self.pipes.on_connection_end(now, id);
+            self.gpu.iter_mut().for_each(|gpu| gpu.part(id));
             let error = match &end {
                 End::Closed => None,
                 End::AppViolation(what) => {

@@ -44,3 +44,5 @@ pub mod settings;
 pub mod sound;
 pub mod stats;
 pub mod trace;
+
+pub use wayferry_gpu::{How as GpuHow, read as read_gpu_buffers};

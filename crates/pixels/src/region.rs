@@ -12,7 +12,7 @@ use crate::geometry::{Rect, Size};
 pub const MAX_RECTS: usize = 256;
 
 /// A set of pixels, as disjoint rectangles.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     rects: Vec<Rect>,
 }

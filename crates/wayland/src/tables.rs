@@ -145,6 +145,8 @@ pub enum Missing {
     },
     /// It makes no difference: the app side answers it alone, no matter what the compositor has.
     Local,
+    /// As [`Self::Local`], if this host has something to read the buffers of GPU programs with; it is not offered else.
+    Read,
     /// The app side does it to the pixels that it encodes, at this and every later display of a program that begins there.
     Encoded,
     /// It is not offered either: programs that find it do without something else.
@@ -265,8 +267,9 @@ pub const GLOBALS: &[Global] = &[
     withheld(ExtSessionLockManagerV1::interface, 1),
     withheld(WpDrmLeaseDeviceV1::interface, 1),
     withheld(WpSecurityContextManagerV1::interface, 1),
+    // Read where the program is, with any compositor. 6 would let a program choose among several devices.
+    offered(ZwpLinuxDmabufV1::interface, 5, Missing::Read),
     // Later, for everybody.
-    withheld(ZwpLinuxDmabufV1::interface, 3),
     withheld(WpLinuxDrmSyncobjManagerV1::interface, 1),
     withheld(WpColorManagerV1::interface, 1),
 ];
@@ -404,7 +407,7 @@ mod tests {
     #[test]
     fn nothing_withheld_and_nothing_above_a_cap_is_reachable() {
         for name in [
-            "zwp_linux_dmabuf_v1",
+            "wp_linux_drm_syncobj_manager_v1",
             "zwlr_screencopy_frame_v1",
             "zwp_tablet_pad_dial_v2",
             "wl_shell",

@@ -9,6 +9,7 @@ pub mod part;
 pub mod peer;
 pub(crate) mod pipes;
 pub mod programs;
+pub(crate) mod reader;
 pub(crate) mod recorder;
 pub(crate) mod remaining;
 pub mod signals;

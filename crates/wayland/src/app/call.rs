@@ -8,7 +8,7 @@ use crate::policy::{Handler, Rule};
 use crate::wire::Arg;
 
 /// A request whose object, opcode and arguments have been checked.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) id: u32,
     pub(super) interface: &'static Interface,

@@ -13,12 +13,13 @@ use crate::policy::Handler;
 use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
+use super::buffer::Buffer;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::frames::MAX_FRAMES;
-use super::pending::{Attach, DamageRect, Pending};
+use super::pending::{Attach, DamageRect, Fetched, Pending, Pixels};
 use super::shape::Shape;
-use super::shm::{Buffer, INVALID_FD, ReadError};
+use super::shm::{INVALID_FD, ReadError};
 use super::standing::{Role, Stage};
 use super::surface::Surface;
 use super::unsent::{Ahead, Change, Unsent};
@@ -76,22 +77,17 @@ impl Connection {
     }
 
     /// Takes over the pending state: geometry, pixels, buffers.
-    fn absorb_pending(&mut self, id: u32, pending: Pending) -> Result<Unsent, Fault> {
+    fn absorb_pending(&mut self, id: u32, mut pending: Pending) -> Result<Unsent, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Unsent::default()) };
-        let mut own = pending.state;
+        let mut own = std::mem::take(&mut pending.state);
         let fades = self.offering.fades()
             && surface.fade.commit(surface.wire, pending.factor, &mut own).map_err(Fault::TooMuch)?;
         let mut state = std::mem::take(&mut surface.again);
         state.merge(own).map_err(Fault::TooMuch)?;
         let before = surface.shape;
-        surface.shape = Shape {
-            scale: pending.scale.unwrap_or(before.scale),
-            transform: pending.transform.unwrap_or(before.transform),
-            crop: pending.crop.unwrap_or(before.crop),
-            destination: pending.destination.unwrap_or(before.destination),
-        };
+        surface.shape = before.after(&pending);
         let reshaped = fades || before != surface.shape;
-        let damage = Damage { surface: pending.surface_damage, buffer: pending.buffer_damage, reshaped };
+        let damage = Damage { surface: &pending.surface_damage, buffer: &pending.buffer_damage, reshaped };
         let stack = pending.stack;
         let change = match pending.attach {
             Attach::Keep if fades => self.fade_again(id)?,
@@ -108,25 +104,38 @@ impl Connection {
         })
     }
 
-    fn take_content(&mut self, id: u32, attach: Attach, damage: &Damage) -> Result<Change, Fault> {
+    fn take_content(&mut self, id: u32, attach: Attach, damage: &Damage<'_>) -> Result<Change, Fault> {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(Change::Keep) };
         match attach {
             Attach::Keep => Ok(Change::Keep),
             Attach::None => {
                 self.room.change(surface.content_bytes(), 0)?;
                 surface.painter.unmap();
+                surface.stale = false;
                 surface.fade.forget_plain();
                 surface.news.note_all();
                 Ok(Change::Unmap)
             }
-            Attach::Buffer { id: buffer_id, buffer } => {
+            // The reader could not read it, or order demands not to wait for it: what was there stays.
+            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _) } => {
+                surface.stale = true;
+                self.reading.give_up(job, id, buffer);
+                Ok(Change::Keep)
+            }
+            Attach::Buffer { id, buffer, pixels: Pixels::There | Pixels::Read(None) }
+                if buffer.imported().is_some() =>
+            {
+                surface.stale = true;
+                self.release_buffer(id).map(|()| Change::Keep)
+            }
+            Attach::Buffer { id: buffer_id, buffer, pixels } => {
                 let needs = surface.fade.needs(buffer.content_bytes(), buffer.size.rect().area());
                 self.room.change(surface.content_bytes(), needs)?;
                 // All of it is multiplied, however little the program drew.
                 self.pacing.owe(if surface.fade.is_on() { needs } else { 0 });
                 let begun = self.config.probe.begin();
-                let bytes =
-                    absorb(surface, id, &buffer, damage).map_err(|error| unreadable(buffer_id, error))?;
+                let bytes = absorb(surface, id, &buffer, &pixels, damage)
+                    .map_err(|error| unreadable(buffer_id, error))?;
                 let work = (surface.wire, surface.painter.next_update().0);
                 self.config.probe.end(begun, Work::Capture, work, bytes);
                 self.release_buffer(buffer_id).map(|()| Change::New)
@@ -421,43 +430,68 @@ fn unreadable(buffer: u32, error: ReadError) -> Fault {
 }
 
 /// Where a program says that it painted.
-struct Damage {
-    surface: Vec<DamageRect>,
-    buffer: Vec<DamageRect>,
+pub(super) struct Damage<'a> {
+    pub(super) surface: &'a [DamageRect],
+    pub(super) buffer: &'a [DamageRect],
     /// Size, transform or viewport are new: the rectangles say nothing.
-    reshaped: bool,
+    pub(super) reshaped: bool,
+}
+
+impl Damage<'_> {
+    /// What of a buffer is to be read that is committed to surface `id`, which is shown in that shape with it.
+    pub(super) fn region(&self, surface: &Surface, shape: Shape, id: u32, buffer: &Buffer) -> Region {
+        let changes_hands = buffer.last_surface.get().is_some_and(|previous| previous != id);
+        if self.reshaped
+            || surface.stale
+            || changes_hands
+            || !surface.painter.fits(buffer.size, buffer.format)
+        {
+            return Region::full(buffer.size);
+        }
+        let rects = self.surface.iter();
+        let rects = rects.map(|&[x, y, width, height]| SurfaceRect { x, y, width, height });
+        let mut region = shape.mapping(buffer.size).region(rects);
+        for &[x, y, width, height] in self.buffer {
+            Rect::clipped(x, y, width, height, buffer.size).into_iter().for_each(|rect| region.add(rect));
+        }
+        region
+    }
 }
 
 /// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
-fn absorb(surface: &mut Surface, id: u32, buffer: &Rc<Buffer>, damage: &Damage) -> Result<u64, ReadError> {
+fn absorb(
+    surface: &mut Surface,
+    id: u32,
+    buffer: &Rc<Buffer>,
+    pixels: &Pixels,
+    damage: &Damage<'_>,
+) -> Result<u64, ReadError> {
+    let fetched = match pixels {
+        Pixels::Read(fetched) => fetched.as_ref(),
+        Pixels::There | Pixels::Asked(..) => None,
+    };
+    let read = |offset, into: &mut [u8]| match fetched {
+        Some(Fetched { frame, .. }) => frame.read(offset, into).map_err(ReadError::Io),
+        None => buffer.read(offset, into),
+    };
     if surface.fade.is_on() {
-        let content = buffer.content()?;
+        let content = buffer.content_by(read)?;
         buffer.last_surface.set(Some(id));
+        surface.stale = false;
         surface.fade_content(Some(content));
         return Ok(surface.painter.changed_bytes());
     }
     surface.fade.forget_plain();
-    let mapping = surface.mapping(buffer.size);
-    let mut whole = damage.reshaped;
+    let region = match fetched {
+        Some(fetched) => fetched.region.clone(),
+        None => damage.region(surface, surface.shape, id, buffer),
+    };
     if surface.painter.fit(buffer.size, buffer.format) {
         surface.news.note_all();
-        whole = true;
     }
-    let previous = buffer.last_surface.replace(Some(id));
-    whole |= previous.is_some_and(|previous| previous != id);
-    let region = if whole {
-        Region::full(buffer.size)
-    } else {
-        let rects = damage.surface.iter();
-        let mut region =
-            mapping.region(rects.map(|&[x, y, width, height]| SurfaceRect { x, y, width, height }));
-        for &[x, y, width, height] in &damage.buffer {
-            Rect::clipped(x, y, width, height, buffer.size).into_iter().for_each(|rect| region.add(rect));
-        }
-        region
-    };
-    let read = |offset, into: &mut [u8]| buffer.read(offset, into);
+    buffer.last_surface.set(Some(id));
     let changed = surface.painter.absorb(&buffer.layout(), &region, read)?;
+    surface.stale = false;
     let area = changed.area();
     surface.news.note(changed);
     Ok(area * buffer.format.bytes_per_pixel() as u64)

@@ -2,6 +2,9 @@
 //!
 //! Plain values; nothing here is checked or changed.
 
+use std::rc::Rc;
+
+use wayferry_gpu::Offer;
 use wayferry_pixels::{Compression, Encoder, Workspace};
 use wayferry_proto::{ClockMap, HostTime};
 
@@ -28,6 +31,8 @@ pub struct Config {
     pub workspace: Workspace,
     /// This host's monotonic clock at the session's start.
     pub clock_start: HostTime,
+    /// What is offered to programs that draw on a GPU; `None` if nothing here reads their buffers.
+    pub gpu: Option<Rc<Offer>>,
     /// Who wants to know what takes how long.
     pub probe: Probe,
 }

@@ -23,6 +23,7 @@ use super::object::{self, Object, Objects};
 use super::offering::Offering;
 use super::pacing::Pacing;
 use super::program::Program;
+use super::reading::Reading;
 use super::room::Room;
 use super::shm::Pools;
 use super::studio::Studio;
@@ -37,6 +38,7 @@ pub struct Connection {
     pub(super) objects: Objects,
     pub(super) surfaces: Surfaces,
     pub(super) pools: Pools,
+    pub(super) reading: Reading,
     pub(super) room: Room,
     pub(super) program: Program,
     pub(super) line: Line,
@@ -64,6 +66,7 @@ impl Connection {
             objects: Objects::new(Object::new(display, 1)),
             surfaces: Surfaces::default(),
             pools: Pools::default(),
+            reading: Reading::default(),
             room: Room::default(),
             program: Program::default(),
             line: Line::default(),
@@ -112,10 +115,10 @@ impl Connection {
         self.program.set_more(true);
     }
 
-    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded, or too much
-    /// of what requests brought is on its way.
+    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded or read, or
+    /// too much of what requests brought is on its way.
     pub fn stalled(&self) -> bool {
-        self.making.is_some() || self.pacing.is_overrun()
+        self.making.is_some() || self.pacing.is_overrun() || self.reading.waiting().is_some()
     }
 
     /// Whether pixels of a commit are still being encoded: [`Self::flush`] goes on with that.

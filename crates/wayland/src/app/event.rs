@@ -56,9 +56,10 @@ impl Connection {
             }
             ToApp::Discarded { surface, unit } => self.answer_feedback(surface, unit, "discarded", Vec::new),
             ToApp::Visible { surface, visible } => {
-                let surface = self.objects.by_wire(surface).and_then(|id| self.surfaces.get_mut(&id));
-                if let Some(surface) = surface {
+                let id = self.objects.by_wire(surface);
+                if let Some((id, surface)) = id.and_then(|id| Some((id, self.surfaces.get_mut(&id)?))) {
                     surface.visible = visible;
+                    self.let_draw(id);
                 }
                 Ok(())
             }

@@ -1,7 +1,7 @@
-//! `wp_fifo` and `wp_commit_timing`: commits that are to be applied later than they are made.
+//! Commits that are applied later than they are made: `wp_fifo`, `wp_commit_timing`, pixels that are to be read.
 //!
 //! Such a commit waits as the program made it: its pixels are unread and its buffer is not given back, which is what keeps
-//! a program in step. Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
+//! a program in step. Those of a GPU buffer are read last, see [`read`](super::read). Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
 //! in which they were made, each as if it were made then. Order beats time, as everywhere: what a later request builds on
 //! is applied at once. Invariant: however many commits wait and however late they are to be, the next one is applied within
 //! [`MAX_WAIT`], if there is [room](super::room) for its content.
@@ -13,10 +13,10 @@ use wayferry_proto::Time;
 use super::call::Call;
 use super::connection::Connection;
 use super::fault::Fault;
-use super::pending::{Attach, Pending};
+use super::pending::{Attach, Pending, Pixels, Unread};
 use super::standing::Stage;
 use super::surface::Surface;
-use super::timing::{First, Timing, Unread};
+use super::timing::{First, Timing};
 
 impl Connection {
     /// `wp_fifo_manager_v1.get_fifo`.
@@ -97,7 +97,8 @@ impl Connection {
         let waits = !surface.timing.is_idle();
         if synchronised {
             // Constraints are those of the surface that its commit waits for.
-            if !waits {
+            let lacks = self.surfaces.get(&id).is_some_and(|surface| surface.pending.lacks_pixels());
+            if !waits && !lacks {
                 return self.commit(id);
             }
             return self.queue_below(root, id);
@@ -106,8 +107,15 @@ impl Connection {
             return self.fold_held(id);
         }
         let pending = &surface.pending;
-        if !waits && self.ready_at(surface, pending, self.now).is_some_and(|due| due <= self.now) {
+        let is_ready = |due: Time| due <= self.now && !pending.lacks_pixels();
+        if !waits && self.ready_at(surface, pending, self.now).is_some_and(is_ready) {
             return self.commit_own(id, self.now);
+        }
+        if surface.timing.is_replaced_by(pending) {
+            return self.replace_held(id);
+        }
+        if surface.timing.is_full() && surface.timing.lacks_pixels() {
+            return self.fold_held(id);
         }
         let now = self.now;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
@@ -117,6 +125,15 @@ impl Connection {
         }
         self.let_draw(id);
         Ok(())
+    }
+
+    /// A commit of a surface takes the place of the last that waits, whose pixels have not been read.
+    fn replace_held(&mut self, id: u32) -> Result<(), Fault> {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        let newer = std::mem::take(&mut surface.pending);
+        let unread = surface.timing.replace(newer).map_err(Fault::TooMuch)?;
+        self.let_draw(id);
+        unread.into_iter().try_for_each(|unread| self.give_back(unread))
     }
 
     /// A commit of a surface for which there is no room joins those that wait, as one: the last of them may need none.
@@ -132,9 +149,11 @@ impl Connection {
     fn queue_below(&mut self, root: u32, id: u32) -> Result<(), Fault> {
         let pending = self.surfaces.get_mut(&id).map(|surface| std::mem::take(&mut surface.pending));
         let Some((surface, pending)) = self.surfaces.get(&root).zip(pending) else { return Ok(()) };
-        let crowded_out = self.room.crowds_out(surface);
+        // A newer frame takes the place of one that has not been read, unless something was committed between the two.
+        let replaces = pending.lacks_pixels() && surface.timing.ends_with(id);
+        let folds = self.room.crowds_out(surface) || replaces;
         let Some(surface) = self.surfaces.get_mut(&root) else { return Ok(()) };
-        if crowded_out {
+        if folds {
             let unread = surface.timing.fold_below(id, pending).map_err(Fault::TooMuch)?;
             self.let_draw(root);
             return unread.map_or(Ok(()), |unread| self.give_back(unread));
@@ -142,10 +161,11 @@ impl Connection {
         if surface.timing.push_below(id, pending) { self.apply_held(root) } else { Ok(()) }
     }
 
-    /// No user sees what waits for room: its frame callbacks are answered as those of a hidden surface.
-    fn let_draw(&mut self, id: u32) {
+    /// No user sees what waits for room, or to be seen: its frame callbacks are answered as those of a hidden surface.
+    pub(super) fn let_draw(&mut self, id: u32) {
         let tick = self.beat().tick(self.now);
-        if !self.surfaces.get(&id).is_some_and(|surface| self.room.crowds_out(surface)) {
+        let is_unseen = |surface| self.room.crowds_out(surface) || self.waits_unseen(surface);
+        if !self.surfaces.get(&id).is_some_and(is_unseen) {
             return;
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
@@ -159,8 +179,15 @@ impl Connection {
     }
 
     /// What a commit brought that is never applied: its buffer unread, and feedback for it.
-    fn give_back(&mut self, (buffer, feedback): Unread) -> Result<(), Fault> {
-        buffer.map_or(Ok(()), |buffer| self.release_buffer(buffer))?;
+    fn give_back(&mut self, (attach, feedback): Unread) -> Result<(), Fault> {
+        match attach {
+            // It comes back once it has been read.
+            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _) } => {
+                self.reading.give_up(job, id, buffer);
+            }
+            Attach::Buffer { id, .. } => self.release_buffer(id)?,
+            Attach::Keep | Attach::None => {}
+        }
         self.discard_feedback(feedback)
     }
 
@@ -190,34 +217,46 @@ impl Connection {
         }
     }
 
-    /// When the first commit that waits at a surface is due.
-    fn first_due(&self, surface: &Surface) -> Option<Time> {
-        let (first, since) = surface.timing.first_since()?;
-        self.ready_at(surface, first, since)
+    /// What is to be done with the first commit that waits at a surface, and when.
+    fn next_step(&self, id: u32) -> Option<(Time, Step)> {
+        let surface = self.surfaces.get(&id).filter(|surface| !surface.timing.is_idle())?;
+        let hurried = self.is_hurried(id);
+        let due = match surface.timing.first_since() {
+            // Order beats time and room.
+            _ if hurried => self.now,
+            Some((first, since)) => self.ready_at(surface, first, since)?,
+            None => return None,
+        };
+        let mut first = surface.timing.first_pending().map(|(_, pending)| pending);
+        if first.any(|pending| pending.lacks_pixels() && !pending.is_being_read()) {
+            return (hurried || self.may_read(surface)).then_some((due, Step::Read));
+        }
+        let is_read = surface.timing.first_pending().all(|(_, pending)| !pending.lacks_pixels());
+        // Pixels are encoded from the content as it is.
+        (is_read && self.making.is_none()).then_some((due, Step::Apply))
     }
 
     /// When [`Self::apply_due`] has something to do.
     pub(super) fn timing_due(&self) -> Option<Time> {
-        self.surfaces.values().filter_map(|surface| self.first_due(surface)).min()
+        let steps = self.surfaces.keys().filter_map(|id| self.next_step(*id));
+        steps.map(|(due, _)| due).chain(self.read_timeout()).min()
     }
 
-    /// Applies the commits that are due.
+    /// Applies the commits that are due, and asks for their pixels before.
     pub(super) fn apply_due(&mut self) -> Result<(), Fault> {
         let now = self.now;
-        let due = |connection: &Self, id: u32| {
-            let surface = connection.surfaces.get(&id)?;
-            // Pixels are encoded from the content as it is.
-            connection.first_due(surface).filter(|due| *due <= now && connection.making.is_none())
-        };
         let waiting = self.surfaces.iter().filter(|(_, surface)| !surface.timing.is_idle());
         for id in waiting.map(|(id, _)| *id).collect::<Vec<_>>() {
-            while let Some(due) = due(self, id) {
+            while let Some((due, step)) = self.next_step(id).filter(|(due, _)| *due <= now) {
                 // Frames keep their distance from each other, however late a turn comes.
                 let late = now.since(due) >= self.offering.period();
-                self.apply_first(id, if late { now } else { due })?;
+                match step {
+                    Step::Read => self.ask_for_first(id)?,
+                    Step::Apply => self.apply_first(id, if late { now } else { due })?,
+                }
             }
         }
-        Ok(())
+        self.go_on_with_put_off()
     }
 
     /// Applies all that waits at a surface and at those above it: something builds on it.
@@ -235,11 +274,12 @@ impl Connection {
         let first = self.surfaces.get_mut(&id).and_then(|surface| surface.timing.take_first());
         let Some(First { below, own, behind }) = first else { return Ok(()) };
         below.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))?;
-        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
-        let newer = std::mem::replace(&mut surface.pending, own);
-        self.commit_own(id, at)?;
-        if let Some(surface) = self.surfaces.get_mut(&id) {
-            surface.pending = newer;
+        if let Some((surface, own)) = self.surfaces.get_mut(&id).zip(own) {
+            let newer = std::mem::replace(&mut surface.pending, own);
+            self.commit_own(id, at)?;
+            if let Some(surface) = self.surfaces.get_mut(&id) {
+                surface.pending = newer;
+            }
         }
         behind.into_iter().try_for_each(|(child, pending)| self.commit_as(child, pending))
     }
@@ -279,14 +319,18 @@ impl Connection {
             }
         }
         for Pending { attach, frames, feedback, .. } in gone {
-            if let Attach::Buffer { id, .. } = attach {
-                self.release_buffer(id)?;
-            }
             frames.into_iter().try_for_each(|id| self.forget(id))?;
-            self.discard_feedback(feedback)?;
+            self.give_back((attach, feedback))?;
         }
         Ok(())
     }
+}
+
+/// What is done with a commit that waits.
+enum Step {
+    /// The pixels of its GPU buffers are asked for.
+    Read,
+    Apply,
 }
 
 /// However late a commit is to be applied, it waits no longer.

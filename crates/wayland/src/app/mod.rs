@@ -14,7 +14,8 @@
 //! | `program`, `ping` | the program at the other end of the socket, and whether it answers |
 //! | `line`, `sync`, `serial` | the line to the display side, answers that the compositor owes, serials |
 //! | `offering`, `offer`, `slots` | globals, outputs and seats as the program knows them |
-//! | `shm` | pools and buffers |
+//! | `shm`, `dmabuf`, `buffer` | pools, GPU buffers as a program makes them, buffers |
+//! | `reading` | what waits for the reader of GPU buffers |
 //! | `surface`, `surfaces` | a surface, and how those of a program are nested |
 //! | `standing`, `family`, `stack` | what it is used for, where it stands among others, the order of its children |
 //! | `pending`, `unsent`, `waiting` | what its next commit has, a commit that has not left, those of one surface |
@@ -40,7 +41,7 @@
 //! | `registry`, `desk` | globals, bind, sync; outputs and seats, answered from the snapshot |
 //! | `role`, `alpha` | requests on roles, alpha modifiers |
 //! | `handler`, `handlers` | what an interface needs beyond its rows, a file for each family of the table |
-//! | `commit`, `later`, `flush`, `units` | commits, when they are applied, when they leave, and how |
+//! | `commit`, `later`, `read`, `flush`, `units` | commits, when they are applied and their pixels read, when they leave, and how |
 //! | `better` | what is lossy becomes exact |
 //! | `publish`, `view` | viewers |
 //! | `event` | events of the compositor on their way to the program |
@@ -57,6 +58,7 @@ mod away;
 mod beat;
 mod better;
 mod birth;
+mod buffer;
 mod call;
 mod clipboard;
 mod commit;
@@ -66,6 +68,7 @@ mod connection;
 mod credit;
 mod desk;
 mod devices;
+mod dmabuf;
 mod event;
 mod fade;
 mod family;
@@ -94,6 +97,8 @@ mod ping;
 mod preferred;
 mod program;
 mod publish;
+mod read;
+mod reading;
 mod registry;
 mod replay;
 mod request;

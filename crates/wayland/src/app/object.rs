@@ -14,7 +14,8 @@ use crate::policy::{self, Handler};
 use crate::value::{Positioner, RegionOp};
 
 use super::birth::Past;
-use super::shm::{Buffer, Pool};
+use super::buffer::Buffer;
+use super::shm::Pool;
 
 /// Objects that one program may have at once.
 pub(crate) const MAX_OBJECTS: usize = 65_536;

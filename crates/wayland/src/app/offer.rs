@@ -44,7 +44,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
         }
         let at_compositor = || snapshot.globals.iter().find(|g| g.interface == interface).map(|g| g.name);
         let real = match global.missing {
-            Missing::Local => None,
+            Missing::Local | Missing::Read => None,
             Missing::Encoded if fades => None,
             _ if handler == Handler::Shm => None,
             // The display side draws the shapes itself where the compositor cannot.
@@ -54,10 +54,11 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
         let successor = |name| snapshot.version(name).is_some();
         match global.missing {
             Missing::Absent if real.is_none() => continue,
+            Missing::Read if config.gpu.is_none() => continue,
             Missing::Unless(newer) if real.is_none() || successor(newer) => continue,
             _ => {}
         }
-        let version = offered(global, snapshot);
+        let version = offered(global, snapshot).min(readable(config, global));
         offers.push(Offer { name, interface, version, global: real });
     }
     let named = |interface, slots: &[Slot]| {
@@ -83,6 +84,15 @@ fn offered(global: &Global, there: &Snapshot) -> u32 {
         _ => global.version,
     }
 }
+
+/// The highest version of a global for which this host has what it takes.
+fn readable(config: &Config, global: &Global) -> u32 {
+    let has_device = config.gpu.as_ref().is_some_and(|gpu| gpu.device().is_some());
+    if global.missing == Missing::Read && !has_device { WITHOUT_DEVICE } else { global.version }
+}
+
+/// From version 4 on, `zwp_linux_dmabuf_v1` names a device.
+const WITHOUT_DEVICE: u32 = 3;
 
 #[cfg(test)]
 mod tests {

@@ -108,10 +108,14 @@ impl Painter {
         self.content().map_or(0, |content| content.pixels().len() as u64)
     }
 
+    /// Whether its content is like this.
+    pub(super) fn fits(&self, size: Size, format: Format) -> bool {
+        self.content().is_some_and(|content| (content.size(), content.format()) == (size, format))
+    }
+
     /// Is to have content like this. Returns whether that is another one, of which the display has nothing.
     pub(super) fn fit(&mut self, size: Size, format: Format) -> bool {
-        let fits = |content: &Content| (content.size(), content.format()) == (size, format);
-        let is_new = !self.content().is_some_and(fits);
+        let is_new = !self.fits(size, format);
         if is_new {
             self.draft = Some(Draft::new(size, format));
         }

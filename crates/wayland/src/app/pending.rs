@@ -1,13 +1,15 @@
 //! What has been requested of a surface since its last commit.
 //!
-//! Invariant: what it names is as the program said it; nothing of it has been read.
+//! Invariant: what it names is as the program said it; of its pixels nothing is here but what a reader has read.
 
 use std::rc::Rc;
 
+use wayferry_gpu::{Frame, Job};
+use wayferry_pixels::Region;
 use wayferry_pixels::map::{Crop, Transform};
 use wayferry_proto::Time;
 
-use super::shm::Buffer;
+use super::buffer::Buffer;
 use super::stack::Stack;
 use super::unsent::State;
 
@@ -37,16 +39,14 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Folds a newer commit of the same surface into this one, none of which is applied. Returns the buffer that is given
-    /// back unread, and the presentation feedback that is thereby never going to be shown.
-    pub(crate) fn merge(&mut self, newer: Self) -> Result<(Option<u32>, Vec<u32>), &'static str> {
+    /// Folds a newer commit of the same surface into this one, none of which is applied. Returns what was attached and is
+    /// not needed any more, and the presentation feedback that is thereby never going to be shown.
+    pub(crate) fn merge(&mut self, newer: Self) -> Result<Unread, &'static str> {
         self.state.merge(newer.state)?;
-        let mut unread = None;
-        if !matches!(newer.attach, Attach::Keep)
-            && let Attach::Buffer { id, .. } = std::mem::replace(&mut self.attach, newer.attach)
-        {
-            unread = Some(id);
-        }
+        let unread = match newer.attach {
+            Attach::Keep => Attach::Keep,
+            attach => std::mem::replace(&mut self.attach, attach),
+        };
         self.offset.0 = self.offset.0.saturating_add(newer.offset.0);
         self.offset.1 = self.offset.1.saturating_add(newer.offset.1);
         newer.surface_damage.into_iter().for_each(|rect| add_damage(&mut self.surface_damage, rect));
@@ -66,7 +66,21 @@ impl Pending {
         self.target = newer.target.or(self.target);
         Ok((unread, std::mem::replace(&mut self.feedback, newer.feedback)))
     }
+
+    /// Whether a newer commit may take its place before it is applied: no more is asked for than the newest pixels.
+    pub(super) fn is_replaced_by(&self, newer: &Self) -> bool {
+        let plain = |pending: &Self| !pending.waits && !pending.sets_barrier && pending.target.is_none();
+        let is_unread = self.lacks_pixels() && !self.is_being_read();
+        is_unread
+            && matches!(newer.attach, Attach::Keep | Attach::Buffer { .. })
+            && plain(self)
+            && plain(newer)
+            && !self.state.overflows_with(&newer.state)
+    }
 }
+
+/// What was attached to a commit that is never applied, and its presentation feedback.
+pub(super) type Unread = (Attach, Vec<u32>);
 
 /// Notes a damaged rectangle; beyond the bound everything counts as damaged.
 pub(crate) fn add_damage(list: &mut Vec<DamageRect>, rect: DamageRect) {
@@ -86,7 +100,27 @@ pub(crate) enum Attach {
     /// A null buffer.
     None,
     /// A buffer, with its id for the release; 0 once it is destroyed.
-    Buffer { id: u32, buffer: Rc<Buffer> },
+    Buffer { id: u32, buffer: Rc<Buffer>, pixels: Pixels },
+}
+
+/// The pixels of a buffer that is attached.
+#[derive(Debug, Default)]
+pub(crate) enum Pixels {
+    /// Where they were: in the program's memory, or in a GPU buffer that no reader has been asked for.
+    #[default]
+    There,
+    /// The reader has been asked for these.
+    Asked(Job, Region),
+    /// What it has read, if it could.
+    Read(Option<Fetched>),
+}
+
+/// Pixels of a GPU buffer.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    pub(super) frame: Frame,
+    /// What is there of them.
+    pub(super) region: Region,
 }
 
 impl Attach {

@@ -19,12 +19,13 @@ use crate::policy::{self, Class, Fd, Handler, Keep, Subject};
 use crate::value::{Image, Positioner};
 use crate::wire::{self, Arg, RawMessage};
 
+use super::buffer::Buffer;
 use super::call::{Call, Plain, nullable, plain};
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::handlers;
 use super::object::{AddError, Data, Object};
-use super::shm::{Buffer, INVALID_FD};
+use super::shm::INVALID_FD;
 use super::unsent::Kind;
 
 impl Connection {
@@ -146,7 +147,8 @@ impl Connection {
     }
 
     /// Passes a request on to the display side, or to the stub that stands in for it.
-    fn forward(&mut self, call: Call, mut args: Vec<Arg>) -> Result<(), Fault> {
+    pub(super) fn forward(&mut self, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
+        let Some(mut args) = self.puts_off(call, args) else { return Ok(()) };
         self.before_forward(call, &mut args)?;
         let owner = self.owner_of(call, &args);
         let new_ids: Vec<u32> =
@@ -326,10 +328,14 @@ impl Connection {
         }
     }
 
+    /// The surfaces between whose commits a request stands.
+    pub(super) fn named_surfaces(&self, call: Call, args: &[Arg]) -> Vec<u32> {
+        call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect()
+    }
+
     /// What must happen before a request crosses: commits that it builds on leave first.
     fn before_forward(&mut self, call: Call, args: &mut [Arg]) -> Result<(), Fault> {
-        let named: Vec<u32> =
-            call.rule.after.iter().filter_map(|subject| self.subject(call.id, *subject, args)).collect();
+        let named = self.named_surfaces(call, args);
         let handler = handlers::of(call.handler);
         handler.before(self, call, args)?;
         for surface in named {

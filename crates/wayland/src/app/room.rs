@@ -45,6 +45,17 @@ impl Room {
         Ok(())
     }
 
+    /// So many bytes more are to be held for contents that are not applied.
+    ///
+    /// # Errors
+    /// When they are too many, with those that are.
+    pub(super) fn must_hold(&self, bytes: u64) -> Result<(), Fault> {
+        if self.taken + bytes > 2 * self.most {
+            return Err(Fault::TooMuch("pixels of all surfaces"));
+        }
+        Ok(())
+    }
+
     /// Whether there is room for what a commit of a surface brings.
     pub(super) fn has(&self, surface: &Surface, pending: &Pending) -> bool {
         let Attach::Buffer { buffer, .. } = &pending.attach else { return true };

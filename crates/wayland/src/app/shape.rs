@@ -2,7 +2,10 @@
 //!
 //! As the program has committed it. Knows no pixels.
 
-use wayferry_pixels::map::{Crop, Transform};
+use wayferry_pixels::Size;
+use wayferry_pixels::map::{Crop, Mapping, Transform};
+
+use super::pending::Pending;
 
 /// How a surface's content is to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,4 +20,20 @@ impl Shape {
     /// Of a surface that has just been made.
     pub(super) const NEW: Self =
         Self { scale: 1, transform: Transform::Normal, crop: None, destination: None };
+
+    /// The same once a commit is applied.
+    pub(super) fn after(self, pending: &Pending) -> Self {
+        Self {
+            scale: pending.scale.unwrap_or(self.scale),
+            transform: pending.transform.unwrap_or(self.transform),
+            crop: pending.crop.unwrap_or(self.crop),
+            destination: pending.destination.unwrap_or(self.destination),
+        }
+    }
+
+    /// How a buffer of that size is shown so.
+    pub(super) fn mapping(self, buffer: Size) -> Mapping {
+        let Self { transform, scale, crop, destination } = self;
+        Mapping { buffer, transform, scale, crop, destination }
+    }
 }

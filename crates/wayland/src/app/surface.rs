@@ -56,6 +56,8 @@ pub(crate) struct Surface {
     /// Commits that are to be applied later.
     pub(crate) timing: Timing,
     pub(crate) visible: bool,
+    /// It lacks what a commit drew whose pixels could not be read: damage alone is not trusted.
+    pub(super) stale: bool,
     pub(super) preferred: Preferred,
     pub(super) family: Family,
 }
@@ -77,6 +79,7 @@ impl Surface {
             frames: Frames::default(),
             timing: Timing::default(),
             visible: true,
+            stale: false,
             preferred: Preferred::default(),
             family: Family::default(),
         }
@@ -84,8 +87,7 @@ impl Surface {
 
     /// How a buffer of that size is shown, by the state that was committed last.
     pub(crate) fn mapping(&self, buffer: Size) -> Mapping {
-        let Shape { transform, scale, crop, destination } = self.shape;
-        Mapping { buffer, transform, scale, crop, destination }
+        self.shape.mapping(buffer)
     }
 
     /// Its size in surface coordinates, if it has content.
@@ -121,6 +123,7 @@ impl Surface {
     pub(crate) fn part(&mut self) -> (Vec<u32>, Option<Unsent>) {
         self.standing.part();
         self.pending.state.part();
+        self.timing.pending_mut().for_each(|pending| pending.state.part());
         self.again = State::default();
         self.painter.part();
         self.visible = true;
@@ -136,8 +139,9 @@ impl Surface {
 
     /// From when on its frame callbacks are answered all the same: nothing of it has come through for so long.
     pub(crate) fn stranded(&self, patience: Duration) -> Option<Time> {
-        let waiting = self.waiting.unsent().filter(|unsent| !unsent.frames.is_empty());
-        let left = self.sent.oldest().filter(|_| waiting.is_some() || !self.frames.is_empty());
+        let held = self.timing.has_frames();
+        let waiting = self.waiting.unsent().filter(|unsent| held || !unsent.frames.is_empty());
+        let left = self.sent.oldest().filter(|_| held || waiting.is_some() || !self.frames.is_empty());
         let since = left.into_iter().chain(waiting.map(|_| self.waiting.since())).min()?;
         Some(since + patience)
     }
@@ -149,6 +153,10 @@ impl Surface {
         let mut frames = self.frames.take();
         if let Some(unsent) = self.waiting.unsent_mut().filter(|_| too) {
             frames.append(&mut unsent.frames);
+        }
+        if stranded {
+            // Of its own, and of subsurfaces that wait with it.
+            frames.extend(self.timing.take_frames(0).into_iter().flat_map(|(_, frames)| frames));
         }
         frames
     }

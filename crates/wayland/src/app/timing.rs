@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use wayferry_proto::Time;
 
-use super::pending::{Attach, Pending};
+use super::pending::{Pending, Unread};
 
 /// What `wp_fifo` and `wp_commit_timing` keep of a surface.
 #[derive(Debug, Default)]
@@ -18,7 +18,8 @@ pub(crate) struct Timing {
     /// When the barrier was set, if one was.
     barrier: Option<Time>,
     queue: VecDeque<Queued>,
-    /// Commits of synchronised subsurfaces behind those, for the next one of the surface; none unless there are those.
+    /// Commits of synchronised subsurfaces behind those, for the next one of the surface: there are others before them, or
+    /// their pixels are to be read.
     below: Vec<(u32, Pending)>,
 }
 
@@ -34,7 +35,8 @@ struct Queued {
 #[derive(Debug)]
 pub(super) struct First {
     pub(super) below: Vec<(u32, Pending)>,
-    pub(super) own: Pending,
+    /// There is none where only subsurfaces have committed.
+    pub(super) own: Option<Pending>,
     pub(super) behind: Vec<(u32, Pending)>,
 }
 
@@ -72,7 +74,51 @@ impl Timing {
 
     /// Whether nothing waits.
     pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.below.is_empty()
+    }
+
+    /// Whether pixels of what waits are to be read.
+    pub(super) fn lacks_pixels(&self) -> bool {
+        self.pending().any(Pending::lacks_pixels)
+    }
+
+    /// Whether the next commit of the surface is one too many.
+    pub(super) fn is_full(&self) -> bool {
+        self.queue.len() >= MAX_QUEUED
+    }
+
+    /// The commit that waits first and those of synchronised subsurfaces before it, in the order in which they are applied;
+    /// without one, those that wait for the next. `None` stands for the surface itself.
+    pub(super) fn first_pending(&self) -> impl Iterator<Item = (Option<u32>, &Pending)> {
+        let first = self.queue.front();
+        let below = first.map_or(&self.below, |first| &first.below);
+        let own = first.map(|first| (None, &first.own));
+        below.iter().map(|(id, pending)| (Some(*id), pending)).chain(own)
+    }
+
+    /// As [`Self::first_pending`].
+    pub(super) fn first_pending_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        let (below, own) = match self.queue.front_mut() {
+            Some(first) => (&mut first.below, Some(&mut first.own)),
+            None => (&mut self.below, None),
+        };
+        below.iter_mut().map(|(_, pending)| pending).chain(own)
+    }
+
+    /// Whether a newer commit of the surface takes the place of the last that waits.
+    pub(super) fn is_replaced_by(&self, newer: &Pending) -> bool {
+        self.queue.back().is_some_and(|last| last.own.is_replaced_by(newer))
+    }
+
+    /// It does. Gives what is never applied.
+    pub(super) fn replace(&mut self, newer: Pending) -> Result<Vec<Unread>, &'static str> {
+        let below = std::mem::take(&mut self.below);
+        let Some(last) = self.queue.back_mut() else { return Ok(Vec::new()) };
+        let mut unread = vec![last.own.merge(newer)?];
+        for (child, pending) in below {
+            unread.extend(add_below(&mut last.below, child, pending)?);
+        }
+        Ok(unread)
     }
 
     /// The commit that waits first.
@@ -90,6 +136,11 @@ impl Timing {
         let below = std::mem::take(&mut self.below);
         self.queue.push_back(Queued { below, own, since });
         self.queue.len() > MAX_QUEUED
+    }
+
+    /// Whether the last commit that waits for the next one of the surface is of this synchronised subsurface.
+    pub(super) fn ends_with(&self, id: u32) -> bool {
+        self.below.last().is_some_and(|(last, _)| *last == id)
     }
 
     /// The same of a synchronised subsurface, for the next commit of the surface.
@@ -121,21 +172,28 @@ impl Timing {
 
     /// A buffer is destroyed whose content a commit still needs: its memory stays, its id may be another's.
     pub(crate) fn forget_buffer(&mut self, buffer: u32) {
-        for pending in self.pending_mut() {
-            if let Attach::Buffer { id, .. } = &mut pending.attach
-                && *id == buffer
-            {
-                *id = 0;
-            }
-        }
+        self.pending_mut().for_each(|pending| pending.attach.forget_buffer(buffer));
     }
 
-    /// The commits that wait.
+    /// The commits that wait, in their order.
+    pub(super) fn pending(&self) -> impl Iterator<Item = &Pending> {
+        let queue = self.queue.iter();
+        let queued =
+            queue.flat_map(|queued| queued.below.iter().map(|(_, pending)| pending).chain([&queued.own]));
+        queued.chain(self.below.iter().map(|(_, pending)| pending))
+    }
+
+    /// As [`Self::pending`].
     pub(crate) fn pending_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
         let queue = self.queue.iter_mut();
         let queued = queue
             .flat_map(|queued| queued.below.iter_mut().map(|(_, pending)| pending).chain([&mut queued.own]));
         queued.chain(self.below.iter_mut().map(|(_, pending)| pending))
+    }
+
+    /// Whether what waits has frame callbacks.
+    pub(super) fn has_frames(&self) -> bool {
+        self.pending().any(|pending| !pending.frames.is_empty())
     }
 
     /// Takes out the frame callbacks of what waits at surface `id`, and whose they are.
@@ -150,12 +208,16 @@ impl Timing {
         all
     }
 
-    /// Takes out the commit that waits first and, with the last, those of synchronised subsurfaces behind it: nothing holds
+    /// Takes out the commit that waits first and, with the last, those of synchronised subsurfaces behind it if nothing holds
     /// them back any more.
     pub(super) fn take_first(&mut self) -> Option<First> {
-        let Queued { below, own, .. } = self.queue.pop_front()?;
-        let behind = if self.is_idle() { std::mem::take(&mut self.below) } else { Vec::new() };
-        Some(First { below, own, behind })
+        let Some(Queued { below, own, .. }) = self.queue.pop_front() else {
+            let behind = std::mem::take(&mut self.below);
+            return (!behind.is_empty()).then_some(First { below: Vec::new(), own: None, behind });
+        };
+        let are_free = self.queue.is_empty() && !self.below.iter().any(|(_, pending)| pending.lacks_pixels());
+        let behind = if are_free { std::mem::take(&mut self.below) } else { Vec::new() };
+        Some(First { below, own: Some(own), behind })
     }
 
     /// Takes out all that waits, oldest first; `None` stands for the surface itself.
@@ -185,16 +247,13 @@ impl Timing {
     }
 }
 
-/// The buffer and the presentation feedback of a commit that is never applied.
-pub(super) type Unread = (Option<u32>, Vec<u32>);
-
-/// Folds a commit of a synchronised subsurface into the one that waits there already.
+/// Folds a commit of a synchronised subsurface into the last that waits there already.
 fn add_below(
     below: &mut Vec<(u32, Pending)>,
     id: u32,
     pending: Pending,
 ) -> Result<Option<Unread>, &'static str> {
-    match below.iter_mut().find(|(child, _)| *child == id) {
+    match below.iter_mut().rfind(|(child, _)| *child == id) {
         Some((_, old)) => old.merge(pending).map(Some),
         None => {
             below.push((id, pending));

@@ -20,6 +20,10 @@ macro_rules! handlers {
                 Buffer: app,
                 SinglePixel: app,
             }
+            gpu {
+                LinuxDmabuf: app,
+                DmabufParams: app,
+            }
             surfaces {
                 Compositor: app,
                 Region: app,

@@ -5,6 +5,7 @@ use super::{Again, Class, Fd, Handler, Home, Keep, Rule, Subject, Time};
 
 mod connection;
 mod desktop;
+mod gpu;
 mod input;
 mod memory;
 mod outputs;
@@ -41,6 +42,7 @@ pub struct Block {
 pub const FAMILIES: &[&[Block]] = &[
     connection::BLOCKS,
     memory::BLOCKS,
+    gpu::BLOCKS,
     surfaces::BLOCKS,
     pacing::BLOCKS,
     windows::BLOCKS,

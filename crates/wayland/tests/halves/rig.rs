@@ -9,6 +9,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use wayferry_gpu::fake::Reader;
+use wayferry_gpu::{Fourcc, Modifier, Offer};
 use wayferry_pixels::{Compression, Content, Decoder};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayferry_wayland::message::{ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -54,6 +56,13 @@ pub(crate) struct Rig {
     destroyed: BTreeSet<WireId>,
     interfaces: HashMap<WireId, &'static str>,
     hung_up: Option<()>,
+    /// Reads GPU buffers, all of which are memory files.
+    reader: Reader,
+}
+
+fn gpu() -> Offer {
+    let pairs = [(Fourcc::new(*b"XR24"), Modifier::LINEAR), (Fourcc::new(*b"AR24"), Modifier::INVALID)];
+    Offer::that_takes(|_| true, Some(1), pairs).expect("memory")
 }
 
 impl Rig {
@@ -61,7 +70,10 @@ impl Rig {
         let desk = app::Desk { snapshot: compositor::snapshot(), ..Default::default() };
         let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
         let mut rig = Self {
-            app: app::Connection::new(app::Config::default(), &Rc::new(desk)),
+            app: app::Connection::new(
+                app::Config { gpu: Some(Rc::new(gpu())), ..Default::default() },
+                &Rc::new(desk),
+            ),
             display: display::Connection::new(config),
             compositor: Compositor::new(),
             events: InBuffer::new(),
@@ -84,6 +96,7 @@ impl Rig {
             destroyed: BTreeSet::new(),
             interfaces: HashMap::new(),
             hung_up: None,
+            reader: Reader::default(),
         };
         rig.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
         rig
@@ -217,6 +230,7 @@ impl Rig {
     /// Lets time pass.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now += time;
+        self.read();
         if self.app.next_timeout().is_some_and(|due| due <= self.now) {
             self.app.on_timeout(self.now);
             self.collect_app();
@@ -225,6 +239,17 @@ impl Rig {
             self.work(SLICE);
             self.display.on_timeout(self.now);
             self.collect_display();
+        }
+    }
+
+    /// GPU buffers are read as asked.
+    fn read(&mut self) {
+        while let Some(ask) = self.app.poll_ask() {
+            self.reader.ask(ask);
+        }
+        while let Some(answer) = self.reader.answer() {
+            self.app.on_answer(self.now, answer);
+            self.collect_app();
         }
     }
 

@@ -11,12 +11,13 @@ use rustix::fs::FileType;
 use crate::fuse;
 use crate::wire::Arg;
 
+use super::super::buffer;
 use super::super::call::Call;
 use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::super::handler::Handles;
 use super::super::object::Data;
-use super::super::shm::{self, INVALID_FD, Pool};
+use super::super::shm::{INVALID_FD, Pool};
 
 /// `wl_shm.error`: the numbers of a buffer.
 const INVALID_STRIDE: u32 = 1;
@@ -75,7 +76,7 @@ impl Handles for ShmPool {
                     Arg::Uint(format),
                 ],
             ) => {
-                let buffer = shm::Buffer::in_pool(&pool, [offset, width, height, stride], format)
+                let buffer = buffer::Buffer::in_pool(&pool, [offset, width, height, stride], format)
                     .map_err(|what| Fault::app(call.id, INVALID_STRIDE, what))?;
                 connection.objects.set_data(id, Data::Buffer(Rc::new(buffer)));
                 Ok(())
@@ -104,6 +105,7 @@ pub(super) struct Buffer;
 impl Handles for Buffer {
     fn local(&self, connection: &mut Connection, call: Call, _: Vec<Arg>) -> Result<(), Fault> {
         connection.surfaces.forget_buffer(call.id);
+        connection.reading.forget_buffer(call.id);
         Ok(())
     }
 }
@@ -118,7 +120,7 @@ impl Handles for SinglePixel {
         else {
             return Ok(());
         };
-        if let Some(buffer) = shm::Buffer::solid([red, green, blue, alpha]) {
+        if let Some(buffer) = buffer::Buffer::solid([red, green, blue, alpha]) {
             connection.objects.set_data(id, Data::Buffer(Rc::new(buffer)));
         }
         Ok(())

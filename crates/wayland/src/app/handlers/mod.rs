@@ -6,6 +6,7 @@ use super::handler::{Handles, Plainly};
 
 mod connection;
 mod desktop;
+mod gpu;
 mod input;
 mod memory;
 mod outputs;

@@ -13,7 +13,7 @@ use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::super::handler::Handles;
 use super::super::object::Data;
-use super::super::pending::{Attach, add_damage};
+use super::super::pending::{Attach, Pixels, add_damage};
 use super::super::stack::Move;
 use super::super::surface;
 
@@ -151,7 +151,9 @@ impl Handles for Surface {
 fn pend(connection: &mut Connection, call: Call, args: &[Arg]) -> Result<(), Fault> {
     let buffer = match args.first() {
         Some(Arg::Object(id)) => match connection.objects.of(*id).map(|object| &object.data) {
-            Some(Data::Buffer(buffer)) => Attach::Buffer { id: *id, buffer: Rc::clone(buffer) },
+            Some(Data::Buffer(buffer)) => {
+                Attach::Buffer { id: *id, buffer: Rc::clone(buffer), pixels: Pixels::There }
+            }
             _ => Attach::None,
         },
         _ => Attach::None,

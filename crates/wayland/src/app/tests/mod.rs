@@ -2,6 +2,7 @@
 
 mod better;
 mod fade;
+mod gpu;
 mod limits;
 mod making;
 mod pacing;
@@ -94,9 +95,13 @@ impl Rig {
     }
 
     fn with_desk(desk: &Rc<Desk>) -> Self {
+        Self::with_config(Config::default(), desk)
+    }
+
+    fn with_config(config: Config, desk: &Rc<Desk>) -> Self {
         let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         Self {
-            connection: Connection::new(Config::default(), desk),
+            connection: Connection::new(config, desk),
             program: Socket::new(a).unwrap(),
             server: Socket::new(b).unwrap(),
             received: InBuffer::new(),

@@ -26,7 +26,7 @@ impl Rig {
     }
 
     /// Time passes, in turns of a millisecond.
-    fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
             self.now = (self.now + Duration::from_millis(1)).min(end);
@@ -61,12 +61,12 @@ impl Rig {
     }
 
     /// The pixels of a surface that has content.
-    fn content(&self, surface: u32) -> &[u8] {
+    pub(super) fn content(&self, surface: u32) -> &[u8] {
         self.connection.surfaces[&surface].painter.content().unwrap().pixels()
     }
 
     /// The buffers that came back since.
-    fn released(&mut self) -> Vec<u32> {
+    pub(super) fn released(&mut self) -> Vec<u32> {
         let events = self.events();
         events.iter().filter(|event| event.name == "release").map(|event| event.object).collect()
     }

@@ -1,0 +1,133 @@
+//! A reader for tests, of buffers that lie in plain memory files: what it answers, and when, is the test's.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::pread;
+use wayferry_pixels::{Format, Region, Size};
+
+use super::ask::{Answer, Ask, BufferId, Job};
+use super::dmabuf::Dmabuf;
+use super::frame::Frame;
+use super::importer::{Importer, Refused};
+use super::map::Map;
+use super::rows::Rows;
+
+/// Imports memory files.
+#[derive(Debug, Default)]
+pub struct Memory;
+
+/// What it needs of a buffer to read it.
+#[derive(Debug)]
+pub struct Image {
+    fd: OwnedFd,
+    offset: u64,
+    stride: u64,
+    size: Size,
+    format: Format,
+    flipped: bool,
+}
+
+impl Importer for Memory {
+    type Image = Image;
+
+    fn import(&mut self, dmabuf: &Dmabuf) -> Result<Image, Refused> {
+        let [plane] = dmabuf.planes() else { return Err(Refused("more than one plane".to_owned())) };
+        let fd = plane.fd.try_clone().map_err(|error| Refused(error.to_string()))?;
+        let (size, flipped) = (dmabuf.described().size, dmabuf.described().flipped);
+        let (offset, stride) = (plane.offset.into(), plane.stride.into());
+        Ok(Image { fd, offset, stride, size, format: dmabuf.format(), flipped })
+    }
+
+    fn read(&mut self, image: &Image, region: &Region, rows: &mut Rows<'_>) -> Result<(), Refused> {
+        let bytes = image.format.bytes_per_pixel();
+        for rect in region.clip(image.size).rects() {
+            for y in rect.y..rect.bottom() {
+                let from = if image.flipped { image.size.height() - 1 - y } else { y };
+                let offset = image.offset + u64::from(from) * image.stride + u64::from(rect.x) * bytes as u64;
+                let mut row = vec![0; rect.width as usize * bytes];
+                if pread(&image.fd, &mut row, offset) != Ok(row.len()) {
+                    return Err(Refused("the file has become shorter".to_owned()));
+                }
+                rows.write(rect.x, y, &row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A reader that answers when it is told to.
+#[derive(Debug, Default)]
+pub struct Reader {
+    images: BTreeMap<BufferId, Image>,
+    waiting: VecDeque<Ask>,
+}
+
+impl Reader {
+    /// It is asked.
+    pub fn ask(&mut self, ask: Ask) {
+        self.waiting.push_back(ask);
+    }
+
+    /// Answers the next thing that it was asked, if anything waits.
+    pub fn answer(&mut self) -> Option<Answer> {
+        self.next_with(|reader, ask| match ask {
+            Ask::Import { buffer, dmabuf } => {
+                let outcome = Memory.import(&dmabuf).map(|image| drop(reader.images.insert(buffer, image)));
+                Some(Answer::Imported { buffer, outcome })
+            }
+            Ask::Read { job, buffer, region } => Some(reader.read(job, buffer, &region)),
+            Ask::Forget { .. } => None,
+        })
+    }
+
+    /// Answers the next thing as a reader does that cannot do it.
+    pub fn refuse(&mut self) -> Option<Answer> {
+        self.next_with(|_, ask| match ask {
+            Ask::Import { buffer, .. } => {
+                Some(Answer::Imported { buffer, outcome: Err(Refused("refused".to_owned())) })
+            }
+            Ask::Read { job, .. } => Some(Answer::Read { job, frame: None }),
+            Ask::Forget { .. } => None,
+        })
+    }
+
+    /// What waits for an answer.
+    pub fn waiting(&self) -> impl Iterator<Item = &Ask> {
+        self.waiting.iter()
+    }
+
+    /// How many buffers it has, with those that it is to forget next taken off.
+    pub fn images(&mut self) -> usize {
+        while let Some(Ask::Forget { buffer }) = self.waiting.front() {
+            self.images.remove(buffer);
+            self.waiting.pop_front();
+        }
+        self.images.len()
+    }
+
+    fn next_with(&mut self, mut answer: impl FnMut(&mut Self, Ask) -> Option<Answer>) -> Option<Answer> {
+        loop {
+            match self.waiting.pop_front()? {
+                Ask::Forget { buffer } => drop(self.images.remove(&buffer)),
+                ask => return answer(self, ask),
+            }
+        }
+    }
+
+    fn read(&mut self, job: Job, buffer: BufferId, region: &Region) -> Answer {
+        let frame = self.images.get(&buffer).and_then(|image| {
+            let length = image.size.rect().area() as usize * image.format.bytes_per_pixel();
+            let memory = memfd_create("wayferry-frame", MemfdFlags::CLOEXEC).ok()?;
+            ftruncate(&memory, length as u64).ok()?;
+            let mut map = Map::writable(&memory, length).ok()?;
+            // What was not asked for is not what the program drew.
+            map.copy_in(0, &vec![0xEE; length])?;
+            Memory.read(image, region, &mut Rows::new(&mut map, image.size, image.format)?).ok()?;
+            Some(Frame::new(Rc::new(memory)))
+        });
+        Answer::Read { job, frame }
+    }
+}

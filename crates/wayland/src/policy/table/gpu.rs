@@ -1,0 +1,37 @@
+//! GPU buffers: they are read where the program is, and never cross.
+
+use super::{Block, app, local, local_destructor};
+use crate::policy::{Fd, Handler};
+
+pub(super) const BLOCKS: &[Block] = &[
+    app(
+        "zwp_linux_dmabuf_v1",
+        &[
+            local_destructor("destroy"),
+            local("create_params"),
+            local("get_default_feedback"),
+            local("get_surface_feedback"),
+        ],
+        &[local("format"), local("modifier")],
+    )
+    .handled(Handler::LinuxDmabuf),
+    app(
+        "zwp_linux_buffer_params_v1",
+        &[local_destructor("destroy"), local("add").fd(Fd::Kept), local("create"), local("create_immed")],
+        &[local("created"), local("failed")],
+    )
+    .handled(Handler::DmabufParams),
+    app(
+        "zwp_linux_dmabuf_feedback_v1",
+        &[local_destructor("destroy")],
+        &[
+            local("done"),
+            local("format_table").fd(Fd::Kept),
+            local("main_device"),
+            local("tranche_done"),
+            local("tranche_target_device"),
+            local("tranche_formats"),
+            local("tranche_flags"),
+        ],
+    ),
+];
