@@ -1,4 +1,5 @@
-# The commands of the house; `make help` lists them. CI runs `make check`, `make test` and `make fuzz` (.ci/run).
+# The commands of the house; `make help` lists them. CI runs `make check`, `make test`, `make fuzz` and a part of
+# `make test-gpu` (.ci/run).
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -77,6 +78,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
 	$(LIMIT) $(FULL_SECONDS) scripts/fuzz-smoke 60
 	$(LIMIT) $(FULL_SECONDS) scripts/test-wlcs
+	$(LIMIT) $(FULL_SECONDS) scripts/test-gpu
 	$(LIMIT) $(BUILD_SECONDS) cargo clippy --package wayferry --package wayferry-wayland --no-default-features \
 	    --all-targets --locked -- -D warnings
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-audio --features opus --locked
@@ -84,6 +86,10 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-sound --features alsa --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features ffmpeg --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-video --features gpl --locked
+
+.PHONY: test-gpu
+test-gpu: ## Test GPU buffers, in a virtual machine (GPU_TESTS=required: fail if there can be none)
+	$(LIMIT) $(BUILD_SECONDS) scripts/test-gpu $(ARGS)
 
 .PHONY: check
 check: ## Format, lints, documentation, layers, licences, and what a browser can use as WebAssembly
