@@ -41,6 +41,24 @@ pub struct Client {
     was_up: bool,
     /// Buffers of programs over which readers have ended.
     blames: HashMap<Owner, u32>,
+    /// When the reader said something last.
+    heard: Duration,
+    figures: Figures,
+}
+
+/// What readers have done for a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// How many have been started.
+    pub readers: u64,
+    /// Readings that gave pixels.
+    pub read: u64,
+    /// Readings that did not.
+    pub unread: u64,
+    /// Bytes of those pixels.
+    pub bytes: u64,
+    /// What all of those took, from asking to the answer.
+    pub took: Duration,
 }
 
 /// A packet for the reader.
@@ -146,6 +164,8 @@ impl Default for Client {
             backoff: FIRST_BACKOFF,
             was_up: false,
             blames: HashMap::new(),
+            heard: Duration::ZERO,
+            figures: Figures::default(),
         }
     }
 }
@@ -167,6 +187,12 @@ impl Client {
             State::Up { means, .. } => Some(means),
             _ => None,
         }
+    }
+
+    /// What readers have done.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.figures
     }
 
     /// Why there will be no reader, if there will be none.
@@ -257,7 +283,7 @@ impl Client {
         match self.state {
             State::Down(until) => Some(until),
             State::Starting(since) => Some(since + HANG),
-            State::Up { .. } => self.sent.front().map(|sent| sent.at + HANG),
+            State::Up { .. } => self.sent.front().map(|sent| sent.at.max(self.heard) + HANG),
             State::Unable(_) => None,
         }
     }
@@ -268,6 +294,7 @@ impl Client {
         match self.state {
             State::Down(_) => {
                 self.state = State::Starting(now);
+                self.figures.readers += 1;
                 Some(Due::Start)
             }
             State::Starting(_) | State::Up { .. } => Some(Due::Kill),
@@ -293,21 +320,40 @@ impl Client {
                 _ => Err(wrong("it was not ready")),
             };
         }
-        let sent = self.sent.pop_front().ok_or_else(|| wrong("nothing was asked"))?;
+        let is_it = match (&message, self.sent.front().map(|sent| &sent.what)) {
+            (FromReader::Imported { image, .. }, Some(What::Import(asked))) => image == asked,
+            (FromReader::Read { job, .. }, Some(What::Read(asked, ..))) => job == asked,
+            _ => false,
+        };
+        // What was asked is asked of the next one.
+        let sent =
+            self.sent.pop_front_if(|_| is_it).ok_or_else(|| wrong("nothing of that kind was asked"))?;
+        self.heard = now;
         match (message, sent.what) {
-            (FromReader::Imported { image, outcome }, What::Import(asked)) if image == asked => {
-                self.imported(image, outcome.map_err(Refused));
-            }
-            (FromReader::Read { job, outcome }, What::Read(asked, reading, slot)) if job == asked => {
+            (FromReader::Imported { image, outcome }, _) => self.imported(image, outcome.map_err(Refused)),
+            (FromReader::Read { outcome, .. }, What::Read(_, reading, slot)) => {
                 let frame = outcome.is_ok().then(|| self.slots.frame(slot)).flatten();
                 self.slots.give_back(slot);
+                self.count(&reading, frame.is_some(), now.saturating_sub(sent.at));
                 self.answer_reading(&reading, frame);
                 self.trim();
             }
-            _ => return Err(wrong("an answer to something else")),
+            _ => {}
         }
         self.read(now);
         Ok(())
+    }
+
+    fn count(&mut self, reading: &Reading, gave: bool, took: Duration) {
+        if !gave {
+            self.figures.unread += 1;
+            return;
+        }
+        let bytes =
+            self.images.get(&reading.image).map_or(0, |image| image.dmabuf.format().bytes_per_pixel());
+        self.figures.read += 1;
+        self.figures.bytes += reading.region.area() * bytes as u64;
+        self.figures.took += took;
     }
 
     /// The reader has ended, or could not be started.

@@ -31,7 +31,7 @@ mod tests;
 pub mod wire;
 
 pub use ask::{Answer, Ask, BufferId, Job};
-pub use client::{Client, Due, Owner, Packet};
+pub use client::{Client, Due, Figures, Owner, Packet};
 pub use cpu::Cpu;
 pub use dmabuf::{Described, Dmabuf, MAX_PLANES, Plane, Wrong};
 pub use exporter::exporter;

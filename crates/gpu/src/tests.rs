@@ -127,6 +127,25 @@ fn whole() -> Region {
     Region::full(Size::new(4, 2).expect("a size"))
 }
 
+/// Four readings of six seconds each are no hang.
+#[test]
+fn regression_a_slow_reader_was_taken_for_one_that_hangs() {
+    let mut world = World::up();
+    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
+    world.settle();
+    for job in 2..6 {
+        world.client.ask(world.now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
+    }
+    for _ in 0..5 {
+        world.step();
+        world.now += Duration::from_secs(6);
+    }
+    assert_eq!(world.starts, 1);
+    let figures = world.client.figures();
+    assert_eq!((figures.readers, figures.read, figures.unread, figures.bytes), (1, 4, 0, 4 * BYTES as u64));
+    assert_eq!(figures.took, Duration::from_secs(6 + 12 + 18));
+}
+
 #[test]
 fn what_is_asked_is_answered() {
     let mut world = World::up();
@@ -190,6 +209,11 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
         let mut world = World::up();
         world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
         assert!(world.client.on_packet(world.now, &lie.encode()).is_err(), "{lie:?}");
+        world.kill();
+        world.settle();
+        let [(1, Answer::Imported { outcome: Ok(()), .. })] = world.answers[..] else {
+            panic!("what it was asked is forgotten: {:?}", world.answers);
+        };
     }
     let mut world = World::up();
     let unasked = FromReader::Imported { image: 1, outcome: Ok(()) };

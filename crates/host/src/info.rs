@@ -41,6 +41,8 @@ pub struct Figures {
     shares: Option<Value>,
     sound: Option<Value>,
     microphone: Option<Value>,
+    /// Of the app side: what reads GPU buffers.
+    gpu: Option<Value>,
 }
 
 /// Viewers.
@@ -113,6 +115,7 @@ impl Figures {
             shares: None,
             sound: None,
             microphone: None,
+            gpu: None,
         }
     }
 
@@ -120,6 +123,12 @@ impl Figures {
     #[must_use]
     pub fn with_shares(self, shares: Value) -> Self {
         Self { shares: Some(shares), ..self }
+    }
+
+    /// With what reads GPU buffers.
+    #[must_use]
+    pub fn with_gpu(self, gpu: Option<Value>) -> Self {
+        Self { gpu, ..self }
     }
 
     /// With what its sound does.
@@ -213,9 +222,10 @@ impl Figures {
             "surfaces_lossy": self.surfaces.as_ref().map(|surfaces| surfaces.lossy),
             "surfaces": self.surfaces.as_ref().map(|it| it.named.iter().map(surface).collect::<Vec<Value>>()),
         });
-        // One more than the macro takes.
+        // More than the macro takes.
         document["sound"] = self.sound.clone().unwrap_or_default();
         document["microphone"] = self.microphone.clone().unwrap_or_default();
+        document["gpu"] = self.gpu.clone().unwrap_or_default();
         document
     }
 }
@@ -314,6 +324,7 @@ mod tests {
             shares: None,
             sound: Some(sound()),
             microphone: Some(microphone()),
+            gpu: Some(gpu()),
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -327,6 +338,13 @@ mod tests {
         json!({
             "codec": "opus", "rate_bits_per_second": 96_000, "mode": "hybrid", "target_ms": 80, "delay_ms": 91,
             "frames": 700, "streams_open": 3,
+        })
+    }
+
+    fn gpu() -> Value {
+        json!({
+            "reader": "egl: Mesa", "unable": null, "readers": 1, "read": 300, "unread": 0, "read_bytes": 9_000_000,
+            "read_ms_mean": 1.25,
         })
     }
 
@@ -346,6 +364,7 @@ mod tests {
             saved: Duration::ZERO,
             sound: None,
             microphone: None,
+            gpu: None,
             surfaces: None,
             ..sample()
         }
@@ -383,6 +402,7 @@ mod tests {
         assert_eq!(object.remove("viewers"), Some(viewers));
         assert_eq!(object.remove("sound"), Some(sound()));
         assert_eq!(object.remove("microphone"), Some(microphone()));
+        assert_eq!(object.remove("gpu"), Some(gpu()));
         assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
@@ -430,6 +450,7 @@ mod tests {
             "shares",
             "sound",
             "microphone",
+            "gpu",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

@@ -13,6 +13,7 @@ use wayferry_proto::{Header, Side, Time};
 use wayferry_wayland::app::Kept;
 
 use super::ending::Done;
+use super::gpu::Gpu;
 use super::sound::Sound;
 use super::{AppSide, pixel_compression};
 use crate::control::Answer;
@@ -120,6 +121,7 @@ impl AppSide<'_> {
             .with_surfaces(surfaces)
             .with_sound(self.sound.as_ref().map(Sound::document))
             .with_microphone(self.sound.as_ref().map(Sound::microphone_document))
+            .with_gpu(self.gpu.as_ref().map(Gpu::document))
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }

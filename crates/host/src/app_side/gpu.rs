@@ -11,13 +11,16 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use wayferry_gpu::{Answer, Ask, Client, Dmabuf, Due, Offer, Plane, Received};
+use serde_json::{Value, json};
+use wayferry_gpu::{Answer, Ask, Client, Dmabuf, Due, Figures, Offer, Plane, Received};
 use wayferry_proto::{ConnectionId, Time};
 
 use crate::edge::part::{Hub, Part};
 use crate::edge::reader::Reader;
 use crate::edge::wait::{Interests, Ready, poll};
 use crate::error::Error;
+use crate::info::rounded;
+use crate::sanitize::sanitize;
 
 /// See the module.
 #[derive(Debug)]
@@ -63,6 +66,21 @@ impl Gpu {
     /// A program is gone.
     pub(super) fn part(&mut self, program: ConnectionId) {
         self.client.part(program.0.into());
+    }
+
+    /// What readers do, for `wayferry info`.
+    pub(super) fn document(&self) -> Value {
+        let Figures { readers, read, unread, bytes, took } = self.client.figures();
+        let mean = took.checked_div(u32::try_from(read).unwrap_or(u32::MAX));
+        json!({
+            "reader": self.client.means().map(|means| sanitize(&means.name)),
+            "unable": self.client.unable().map(sanitize),
+            "readers": readers,
+            "read": read,
+            "unread": unread,
+            "read_bytes": bytes,
+            "read_ms_mean": mean.map(|mean| rounded(mean.as_secs_f64() * 1000.0, 2)),
+        })
     }
 
     /// Asks the reader what it can be asked now.
