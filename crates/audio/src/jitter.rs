@@ -112,7 +112,7 @@ impl Jitter {
     /// Whether to ignore a far later delay than before: after a pause, such a packet may have waited, and punctual ones
     /// follow at once. If none follows for [`DOUBT`], a clock has jumped, and the new delay counts.
     fn is_doubtful(&mut self, now: i64, delay: i64) -> bool {
-        if self.minimum.is_none_or(|minimum| delay - minimum <= FAR) {
+        if self.minimum.is_none_or(|minimum| delay - minimum <= TARGET_MAX_FRAMES) {
             self.doubt = None;
             return false;
         }
@@ -250,6 +250,21 @@ mod tests {
         let now = Time::from_millis(326 * 20 + 1000 + 3_600_000);
         assert_eq!(jitter.arrived(now), Some(326 * 960));
         assert_eq!(jitter.target(), Duration::from_millis(40));
+    }
+
+    /// The second of sound that came before the sender missed the receiver, which stood still for 2.6 s: the first packets
+    /// are too late to be believed, but the last are not, and they were taken for the delay of the way.
+    #[test]
+    fn regression_what_waited_for_a_receiver_that_stood_still_is_played() {
+        let mut jitter = Jitter::new();
+        feed(&mut jitter, 0..300, |_| 0);
+        let now = Time::from_millis(9600);
+        let arrived = jitter.arrived(now);
+        feed(&mut jitter, 300..350, |index| 2600 - (index - 300) * 20);
+        assert_eq!(jitter.arrived(now), arrived);
+        // What is sent now comes as before.
+        feed(&mut jitter, 432..500, |_| 0);
+        assert_eq!((jitter.arrived(now), jitter.target()), (arrived, Duration::from_millis(40)));
     }
 
     #[test]
