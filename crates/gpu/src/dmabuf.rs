@@ -107,6 +107,13 @@ impl Dmabuf {
         Ok(Self { described, format, planes })
     }
 
+    /// One of this process's own, of one plane; `None` if its format is not known.
+    #[cfg(feature = "egl")]
+    pub(crate) fn unchecked(described: Described, plane: Plane) -> Option<Self> {
+        let format = described.fourcc.format()?;
+        Some(Self { described, format, planes: vec![plane] })
+    }
+
     /// What the program said of it.
     #[must_use]
     pub fn described(&self) -> Described {

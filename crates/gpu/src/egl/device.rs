@@ -19,7 +19,7 @@ pub(super) type Api = egl::DynamicInstance<egl::EGL1_5>;
 pub(super) struct Device {
     pub(super) api: Api,
     pub(super) display: egl::Display,
-    context: egl::Context,
+    pub(super) context: egl::Context,
     pub(super) gl: glow::Context,
     /// `glEGLImageTargetTexture2DOES`.
     target: extern "system" fn(u32, *mut c_void),
@@ -158,7 +158,7 @@ fn find(api: &Api, node: &Path) -> Result<egl::Display, String> {
 }
 
 /// A function of the driver's by its name; `T` is the type that its specification gives it.
-fn address<T: Copy>(api: &Api, name: &str) -> Option<T> {
+pub(super) fn address<T: Copy>(api: &Api, name: &str) -> Option<T> {
     const { assert!(size_of::<T>() == size_of::<extern "system" fn()>()) };
     // SAFETY: both are pointers to functions.
     api.get_proc_address(name).map(|found| unsafe { std::mem::transmute_copy(&found) })

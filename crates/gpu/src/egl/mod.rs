@@ -6,6 +6,7 @@
 
 mod device;
 mod image;
+mod proof;
 mod read;
 
 use std::path::Path;
@@ -54,7 +55,13 @@ impl Gpu {
         let mut reasons = Vec::new();
         for node in nodes {
             match Device::open(&node) {
-                Ok((device, means)) => return Ok((Self { device: Rc::new(device), cpu: Cpu }, means)),
+                Ok((device, means)) => {
+                    let device = Rc::new(device);
+                    match proof::prove(&device) {
+                        Ok(()) => return Ok((Self { device, cpu: Cpu }, means)),
+                        Err(Refused(why)) => reasons.push(format!("{}: {why}", node.display())),
+                    }
+                }
                 Err(why) => reasons.push(format!("{}: {why}", node.display())),
             }
         }
