@@ -1,7 +1,7 @@
 //! The session's end of its reader: what is asked of it, what it has answered, and what becomes of that when it ends.
 //!
 //! No I/O but memory files: packets, ends and times come from outside. A reader that ends is started again, later each time;
-//! it is then given all buffers anew, and asked again what it has not answered. What it did not answer first may have ended
+//! it is then given all buffers anew, and asked again what it has not answered. What it was working on may have ended
 //! it: what has done so twice is refused. Invariant: every ask gets its answer, once, if its program is still there.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -41,8 +41,9 @@ pub struct Client {
     was_up: bool,
     /// Buffers of programs over which readers have ended.
     blames: HashMap<Owner, u32>,
-    /// When the reader said something last.
+    /// When the reader said something last, and the buffer that it works on.
     heard: Duration,
+    begun: Option<u64>,
     figures: Figures,
 }
 
@@ -165,6 +166,7 @@ impl Default for Client {
             was_up: false,
             blames: HashMap::new(),
             heard: Duration::ZERO,
+            begun: None,
             figures: Figures::default(),
         }
     }
@@ -320,6 +322,10 @@ impl Client {
                 _ => Err(wrong("it was not ready")),
             };
         }
+        if let FromReader::Begun { image } = message {
+            (self.heard, self.begun) = (now, Some(image));
+            return Ok(());
+        }
         let is_it = match (&message, self.sent.front().map(|sent| &sent.what)) {
             (FromReader::Imported { image, .. }, Some(What::Import(asked))) => image == asked,
             (FromReader::Read { job, .. }, Some(What::Read(asked, ..))) => job == asked,
@@ -328,7 +334,7 @@ impl Client {
         // What was asked is asked of the next one.
         let sent =
             self.sent.pop_front_if(|_| is_it).ok_or_else(|| wrong("nothing of that kind was asked"))?;
-        self.heard = now;
+        (self.heard, self.begun) = (now, None);
         match (message, sent.what) {
             (FromReader::Imported { image, outcome }, _) => self.imported(image, outcome.map_err(Refused)),
             (FromReader::Read { outcome, .. }, What::Read(_, reading, slot)) => {
@@ -367,20 +373,17 @@ impl Client {
         if lasted {
             self.images.values_mut().for_each(|image| image.suspect = false);
         }
-        // What a buffer has done, the next reader will not do without it.
-        let is_blamed = self.sent.front().is_some();
+        // What a buffer has done, the next reader will not do without it. One that ended while it did nothing was ended by
+        // something else.
+        let begun = self.begun.take().filter(|image| self.images.contains_key(image));
         self.backoff =
-            if lasted || is_blamed { 2 * FIRST_BACKOFF } else { (self.backoff * 2).min(BACKOFF_MAX) };
+            if lasted || begun.is_some() { 2 * FIRST_BACKOFF } else { (self.backoff * 2).min(BACKOFF_MAX) };
         self.state = State::Down(now + self.backoff);
         self.output.clear();
         self.slots.forget_reader();
-        let mut sent = std::mem::take(&mut self.sent);
-        // It answers in order: what comes first is what it was about.
-        if let Some(Sent { what, .. }) = sent.front() {
-            let (What::Import(image) | What::Read(_, Reading { image, .. }, _)) = what;
-            self.blame(*image);
-        }
-        sent.drain(..).for_each(|sent| self.unanswered(sent.what));
+        begun.into_iter().for_each(|image| self.blame(image));
+        let sent = std::mem::take(&mut self.sent);
+        sent.into_iter().for_each(|sent| self.unanswered(sent.what));
         if self.backoff > PATIENCE {
             let waiting = std::mem::take(&mut self.jobs);
             waiting.values().for_each(|reading| self.answer_reading(reading, None));

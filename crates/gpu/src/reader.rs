@@ -29,6 +29,11 @@ pub fn serve<I: Importer>(socket: OwnedFd, means: Means, importer: I) {
         }
         let Received::Packet(packet, fds) = link.receive() else { return };
         let Ok(message) = ToReader::decode(&packet) else { return };
+        if let Some(image) = message.works_on()
+            && link.send(&FromReader::Begun { image }.encode(), &[]).is_err()
+        {
+            return;
+        }
         answer = reader.on_message(message, fds);
     }
 }

@@ -77,15 +77,19 @@ impl World {
             let fds: Vec<OwnedFd> =
                 packet.fds().into_iter().map(|fd| fd.try_clone_to_owned().expect("a descriptor")).collect();
             self.client.sent();
+            self.coming.extend(message.works_on().map(|image| FromReader::Begun { image }));
             let reads = self.deadly_read && matches!(message, ToReader::Read { .. });
             if reads || matches!(message, ToReader::Import { .. }) && first_byte(&fds) == DEADLY {
                 return self.kill();
             }
             self.coming.extend(reader.on_message(message, fds));
         }
-        if !self.coming.is_empty() {
-            let answer = self.coming.remove(0).encode();
-            self.client.on_packet(self.now, &answer).expect("it is understood");
+        while !self.coming.is_empty() {
+            let answer = self.coming.remove(0);
+            self.client.on_packet(self.now, &answer.encode()).expect("it is understood");
+            if !matches!(answer, FromReader::Begun { .. }) {
+                break;
+            }
         }
         self.answers.extend(std::iter::from_fn(|| self.client.poll_answer()));
     }
@@ -226,6 +230,27 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
     let mut world = World::up();
     let unasked = FromReader::Imported { image: 1, outcome: Ok(()) };
     assert!(world.client.on_packet(world.now, &unasked.encode()).is_err());
+}
+
+/// What is asked of a reader that has ended already has not ended it.
+#[test]
+fn regression_buffers_were_blamed_for_readers_that_ended_by_themselves() {
+    let mut world = World::up();
+    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
+    world.settle();
+    for job in 2..6 {
+        world.answers.clear();
+        world.client.ask(world.now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
+        let drawn: Vec<u64> = world.client.undrawn().map(|(name, _)| name).collect();
+        drawn.into_iter().for_each(|name| world.client.on_drawn(world.now, name));
+        world.kill();
+        world.settle();
+        assert_eq!(
+            world.answers.iter().find_map(|(_, answer)| pixels(answer)),
+            Some(vec![5; BYTES]),
+            "{job}"
+        );
+    }
 }
 
 /// A reader that came up shows that one can; the next may be started too early.

@@ -62,6 +62,11 @@ pub enum FromReader {
         /// In words for the user.
         why: String,
     },
+    /// It begins with what it was asked next, about this buffer: if it ends now, it is over that.
+    Begun {
+        /// Its name.
+        image: u64,
+    },
     /// A buffer is imported, or why it cannot be.
     Imported {
         /// Its name.
@@ -94,6 +99,15 @@ pub struct Means {
 pub struct Malformed;
 
 impl ToReader {
+    /// The buffer that a driver gets to work on with this, if it does.
+    #[must_use]
+    pub fn works_on(&self) -> Option<u64> {
+        match self {
+            Self::Import { image, .. } | Self::Read { image, .. } => Some(*image),
+            Self::Lend { .. } | Self::Forget { .. } => None,
+        }
+    }
+
     /// As a packet.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -161,6 +175,7 @@ impl FromReader {
             Self::Imported { image, outcome } => drop(out.u8(1).u64(*image).outcome(outcome)),
             Self::Read { job, outcome } => drop(out.u8(2).u64(*job).outcome(outcome)),
             Self::Unable { why } => drop(out.u8(3).words(why)),
+            Self::Begun { image } => drop(out.u8(4).u64(*image)),
         }
         out.0
     }
@@ -181,6 +196,7 @@ impl FromReader {
             1 => Self::Imported { image: input.u64()?, outcome: input.outcome()? },
             2 => Self::Read { job: input.u64()?, outcome: input.outcome()? },
             3 => Self::Unable { why: input.words()? },
+            4 => Self::Begun { image: input.u64()? },
             _ => return Err(Malformed),
         };
         input.end().map(|()| message)
@@ -342,6 +358,7 @@ mod tests {
             (any::<u64>(), outcome()).prop_map(|(image, outcome)| FromReader::Imported { image, outcome }),
             (any::<u64>(), outcome()).prop_map(|(job, outcome)| FromReader::Read { job, outcome }),
             "[a-z]{0,20}".prop_map(|why| FromReader::Unable { why }),
+            any::<u64>().prop_map(|image| FromReader::Begun { image }),
         ]
     }
 
