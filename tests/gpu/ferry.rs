@@ -150,7 +150,7 @@ fn open(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count)
 }
 
-/// Looks until there is something.
+/// Looks until there is something: what is looked at, files and processes of others, tells no test of a change.
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

@@ -157,7 +157,7 @@ const REFERENCE: f64 = 1.25e6;
 
 /// Single packets that are late by this in the mean stand for as much of the queue, by twice this for four times as
 /// much: what comes in clumps hides the shortest times. Packets up to 4 ms late on 10 Mbit/s leave 97 % of the link,
-/// and 18 ms of queue at the 99th percentile; up to 40 ms, on 20 Mbit/s, 80 % and 18 ms (`A-cellular`,
+/// and 19 ms of queue at the 99th percentile; up to 40 ms, on 20 Mbit/s, 81 % and 24 ms (`A-cellular`,
 /// `jitter-clumps`).
 const CLUMP: Duration = Duration::from_micros(600);
 

@@ -146,7 +146,7 @@ struct Sent {
 #[derive(Debug)]
 enum What {
     Import(u64),
-    /// The reading, its name, and the memory that it goes to; without an owner no program waits for it.
+    /// The reading, its name, and the memory that it goes to.
     Read(u64, Reading, u32),
 }
 

@@ -1,7 +1,7 @@
 //! Memory files mapped into this process, read and written without a reference to what others may change.
 //!
-//! The only unsafe code of this crate beside the drivers' calls. Invariant: a mapping lies inside its file, which cannot
-//! become shorter: files of the session's are sealed, and dmabufs are as long as they are.
+//! The only unsafe code of this crate beside the drivers' calls and the kernel's in `sync`. Invariant: a mapping lies
+//! inside its file, which cannot become shorter: files of the session's are sealed, and dmabufs keep their length.
 #![expect(unsafe_code, reason = "mapped memory has no safe form")]
 
 use std::os::fd::AsFd;

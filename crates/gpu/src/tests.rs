@@ -55,6 +55,14 @@ impl World {
         world
     }
 
+    /// The first buffer has been imported; its bytes are fives.
+    fn with_buffer() -> Self {
+        let mut world = Self::up();
+        world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
+        world.settle();
+        world
+    }
+
     /// The reader is started if it is due, is told everything, and one of its answers comes.
     fn step(&mut self) {
         match self.client.on_timeout(self.now) {
@@ -134,9 +142,7 @@ fn whole() -> Region {
 /// Four readings of eight seconds each are no hang.
 #[test]
 fn regression_a_slow_reader_was_taken_for_one_that_hangs() {
-    let mut world = World::up();
-    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.settle();
+    let mut world = World::with_buffer();
     for job in 2..6 {
         world.client.ask(world.now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
     }
@@ -173,9 +179,7 @@ fn what_is_asked_is_answered() {
 
 #[test]
 fn a_buffer_that_ends_every_reader_is_refused_and_the_others_stay() {
-    let mut world = World::up();
-    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.settle();
+    let mut world = World::with_buffer();
     world.answers.clear();
     world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(2), dmabuf: dmabuf(DEADLY) });
     world.client.ask(world.now, 1, Ask::Read { job: Job(3), buffer: BufferId(2), region: whole() });
@@ -215,9 +219,7 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
         assert!(world.client.on_packet(world.now, &lie.encode()).is_err(), "{lie:?}");
     }
     // What a liar was asked is asked of the next one.
-    let mut world = World::up();
-    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.settle();
+    let mut world = World::with_buffer();
     world.answers.clear();
     world.client.ask(world.now, 1, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
     let drawn: Vec<u64> = world.client.undrawn().map(|(name, _)| name).collect();
@@ -235,9 +237,7 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
 /// What is asked of a reader that has ended already has not ended it.
 #[test]
 fn regression_buffers_were_blamed_for_readers_that_ended_by_themselves() {
-    let mut world = World::up();
-    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.settle();
+    let mut world = World::with_buffer();
     for job in 2..6 {
         world.answers.clear();
         world.client.ask(world.now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
@@ -256,9 +256,7 @@ fn regression_buffers_were_blamed_for_readers_that_ended_by_themselves() {
 /// A reader that came up shows that one can; the next may be started too early.
 #[test]
 fn regression_a_later_reader_that_can_read_nothing_ends_all_reading() {
-    let mut world = World::up();
-    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.settle();
+    let mut world = World::with_buffer();
     world.answers.clear();
     world.kill();
     world.client.ask(world.now, 1, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
@@ -327,9 +325,7 @@ fn a_reader_that_can_read_nothing_is_not_started_again() {
 
 #[test]
 fn a_reader_that_never_comes_up_keeps_nobody_waiting() {
-    let mut world = World::up();
-    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.settle();
+    let mut world = World::with_buffer();
     world.kill();
     world.client.ask(world.now, 1, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
     for _ in 0..8 {

@@ -82,20 +82,21 @@ fn unpack(
     bgra: bool,
     rows: &mut Rows<'_>,
 ) -> Result<(), Refused> {
-    let mut row = Vec::new();
+    let swaps = is_bgra(image.format) != bgra;
+    let mut swapped = Vec::new();
     for rect in rects {
         let stride = rect.width as usize * BYTES as usize;
         for line in 0..rect.height {
             let (read, rest) = bytes.split_at(stride);
             bytes = rest;
-            row.clear();
-            row.extend_from_slice(read);
-            if is_bgra(image.format) != bgra {
-                row.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
-            }
             // Of a flipped buffer the lowest row was read first.
             let y = if image.flipped { rect.bottom() - 1 - line } else { rect.y + line };
-            rows.write(rect.x, y, &row)?;
+            if swaps {
+                swapped.clear();
+                swapped.extend_from_slice(read);
+                swapped.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
+            }
+            rows.write(rect.x, y, if swaps { &swapped } else { read })?;
         }
     }
     Ok(())

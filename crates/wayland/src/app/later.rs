@@ -1,10 +1,11 @@
 //! Commits that are applied later than they are made: `wp_fifo`, `wp_commit_timing`, pixels that are to be read.
 //!
-//! Such a commit waits as the program made it: its pixels are unread and its buffer is not given back, which is what keeps
-//! a program in step. Those of a GPU buffer are read last, see [`read`](super::read). Commits behind it wait with it, those of synchronised subsurfaces too, so all are applied in the order
-//! in which they were made, each as if it were made then. Order beats time, as everywhere: what a later request builds on
-//! is applied at once. Invariant: however many commits wait and however late they are to be, the next one is applied within
-//! [`MAX_WAIT`], if there is [room](super::room) for its content.
+//! Such a commit waits as the program made it: its pixels are unread and its buffer is not given back, which is what
+//! keeps a program in step. Those of a GPU buffer are read last, see [`read`](super::read). Commits behind it wait with
+//! it, those of synchronised subsurfaces too, so all are applied in the order in which they were made, each as if it
+//! were made then. Order beats time, as everywhere: what a later request builds on is applied at once. Invariant:
+//! however many commits wait and however late they are to be, the next one is applied within [`MAX_WAIT`], if there is
+//! [room](super::room) for its content.
 
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 //! A commit with such a buffer waits in its surface's queue (`timing`) until it would be applied, and only then is its
 //! buffer read, of what is damaged and nothing else; it is applied with the answer. So what is replaced before its turn
 //! comes is never read, no more is read than leaves, and each buffer comes back once, after it has been read. A window
-//! that no user sees is not read. A request that builds on such a commit waits for it, and all behind it, but no longer than
-//! [`WAIT_MAX`]: then the commit is applied without its pixels. Invariant: pixels are applied in the order of their
+//! that no user sees is not read. A request that builds on such a commit waits for it, and all behind it, but no longer
+//! than [`WAIT_MAX`]: then the commit is applied without its pixels. Invariant: pixels are applied in the order of their
 //! commits, and those of a commit all at once.
 
 use std::rc::Rc;
@@ -20,12 +20,13 @@ use crate::wire::Arg;
 use super::call::Call;
 use super::commit::Damage;
 use super::connection::Connection;
-use super::dmabuf::Params;
+use super::dmabuf::{Imported, Params};
 use super::fault::{Fault, error_code};
 use super::object::{Data, Object};
 use super::pending::{Attach, Fetched, Pending, Pixels};
 use super::reading::{Coming, PutOff};
 use super::surface::Surface;
+use super::unsent::Unsent;
 
 impl Connection {
     /// The next thing for the reader of GPU buffers to do. Its names are this connection's own.
@@ -62,7 +63,7 @@ impl Connection {
                 self.emit(params, "created", vec![Arg::NewId(id)])
             }
             Err(_) if listens => {
-                buffer.imported().into_iter().for_each(super::dmabuf::Imported::refuse);
+                buffer.imported().into_iter().for_each(Imported::refuse);
                 self.emit(params, "failed", Vec::new())
             }
             Err(_) if !given => Ok(()),
@@ -87,7 +88,7 @@ impl Connection {
     /// Whether the pixels of what waits first at a surface may be read now.
     pub(super) fn may_read(&self, surface: &Surface) -> bool {
         // What has not left would be replaced; but a window that waits for its program's answer waits for this.
-        let is_behind = surface.waiting.unsent().is_some_and(super::unsent::Unsent::attaches);
+        let is_behind = surface.waiting.unsent().is_some_and(Unsent::attaches);
         surface.standing.waits() || !self.is_unseen(surface) && !is_behind
     }
 
@@ -172,11 +173,8 @@ impl Connection {
     }
 
     fn lacks_pixels(&self, id: u32) -> bool {
-        let lacks = |above: u32| {
-            self.surfaces
-                .get(&above)
-                .is_some_and(|surface| surface.timing.pending().any(Pending::lacks_pixels))
-        };
+        let lacks =
+            |above: u32| self.surfaces.get(&above).is_some_and(|surface| surface.timing.lacks_pixels());
         self.surfaces.ancestors(id).any(lacks)
     }
 

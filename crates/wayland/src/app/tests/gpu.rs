@@ -421,7 +421,7 @@ fn parameters_that_are_gone_are_told_nothing() {
     gpu.answer();
     assert_eq!((gpu.named("created"), gpu.rig.connection.end()), (vec![], None));
     gpu.ask();
-    assert_eq!(gpu.reader.images(), 0, "nobody has it");
+    assert_eq!(gpu.reader.images(), 0, "no program has it");
 }
 
 #[test]
