@@ -16,6 +16,11 @@ use wayland_protocols::wp::linux_dmabuf::zv1::client::{
     zwp_linux_buffer_params_v1::{self, ZwpLinuxBufferParamsV1},
     zwp_linux_dmabuf_v1::ZwpLinuxDmabufV1,
 };
+use wayland_protocols::wp::linux_drm_syncobj::v1::client::{
+    wp_linux_drm_syncobj_manager_v1::WpLinuxDrmSyncobjManagerV1,
+    wp_linux_drm_syncobj_surface_v1::WpLinuxDrmSyncobjSurfaceV1,
+    wp_linux_drm_syncobj_timeline_v1::WpLinuxDrmSyncobjTimelineV1,
+};
 use wayland_protocols::xdg::shell::client::{
     xdg_surface::{self, XdgSurface},
     xdg_toplevel::XdgToplevel,
@@ -38,7 +43,15 @@ pub(crate) struct Client {
     queue: EventQueue<Heard>,
     pub(crate) heard: Heard,
     dmabuf: Option<ZwpLinuxDmabufV1>,
+    timelines: Option<WpLinuxDrmSyncobjManagerV1>,
     surface: WlSurface,
+}
+
+/// What a client has to tell when its window has been drawn, and to hear when it has been read.
+pub(crate) struct Points {
+    surface: WpLinuxDrmSyncobjSurfaceV1,
+    drawn: WpLinuxDrmSyncobjTimelineV1,
+    read: WpLinuxDrmSyncobjTimelineV1,
 }
 
 /// How the pixels of a buffer lie.
@@ -75,6 +88,7 @@ impl Client {
         let compositor: WlCompositor = globals.bind(&handle, 4..=4, ()).expect("wl_compositor");
         let shell: XdgWmBase = globals.bind(&handle, 1..=1, ()).expect("xdg_wm_base");
         let dmabuf = globals.bind(&handle, 3..=3, ()).ok();
+        let timelines = globals.bind(&handle, 1..=1, ()).ok();
         let surface = compositor.create_surface(&handle, ());
         let toplevel = shell.get_xdg_surface(&surface, &handle, ()).get_toplevel(&handle, ());
         toplevel.set_title(title.to_owned());
@@ -83,12 +97,27 @@ impl Client {
         while !heard.configured {
             queue.blocking_dispatch(&mut heard).expect("it goes on");
         }
-        Self { queue, heard, dmabuf, surface }
+        Self { queue, heard, dmabuf, timelines, surface }
     }
 
     /// Whether it may hand over dmabufs.
     pub(crate) fn has_dmabuf(&self) -> bool {
         self.dmabuf.is_some()
+    }
+
+    /// Whether it may tell by timelines when it has drawn.
+    pub(crate) fn has_timelines(&self) -> bool {
+        self.timelines.is_some()
+    }
+
+    /// It does from now on, by these two.
+    pub(crate) fn synchronise(&self, drawn: BorrowedFd<'_>, read: BorrowedFd<'_>) -> Points {
+        let (handle, manager) = (self.queue.handle(), self.timelines.as_ref().expect("they are offered"));
+        Points {
+            surface: manager.get_surface(&self.surface, &handle, ()),
+            drawn: manager.import_timeline(drawn, &handle, ()),
+            read: manager.import_timeline(read, &handle, ()),
+        }
     }
 
     /// A buffer, the `number`th.
@@ -149,6 +178,14 @@ impl Client {
     /// The connection lives, and all that it has said has been taken.
     pub(crate) fn roundtrip(&mut self) {
         self.queue.roundtrip(&mut self.heard).expect("the connection lives");
+    }
+}
+
+impl Points {
+    /// The next commit is drawn at this point of one timeline, and read at the same of the other.
+    pub(crate) fn set(&self, point: u32) {
+        self.surface.set_acquire_point(&self.drawn, 0, point);
+        self.surface.set_release_point(&self.read, 0, point);
     }
 }
 
@@ -235,5 +272,8 @@ impl Dispatch<XdgWmBase, ()> for Heard {
 
 delegate_noop!(Heard: ignore WlCompositor);
 delegate_noop!(Heard: ignore WlSurface);
+delegate_noop!(Heard: WpLinuxDrmSyncobjManagerV1);
+delegate_noop!(Heard: WpLinuxDrmSyncobjSurfaceV1);
+delegate_noop!(Heard: WpLinuxDrmSyncobjTimelineV1);
 delegate_noop!(Heard: ignore XdgToplevel);
 delegate_noop!(Heard: ignore ZwpLinuxDmabufV1);

@@ -169,6 +169,12 @@ impl Gl {
         // SAFETY: the context is current.
         unsafe { self.gl.flush() };
     }
+
+    /// All that was drawn is there.
+    pub(crate) fn finish(&self) {
+        // SAFETY: the context is current.
+        unsafe { self.gl.finish() };
+    }
 }
 
 /// A function of the driver's.

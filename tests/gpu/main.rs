@@ -1,5 +1,5 @@
-//! Programs with GPU buffers in whole sessions. `make test-gpu` runs these in virtual machines, since few others let tests
-//! make dmabufs: those whose names begin with `gpu_` where there is a GPU, the others where there is none.
+//! Programs with GPU buffers in whole sessions. `make test-gpu` runs these in virtual machines, since few others let
+//! tests make dmabufs: those whose names begin with `gpu_` where there is a GPU, the others where there is none.
 //!
 //! No test asserts speed: the machines are emulated.
 
@@ -10,7 +10,10 @@ mod memory;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use wayferry_gpu::Syncobjs;
 use wayferry_stage::Image;
 
 use client::{Buffer, Client, Layout, Plane};
@@ -67,6 +70,7 @@ fn sixty_frames(gpu: &str, exporter: Exporter) {
     let ferry = Ferry::start(gpu);
     let mut client = Client::new(&ferry.socket(), "frames");
     assert!(client.has_dmabuf(), "it is offered to programs");
+    assert_eq!(client.has_timelines(), gpu == "auto", "only a GPU has timelines");
     let mut painter = Painter::new(&client, exporter, ODD);
     for frame in 0..60 {
         if frame >= 2 {
@@ -172,6 +176,55 @@ fn gpu_every_frame_that_a_gpu_draws_is_shown() {
     }
     client.roundtrip();
     assert_eq!((client.heard.released.len(), client.heard.failed), (100, 0));
+}
+
+/// A frame that its program has not drawn yet is not read, however long that takes; the other windows go on.
+#[test]
+fn gpu_a_frame_is_read_once_its_program_has_drawn_it() {
+    let (ferry, gl) = (Ferry::start("auto"), Gl::new());
+    let device = std::fs::metadata("/dev/dri/renderD128").expect("a GPU").rdev();
+    let timelines = Syncobjs::open(device).expect("the kernel has timelines");
+    let ((drawn, drawn_fd), (read, read_fd)) =
+        (timelines.create().expect("one"), timelines.create().expect("one"));
+    let mut other = Client::new(&ferry.socket(), "other");
+    let mut painter = Painter::new(&other, Exporter::Udmabuf, ODD);
+    painter.paint(&mut other);
+    ferry.shows("other", &painter.picture);
+    let before = ferry.at_rest(Ferry::open_by_host);
+
+    let mut client = Client::new(&ferry.socket(), "late");
+    let points = client.synchronise(drawn_fd.as_fd(), read_fd.as_fd());
+    let canvas = gl.canvas(WIDTH, HEIGHT);
+    let Bo { fd, modifier, offset, stride } = &canvas.bo;
+    let layout = Layout { width: WIDTH, height: HEIGHT, offset: *offset, stride: *stride };
+    let plane = Plane { fd: fd.as_fd(), fourcc: FOURCC, modifier: *modifier, layout };
+    let buffer = client.import(0, &plane);
+    let whole = [0, 0, WIDTH, HEIGHT];
+    let is_read = read.reached(1).expect("a descriptor");
+    let is_ready = || poll(&mut [PollFd::new(&is_read, PollFlags::IN)], Some(&Timespec::default())) == Ok(1);
+    gl.fill(&canvas, whole, [255, 0, 0]);
+    gl.flush();
+    points.set(1);
+    client.commit(&buffer, whole);
+    client.roundtrip();
+    painter.paint(&mut other);
+    ferry.shows("other", &painter.picture);
+    assert!(!is_ready(), "it was read before it was drawn");
+    gl.fill(&canvas, whole, [0, 0, 255]);
+    gl.finish();
+    drawn.reach(1);
+    ferry.shows("late", &Image::new(WIDTH, HEIGHT, 0xff00_00ff));
+    until("the buffer", || is_ready().then_some(()));
+
+    // This one is never drawn.
+    points.set(2);
+    client.commit(&buffer, whole);
+    client.roundtrip();
+    drop((client, points));
+    painter.paint(&mut other);
+    ferry.shows("other", &painter.picture);
+    let after = ferry.at_rest(Ferry::open_by_host);
+    assert!(after <= before + 2, "before {before}, after {after}");
 }
 
 /// What a program draws with OpenGL crosses without a single buffer of shared memory.

@@ -1,6 +1,6 @@
 //! What a reader is asked, and what it answers.
 //!
-//! Asks are answered in their order, each but [`Ask::Forget`] once.
+//! Imports and readings are answered once each.
 
 use std::rc::Rc;
 
@@ -9,6 +9,7 @@ use wayferry_pixels::Region;
 use super::dmabuf::Dmabuf;
 use super::frame::Frame;
 use super::importer::Refused;
+use super::timeline::Fence;
 
 /// A buffer, as one program's connection names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +37,13 @@ pub enum Ask {
         buffer: BufferId,
         /// What of it.
         region: Region,
+        /// What tells that it has been drawn; without it, the fences that are attached to the buffer do.
+        fence: Option<Rc<Fence>>,
+    },
+    /// A reading is of no use any more: if it has not begun, it is answered at once, without pixels.
+    Cancel {
+        /// Its name.
+        job: Job,
     },
     /// It is not read any more.
     Forget {

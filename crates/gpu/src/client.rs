@@ -1,8 +1,9 @@
 //! The session's end of its reader: what is asked of it, what it has answered, and what becomes of that when it ends.
 //!
-//! No I/O but memory files: packets, ends and times come from outside. A reader that ends is started again, later each time;
-//! it is then given all buffers anew, and asked again what it has not answered. What it was working on may have ended
-//! it: what has done so twice is refused. Invariant: every ask gets its answer, once, if its program is still there.
+//! No I/O but memory files: packets, ends and times come from outside. A reader that ends is started again, later each
+//! time; it is then given all buffers anew, and asked again what it has not answered. What it was working on may have
+//! ended it: what has done so twice is refused. Invariant: every ask gets its answer, once, if its program is still
+//! there.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,6 +18,8 @@ use super::frame::Frame;
 use super::importer::Refused;
 use super::offer::Offer;
 use super::slots::{Lent, Slots};
+use super::syncobj::Syncobjs;
+use super::timeline::{Fence, Timelines};
 use super::wire::{FromReader, Means, ToReader};
 
 /// A program's connection.
@@ -83,7 +86,7 @@ impl Packet {
     pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
         match &self.attached {
             Attached::Nothing => Vec::new(),
-            Attached::Planes(dmabuf) => dmabuf.planes().iter().map(|plane| plane.fd.as_fd()).collect(),
+            Attached::Planes(dmabuf) => planes(dmabuf),
             Attached::Memory(memory) => vec![memory.as_fd()],
         }
     }
@@ -133,7 +136,9 @@ struct Reading {
     job: Job,
     image: u64,
     region: Region,
-    /// What draws on the buffer has ended.
+    /// What tells that the buffer has been drawn, if the program tells.
+    fence: Option<Rc<Fence>>,
+    /// It has.
     drawn: bool,
 }
 
@@ -218,18 +223,23 @@ impl Client {
                 );
                 self.import(now, name);
             }
-            Ask::Read { job, buffer, region } => match self.names.get(&(owner, buffer)) {
+            Ask::Read { job, buffer, region, fence } => match self.names.get(&(owner, buffer)) {
                 // No program waits that long for a frame.
                 Some(_) if self.offer().is_none() && self.backoff > PATIENCE => {
                     self.answers.push_back((owner, Answer::Read { job, frame: None }));
                 }
                 Some(&image) => {
                     let name = self.name();
-                    let reading = Reading { owner, job, image, region, drawn: false };
+                    let reading = Reading { owner, job, image, region, fence, drawn: false };
                     self.line_up(name, reading);
                 }
                 None => self.answers.push_back((owner, Answer::Read { job, frame: None })),
             },
+            Ask::Cancel { job } => {
+                let is_it = |reading: &mut Reading| reading.owner == owner && reading.job == job;
+                let cancelled: Vec<_> = self.jobs.extract_if(.., |_, reading| is_it(reading)).collect();
+                cancelled.iter().for_each(|(_, reading)| self.answer_reading(reading, None));
+            }
             Ask::Forget { buffer } => {
                 if let Some(name) = self.names.remove(&(owner, buffer)) {
                     self.forget(name);
@@ -249,10 +259,16 @@ impl Client {
         self.blames.remove(&owner);
     }
 
-    /// Readings that wait for what draws on their buffers, by names of their own.
-    pub fn undrawn(&self) -> impl Iterator<Item = (u64, &Dmabuf)> {
+    /// Readings that wait for what draws on their buffers, by names of their own: until all these are ready to be read.
+    pub fn undrawn(&self) -> impl Iterator<Item = (u64, Vec<BorrowedFd<'_>>)> {
         let undrawn = self.jobs.iter().filter(|(_, reading)| !reading.drawn);
-        undrawn.filter_map(|(name, reading)| Some((*name, &*self.images.get(&reading.image)?.dmabuf)))
+        undrawn.filter_map(|(name, reading)| {
+            let fds = match &reading.fence {
+                Some(fence) => vec![fence.as_fd()],
+                None => planes(&self.images.get(&reading.image)?.dmabuf),
+            };
+            Some((*name, fds))
+        })
     }
 
     /// What draws on the buffer of a reading has ended.
@@ -373,8 +389,8 @@ impl Client {
         if lasted {
             self.images.values_mut().for_each(|image| image.suspect = false);
         }
-        // What a buffer has done, the next reader will not do without it. One that ended while it did nothing was ended by
-        // something else.
+        // What a buffer has done, the next reader will not do without it. One that ended while it did nothing was ended
+        // by something else.
         let begun = self.begun.take().filter(|image| self.images.contains_key(image));
         self.backoff =
             if lasted || begun.is_some() { 2 * FIRST_BACKOFF } else { (self.backoff * 2).min(BACKOFF_MAX) };
@@ -391,8 +407,17 @@ impl Client {
     }
 
     fn come_up(&mut self, now: Duration, means: Means) -> Result<(), Refused> {
+        let timelines = means.device.and_then(Syncobjs::open);
+        if means.lacks_fences && timelines.is_none() {
+            let why =
+                "its driver attaches no fences to buffers, and the kernel has no timelines in their place";
+            self.state = State::Unable(format!("{}: {why}", means.name));
+            return Err(Refused(why.to_owned()));
+        }
+        let timelines = timelines.map(|timelines| Rc::new(timelines) as Rc<dyn Timelines>);
         let offer = Offer::new(means.device, means.pairs.iter().copied());
         let offer = offer.map_err(|error| Refused(format!("the table of formats: {error}")))?;
+        let offer = offer.with_timelines(timelines);
         self.state = State::Up { since: now, means, offer: Rc::new(offer) };
         self.was_up = true;
         let names: Vec<u64> = self.images.keys().copied().collect();
@@ -508,6 +533,10 @@ impl Client {
         self.last_name += 1;
         self.last_name
     }
+}
+
+fn planes(dmabuf: &Dmabuf) -> Vec<BorrowedFd<'_>> {
+    dmabuf.planes().iter().map(|plane| plane.fd.as_fd()).collect()
 }
 
 /// Readings that a reader is asked for at once: the next is ready when one has ended.

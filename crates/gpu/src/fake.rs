@@ -1,11 +1,14 @@
 //! A reader for tests, of buffers that lie in plain memory files: what it answers, and when, is the test's.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::io::pread;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{MemfdFlags, fcntl_get_seals, ftruncate, memfd_create};
+use rustix::io::{pread, write};
 use wayferry_pixels::{Format, Region, Size};
 
 use super::ask::{Answer, Ask, BufferId, Job};
@@ -14,6 +17,7 @@ use super::frame::Frame;
 use super::importer::{Importer, Refused};
 use super::map::Map;
 use super::rows::Rows;
+use super::timeline::{self, Fence};
 
 /// Imports memory files.
 #[derive(Debug, Default)]
@@ -63,11 +67,20 @@ impl Importer for Memory {
 pub struct Reader {
     images: BTreeMap<BufferId, Image>,
     waiting: VecDeque<Ask>,
+    cancelled: VecDeque<Job>,
 }
 
 impl Reader {
     /// It is asked.
     pub fn ask(&mut self, ask: Ask) {
+        if let Ask::Cancel { job } = ask {
+            let is_it = |ask: &Ask| matches!(ask, Ask::Read { job: asked, .. } if *asked == job);
+            if self.waiting.iter().any(is_it) {
+                self.waiting.retain(|ask| !is_it(ask));
+                self.cancelled.push_back(job);
+            }
+            return;
+        }
         self.waiting.push_back(ask);
     }
 
@@ -78,8 +91,8 @@ impl Reader {
                 let outcome = Memory.import(&dmabuf).map(|image| drop(reader.images.insert(buffer, image)));
                 Some(Answer::Imported { buffer, outcome })
             }
-            Ask::Read { job, buffer, region } => Some(reader.read(job, buffer, &region)),
-            Ask::Forget { .. } => None,
+            Ask::Read { job, buffer, region, .. } => Some(reader.read(job, buffer, &region)),
+            Ask::Cancel { .. } | Ask::Forget { .. } => None,
         })
     }
 
@@ -90,7 +103,7 @@ impl Reader {
                 Some(Answer::Imported { buffer, outcome: Err(Refused("refused".to_owned())) })
             }
             Ask::Read { job, .. } => Some(Answer::Read { job, frame: None }),
-            Ask::Forget { .. } => None,
+            Ask::Cancel { .. } | Ask::Forget { .. } => None,
         })
     }
 
@@ -109,8 +122,14 @@ impl Reader {
     }
 
     fn next_with(&mut self, mut answer: impl FnMut(&mut Self, Ask) -> Option<Answer>) -> Option<Answer> {
+        if let Some(job) = self.cancelled.pop_front() {
+            return Some(Answer::Read { job, frame: None });
+        }
         loop {
-            match self.waiting.pop_front()? {
+            let is_undrawn =
+                |ask: &Ask| matches!(ask, Ask::Read { fence: Some(fence), .. } if !is_ready(fence));
+            let next = self.waiting.iter().position(|ask| !is_undrawn(ask))?;
+            match self.waiting.remove(next)? {
                 Ask::Forget { buffer } => drop(self.images.remove(&buffer)),
                 ask => return answer(self, ask),
             }
@@ -130,4 +149,78 @@ impl Reader {
         });
         Answer::Read { job, frame }
     }
+}
+
+/// Timelines that tests make.
+#[derive(Debug, Default)]
+pub struct Timelines(RefCell<Vec<Rc<Timeline>>>);
+
+impl Timelines {
+    /// The next one that a program hands over, by the order in which they came.
+    #[must_use]
+    pub fn nth(&self, number: usize) -> Rc<Timeline> {
+        Rc::clone(&self.0.borrow()[number])
+    }
+}
+
+impl timeline::Timelines for Timelines {
+    /// A pipe's end is none.
+    fn import(&self, fd: OwnedFd) -> Option<Rc<dyn timeline::Timeline>> {
+        let is_memory = fcntl_get_seals(&fd).is_ok();
+        let made = Rc::new(Timeline::default());
+        self.0.borrow_mut().push(Rc::clone(&made));
+        is_memory.then_some(made as Rc<dyn timeline::Timeline>)
+    }
+}
+
+/// A timeline that a test reaches points of.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    reached: RefCell<Vec<u64>>,
+    waiting: RefCell<Vec<(u64, OwnedFd)>>,
+}
+
+impl Timeline {
+    /// The points that have been reached one by one, in the order in which they were.
+    #[must_use]
+    pub fn reached(&self) -> Vec<u64> {
+        self.reached.borrow().clone()
+    }
+
+    /// How many points somebody waits for.
+    #[must_use]
+    pub fn awaited(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+}
+
+impl timeline::Timeline for Timeline {
+    fn reached(&self, point: u64) -> io::Result<OwnedFd> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        self.waiting.borrow_mut().push((point, fd.try_clone()?));
+        self.tell()?;
+        Ok(fd)
+    }
+
+    fn reach(&self, point: u64) {
+        self.reached.borrow_mut().push(point);
+        // An eventfd takes a one.
+        let _ = self.tell();
+    }
+}
+
+impl Timeline {
+    fn tell(&self) -> io::Result<()> {
+        let last = self.reached.borrow().iter().copied().max().unwrap_or(0);
+        let due = self.waiting.borrow_mut().extract_if(.., |(point, _)| *point <= last).collect::<Vec<_>>();
+        for (_, fd) in due {
+            write(&fd, &1u64.to_ne_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn is_ready(fence: &Fence) -> bool {
+    let now = Timespec::default();
+    poll(&mut [PollFd::new(fence, PollFlags::IN)], Some(&now)) == Ok(1)
 }

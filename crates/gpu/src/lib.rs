@@ -26,8 +26,10 @@ mod reader;
 mod rows;
 mod slots;
 mod sync;
+mod syncobj;
 #[cfg(test)]
 mod tests;
+mod timeline;
 pub mod wire;
 
 pub use ask::{Answer, Ask, BufferId, Job};
@@ -43,3 +45,5 @@ pub use offer::Offer;
 pub use process::{How, read};
 pub use reader::serve;
 pub use rows::Rows;
+pub use syncobj::Syncobjs;
+pub use timeline::{Fence, Point, Release, Timeline, Timelines};

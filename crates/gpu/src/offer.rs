@@ -6,11 +6,13 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::exporter::exporter;
 use super::format::{Fourcc, Modifier};
+use super::timeline::Timelines;
 
 /// Formats with modifiers that a program is offered; of more, those behind are not.
 const MAX_PAIRS: usize = 4096;
@@ -23,6 +25,7 @@ pub struct Offer {
     known: HashSet<(Fourcc, Modifier)>,
     table: OwnedFd,
     is_dmabuf: fn(&OwnedFd) -> bool,
+    timelines: Option<Rc<dyn Timelines>>,
 }
 
 impl Offer {
@@ -48,7 +51,19 @@ impl Offer {
         let pairs: Vec<_> = pairs.into_iter().filter(fresh).take(MAX_PAIRS).collect();
         let table = table(&pairs)?;
         let known = pairs.iter().copied().collect();
-        Ok(Self { device, pairs, known, table, is_dmabuf })
+        Ok(Self { device, pairs, known, table, is_dmabuf, timelines: None })
+    }
+
+    /// The same where programs may tell by timelines when they have drawn.
+    #[must_use]
+    pub fn with_timelines(self, timelines: Option<Rc<dyn Timelines>>) -> Self {
+        Self { timelines, ..self }
+    }
+
+    /// What takes the timelines of programs, if something does.
+    #[must_use]
+    pub fn timelines(&self) -> Option<&Rc<dyn Timelines>> {
+        self.timelines.as_ref()
     }
 
     /// The device's number (`dev_t`); without one, what programs are offered ends at version 3.
@@ -89,7 +104,8 @@ impl Offer {
     }
 }
 
-/// `zwp_linux_dmabuf_feedback_v1.format_table`: 4 bytes of format, 4 unused, 8 of modifier, all in this machine's order.
+/// `zwp_linux_dmabuf_feedback_v1.format_table`: 4 bytes of format, 4 unused, 8 of modifier, all in this machine's
+/// order.
 fn table(pairs: &[(Fourcc, Modifier)]) -> io::Result<OwnedFd> {
     let mut bytes = Vec::with_capacity(pairs.len() * ENTRY);
     for (fourcc, modifier) in pairs {

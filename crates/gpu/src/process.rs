@@ -46,7 +46,12 @@ pub fn read(how: &How) {
     let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return };
     match how {
         How::Memory => {
-            let means = Means { name: "memory".to_owned(), device: None, pairs: Cpu::pairs().collect() };
+            let means = Means {
+                name: "memory".to_owned(),
+                device: None,
+                lacks_fences: false,
+                pairs: Cpu::pairs().collect(),
+            };
             serve(socket, means, Cpu);
         }
         How::Auto => read_on_gpu(socket, None),

@@ -1,11 +1,12 @@
 //! Session and reader against each other, in one thread: readers that end at any moment.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{pread, pwrite};
 use wayferry_pixels::{Region, Size};
@@ -13,9 +14,10 @@ use wayferry_pixels::{Region, Size};
 use super::ask::{Answer, Ask, BufferId, Job};
 use super::client::{Client, Due, Owner};
 use super::dmabuf::{Described, Dmabuf, Plane};
-use super::fake::Memory;
+use super::fake::{self, Memory};
 use super::format::{Fourcc, Modifier};
 use super::reader::Reader;
+use super::timeline::{Point, Timeline};
 use super::wire::{FromReader, Means, ToReader};
 
 const BYTES: usize = 4 * 2 * 4;
@@ -63,6 +65,12 @@ impl World {
         world
     }
 
+    /// A program asks for the first buffer's pixels.
+    fn ask_to_read(&mut self, owner: Owner, job: u64) {
+        let ask = Ask::Read { job: Job(job), buffer: BufferId(1), region: whole(), fence: None };
+        self.client.ask(self.now, owner, ask);
+    }
+
     /// The reader is started if it is due, is told everything, and one of its answers comes.
     fn step(&mut self) {
         match self.client.on_timeout(self.now) {
@@ -70,13 +78,14 @@ impl World {
                 self.starts += 1;
                 self.reader = Some(Reader::new(Memory));
                 let pairs = vec![(Fourcc::new(*b"XR24"), Modifier::LINEAR)];
-                let means = Means { name: "fake".to_owned(), device: Some(1), pairs };
+                let means = Means { name: "fake".to_owned(), device: Some(1), lacks_fences: false, pairs };
                 self.coming = vec![FromReader::Ready(means)];
             }
             Some(Due::Kill) => self.kill(),
             None => {}
         }
-        let drawn: Vec<u64> = self.client.undrawn().map(|(name, _)| name).collect();
+        let are_ready = |(name, fds): (u64, Vec<BorrowedFd<'_>>)| fds.iter().all(is_ready).then_some(name);
+        let drawn: Vec<u64> = self.client.undrawn().filter_map(are_ready).collect();
         drawn.into_iter().for_each(|name| self.client.on_drawn(self.now, name));
         while let Some(reader) = &mut self.reader
             && let Some(packet) = self.client.output()
@@ -135,6 +144,11 @@ fn first_byte(fds: &[OwnedFd]) -> u8 {
     byte[0]
 }
 
+fn is_ready(fd: &BorrowedFd<'_>) -> bool {
+    let now = Timespec::default();
+    poll(&mut [PollFd::from_borrowed_fd(*fd, PollFlags::IN)], Some(&now)) == Ok(1)
+}
+
 fn whole() -> Region {
     Region::full(Size::new(4, 2).expect("a size"))
 }
@@ -144,7 +158,7 @@ fn whole() -> Region {
 fn regression_a_slow_reader_was_taken_for_one_that_hangs() {
     let mut world = World::with_buffer();
     for job in 2..6 {
-        world.client.ask(world.now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
+        world.ask_to_read(1, job);
     }
     for _ in 0..5 {
         world.step();
@@ -160,8 +174,16 @@ fn regression_a_slow_reader_was_taken_for_one_that_hangs() {
 fn what_is_asked_is_answered() {
     let mut world = World::up();
     world.client.ask(world.now, 7, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
-    world.client.ask(world.now, 7, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
-    world.client.ask(world.now, 8, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
+    world.client.ask(
+        world.now,
+        7,
+        Ask::Read { job: Job(2), buffer: BufferId(1), region: whole(), fence: None },
+    );
+    world.client.ask(
+        world.now,
+        8,
+        Ask::Read { job: Job(2), buffer: BufferId(1), region: whole(), fence: None },
+    );
     world.settle();
     let answers = std::mem::take(&mut world.answers);
     assert!(
@@ -182,7 +204,11 @@ fn a_buffer_that_ends_every_reader_is_refused_and_the_others_stay() {
     let mut world = World::with_buffer();
     world.answers.clear();
     world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(2), dmabuf: dmabuf(DEADLY) });
-    world.client.ask(world.now, 1, Ask::Read { job: Job(3), buffer: BufferId(2), region: whole() });
+    world.client.ask(
+        world.now,
+        1,
+        Ask::Read { job: Job(3), buffer: BufferId(2), region: whole(), fence: None },
+    );
     world.step();
     assert!(world.client.offer().is_none(), "who begins now draws in software");
     world.settle();
@@ -195,8 +221,12 @@ fn a_buffer_that_ends_every_reader_is_refused_and_the_others_stay() {
         panic!("{answers:?}");
     };
     assert_eq!((world.starts, world.client.offer().is_some()), (3, true));
-    world.client.ask(world.now, 1, Ask::Read { job: Job(4), buffer: BufferId(1), region: whole() });
-    world.client.ask(world.now, 1, Ask::Read { job: Job(5), buffer: BufferId(2), region: whole() });
+    world.ask_to_read(1, 4);
+    world.client.ask(
+        world.now,
+        1,
+        Ask::Read { job: Job(5), buffer: BufferId(2), region: whole(), fence: None },
+    );
     world.settle();
     assert_eq!(world.answers.iter().find_map(|(_, answer)| pixels(answer)), Some(vec![5; BYTES]));
     assert_eq!((world.answers.len(), world.starts), (2, 3));
@@ -211,7 +241,12 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
     let lies = [
         FromReader::Read { job: 1, outcome: Ok(()) },
         FromReader::Imported { image: 77, outcome: Ok(()) },
-        FromReader::Ready(Means { name: String::new(), device: None, pairs: Vec::new() }),
+        FromReader::Ready(Means {
+            name: String::new(),
+            device: None,
+            lacks_fences: false,
+            pairs: Vec::new(),
+        }),
     ];
     for lie in lies {
         let mut world = World::up();
@@ -221,7 +256,7 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
     // What a liar was asked is asked of the next one.
     let mut world = World::with_buffer();
     world.answers.clear();
-    world.client.ask(world.now, 1, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
+    world.ask_to_read(1, 2);
     let drawn: Vec<u64> = world.client.undrawn().map(|(name, _)| name).collect();
     drawn.into_iter().for_each(|name| world.client.on_drawn(world.now, name));
     let lie = FromReader::Read { job: 99, outcome: Ok(()) };
@@ -240,7 +275,7 @@ fn regression_buffers_were_blamed_for_readers_that_ended_by_themselves() {
     let mut world = World::with_buffer();
     for job in 2..6 {
         world.answers.clear();
-        world.client.ask(world.now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
+        world.ask_to_read(1, job);
         let drawn: Vec<u64> = world.client.undrawn().map(|(name, _)| name).collect();
         drawn.into_iter().for_each(|name| world.client.on_drawn(world.now, name));
         world.kill();
@@ -253,13 +288,43 @@ fn regression_buffers_were_blamed_for_readers_that_ended_by_themselves() {
     }
 }
 
+#[test]
+fn what_is_cancelled_before_it_is_drawn_is_answered_at_once() {
+    let mut world = World::with_buffer();
+    world.answers.clear();
+    let timeline: Rc<dyn Timeline> = Rc::new(fake::Timeline::default());
+    let fence = Rc::new(Point::new(&timeline, 1).fence().expect("a descriptor"));
+    let read = Ask::Read { job: Job(2), buffer: BufferId(1), region: whole(), fence: Some(fence) };
+    world.client.ask(world.now, 1, read);
+    world.settle();
+    assert!(world.answers.is_empty(), "it is not drawn");
+    world.client.ask(world.now, 2, Ask::Cancel { job: Job(2) });
+    assert!(world.client.poll_answer().is_none(), "another program's");
+    world.client.ask(world.now, 1, Ask::Cancel { job: Job(2) });
+    assert!(matches!(world.client.poll_answer(), Some((1, Answer::Read { job: Job(2), frame: None }))));
+    assert_eq!(world.client.undrawn().count(), 0);
+}
+
+/// A driver without fences, where the kernel has no timelines of its device.
+#[test]
+fn a_driver_that_lacks_fences_is_of_no_use_without_timelines() {
+    let mut client = Client::default();
+    assert_eq!(client.on_timeout(Duration::ZERO), Some(Due::Start));
+    let means =
+        Means { name: "egl: fake".to_owned(), device: Some(0), lacks_fences: true, pairs: Vec::new() };
+    assert!(client.on_packet(Duration::ZERO, &FromReader::Ready(means).encode()).is_err());
+    client.on_end(Duration::ZERO);
+    assert!(client.offer().is_none() && client.next_timeout().is_none());
+    assert!(client.unable().is_some_and(|why| why.contains("fences")), "{:?}", client.unable());
+}
+
 /// A reader that came up shows that one can; the next may be started too early.
 #[test]
 fn regression_a_later_reader_that_can_read_nothing_ends_all_reading() {
     let mut world = World::with_buffer();
     world.answers.clear();
     world.kill();
-    world.client.ask(world.now, 1, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
+    world.ask_to_read(1, 2);
     world.now += Duration::from_secs(1);
     assert_eq!(world.client.on_timeout(world.now), Some(Due::Start));
     let unable = FromReader::Unable { why: "out of memory".to_owned() };
@@ -279,7 +344,7 @@ fn regression_a_buffer_ends_readers_each_time_that_it_is_read() {
     let mut read = |owner: u64, job: u64| {
         world.answers.clear();
         world.deadly_read = owner == 1;
-        world.client.ask(world.now, owner, Ask::Read { job: Job(job), buffer: BufferId(1), region: whole() });
+        world.ask_to_read(owner, job);
         world.settle();
         let answers = std::mem::take(&mut world.answers);
         assert!(
@@ -296,7 +361,7 @@ fn regression_a_buffer_ends_readers_each_time_that_it_is_read() {
 fn regression_memory_for_many_frames_stays_for_ever() {
     let mut world = World::up();
     let job = |world: &mut World, name: u64| {
-        world.client.ask(world.now, 1, Ask::Read { job: Job(name), buffer: BufferId(1), region: whole() });
+        world.ask_to_read(1, name);
     };
     world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
     (2..42).for_each(|name| job(&mut world, name));
@@ -327,7 +392,7 @@ fn a_reader_that_can_read_nothing_is_not_started_again() {
 fn a_reader_that_never_comes_up_keeps_nobody_waiting() {
     let mut world = World::with_buffer();
     world.kill();
-    world.client.ask(world.now, 1, Ask::Read { job: Job(2), buffer: BufferId(1), region: whole() });
+    world.ask_to_read(1, 2);
     for _ in 0..8 {
         world.now += Duration::from_secs(60);
         assert_eq!(world.client.on_timeout(world.now), Some(Due::Start));
@@ -341,7 +406,9 @@ fn a_reader_that_never_comes_up_keeps_nobody_waiting() {
 #[derive(Clone, Debug)]
 enum Event {
     Import { owner: u64 },
-    Read { owner: u64, nth: usize },
+    Read { owner: u64, nth: usize, fenced: bool },
+    Reach,
+    Cancel { owner: u64, nth: usize },
     Forget { owner: u64, nth: usize },
     Part { owner: u64 },
     Kill,
@@ -352,7 +419,10 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         2 => (0..2u64).prop_map(|owner| Event::Import { owner }),
-        4 => (0..2u64, 0..4usize).prop_map(|(owner, nth)| Event::Read { owner, nth }),
+        4 => (0..2u64, 0..4usize, any::<bool>())
+            .prop_map(|(owner, nth, fenced)| Event::Read { owner, nth, fenced }),
+        1 => Just(Event::Reach),
+        1 => (0..2u64, 0..4usize).prop_map(|(owner, nth)| Event::Cancel { owner, nth }),
         1 => (0..2u64, 0..4usize).prop_map(|(owner, nth)| Event::Forget { owner, nth }),
         1 => (0..2u64).prop_map(|owner| Event::Part { owner }),
         1 => Just(Event::Kill),
@@ -362,8 +432,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whenever readers end: each ask of a program that is still there is answered once, by what the buffer holds or, if it
-    /// was forgotten or ended readers, by nothing.
+    /// Whenever readers end: each ask of a program that is still there is answered once, by what the buffer holds or,
+    /// if it was forgotten or cancelled or ended readers, by nothing.
     #[test]
     fn every_ask_is_answered_once(events in proptest::collection::vec(event(), 1..80)) {
         let mut world = World::up();
@@ -371,6 +441,8 @@ proptest! {
         let mut asked: BTreeMap<(u64, Job), u8> = BTreeMap::new();
         let mut imports: BTreeMap<(u64, BufferId), usize> = BTreeMap::new();
         let mut last = 0;
+        let fences = Rc::new(fake::Timeline::default());
+        let timeline: Rc<dyn Timeline> = Rc::clone(&fences) as Rc<dyn Timeline>;
         for event in events {
             match event {
                 Event::Import { owner } => {
@@ -380,11 +452,21 @@ proptest! {
                     imports.insert((owner, buffer), 0);
                     world.client.ask(world.now, owner, Ask::Import { buffer, dmabuf: dmabuf(value) });
                 }
-                Event::Read { owner, nth } => {
+                Event::Reach => fences.reach(last),
+                Event::Cancel { owner, nth } => {
+                    let theirs = asked.keys().filter(|(of, _)| *of == owner);
+                    if let Some((_, job)) = theirs.clone().nth(nth) {
+                        world.client.ask(world.now, owner, Ask::Cancel { job: *job });
+                    }
+                }
+                Event::Read { owner, nth, fenced } => {
                     let Some(&(buffer, value)) = buffers.get(&owner).and_then(|all| all.get(nth)) else { continue };
                     last += 1;
                     asked.insert((owner, Job(last)), value);
-                    world.client.ask(world.now, owner, Ask::Read { job: Job(last), buffer, region: whole() });
+                    let point = Point::new(&timeline, last);
+                    let fence = fenced.then(|| Rc::new(point.fence().expect("a descriptor")));
+                    let read = Ask::Read { job: Job(last), buffer, region: whole(), fence };
+                    world.client.ask(world.now, owner, read);
                 }
                 Event::Forget { owner, nth } => {
                     let all = buffers.entry(owner).or_default();
@@ -410,6 +492,7 @@ proptest! {
             }
             check(&mut world, &mut asked, &mut imports)?;
         }
+        fences.reach(last);
         world.settle();
         check(&mut world, &mut asked, &mut imports)?;
         prop_assert!(asked.is_empty(), "never answered: {asked:?}");
@@ -445,7 +528,7 @@ fn check(
 #[test]
 fn a_reader_ends_with_its_session() {
     let (link, end) = super::Link::pair().expect("a pair");
-    let means = Means { name: "fake".to_owned(), device: None, pairs: Vec::new() };
+    let means = Means { name: "fake".to_owned(), device: None, lacks_fences: false, pairs: Vec::new() };
     let reader = std::thread::spawn(move || super::serve(end, means, Memory));
     let fd: OwnedFd = memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
     drop((link, fd));

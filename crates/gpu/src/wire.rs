@@ -1,7 +1,7 @@
 //! What a session and its reader say to each other: packets, each with the descriptors that it names.
 //!
-//! Numbers are little-endian; a packet is its kind, a byte, and its fields in order. Both ends are of one build: there are
-//! no versions. Invariant: a packet is taken whole or not at all.
+//! Numbers are little-endian; a packet is its kind, a byte, and its fields in order. Both ends are of one build: there
+//! are no versions. Invariant: a packet is taken whole or not at all.
 
 use wayferry_pixels::{Rect, Region, Size};
 
@@ -90,6 +90,8 @@ pub struct Means {
     pub name: String,
     /// The number (`dev_t`) of its render node, if it reads with one.
     pub device: Option<u64>,
+    /// Its driver attaches no fences to buffers: programs have to tell by timelines when they have drawn.
+    pub lacks_fences: bool,
     /// What it can import, in the order of preference.
     pub pairs: Vec<(Fourcc, Modifier)>,
 }
@@ -166,8 +168,9 @@ impl FromReader {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Out::default();
         match self {
-            Self::Ready(Means { name, device, pairs }) => {
-                out.u8(0).u8(device.is_some().into()).u64(device.unwrap_or(0)).words(name);
+            Self::Ready(Means { name, device, lacks_fences, pairs }) => {
+                out.u8(0).u8(device.is_some().into()).u64(device.unwrap_or(0));
+                out.u8((*lacks_fences).into()).words(name);
                 for (fourcc, modifier) in pairs {
                     out.u32(fourcc.0).u64(modifier.0);
                 }
@@ -188,10 +191,12 @@ impl FromReader {
         let mut input = In(packet);
         let message = match input.u8()? {
             0 => {
-                let (has_device, device, name) = (input.u8()?, input.u64()?, input.words()?);
+                let (has_device, device) = (input.u8()?, input.u64()?);
+                let (lacks_fences, name) = (input.u8()? != 0, input.words()?);
                 let pair = |input: &mut In<'_>| Ok((Fourcc(input.u32()?), Modifier(input.u64()?)));
                 let pairs = input.rest(pair, MAX_PACKET)?;
-                Self::Ready(Means { name, device: (has_device != 0).then_some(device), pairs })
+                let device = (has_device != 0).then_some(device);
+                Self::Ready(Means { name, device, lacks_fences, pairs })
             }
             1 => Self::Imported { image: input.u64()?, outcome: input.outcome()? },
             2 => Self::Read { job: input.u64()?, outcome: input.outcome()? },
@@ -353,8 +358,14 @@ mod tests {
         let pairs =
             pairs.prop_map(|pairs| pairs.into_iter().map(|(f, m)| (Fourcc(f), Modifier(m))).collect());
         prop_oneof![
-            ("[a-z]{0,20}", any::<Option<u64>>(), pairs)
-                .prop_map(|(name, device, pairs)| FromReader::Ready(Means { name, device, pairs })),
+            ("[a-z]{0,20}", any::<Option<u64>>(), any::<bool>(), pairs).prop_map(
+                |(name, device, lacks_fences, pairs)| FromReader::Ready(Means {
+                    name,
+                    device,
+                    lacks_fences,
+                    pairs
+                })
+            ),
             (any::<u64>(), outcome()).prop_map(|(image, outcome)| FromReader::Imported { image, outcome }),
             (any::<u64>(), outcome()).prop_map(|(job, outcome)| FromReader::Read { job, outcome }),
             "[a-z]{0,20}".prop_map(|why| FromReader::Unable { why }),

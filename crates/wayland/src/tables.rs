@@ -1,7 +1,7 @@
 //! Which globals exist for programs, and the message tables of everything reachable from them.
 //!
-//! Signatures come from the published protocol crates at run time, but for `session_management`; [`GLOBALS`] decides what is offered, up to
-//! which version, and what happens when the attached compositor lacks it. What messages mean is
+//! Signatures come from the published protocol crates at run time, but for `session_management`; [`GLOBALS`] decides
+//! what is offered, up to which version, and what happens when the attached compositor lacks it. What messages mean is
 //! [`crate::policy`]'s.
 //!
 //! Invariant: a program can only ever hold an object of an interface that [`interface`] knows, at a version
@@ -97,8 +97,8 @@ pub struct Global {
     interface: fn() -> &'static Interface,
     /// The highest version that programs are offered.
     pub version: u32,
-    /// The lowest version that a display must have for programs that begin there to be offered the highest; they are offered
-    /// the one before this else. What versions between this and the highest add is made up by the app side.
+    /// The lowest version that a display must have for programs that begin there to be offered the highest; they are
+    /// offered the one before this else. What versions between this and the highest add is made up by the app side.
     pub given_from: u32,
     /// Whether programs are offered it.
     pub access: Access,
@@ -147,13 +147,17 @@ pub enum Missing {
     Local,
     /// As [`Self::Local`], if this host has something to read the buffers of GPU programs with; it is not offered else.
     Read,
-    /// The app side does it to the pixels that it encodes, at this and every later display of a program that begins there.
+    /// As [`Self::Read`], if this host can also wait for what its programs draw with.
+    Timed,
+    /// The app side does it to the pixels that it encodes, at this and every later display of a program that begins
+    /// there.
     Encoded,
     /// It is not offered either: programs that find it do without something else.
     Absent,
     /// As [`Self::Absent`], and also not offered while the compositor has this successor of it.
     Unless(&'static str),
-    /// A hint that may be ignored. It stays silent: every request is accepted, no event ever comes, and nothing owes one.
+    /// A hint that may be ignored. It stays silent: every request is accepted, no event ever comes, and nothing owes
+    /// one.
     Silent,
     /// It answers as this stub does.
     Stub(Stub),
@@ -191,8 +195,8 @@ pub const GLOBALS: &[Global] = &[
     offered(WlShm::interface, 1, Missing::Fatal { least: 1 }),
     // 3 has the actions of drag and drop, and is everywhere; 4 only adds `release`.
     offered(WlDataDeviceManager::interface, 3, Missing::Fatal { least: 3 }),
-    // sway 1.7 stops at 2, and a program that begins there is offered no more. At a display that comes later the app side
-    // answers what 3 to 6 add: `reposition` and the capabilities of 5.
+    // sway 1.7 stops at 2, and a program that begins there is offered no more. At a display that comes later the app
+    // side answers what 3 to 6 add: `reposition` and the capabilities of 5.
     offered(XdgWmBase::interface, 6, Missing::Fatal { least: 1 }).given_from(3),
     // sway 1.7 stops at 7; 8 has `axis_value120` in place of `axis_discrete`, which is made of it. weston headless has
     // none.
@@ -269,8 +273,9 @@ pub const GLOBALS: &[Global] = &[
     withheld(WpSecurityContextManagerV1::interface, 1),
     // Read where the program is, with any compositor. 6 would let a program choose among several devices.
     offered(ZwpLinuxDmabufV1::interface, 5, Missing::Read),
+    // Where the kernel has timelines of that device.
+    offered(WpLinuxDrmSyncobjManagerV1::interface, 1, Missing::Timed),
     // Later, for everybody.
-    withheld(WpLinuxDrmSyncobjManagerV1::interface, 1),
     withheld(WpColorManagerV1::interface, 1),
 ];
 
@@ -406,13 +411,7 @@ mod tests {
 
     #[test]
     fn nothing_withheld_and_nothing_above_a_cap_is_reachable() {
-        for name in [
-            "wp_linux_drm_syncobj_manager_v1",
-            "zwlr_screencopy_frame_v1",
-            "zwp_tablet_pad_dial_v2",
-            "wl_shell",
-            "nonsense",
-        ] {
+        for name in ["zwlr_screencopy_frame_v1", "zwp_tablet_pad_dial_v2", "wl_shell", "nonsense"] {
             assert!(interface(name).is_none(), "{name}");
             assert_eq!(version_cap(name), 0, "{name}");
         }

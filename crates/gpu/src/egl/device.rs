@@ -52,7 +52,8 @@ impl Device {
             return Err("its driver cannot import buffers".to_owned());
         }
         api.bind_api(egl::OPENGL_ES_API).map_err(failed("eglBindAPI"))?;
-        // SAFETY: a null configuration is none (EGL_KHR_no_config_context, which EGL 1.5 drivers of Mesa and NVIDIA have).
+        // SAFETY: a null configuration is none (EGL_KHR_no_config_context, which EGL 1.5 drivers of Mesa and NVIDIA
+        // have).
         let none = unsafe { egl::Config::from_ptr(std::ptr::null_mut()) };
         let version = [egl::CONTEXT_MAJOR_VERSION, 3, egl::NONE];
         let context = api.create_context(display, none, None, &version).map_err(failed("OpenGL ES 3"))?;
@@ -67,17 +68,13 @@ impl Device {
             return Err(format!("it is drawn in software ({renderer})"));
         }
         // SAFETY: as above.
-        if unsafe { gl.get_parameter_string(glow::VENDOR) } == NO_FENCES {
-            return Err(
-                "its driver attaches no fences to buffers, so frames could be read too early".to_owned()
-            );
-        }
+        let lacks_fences = unsafe { gl.get_parameter_string(glow::VENDOR) } == NO_FENCES;
         let target = address(&api, "glEGLImageTargetTexture2DOES").ok_or("it has no GL_OES_EGL_image")?;
         let has_modifiers = has("EGL_EXT_image_dma_buf_import_modifiers");
         let has_bgra = gl.supported_extensions().contains("GL_EXT_read_format_bgra");
         let device = Self { api, display, context, gl, target, has_modifiers, has_bgra };
         let pairs = device.pairs();
-        let means = Means { name: format!("egl: {renderer}"), device: Some(number), pairs };
+        let means = Means { name: format!("egl: {renderer}"), device: Some(number), lacks_fences, pairs };
         Ok((device, means))
     }
 
@@ -167,8 +164,8 @@ pub(super) fn address<T: Copy>(api: &Api, name: &str) -> Option<T> {
 /// Formats that are read exactly: eight bits a channel. Opaque ones first, as most windows are.
 const FORMATS: [Format; 4] = [Format::Xrgb8888, Format::Argb8888, Format::Xbgr8888, Format::Abgr8888];
 
-/// With these begin the names of renderers that draw in software: programs do that better by themselves. An emulated GPU
-/// tells in brackets what it is drawn with.
+/// With these begin the names of renderers that draw in software: programs do that better by themselves. An emulated
+/// GPU tells in brackets what it is drawn with.
 const SOFTWARE: [&str; 3] = ["llvmpipe", "softpipe", "swrast"];
 
 /// The vendor whose driver leaves it to programs to say when a buffer has been drawn.

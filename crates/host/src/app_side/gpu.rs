@@ -4,7 +4,7 @@
 //! reader does or does not do holds up a turn.
 
 use std::ffi::OsString;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::process::Child;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
-use wayferry_gpu::{Answer, Ask, Client, Dmabuf, Due, Figures, Offer, Plane, Received};
+use wayferry_gpu::{Answer, Ask, Client, Due, Figures, Offer, Received};
 use wayferry_proto::{ConnectionId, Time};
 
 use crate::edge::part::{Hub, Part};
@@ -96,7 +96,7 @@ impl Gpu {
     }
 
     fn look_what_is_drawn(&mut self, now: Time) {
-        let drawn = self.client.undrawn().filter(|(_, dmabuf)| first_undrawn(dmabuf).is_none());
+        let drawn = self.client.undrawn().filter(|(_, fds)| first_undrawn(fds).is_none());
         for name in drawn.map(|(name, _)| name).collect::<Vec<_>>() {
             self.client.on_drawn(now.since_start(), name);
         }
@@ -139,8 +139,8 @@ impl Part for Gpu {
             interests.add(reader, flags);
         }
         // One of each buffer: others that are ready would wake it again and again.
-        for plane in self.client.undrawn().filter_map(|(_, dmabuf)| first_undrawn(dmabuf)) {
-            interests.add_borrowed(plane.fd.as_fd(), PollFlags::IN);
+        for fd in self.client.undrawn().filter_map(|(_, fds)| first_undrawn(&fds)) {
+            interests.add_borrowed(fd, PollFlags::IN);
         }
     }
 
@@ -165,13 +165,13 @@ impl Drop for Gpu {
     }
 }
 
-/// A plane to which a device still writes; a dmabuf is ready to be read when none does (the kernel's `dma-buf.c`, poll).
-fn first_undrawn(dmabuf: &Dmabuf) -> Option<&Plane> {
-    let is_drawn = |plane: &&Plane| {
-        let mut set = [PollFd::new(&plane.fd, PollFlags::IN)];
+/// A descriptor that is not ready yet; a dmabuf is when no device writes to it (the kernel's `dma-buf.c`, poll).
+fn first_undrawn<'a>(fds: &[BorrowedFd<'a>]) -> Option<BorrowedFd<'a>> {
+    let is_drawn = |fd: &BorrowedFd<'a>| {
+        let mut set = [PollFd::from_borrowed_fd(*fd, PollFlags::IN)];
         poll(&mut set, Some(Duration::ZERO)).is_ok() && !set[0].revents().is_empty()
     };
-    dmabuf.planes().iter().find(|plane| !is_drawn(plane))
+    fds.iter().copied().find(|fd| !is_drawn(fd))
 }
 
 /// The session's first program waits for the first reader no longer than this.

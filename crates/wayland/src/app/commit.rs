@@ -18,6 +18,7 @@ use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::frames::MAX_FRAMES;
 use super::pending::{Attach, DamageRect, Fetched, Pending, Pixels};
+use super::reading::GivenUp;
 use super::shape::Shape;
 use super::shm::{INVALID_FD, ReadError};
 use super::standing::{Role, Stage};
@@ -117,18 +118,18 @@ impl Connection {
                 Ok(Change::Unmap)
             }
             // The reader could not read it, or order demands not to wait for it: what was there stays.
-            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _) } => {
+            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _), sync } => {
                 surface.stale = true;
-                self.reading.give_up(job, id, buffer);
+                self.reading.give_up(job, GivenUp { id, buffer, sync });
                 Ok(Change::Keep)
             }
-            Attach::Buffer { id, buffer, pixels: Pixels::There | Pixels::Read(None) }
+            Attach::Buffer { id, buffer, pixels: Pixels::There | Pixels::Read(None), .. }
                 if buffer.imported().is_some() =>
             {
                 surface.stale = true;
                 self.release_buffer(id).map(|()| Change::Keep)
             }
-            Attach::Buffer { id: buffer_id, buffer, pixels } => {
+            Attach::Buffer { id: buffer_id, buffer, pixels, sync: _sync } => {
                 let needs = surface.fade.needs(buffer.content_bytes(), buffer.size.rect().area());
                 self.room.change(surface.content_bytes(), needs)?;
                 // All of it is multiplied, however little the program drew.
@@ -168,7 +169,8 @@ impl Connection {
     fn cache(&mut self, id: u32, unsent: Unsent) -> Result<(), Fault> {
         let unsent = self.surfaces.with_children(id, unsent);
         let is_cached = self.surfaces.get(&id).is_some_and(|surface| surface.waiting.cached().is_some());
-        // Where an earlier one could not leave, this is part of it: its state must not be shown with these pixels alone.
+        // Where an earlier one could not leave, this is part of it: its state must not be shown with these pixels
+        // alone.
         let above = if is_cached {
             None
         } else {
@@ -189,8 +191,8 @@ impl Connection {
         self.discard_feedback(discarded)
     }
 
-    /// Sends what is cached of a synchronised surface, and of those above it first, because order demands it. The compositor
-    /// caches it as it would have from the program, and applies it with the commit that it is for.
+    /// Sends what is cached of a synchronised surface, and of those above it first, because order demands it. The
+    /// compositor caches it as it would have from the program, and applies it with the commit that it is for.
     pub(super) fn send_ahead(&mut self, id: u32) -> Result<(), Fault> {
         if !self.surfaces.is_cached(id) {
             return Ok(());
@@ -333,8 +335,8 @@ impl Connection {
         self.release_cached(id)
     }
 
-    /// Sends what was cached at a surface and at those below it, as far as they are not synchronised any more: their next
-    /// commits will not wait for a parent, and must not overtake what did.
+    /// Sends what was cached at a surface and at those below it, as far as they are not synchronised any more: their
+    /// next commits will not wait for a parent, and must not overtake what did.
     pub(super) fn release_cached(&mut self, id: u32) -> Result<(), Fault> {
         if self.surfaces.is_synchronised(id) || self.surfaces.is_below_waiting(id) {
             return Ok(());

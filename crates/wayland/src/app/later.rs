@@ -5,7 +5,7 @@
 //! it, those of synchronised subsurfaces too, so all are applied in the order in which they were made, each as if it
 //! were made then. Order beats time, as everywhere: what a later request builds on is applied at once. Invariant:
 //! however many commits wait and however late they are to be, the next one is applied within [`MAX_WAIT`], if there is
-//! [room](super::room) for its content.
+//! [room](super::room) for its content and its pixels have been drawn.
 
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use super::call::Call;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::pending::{Attach, Pending, Pixels, Unread};
+use super::reading::GivenUp;
 use super::standing::Stage;
 use super::surface::Surface;
 use super::timing::{First, Timing};
@@ -48,7 +49,7 @@ impl Connection {
         surface.into_iter().for_each(|surface| surface.timing.forget(id));
     }
 
-    fn add_timing(
+    pub(super) fn add_timing(
         &mut self,
         call: Call,
         id: u32,
@@ -63,8 +64,8 @@ impl Connection {
         }
     }
 
-    /// The surface that a `wp_fifo_v1` or a `wp_commit_timer_v1` is about.
-    fn timed(&mut self, call: Call, destroyed: u32) -> Result<&mut Surface, Fault> {
+    /// The surface that one of those objects is about.
+    pub(super) fn timed(&mut self, call: Call, destroyed: u32) -> Result<&mut Surface, Fault> {
         let id = self.association(call.id);
         let surface = id.and_then(|id| self.surfaces.get_mut(&id));
         // Another surface may have its id by now.
@@ -87,6 +88,7 @@ impl Connection {
 
     /// `wl_surface.commit`: at once, or when it is due.
     pub(super) fn commit_in_time(&mut self, id: u32) -> Result<(), Fault> {
+        self.take_points(id)?;
         let synchronised = self.surfaces.is_synchronised(id);
         let root = match synchronised {
             true => {
@@ -183,8 +185,8 @@ impl Connection {
     fn give_back(&mut self, (attach, feedback): Unread) -> Result<(), Fault> {
         match attach {
             // It comes back once it has been read.
-            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _) } => {
-                self.reading.give_up(job, id, buffer);
+            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _), sync } => {
+                self.reading.give_up(job, GivenUp { id, buffer, sync });
             }
             Attach::Buffer { id, .. } => self.release_buffer(id)?,
             Attach::Keep | Attach::None => {}
@@ -336,7 +338,8 @@ enum Step {
 
 /// However late a commit is to be applied, it waits no longer.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// Time between frames of a surface that the user does not see: slow enough not to matter, fast enough to end loops soon.
+/// Time between frames of a surface that the user does not see: slow enough not to matter, fast enough to end loops
+/// soon.
 const UNSEEN_PERIOD: Duration = Duration::from_millis(100);
 /// A frame that has not left for so long does not hold up those behind it any longer; they replace it.
 const STUCK: Duration = Duration::from_secs(2);
@@ -344,7 +347,7 @@ const STUCK: Duration = Duration::from_secs(2);
 /// Nanoseconds in a second.
 const NANOS: u32 = 1_000_000_000;
 
-/// Errors of both managers, of `wp_fifo_v1`, and of `wp_commit_timer_v1`.
+/// Errors of the managers, of `wp_fifo_v1`, and of `wp_commit_timer_v1`.
 const ALREADY_EXISTS: u32 = 0;
 const FIFO_SURFACE_DESTROYED: u32 = 0;
 const INVALID_TIMESTAMP: u32 = 0;

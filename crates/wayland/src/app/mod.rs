@@ -94,6 +94,7 @@ mod pacing;
 mod painter;
 mod pending;
 mod ping;
+mod points;
 mod preferred;
 mod program;
 mod publish;
@@ -120,6 +121,7 @@ mod surfaces;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod timelines;
 mod timing;
 mod title;
 mod under_way;

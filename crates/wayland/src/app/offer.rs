@@ -44,7 +44,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
         }
         let at_compositor = || snapshot.globals.iter().find(|g| g.interface == interface).map(|g| g.name);
         let real = match global.missing {
-            Missing::Local | Missing::Read => None,
+            Missing::Local | Missing::Read | Missing::Timed => None,
             Missing::Encoded if fades => None,
             _ if handler == Handler::Shm => None,
             // The display side draws the shapes itself where the compositor cannot.
@@ -55,6 +55,7 @@ pub(crate) fn offers(config: &Config, snapshot: &Snapshot, slots: &Slots, fades:
         match global.missing {
             Missing::Absent if real.is_none() => continue,
             Missing::Read if config.gpu.is_none() => continue,
+            Missing::Timed if config.gpu.as_ref().is_none_or(|gpu| gpu.timelines().is_none()) => continue,
             Missing::Unless(newer) if real.is_none() || successor(newer) => continue,
             _ => {}
         }

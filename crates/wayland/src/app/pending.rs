@@ -10,6 +10,7 @@ use wayferry_pixels::map::{Crop, Transform};
 use wayferry_proto::Time;
 
 use super::buffer::Buffer;
+use super::points::{Points, Sync};
 use super::stack::Stack;
 use super::unsent::State;
 
@@ -36,11 +37,13 @@ pub(crate) struct Pending {
     pub(crate) sets_barrier: bool,
     /// `wp_commit_timer_v1.set_timestamp`.
     pub(crate) target: Option<Time>,
+    /// `wp_linux_drm_syncobj_surface_v1`, until the commit.
+    pub(crate) points: Points,
 }
 
 impl Pending {
-    /// Folds a newer commit of the same surface into this one, none of which is applied. Returns what was attached and is
-    /// not needed any more, and the presentation feedback that is thereby never going to be shown.
+    /// Folds a newer commit of the same surface into this one, none of which is applied. Returns what was attached and
+    /// is not needed any more, and the presentation feedback that is thereby never going to be shown.
     pub(crate) fn merge(&mut self, newer: Self) -> Result<Unread, &'static str> {
         self.state.merge(newer.state)?;
         let unread = match newer.attach {
@@ -99,8 +102,9 @@ pub(crate) enum Attach {
     Keep,
     /// A null buffer.
     None,
-    /// A buffer, with its id for the release; 0 once it is destroyed.
-    Buffer { id: u32, buffer: Rc<Buffer>, pixels: Pixels },
+    /// A buffer, with its id for the release; 0 once it is destroyed. A program that synchronises by itself waits until
+    /// `sync` is dropped.
+    Buffer { id: u32, buffer: Rc<Buffer>, pixels: Pixels, sync: Option<Sync> },
 }
 
 /// The pixels of a buffer that is attached.

@@ -4,8 +4,8 @@
 //! buffer read, of what is damaged and nothing else; it is applied with the answer. So what is replaced before its turn
 //! comes is never read, no more is read than leaves, and each buffer comes back once, after it has been read. A window
 //! that no user sees is not read. A request that builds on such a commit waits for it, and all behind it, but no longer
-//! than [`WAIT_MAX`]: then the commit is applied without its pixels. Invariant: pixels are applied in the order of their
-//! commits, and those of a commit all at once.
+//! than [`WAIT_MAX`]: then the commit is applied without its pixels. Invariant: pixels are applied in the order of
+//! their commits, and those of a commit all at once.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::dmabuf::{Imported, Params};
 use super::fault::{Fault, error_code};
 use super::object::{Data, Object};
 use super::pending::{Attach, Fetched, Pending, Pixels};
-use super::reading::{Coming, PutOff};
+use super::reading::{Coming, GivenUp, PutOff};
 use super::surface::Surface;
 use super::unsent::Unsent;
 
@@ -76,8 +76,9 @@ impl Connection {
     }
 
     fn on_read(&mut self, job: Job, frame: Option<&Frame>) -> Result<(), Fault> {
-        if let Some(buffer) = self.reading.take_given_up(job) {
-            return self.release_buffer(buffer);
+        self.reading.is_read(job);
+        if let Some(GivenUp { id, .. }) = self.reading.take_given_up(job) {
+            return self.release_buffer(id);
         }
         let surfaces = self.surfaces.values_mut();
         let pending = surfaces.flat_map(|surface| surface.timing.pending_mut());
@@ -128,17 +129,15 @@ impl Connection {
             None => return Ok(()),
         };
         for (pending, region) in timing.first_pending_mut().zip(wanted) {
-            let (Attach::Buffer { buffer, pixels, .. }, Some(region)) = (&mut pending.attach, region) else {
+            let (Attach::Buffer { buffer, pixels, sync, .. }, Some(region)) = (&mut pending.attach, region)
+            else {
                 continue;
             };
             let Some(imported) = buffer.imported() else { continue };
-            if imported.is_refused() {
-                *pixels = Pixels::Read(None);
-                continue;
-            }
-            let job = Job(reading.name());
-            reading.ask(Ask::Read { job, buffer: imported.name, region: region.clone() });
-            *pixels = Pixels::Asked(job, region);
+            *pixels = match reading.ask_for(imported, &region, sync.as_ref()) {
+                Some(job) => Pixels::Asked(job, region),
+                None => Pixels::Read(None),
+            };
         }
         Ok(())
     }
@@ -213,10 +212,11 @@ impl Connection {
         for above in chain {
             let Some(surface) = self.surfaces.get_mut(&above) else { continue };
             for pending in surface.timing.pending_mut().filter(|pending| pending.lacks_pixels()) {
-                if let Attach::Buffer { id, buffer, pixels } = &mut pending.attach
+                if let Attach::Buffer { id, buffer, pixels, sync } = &mut pending.attach
                     && let Pixels::Asked(job, _) = std::mem::replace(pixels, Pixels::Read(None))
                 {
-                    self.reading.give_up(job, std::mem::take(id), Rc::clone(buffer));
+                    let (id, buffer) = (std::mem::take(id), Rc::clone(buffer));
+                    self.reading.give_up(job, GivenUp { id, buffer, sync: sync.take() });
                 }
             }
         }

@@ -7,13 +7,15 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use wayferry_gpu::{Ask, BufferId, Job};
+use wayferry_pixels::Region;
 use wayferry_proto::Time;
 
 use crate::wire::Arg;
 
 use super::buffer::Buffer;
 use super::call::Call;
-use super::dmabuf::{Gone, Planes};
+use super::dmabuf::{Gone, Imported, Open, Planes};
+use super::points::Sync;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -22,8 +24,10 @@ pub(super) struct Reading {
     last_name: u64,
     /// Buffers that are being imported, and the parameters that they were made of.
     coming: HashMap<BufferId, Coming>,
-    /// Buffers that are being read for no commit any more, with the program's ids of them.
-    given_up: HashMap<Job, (u32, Rc<Buffer>)>,
+    /// Buffers that are being read for no commit any more.
+    given_up: HashMap<Job, GivenUp>,
+    /// Readings that wait for a point of a timeline: a descriptor each.
+    fenced: HashMap<Job, Open>,
     /// A request that builds on commits whose pixels are not here.
     put_off: Option<PutOff>,
     pub(super) planes: Planes,
@@ -38,6 +42,17 @@ pub(super) struct Coming {
     pub(super) buffer: Rc<Buffer>,
     /// The program has it already (`create_immed`).
     pub(super) given: bool,
+}
+
+/// A buffer that is being read for no commit any more.
+#[derive(Debug)]
+pub(super) struct GivenUp {
+    /// The program's id of it; 0 once it is destroyed.
+    pub(super) id: u32,
+    #[expect(dead_code, reason = "the reader must not forget it yet")]
+    pub(super) buffer: Rc<Buffer>,
+    #[expect(dead_code, reason = "the program must not draw yet")]
+    pub(super) sync: Option<Sync>,
 }
 
 /// A request that waits.
@@ -77,20 +92,44 @@ impl Reading {
         self.coming.remove(&name)
     }
 
-    /// A buffer is being read for a commit that is not needed any more.
-    pub(super) fn give_up(&mut self, job: Job, id: u32, buffer: Rc<Buffer>) {
-        self.given_up.insert(job, (id, buffer));
+    /// Asks for pixels of a buffer; `None` if they cannot be had.
+    pub(super) fn ask_for(&mut self, buffer: &Imported, region: &Region, sync: Option<&Sync>) -> Option<Job> {
+        if buffer.is_refused() {
+            return None;
+        }
+        let job = Job(self.name());
+        let fence = match sync {
+            None => None,
+            Some(sync) => {
+                let (open, fence) = (self.planes.open()?, sync.acquire.fence().ok()?);
+                self.fenced.insert(job, open);
+                Some(Rc::new(fence))
+            }
+        };
+        self.ask(Ask::Read { job, buffer: buffer.name, region: region.clone(), fence });
+        Some(job)
     }
 
-    /// It has been read. Gives the program's id of it.
-    pub(super) fn take_given_up(&mut self, job: Job) -> Option<u32> {
-        self.given_up.remove(&job).map(|(id, _)| id)
+    /// Pixels that were asked for are here, or will not come.
+    pub(super) fn is_read(&mut self, job: Job) {
+        self.fenced.remove(&job);
+    }
+
+    /// A buffer is being read for a commit that is not needed any more: it may never have been drawn.
+    pub(super) fn give_up(&mut self, job: Job, given_up: GivenUp) {
+        self.given_up.insert(job, given_up);
+        self.ask(Ask::Cancel { job });
+    }
+
+    /// It has been read.
+    pub(super) fn take_given_up(&mut self, job: Job) -> Option<GivenUp> {
+        self.given_up.remove(&job)
     }
 
     /// The program destroyed a buffer: its id may be another's.
     pub(super) fn forget_buffer(&mut self, buffer: u32) {
-        for (id, _) in self.given_up.values_mut().filter(|(id, _)| *id == buffer) {
-            *id = 0;
+        for given_up in self.given_up.values_mut().filter(|given_up| given_up.id == buffer) {
+            given_up.id = 0;
         }
     }
 

@@ -1,7 +1,7 @@
-//! The commits of one surface that wait as the program made them: what `wp_fifo` and `wp_commit_timing` keep of it.
+//! The commits of one surface that wait as the program made them, and the objects that tell what they wait for.
 //!
-//! When they are applied is decided in `later`. Invariant: they leave in the order in which they came, those of synchronised
-//! subsurfaces with the one that they stand before.
+//! When they are applied is decided in `later`. Invariant: they leave in the order in which they came, those of
+//! synchronised subsurfaces with the one that they stand before.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,19 @@ use wayferry_proto::Time;
 
 use super::pending::{Pending, Unread};
 
-/// What `wp_fifo` and `wp_commit_timing` keep of a surface.
+/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Timing {
     /// Its `wp_fifo_v1` and its `wp_commit_timer_v1`.
     fifo: Option<u32>,
     timer: Option<u32>,
+    /// Its `wp_linux_drm_syncobj_surface_v1`.
+    sync: Option<u32>,
     /// When the barrier was set, if one was.
     barrier: Option<Time>,
     queue: VecDeque<Queued>,
-    /// Commits of synchronised subsurfaces behind those, for the next one of the surface: there are others before them, or
-    /// their pixels are to be read.
+    /// Commits of synchronised subsurfaces behind those, for the next one of the surface: there are others before them,
+    /// or their pixels are to be read.
     below: Vec<(u32, Pending)>,
 }
 
@@ -51,15 +53,21 @@ impl Timing {
         &mut self.timer
     }
 
+    /// Its `wp_linux_drm_syncobj_surface_v1`.
+    pub(super) fn sync(&mut self) -> &mut Option<u32> {
+        &mut self.sync
+    }
+
     /// Whether an object is one of those.
     pub(super) fn is_by(&self, object: u32) -> bool {
-        self.fifo == Some(object) || self.timer == Some(object)
+        [self.fifo, self.timer, self.sync].contains(&Some(object))
     }
 
     /// An object is no more.
     pub(super) fn forget(&mut self, object: u32) {
         self.fifo = self.fifo.filter(|id| *id != object);
         self.timer = self.timer.filter(|id| *id != object);
+        self.sync = self.sync.filter(|id| *id != object);
     }
 
     /// When the barrier was set, if one was.
@@ -87,8 +95,8 @@ impl Timing {
         self.queue.len() >= MAX_QUEUED
     }
 
-    /// The commit that waits first and those of synchronised subsurfaces before it, in the order in which they are applied;
-    /// without one, those that wait for the next. `None` stands for the surface itself.
+    /// The commit that waits first and those of synchronised subsurfaces before it, in the order in which they are
+    /// applied; without one, those that wait for the next. `None` stands for the surface itself.
     pub(super) fn first_pending(&self) -> impl Iterator<Item = (Option<u32>, &Pending)> {
         let first = self.queue.front();
         let below = first.map_or(&self.below, |first| &first.below);
@@ -208,8 +216,8 @@ impl Timing {
         all
     }
 
-    /// Takes out the commit that waits first and, with the last, those of synchronised subsurfaces behind it if nothing holds
-    /// them back any more.
+    /// Takes out the commit that waits first and, with the last, those of synchronised subsurfaces behind it if nothing
+    /// holds them back any more.
     pub(super) fn take_first(&mut self) -> Option<First> {
         let Some(Queued { below, own, .. }) = self.queue.pop_front() else {
             let behind = std::mem::take(&mut self.below);
@@ -262,6 +270,6 @@ fn add_below(
     }
 }
 
-/// Commits that may wait at one surface, and commits of subsurfaces for one of them: far above the buffers that a program
-/// has. Beyond, the oldest is applied at once.
+/// Commits that may wait at one surface, and commits of subsurfaces for one of them: far above the buffers that a
+/// program has. Beyond, the oldest is applied at once.
 pub(super) const MAX_QUEUED: usize = 64;

@@ -3,8 +3,8 @@
 //! The only list of them. Each half makes the way from a name to its handler of it, so a protocol with behaviour is a
 //! line here, a block in the table and the handler itself. Says nothing about what a handler does.
 
-/// Hands the list to the macro `$of`: families, the handlers in each, and the halves that have one. The handler of a half is
-/// a unit struct of that name in the half's `handlers/<family>.rs`.
+/// Hands the list to the macro `$of`: families, the handlers in each, and the halves that have one. The handler of a
+/// half is a unit struct of that name in the half's `handlers/<family>.rs`.
 macro_rules! handlers {
     ($of:ident) => {
         $of! {
@@ -23,6 +23,8 @@ macro_rules! handlers {
             gpu {
                 LinuxDmabuf: app,
                 DmabufParams: app,
+                SyncobjManager: app,
+                SyncobjSurface: app,
             }
             surfaces {
                 Compositor: app,

@@ -17,6 +17,7 @@ use super::super::fault::Fault;
 use super::super::handler::Handles;
 use super::super::object::{Data, Object};
 use super::super::reading::Coming;
+use super::super::timelines::Which;
 
 /// `zwp_linux_dmabuf_v1`.
 pub(super) struct LinuxDmabuf;
@@ -111,6 +112,45 @@ impl Handles for DmabufParams {
                 }
                 _ => Ok(()),
             },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `wp_linux_drm_syncobj_manager_v1`.
+pub(super) struct SyncobjManager;
+
+impl Handles for SyncobjManager {
+    fn local(&self, connection: &mut Connection, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
+        match (call.desc.name, <[Arg; 2]>::try_from(args)) {
+            ("get_surface", Ok([Arg::NewId(id), Arg::Object(surface)])) => {
+                connection.add_sync(call, id, surface)
+            }
+            ("import_timeline", Ok([Arg::NewId(id), Arg::Fd(fd)])) => {
+                connection.import_timeline(call, id, fd)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `wp_linux_drm_syncobj_surface_v1`.
+pub(super) struct SyncobjSurface;
+
+impl Handles for SyncobjSurface {
+    fn local(&self, connection: &mut Connection, call: Call, args: Vec<Arg>) -> Result<(), Fault> {
+        let which = match call.desc.name {
+            "set_acquire_point" => Which::Acquire,
+            "set_release_point" => Which::Release,
+            _ => {
+                connection.end_sync(call.id);
+                return Ok(());
+            }
+        };
+        match args[..] {
+            [Arg::Object(timeline), Arg::Uint(high), Arg::Uint(low)] => {
+                connection.set_point(call, which, timeline, u64::from(high) << 32 | u64::from(low))
+            }
             _ => Ok(()),
         }
     }

@@ -152,7 +152,7 @@ fn pend(connection: &mut Connection, call: Call, args: &[Arg]) -> Result<(), Fau
     let buffer = match args.first() {
         Some(Arg::Object(id)) => match connection.objects.of(*id).map(|object| &object.data) {
             Some(Data::Buffer(buffer)) => {
-                Attach::Buffer { id: *id, buffer: Rc::clone(buffer), pixels: Pixels::There }
+                Attach::Buffer { id: *id, buffer: Rc::clone(buffer), pixels: Pixels::There, sync: None }
             }
             _ => Attach::None,
         },

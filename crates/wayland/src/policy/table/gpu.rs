@@ -1,6 +1,7 @@
 //! GPU buffers: they are read where the program is, and never cross.
 
-use super::{Block, app, local, local_destructor};
+use super::{Block, app, local, local_destructor, pending};
+use crate::policy::Subject::Arg;
 use crate::policy::{Fd, Handler};
 
 pub(super) const BLOCKS: &[Block] = &[
@@ -34,4 +35,21 @@ pub(super) const BLOCKS: &[Block] = &[
             local("tranche_flags"),
         ],
     ),
+    app(
+        "wp_linux_drm_syncobj_manager_v1",
+        &[
+            local_destructor("destroy"),
+            local("get_surface").surface(Arg(1)),
+            local("import_timeline").fd(Fd::Kept),
+        ],
+        &[],
+    )
+    .handled(Handler::SyncobjManager),
+    app("wp_linux_drm_syncobj_timeline_v1", &[local_destructor("destroy")], &[]),
+    app(
+        "wp_linux_drm_syncobj_surface_v1",
+        &[local_destructor("destroy"), pending("set_acquire_point"), pending("set_release_point")],
+        &[],
+    )
+    .handled(Handler::SyncobjSurface),
 ];
