@@ -1,5 +1,6 @@
 //! A Wayland client whose buffers are dmabufs.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -14,7 +15,7 @@ use wayland_client::protocol::wl_surface::WlSurface;
 use wayland_client::{Connection, Dispatch, EventQueue, QueueHandle, delegate_noop};
 use wayland_protocols::wp::linux_dmabuf::zv1::client::{
     zwp_linux_buffer_params_v1::{self, ZwpLinuxBufferParamsV1},
-    zwp_linux_dmabuf_v1::ZwpLinuxDmabufV1,
+    zwp_linux_dmabuf_v1::{self, ZwpLinuxDmabufV1},
 };
 use wayland_protocols::wp::linux_drm_syncobj::v1::client::{
     wp_linux_drm_syncobj_manager_v1::WpLinuxDrmSyncobjManagerV1,
@@ -36,6 +37,8 @@ pub(crate) struct Heard {
     /// Releases by buffer.
     pub(crate) released: Vec<usize>,
     pub(crate) failed: usize,
+    /// Formats of GPU buffers that are offered.
+    pub(crate) formats: BTreeSet<u32>,
 }
 
 /// A window of a size that does not change.
@@ -131,11 +134,19 @@ impl Client {
 
     /// The buffer of a plane, the `number`th.
     pub(crate) fn import(&self, number: usize, plane: &Plane<'_>) -> WlBuffer {
+        self.import_all(number, std::slice::from_ref(plane))
+    }
+
+    /// The buffer of several planes, of which the first tells what it is.
+    pub(crate) fn import_all(&self, number: usize, planes: &[Plane<'_>]) -> WlBuffer {
         let handle = self.queue.handle();
         let params = self.dmabuf.as_ref().expect("it is offered").create_params(&handle, ());
-        let Layout { width, height, offset, stride } = plane.layout;
-        let (high, low) = ((plane.modifier >> 32) as u32, plane.modifier as u32);
-        params.add(plane.fd, 0, offset, stride, high, low);
+        for (index, plane) in (0..).zip(planes) {
+            let (high, low) = ((plane.modifier >> 32) as u32, plane.modifier as u32);
+            params.add(plane.fd, index, plane.layout.offset, plane.layout.stride, high, low);
+        }
+        let plane = &planes[0];
+        let Layout { width, height, .. } = plane.layout;
         let flags = zwp_linux_buffer_params_v1::Flags::empty();
         let object = params.create_immed(width as i32, height as i32, plane.fourcc, flags, &handle, number);
         params.destroy();
@@ -224,6 +235,21 @@ impl Dispatch<WlBuffer, usize> for Heard {
     }
 }
 
+impl Dispatch<ZwpLinuxDmabufV1, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        _: &ZwpLinuxDmabufV1,
+        event: zwp_linux_dmabuf_v1::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        if let zwp_linux_dmabuf_v1::Event::Modifier { format, .. } = event {
+            heard.formats.insert(format);
+        }
+    }
+}
+
 impl Dispatch<ZwpLinuxBufferParamsV1, ()> for Heard {
     fn event(
         heard: &mut Self,
@@ -276,4 +302,3 @@ delegate_noop!(Heard: WpLinuxDrmSyncobjManagerV1);
 delegate_noop!(Heard: WpLinuxDrmSyncobjSurfaceV1);
 delegate_noop!(Heard: WpLinuxDrmSyncobjTimelineV1);
 delegate_noop!(Heard: ignore XdgToplevel);
-delegate_noop!(Heard: ignore ZwpLinuxDmabufV1);

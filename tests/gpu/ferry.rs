@@ -51,9 +51,14 @@ impl Ferry {
 
     /// Waits until the compositor shows a window like that.
     pub(crate) fn shows(&self, title: &str, picture: &Image) {
+        self.shows_what(title, |shown| shown == picture);
+    }
+
+    /// Waits until the compositor shows a window in which all is as it should.
+    pub(crate) fn shows_what(&self, title: &str, is_right: impl Fn(&Image) -> bool) {
         until("the picture", || {
             let window = self.stage.window(title)?;
-            (self.stage.screenshot(window.surface)? == *picture).then_some(())
+            self.stage.screenshot(window.surface).filter(|shown| is_right(shown)).map(drop)
         });
     }
 

@@ -54,7 +54,8 @@ impl Gbm {
         }
     }
 
-    fn buffer(&self, width: u32, height: u32) -> Bo {
+    /// `None` if there are none of that format.
+    fn buffer(&self, width: u32, height: u32, fourcc: u32) -> Option<Bo> {
         type Of<T> = unsafe extern "C" fn(*mut c_void) -> T;
         type Plane<T> = unsafe extern "C" fn(*mut c_void, i32) -> T;
         type Create = unsafe extern "C" fn(*mut c_void, u32, u32, u32, u32) -> *mut c_void;
@@ -66,10 +67,12 @@ impl Gbm {
             let stride: Symbol<'_, Of<u32>> = library.get(b"gbm_bo_get_stride\0").expect("a function");
             let modifier: Symbol<'_, Of<u64>> = library.get(b"gbm_bo_get_modifier\0").expect("a function");
             let offset: Symbol<'_, Plane<u32>> = library.get(b"gbm_bo_get_offset\0").expect("a function");
-            let bo = create(self.device, width, height, FOURCC, RENDERING);
-            assert!(!bo.is_null(), "a buffer");
+            let bo = create(self.device, width, height, fourcc, RENDERING);
+            if bo.is_null() {
+                return None;
+            }
             let fd = OwnedFd::from_raw_fd(fd(bo));
-            Bo { fd, modifier: modifier(bo), offset: offset(bo, 0), stride: stride(bo) }
+            Some(Bo { fd, modifier: modifier(bo), offset: offset(bo, 0), stride: stride(bo) })
         }
     }
 }
@@ -118,12 +121,17 @@ impl Gl {
 
     /// A buffer of that size, with alpha.
     pub(crate) fn canvas(&self, width: u32, height: u32) -> Canvas {
-        let bo = self.gbm.buffer(width, height);
+        self.canvas_of(width, height, FOURCC).expect("a buffer")
+    }
+
+    /// The same of another format; `None` if the driver has none like that.
+    pub(crate) fn canvas_of(&self, width: u32, height: u32, fourcc: u32) -> Option<Canvas> {
+        let bo = self.gbm.buffer(width, height, fourcc)?;
         let pair = |name: usize, value: u32| [name, value as usize];
         let mut attributes = Vec::new();
         attributes.extend(pair(egl::WIDTH as usize, width));
         attributes.extend(pair(egl::HEIGHT as usize, height));
-        attributes.extend(pair(0x3271, FOURCC));
+        attributes.extend(pair(0x3271, fourcc));
         attributes.extend(pair(0x3272, bo.fd.as_raw_fd().cast_unsigned()));
         attributes.extend(pair(0x3273, bo.offset));
         attributes.extend(pair(0x3274, bo.stride));
@@ -146,7 +154,7 @@ impl Gl {
             let (attachment, kind) = (glow::COLOR_ATTACHMENT0, glow::TEXTURE_2D);
             gl.framebuffer_texture_2d(glow::FRAMEBUFFER, attachment, kind, Some(texture), 0);
             assert_eq!(gl.check_framebuffer_status(glow::FRAMEBUFFER), glow::FRAMEBUFFER_COMPLETE);
-            Canvas { framebuffer, bo }
+            Some(Canvas { framebuffer, bo })
         }
     }
 

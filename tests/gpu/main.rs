@@ -5,6 +5,7 @@
 
 mod client;
 mod ferry;
+mod formats;
 mod gl;
 mod memory;
 

@@ -8,7 +8,7 @@ use wayferry_pixels::Region;
 
 use super::dmabuf::Dmabuf;
 use super::frame::Frame;
-use super::importer::Refused;
+use super::importer::{Refused, Route};
 use super::timeline::Fence;
 
 /// A buffer, as one program's connection names it.
@@ -55,12 +55,12 @@ pub enum Ask {
 /// What became of it.
 #[derive(Debug)]
 pub enum Answer {
-    /// It can be read, or why not.
+    /// It can be read, and how, or why not.
     Imported {
         /// Which.
         buffer: BufferId,
         /// Whether.
-        outcome: Result<(), Refused>,
+        outcome: Result<Route, Refused>,
     },
     /// Its pixels; `None` if they could not be read.
     Read {

@@ -15,7 +15,7 @@ use wayferry_pixels::Region;
 use super::ask::{Answer, Ask, BufferId, Job};
 use super::dmabuf::Dmabuf;
 use super::frame::Frame;
-use super::importer::Refused;
+use super::importer::{Refused, Route};
 use super::offer::Offer;
 use super::slots::{Lent, Slots};
 use super::syncobj::Syncobjs;
@@ -271,6 +271,13 @@ impl Client {
         })
     }
 
+    /// Whether a program's reading waits for what draws on its buffer.
+    #[must_use]
+    pub fn is_undrawn(&self, owner: Owner, job: Job) -> bool {
+        let is_it = |reading: &Reading| reading.owner == owner && reading.job == job && !reading.drawn;
+        self.jobs.values().any(is_it)
+    }
+
     /// What draws on the buffer of a reading has ended.
     pub fn on_drawn(&mut self, now: Duration, name: u64) {
         if let Some(reading) = self.jobs.get_mut(&name) {
@@ -354,9 +361,10 @@ impl Client {
         match (message, sent.what) {
             (FromReader::Imported { image, outcome }, _) => self.imported(image, outcome.map_err(Refused)),
             (FromReader::Read { outcome, .. }, What::Read(_, reading, slot)) => {
-                let frame = outcome.is_ok().then(|| self.slots.frame(slot)).flatten();
+                let took = now.saturating_sub(sent.at);
+                let frame = outcome.is_ok().then(|| self.slots.frame(slot, took)).flatten();
                 self.slots.give_back(slot);
-                self.count(&reading, frame.is_some(), now.saturating_sub(sent.at));
+                self.count(&reading, frame.is_some(), took);
                 self.answer_reading(&reading, frame);
                 self.trim();
             }
@@ -476,7 +484,7 @@ impl Client {
         }
     }
 
-    fn imported(&mut self, name: u64, outcome: Result<(), Refused>) {
+    fn imported(&mut self, name: u64, outcome: Result<Route, Refused>) {
         let Some(image) = self.images.get_mut(&name) else { return };
         if !std::mem::replace(&mut image.answered, true) {
             self.answers.push_back((image.owner, Answer::Imported { buffer: image.buffer, outcome }));

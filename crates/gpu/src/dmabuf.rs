@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{SeekFrom, seek};
 use wayferry_pixels::{Format, Size};
 
-use super::format::{Fourcc, Modifier};
+use super::format::{Fourcc, Modifier, Stored};
 
 /// Planes of one buffer: what the kernel's `drm_mode_fb_cmd2` has room for.
 pub const MAX_PLANES: usize = 4;
@@ -41,7 +41,7 @@ pub struct Plane {
 #[derive(Debug)]
 pub struct Dmabuf {
     described: Described,
-    format: Format,
+    stored: Stored,
     planes: Vec<Plane>,
 }
 
@@ -85,11 +85,12 @@ impl Dmabuf {
         planes: Vec<Plane>,
         is_dmabuf: impl Fn(&OwnedFd) -> bool,
     ) -> Result<Self, Wrong> {
-        let format = described.fourcc.format().ok_or(Wrong::Format)?;
-        let least = described.fourcc.planes().ok_or(Wrong::Format)?;
+        let stored = described.fourcc.stored().ok_or(Wrong::Format)?;
+        let samples = stored.planes();
         // A modifier may add planes of its own: what compression needs.
         let exact = matches!(described.modifier, Modifier::LINEAR | Modifier::INVALID);
-        if planes.len() < least || planes.len() > MAX_PLANES || exact && planes.len() != least {
+        let count = planes.len();
+        if count < samples.len() || count > MAX_PLANES || exact && count != samples.len() {
             return Err(Wrong::Planes);
         }
         for (index, plane) in planes.iter().enumerate() {
@@ -97,21 +98,22 @@ impl Dmabuf {
             if !is_dmabuf(&plane.fd) {
                 return Err(Wrong::NoDmabuf { plane: index });
             }
-            let row = u64::from(described.size.width()) * format.bytes_per_pixel() as u64;
-            // What further planes hold is the modifier's.
-            let (row, rows) = if index == 0 { (row, described.size.height()) } else { (0, 1) };
-            if !plane.is_inside(row, rows) {
+            // What planes hold that a modifier adds is its own.
+            let (row, rows) = samples.get(index).map_or((0, 1), |samples| {
+                (samples.row(described.size.width()), described.size.height().div_ceil(samples.step))
+            });
+            if !plane.is_inside(row as u64, rows) {
                 return Err(Wrong::Bounds { plane: index });
             }
         }
-        Ok(Self { described, format, planes })
+        Ok(Self { described, stored, planes })
     }
 
-    /// One of this process's own, of one plane; `None` if its format is not known.
+    /// One of this process's own; `None` if its format is not known.
     #[cfg(feature = "egl")]
-    pub(crate) fn unchecked(described: Described, plane: Plane) -> Option<Self> {
-        let format = described.fourcc.format()?;
-        Some(Self { described, format, planes: vec![plane] })
+    pub(crate) fn unchecked(described: Described, planes: Vec<Plane>) -> Option<Self> {
+        let stored = described.fourcc.stored()?;
+        Some(Self { described, stored, planes })
     }
 
     /// What the program said of it.
@@ -120,10 +122,16 @@ impl Dmabuf {
         self.described
     }
 
-    /// As what it is read.
+    /// How it holds its pixels.
+    #[must_use]
+    pub fn stored(&self) -> Stored {
+        self.stored
+    }
+
+    /// As what they are read.
     #[must_use]
     pub fn format(&self) -> Format {
-        self.format
+        self.stored.format()
     }
 
     /// Its planes.
@@ -200,6 +208,24 @@ mod tests {
         assert_eq!(of(tiled, Vec::new()), Err(Wrong::Planes));
         let behind = vec![plane(160, 0, 40), plane(160, 160, 1)];
         assert_eq!(of(tiled, behind), Err(Wrong::Bounds { plane: 1 }));
+    }
+
+    /// Chroma has half as many rows, and pairs of samples.
+    #[test]
+    fn both_planes_of_a_film_are_inside() {
+        let nv12 = |width: u32, height: u32| Described {
+            fourcc: Fourcc::NV12,
+            ..described(width, height, Modifier::LINEAR)
+        };
+        let film = |luma: u64, chroma: u64| of(nv12(5, 3), vec![plane(luma, 0, 5), plane(chroma, 0, 6)]);
+        assert_eq!(film(15, 12), Ok(()));
+        assert_eq!(
+            (film(14, 12), film(15, 11)),
+            (Err(Wrong::Bounds { plane: 0 }), Err(Wrong::Bounds { plane: 1 }))
+        );
+        let narrow = of(nv12(5, 3), vec![plane(99, 0, 5), plane(99, 0, 5)]);
+        assert_eq!(narrow, Err(Wrong::Bounds { plane: 1 }), "rows overlap");
+        assert_eq!(of(nv12(5, 3), vec![plane(99, 0, 5)]), Err(Wrong::Planes));
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{MemfdFlags, fcntl_get_seals, ftruncate, memfd_create};
@@ -14,7 +15,7 @@ use wayferry_pixels::{Format, Region, Size};
 use super::ask::{Answer, Ask, BufferId, Job};
 use super::dmabuf::Dmabuf;
 use super::frame::Frame;
-use super::importer::{Importer, Refused};
+use super::importer::{Importer, Refused, Route};
 use super::map::Map;
 use super::rows::Rows;
 use super::timeline::{self, Fence};
@@ -36,6 +37,7 @@ pub struct Image {
 
 impl Importer for Memory {
     type Image = Image;
+    type Reading = Region;
 
     fn import(&mut self, dmabuf: &Dmabuf) -> Result<Image, Refused> {
         let [plane] = dmabuf.planes() else { return Err(Refused("more than one plane".to_owned())) };
@@ -45,9 +47,17 @@ impl Importer for Memory {
         Ok(Image { fd, offset, stride, size, format: dmabuf.format(), flipped })
     }
 
-    fn read(&mut self, image: &Image, region: &Region, rows: &mut Rows<'_>) -> Result<(), Refused> {
+    fn route(&self, _: &Image) -> Route {
+        Route::Gpu
+    }
+
+    fn begin(&mut self, image: &Image, region: &Region) -> Result<Region, Refused> {
+        Ok(region.clip(image.size))
+    }
+
+    fn end(&mut self, image: &Image, region: Region, rows: &mut Rows<'_>) -> Result<(), Refused> {
         let bytes = image.format.bytes_per_pixel();
-        for rect in region.clip(image.size).rects() {
+        for rect in region.rects() {
             for y in rect.y..rect.bottom() {
                 let from = if image.flipped { image.size.height() - 1 - y } else { y };
                 let offset = image.offset + u64::from(from) * image.stride + u64::from(rect.x) * bytes as u64;
@@ -88,7 +98,10 @@ impl Reader {
     pub fn answer(&mut self) -> Option<Answer> {
         self.next_with(|reader, ask| match ask {
             Ask::Import { buffer, dmabuf } => {
-                let outcome = Memory.import(&dmabuf).map(|image| drop(reader.images.insert(buffer, image)));
+                let outcome = Memory.import(&dmabuf).map(|image| {
+                    reader.images.insert(buffer, image);
+                    Route::Gpu
+                });
                 Some(Answer::Imported { buffer, outcome })
             }
             Ask::Read { job, buffer, region, .. } => Some(reader.read(job, buffer, &region)),
@@ -144,12 +157,16 @@ impl Reader {
             let mut map = Map::writable(&memory, length).ok()?;
             // What was not asked for is not what the program drew.
             map.copy_in(0, &vec![0xEE; length])?;
-            Memory.read(image, region, &mut Rows::new(&mut map, image.size, image.format)?).ok()?;
-            Some(Frame::new(Rc::new(memory)))
+            let reading = Memory.begin(image, region).ok()?;
+            Memory.end(image, reading, &mut Rows::new(&mut map, image.size, image.format)?).ok()?;
+            Some(Frame::new(Rc::new(memory), TOOK))
         });
         Answer::Read { job, frame }
     }
 }
+
+/// What each reading takes.
+const TOOK: Duration = Duration::from_millis(2);
 
 /// Timelines that tests make.
 #[derive(Debug, Default)]

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use wayferry_pixels::Format;
+use wayferry_pixels::{Format, Rect, Size};
+
+use super::convert;
 
 /// A pixel format by the four characters of its `DRM_FORMAT_` code, the first in the lowest byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,16 +28,101 @@ impl Fourcc {
         }
     }
 
-    /// The format of ours that has exactly its pixels, if there is one.
+    /// How buffers of it hold their pixels; `None` for formats that are not known here.
     #[must_use]
-    pub fn format(self) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| Self::of(*format) == self)
+    pub fn stored(self) -> Option<Stored> {
+        match self {
+            Self::NV12 => Some(Stored::Nv12),
+            Self::AB4H => Some(Stored::Halves(Format::Abgr8888)),
+            Self::XB4H => Some(Stored::Halves(Format::Xbgr8888)),
+            _ => Format::ALL.into_iter().find(|format| Self::of(*format) == self).map(Stored::Plain),
+        }
     }
 
-    /// Planes that a buffer of it has without a modifier; `None` for formats that are not known here.
+    /// Luma, and chroma at half of the size: `DRM_FORMAT_NV12`.
+    pub const NV12: Self = Self::new(*b"NV12");
+    /// The planes of that, each by itself: `DRM_FORMAT_R8` and `DRM_FORMAT_GR88`.
+    pub const R8: Self = Self::new(*b"R8  ");
+    /// See [`Self::R8`].
+    pub const GR88: Self = Self::new(*b"GR88");
+    /// Floats of 16 bits for red, green, blue and alpha: `DRM_FORMAT_ABGR16161616F`.
+    pub const AB4H: Self = Self::new(*b"AB4H");
+    /// The same without alpha: `DRM_FORMAT_XBGR16161616F`.
+    pub const XB4H: Self = Self::new(*b"XB4H");
+}
+
+/// How a buffer holds its pixels, and so as what they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// As a format of ours, as which they are read.
+    Plain(Format),
+    /// As floats of 16 bits for red, green, blue and alpha, read as this format of eight bits a channel.
+    Halves(Format),
+    /// As NV12, read as [`Format::Xrgb8888`].
+    Nv12,
+}
+
+/// What a plane holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Samples {
+    /// Bytes of one.
+    pub(crate) bytes: u32,
+    /// Pixels that share one, in each direction.
+    pub(crate) step: u32,
+}
+
+impl Stored {
+    /// As what pixels are read.
     #[must_use]
-    pub fn planes(self) -> Option<usize> {
-        self.format().map(|_| 1)
+    pub fn format(self) -> Format {
+        match self {
+            Self::Plain(format) | Self::Halves(format) => format,
+            Self::Nv12 => Format::Xrgb8888,
+        }
+    }
+
+    /// The planes of a buffer, without those that a modifier adds.
+    pub(crate) fn planes(self) -> Vec<Samples> {
+        let one = |bytes: u32| Samples { bytes, step: 1 };
+        match self {
+            // At most four.
+            Self::Plain(format) => vec![one(format.bytes_per_pixel() as u32)],
+            Self::Halves(_) => vec![one(8)],
+            Self::Nv12 => vec![one(1), Samples { bytes: 2, step: 2 }],
+        }
+    }
+}
+
+impl Stored {
+    /// A rectangle made larger, so that it begins and ends with samples of every plane.
+    pub(crate) fn whole(self, rect: Rect, size: Size) -> Rect {
+        let step = self.planes().iter().map(|samples| samples.step).max().unwrap_or(1);
+        let (x, y) = (rect.x / step * step, rect.y / step * step);
+        let right = (rect.x + rect.width).next_multiple_of(step).min(size.width());
+        let bottom = rect.bottom().next_multiple_of(step).min(size.height());
+        Rect { x, y, width: right - x, height: bottom - y }
+    }
+
+    /// The pixels of a row, from that of each plane; in `room` if they are others.
+    pub(crate) fn pixels<'a>(
+        self,
+        size: Size,
+        [first, second]: [&'a [u8]; 2],
+        room: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        match self {
+            Self::Plain(_) => return first,
+            Self::Halves(_) => convert::halves(first, room),
+            Self::Nv12 => convert::nv12(first, second, size.height(), room),
+        }
+        room
+    }
+}
+
+impl Samples {
+    /// Bytes that so many pixels of a row take, the first of which begins a sample.
+    pub(crate) fn row(self, width: u32) -> usize {
+        width.div_ceil(self.step) as usize * self.bytes as usize
     }
 }
 
@@ -90,11 +177,11 @@ mod tests {
     #[test]
     fn formats_round_trip_and_are_the_kernels() {
         for format in Format::ALL {
-            assert_eq!(Fourcc::of(format).format(), Some(format));
+            assert_eq!(Fourcc::of(format).stored(), Some(Stored::Plain(format)));
         }
         assert_eq!(Fourcc::of(Format::Xrgb8888), Fourcc(0x3432_5258));
         assert_eq!(Fourcc::of(Format::Abgr2101010).to_string(), "AB30");
-        assert_eq!((Fourcc(0).format(), Fourcc(1).format()), (None, None), "those are values of wl_shm");
+        assert_eq!((Fourcc(0).stored(), Fourcc(1).stored()), (None, None), "those are values of wl_shm");
         assert_eq!(Fourcc(1).to_string(), "0x00000001");
     }
 

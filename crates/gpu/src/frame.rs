@@ -4,6 +4,7 @@
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::Duration;
 
 use rustix::io::{Errno, pread};
 use wayferry_pixels::{Format, Layout, Size};
@@ -12,13 +13,20 @@ use wayferry_pixels::{Format, Layout, Size};
 #[derive(Debug, Clone)]
 pub struct Frame {
     memory: Rc<OwnedFd>,
+    took: Duration,
 }
 
 impl Frame {
-    /// Pixels in a memory file.
+    /// Pixels in a memory file, which it took so long to read.
     #[must_use]
-    pub fn new(memory: Rc<OwnedFd>) -> Self {
-        Self { memory }
+    pub fn new(memory: Rc<OwnedFd>, took: Duration) -> Self {
+        Self { memory, took }
+    }
+
+    /// How long that took, from asking to the answer.
+    #[must_use]
+    pub fn took(&self) -> Duration {
+        self.took
     }
 
     /// How the pixels of a buffer of this size lie in it, read as this format.

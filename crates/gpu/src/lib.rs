@@ -8,6 +8,7 @@
 
 mod ask;
 mod client;
+mod convert;
 mod cpu;
 mod dmabuf;
 #[cfg(feature = "egl")]
@@ -37,9 +38,9 @@ pub use client::{Client, Due, Figures, Owner, Packet};
 pub use cpu::Cpu;
 pub use dmabuf::{Described, Dmabuf, MAX_PLANES, Plane, Wrong};
 pub use exporter::exporter;
-pub use format::{Fourcc, Modifier};
+pub use format::{Fourcc, Modifier, Stored};
 pub use frame::Frame;
-pub use importer::{Importer, Refused};
+pub use importer::{Importer, Refused, Route};
 pub use link::{Link, Received};
 pub use offer::Offer;
 pub use process::{How, read};

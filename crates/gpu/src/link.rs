@@ -68,10 +68,19 @@ impl Link {
 
     /// Receives the next packet. One that is cut is of no use, and the end of the connection.
     pub fn receive(&self) -> Received {
+        self.receive_with(RecvFlags::empty())
+    }
+
+    /// The same, without waiting.
+    pub fn receive_now(&self) -> Received {
+        self.receive_with(RecvFlags::DONTWAIT)
+    }
+
+    fn receive_with(&self, flags: RecvFlags) -> Received {
         let mut packet = vec![0; MAX_PACKET];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC;
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
         let message = loop {
             match recvmsg(&self.0, &mut [IoSliceMut::new(&mut packet)], &mut control, flags) {
                 Ok(message) => break message,

@@ -4,6 +4,7 @@
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -52,9 +53,9 @@ impl Slots {
         Some((place as u32, lent))
     }
 
-    /// What has been read into a slot.
-    pub(crate) fn frame(&self, slot: u32) -> Option<Frame> {
-        self.0.get(slot as usize).map(|slot| Frame::new(Rc::clone(&slot.memory)))
+    /// What has been read into a slot, in that time.
+    pub(crate) fn frame(&self, slot: u32, took: Duration) -> Option<Frame> {
+        self.0.get(slot as usize).map(|slot| Frame::new(Rc::clone(&slot.memory), took))
     }
 
     /// Nothing is being read into a slot any more.
@@ -108,7 +109,7 @@ mod tests {
         let mut slots = Slots::default();
         let (first, lent) = slots.take(100).expect("memory");
         assert_eq!((first, lent.map(|lent| lent.bytes)), (0, Some(STEP)));
-        let frame = slots.frame(first).expect("a frame");
+        let frame = slots.frame(first, Duration::ZERO).expect("a frame");
         let (second, _) = slots.take(100).expect("memory");
         slots.give_back(first);
         slots.give_back(second);

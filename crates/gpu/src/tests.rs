@@ -16,6 +16,7 @@ use super::client::{Client, Due, Owner};
 use super::dmabuf::{Described, Dmabuf, Plane};
 use super::fake::{self, Memory};
 use super::format::{Fourcc, Modifier};
+use super::importer::Route;
 use super::reader::Reader;
 use super::timeline::{Point, Timeline};
 use super::wire::{FromReader, Means, ToReader};
@@ -94,12 +95,19 @@ impl World {
             let fds: Vec<OwnedFd> =
                 packet.fds().into_iter().map(|fd| fd.try_clone_to_owned().expect("a descriptor")).collect();
             self.client.sent();
-            self.coming.extend(message.works_on().map(|image| FromReader::Begun { image }));
-            let reads = self.deadly_read && matches!(message, ToReader::Read { .. });
-            if reads || matches!(message, ToReader::Import { .. }) && first_byte(&fds) == DEADLY {
+            let works_on = match message {
+                ToReader::Read { image, .. } if self.deadly_read => Some(image),
+                ToReader::Import { image, .. } if first_byte(&fds) == DEADLY => Some(image),
+                _ => None,
+            };
+            if let Some(image) = works_on {
+                self.coming.push(FromReader::Begun { image });
                 return self.kill();
             }
-            self.coming.extend(reader.on_message(message, fds));
+            reader.on_message(message, fds, &mut |answer| self.coming.push(answer));
+        }
+        if let Some(reader) = self.reader.as_mut().filter(|reader| !reader.is_idle()) {
+            reader.end_one(&mut |answer| self.coming.push(answer));
         }
         while !self.coming.is_empty() {
             let answer = self.coming.remove(0);
@@ -190,7 +198,7 @@ fn what_is_asked_is_answered() {
         matches!(answers[0], (8, Answer::Read { job: Job(2), frame: None })),
         "names are each program's own"
     );
-    assert!(matches!(answers[1], (7, Answer::Imported { buffer: BufferId(1), outcome: Ok(()) })));
+    assert!(matches!(answers[1], (7, Answer::Imported { buffer: BufferId(1), outcome: Ok(_) })));
     assert_eq!((answers.len(), answers[2].0, pixels(&answers[2].1)), (3, 7, Some(vec![5; BYTES])));
     drop(answers);
     world.client.ask(world.now, 7, Ask::Forget { buffer: BufferId(1) });
@@ -240,7 +248,7 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
     assert_eq!(world.client.on_timeout(due), Some(Due::Kill));
     let lies = [
         FromReader::Read { job: 1, outcome: Ok(()) },
-        FromReader::Imported { image: 77, outcome: Ok(()) },
+        FromReader::Imported { image: 77, outcome: Ok(Route::Gpu) },
         FromReader::Ready(Means {
             name: String::new(),
             device: None,
@@ -265,7 +273,7 @@ fn a_reader_that_hangs_is_ended_and_one_that_lies_is_refused() {
     world.settle();
     assert_eq!(world.answers.iter().find_map(|(_, answer)| pixels(answer)), Some(vec![5; BYTES]));
     let mut world = World::up();
-    let unasked = FromReader::Imported { image: 1, outcome: Ok(()) };
+    let unasked = FromReader::Imported { image: 1, outcome: Ok(Route::Gpu) };
     assert!(world.client.on_packet(world.now, &unasked.encode()).is_err());
 }
 

@@ -7,6 +7,7 @@ use wayferry_pixels::{Rect, Region, Size};
 
 use super::dmabuf::{Described, MAX_PLANES};
 use super::format::{Fourcc, Modifier};
+use super::importer::Route;
 
 /// Bytes of a packet: that of the longest list of formats.
 pub const MAX_PACKET: usize = 64 << 10;
@@ -62,7 +63,7 @@ pub enum FromReader {
         /// In words for the user.
         why: String,
     },
-    /// It begins with what it was asked next, about this buffer: if it ends now, it is over that.
+    /// A driver gets to work on this buffer: if the reader ends now, it is over that.
     Begun {
         /// Its name.
         image: u64,
@@ -71,8 +72,8 @@ pub enum FromReader {
     Imported {
         /// Its name.
         image: u64,
-        /// In words for the program's author.
-        outcome: Result<(), String>,
+        /// How it will be read; in words for the program's author.
+        outcome: Result<Route, String>,
     },
     /// A buffer has been read, or why it could not be.
     Read {
@@ -101,15 +102,6 @@ pub struct Means {
 pub struct Malformed;
 
 impl ToReader {
-    /// The buffer that a driver gets to work on with this, if it does.
-    #[must_use]
-    pub fn works_on(&self) -> Option<u64> {
-        match self {
-            Self::Import { image, .. } | Self::Read { image, .. } => Some(*image),
-            Self::Lend { .. } | Self::Forget { .. } => None,
-        }
-    }
-
     /// As a packet.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -175,7 +167,14 @@ impl FromReader {
                     out.u32(fourcc.0).u64(modifier.0);
                 }
             }
-            Self::Imported { image, outcome } => drop(out.u8(1).u64(*image).outcome(outcome)),
+            Self::Imported { image, outcome } => {
+                let (outcome, route) = match outcome {
+                    Ok(Route::Gpu) => (Ok(()), 0),
+                    Ok(Route::Mapped) => (Ok(()), 1),
+                    Err(why) => (Err(why.clone()), 0),
+                };
+                out.u8(1).u64(*image).u8(route).outcome(&outcome);
+            }
             Self::Read { job, outcome } => drop(out.u8(2).u64(*job).outcome(outcome)),
             Self::Unable { why } => drop(out.u8(3).words(why)),
             Self::Begun { image } => drop(out.u8(4).u64(*image)),
@@ -198,7 +197,11 @@ impl FromReader {
                 let device = (has_device != 0).then_some(device);
                 Self::Ready(Means { name, device, lacks_fences, pairs })
             }
-            1 => Self::Imported { image: input.u64()?, outcome: input.outcome()? },
+            1 => {
+                let (image, route) = (input.u64()?, input.u8()?);
+                let route = if route == 0 { Route::Gpu } else { Route::Mapped };
+                Self::Imported { image, outcome: input.outcome()?.map(|()| route) }
+            }
             2 => Self::Read { job: input.u64()?, outcome: input.outcome()? },
             3 => Self::Unable { why: input.words()? },
             4 => Self::Begun { image: input.u64()? },
@@ -354,6 +357,8 @@ mod tests {
 
     fn from_reader() -> impl Strategy<Value = FromReader> {
         let outcome = || prop_oneof![Just(Ok(())), "[a-zé]{1,50}".prop_map(Err)];
+        let routed = (outcome(), any::<bool>())
+            .prop_map(|(outcome, mapped)| outcome.map(|()| if mapped { Route::Mapped } else { Route::Gpu }));
         let pairs = proptest::collection::vec(any::<(u32, u64)>(), 0..9);
         let pairs =
             pairs.prop_map(|pairs| pairs.into_iter().map(|(f, m)| (Fourcc(f), Modifier(m))).collect());
@@ -366,7 +371,7 @@ mod tests {
                     pairs
                 })
             ),
-            (any::<u64>(), outcome()).prop_map(|(image, outcome)| FromReader::Imported { image, outcome }),
+            (any::<u64>(), routed).prop_map(|(image, outcome)| FromReader::Imported { image, outcome }),
             (any::<u64>(), outcome()).prop_map(|(job, outcome)| FromReader::Read { job, outcome }),
             "[a-z]{0,20}".prop_map(|why| FromReader::Unable { why }),
             any::<u64>().prop_map(|image| FromReader::Begun { image }),

@@ -345,6 +345,10 @@ mod tests {
         json!({
             "reader": "egl: Mesa", "unable": null, "readers": 1, "read": 300, "unread": 0, "read_bytes": 9_000_000,
             "read_ms_mean": 1.25,
+            "surfaces": [{
+                "program": 1, "surface": 5, "path": "egl", "read": 300, "read_bytes": 9_000_000, "read_ms_mean": 1.25,
+                "waits_for": "program", "waits_ms": 7012.5,
+            }],
         })
     }
 

@@ -154,15 +154,34 @@ impl Document<'_> {
         }
         let told = |text: &str| format!("  gpu      {text}\n");
         match (gpu.0["reader"].as_str().map(sanitize), gpu.0["unable"].as_str().map(sanitize)) {
-            (Some(reader), _) => told(&format!(
-                "{reader}: {} readings of {}, {} each",
-                gpu.count("read"),
-                gpu.size("read_bytes"),
-                gpu.time("read_ms_mean")
-            )),
+            (Some(reader), _) => told(&format!("{reader}: {}", gpu.readings())) + &gpu.gpu_surfaces(),
             (None, Some(why)) => told(&format!("programs draw in software: {why}")),
             (None, None) => told(&format!("no reader just now; {} were started", gpu.count("readers"))),
         }
+    }
+
+    fn readings(&self) -> String {
+        let (count, bytes) = (self.count("read"), self.size("read_bytes"));
+        format!("{count} readings of {bytes}, {} each", self.time("read_ms_mean"))
+    }
+
+    /// The first surfaces whose content comes from GPU buffers, and what they wait for if they have for long.
+    fn gpu_surfaces(&self) -> String {
+        let surfaces = self.0["surfaces"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let line = |surface: &Value| {
+            let of = Document(surface);
+            let path = surface["path"].as_str().map_or_else(unknown, sanitize);
+            let (number, program) = (of.count("surface"), of.count("program"));
+            let waits = match surface["waits_ms"].as_f64().filter(|waits| *waits >= LONG_WAIT_MS) {
+                None => String::new(),
+                Some(_) if surface["waits_for"] == "program" => {
+                    format!("; for {} it has not finished drawing", of.time("waits_ms"))
+                }
+                Some(_) => format!("; for {} the reader has not answered", of.time("waits_ms")),
+            };
+            format!("           surface {number} of program {program}: {path}, {}{waits}\n", of.readings())
+        };
+        surfaces.iter().take(MAX_GPU_SURFACES).map(line).collect()
     }
 
     fn number(&self, field: &str, word: impl FnOnce(f64) -> String) -> String {
@@ -201,6 +220,11 @@ fn size(bytes: f64) -> String {
     }
 }
 
+/// What waits for less long waits as all do.
+const LONG_WAIT_MS: f64 = 5000.0;
+/// Surfaces that are told of in words.
+const MAX_GPU_SURFACES: usize = 8;
+
 fn unknown() -> String {
     "?".into()
 }
@@ -230,7 +254,9 @@ mod tests {
              pictures 2 of 3 surfaces exact; surface 5 of program 1 (640x480) 3.0 % lossy for now, a video\n  \
              sound    opus at 96 kbit/s, 700 frames sent, heard 91.0 ms after they arrive\n\
              \x20 mic      recorded, 51.0 ms behind\n\
-             \x20 gpu      egl: Mesa: 300 readings of 9.0 MB, 1.2 ms each\n";
+             \x20 gpu      egl: Mesa: 300 readings of 9.0 MB, 1.2 ms each\n\
+             \x20          surface 5 of program 1: egl, 300 readings of 9.0 MB, 1.2 ms each; \
+             for 7012.5 ms it has not finished drawing\n";
         assert_eq!(paragraph(&read(SAMPLE)), expected);
     }
 

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use glow::HasContext;
 use khronos_egl as egl;
-use wayferry_pixels::Format;
 
 use super::super::format::{Fourcc, Modifier};
 use super::super::wire::Means;
@@ -27,6 +26,7 @@ pub(super) struct Device {
     pub(super) has_modifiers: bool,
     /// Pixels can be read as blue, green, red, alpha.
     pub(super) has_bgra: bool,
+    means: Means,
 }
 
 impl std::fmt::Debug for Device {
@@ -36,8 +36,8 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// The GPU of a render node, and what it can do.
-    pub(super) fn open(node: &Path) -> Result<(Self, Means), String> {
+    /// The GPU of a render node.
+    pub(super) fn open(node: &Path) -> Result<Self, String> {
         let number = std::fs::metadata(node).map_err(|error| error.to_string())?.rdev();
         // SAFETY: libEGL is what its name says.
         let api = unsafe { Api::load_required() }.map_err(|error| format!("libEGL: {error}"))?;
@@ -72,10 +72,16 @@ impl Device {
         let target = address(&api, "glEGLImageTargetTexture2DOES").ok_or("it has no GL_OES_EGL_image")?;
         let has_modifiers = has("EGL_EXT_image_dma_buf_import_modifiers");
         let has_bgra = gl.supported_extensions().contains("GL_EXT_read_format_bgra");
-        let device = Self { api, display, context, gl, target, has_modifiers, has_bgra };
-        let pairs = device.pairs();
-        let means = Means { name: format!("egl: {renderer}"), device: Some(number), lacks_fences, pairs };
-        Ok((device, means))
+        // SAFETY: as above. Rows of a plane may have any length.
+        unsafe { gl.pixel_store_i32(glow::PACK_ALIGNMENT, 1) };
+        let name = format!("egl: {renderer}");
+        let means = Means { name, device: Some(number), lacks_fences, pairs: Vec::new() };
+        Ok(Self { api, display, context, gl, target, has_modifiers, has_bgra, means })
+    }
+
+    /// What it can do, with these formats.
+    pub(super) fn means(&self, formats: &[Fourcc]) -> Means {
+        Means { pairs: self.pairs(formats), ..self.means.clone() }
     }
 
     /// The texture that is bound shows an image from now on.
@@ -84,10 +90,20 @@ impl Device {
     }
 
     /// What can be imported: for each format the modifiers that the driver lists, and none at all.
-    fn pairs(&self) -> Vec<(Fourcc, Modifier)> {
+    fn pairs(&self, formats: &[Fourcc]) -> Vec<(Fourcc, Modifier)> {
         let mut pairs = Vec::new();
-        for fourcc in FORMATS.map(Fourcc::of) {
-            let listed = if self.has_modifiers { self.modifiers(fourcc) } else { Vec::new() };
+        for &fourcc in formats {
+            let listed = match fourcc {
+                _ if !self.has_modifiers => Vec::new(),
+                Fourcc::NV12 => {
+                    let chroma = self.modifiers(Fourcc::GR88);
+                    self.modifiers(Fourcc::R8)
+                        .into_iter()
+                        .filter(|modifier| chroma.contains(modifier))
+                        .collect()
+                }
+                _ => self.modifiers(fourcc),
+            };
             // A driver that lists none imports all the same (seen with virgl); compositors offer linear ones then, too.
             let listed = if listed.is_empty() { vec![Modifier::LINEAR] } else { listed };
             pairs.extend(listed.into_iter().map(|modifier| (fourcc, modifier)));
@@ -160,9 +176,6 @@ pub(super) fn address<T: Copy>(api: &Api, name: &str) -> Option<T> {
     // SAFETY: both are pointers to functions.
     api.get_proc_address(name).map(|found| unsafe { std::mem::transmute_copy(&found) })
 }
-
-/// Formats that are read exactly: eight bits a channel. Opaque ones first, as most windows are.
-const FORMATS: [Format; 4] = [Format::Xrgb8888, Format::Argb8888, Format::Xbgr8888, Format::Abgr8888];
 
 /// With these begin the names of renderers that draw in software: programs do that better by themselves. An emulated
 /// GPU tells in brackets what it is drawn with.

@@ -6,6 +6,8 @@
 
 mod device;
 mod image;
+mod pick;
+mod plane;
 mod proof;
 mod read;
 
@@ -16,9 +18,10 @@ use wayferry_pixels::Region;
 
 use self::device::Device;
 use self::image::Image;
+use self::read::Reading;
 use super::cpu::{Cpu, Mapped};
 use super::dmabuf::Dmabuf;
-use super::importer::{Importer, Refused};
+use super::importer::{Importer, Refused, Route};
 use super::node::nodes;
 use super::rows::Rows;
 use super::wire::Means;
@@ -39,6 +42,13 @@ pub(crate) enum Either {
     Memory(Mapped),
 }
 
+/// A reading that one of the two has begun.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    Gpu(Option<Reading>),
+    Memory(Region),
+}
+
 impl Gpu {
     /// The GPU of this render node, or of the first that can be used; and what it can do.
     ///
@@ -55,10 +65,13 @@ impl Gpu {
         let mut reasons = Vec::new();
         for node in nodes {
             match Device::open(&node) {
-                Ok((device, means)) => {
+                Ok(device) => {
                     let device = Rc::new(device);
                     match proof::prove(&device) {
-                        Ok(()) => return Ok((Self { device, cpu: Cpu }, means)),
+                        Ok(formats) => {
+                            let means = device.means(&formats);
+                            return Ok((Self { device, cpu: Cpu }, means));
+                        }
                         Err(Refused(why)) => reasons.push(format!("{}: {why}", node.display())),
                     }
                 }
@@ -71,6 +84,7 @@ impl Gpu {
 
 impl Importer for Gpu {
     type Image = Either;
+    type Reading = Begun;
 
     fn import(&mut self, dmabuf: &Dmabuf) -> Result<Either, Refused> {
         if Cpu::reads(dmabuf) {
@@ -79,10 +93,26 @@ impl Importer for Gpu {
         Image::new(&self.device, dmabuf).map(Either::Gpu)
     }
 
-    fn read(&mut self, image: &Either, region: &Region, rows: &mut Rows<'_>) -> Result<(), Refused> {
+    fn route(&self, image: &Either) -> Route {
         match image {
-            Either::Gpu(image) => read::read(image, region, rows),
-            Either::Memory(mapped) => self.cpu.read(mapped, region, rows),
+            Either::Gpu(_) => Route::Gpu,
+            Either::Memory(_) => Route::Mapped,
+        }
+    }
+
+    fn begin(&mut self, image: &Either, region: &Region) -> Result<Begun, Refused> {
+        match image {
+            Either::Gpu(image) => read::begin(image, region).map(Begun::Gpu),
+            Either::Memory(mapped) => self.cpu.begin(mapped, region).map(Begun::Memory),
+        }
+    }
+
+    fn end(&mut self, image: &Either, reading: Begun, rows: &mut Rows<'_>) -> Result<(), Refused> {
+        match (image, reading) {
+            (Either::Gpu(image), Begun::Gpu(Some(reading))) => read::end(image, &reading, rows),
+            (Either::Memory(mapped), Begun::Memory(region)) => self.cpu.end(mapped, region, rows),
+            // Nothing of it was to be read.
+            _ => Ok(()),
         }
     }
 }

@@ -2,49 +2,99 @@
 //! there into the session's.
 #![expect(unsafe_code, reason = "OpenGL has no safe form")]
 
+use std::rc::Rc;
+
 use glow::HasContext;
-use wayferry_pixels::{Format, Rect, Region};
+use wayferry_pixels::{Rect, Region};
 
 use super::super::importer::Refused;
 use super::super::rows::Rows;
+use super::device::Device;
 use super::image::Image;
 
-/// Reads a region.
-pub(super) fn read(image: &Image, region: &Region, rows: &mut Rows<'_>) -> Result<(), Refused> {
-    let region = region.clip(image.size);
-    let length = region.rects().iter().map(|rect| rect.area() * BYTES).sum::<u64>();
+/// Pixels that the GPU brings into a buffer of the driver's.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    device: Rc<Device>,
+    buffer: glow::Buffer,
+    fence: Option<glow::Fence>,
+    length: i32,
+    pieces: Vec<Piece>,
+}
+
+/// A rectangle of pixels, and where in the buffer those of each plane begin.
+#[derive(Debug)]
+struct Piece {
+    rect: Rect,
+    starts: Vec<usize>,
+}
+
+/// The pieces of a region, and the bytes that they take.
+fn pieces(image: &Image, region: &Region) -> (Vec<Piece>, u64) {
+    let mut length = 0;
+    let mut piece = |rect: &Rect| {
+        let rect = image.stored.whole(*rect, image.size);
+        let mut start = |[_, _, width, height]: [i32; 4], bytes: u32| {
+            // More than is there is refused.
+            let start = length as usize;
+            length += u64::from(width.cast_unsigned()) * u64::from(height.cast_unsigned()) * u64::from(bytes);
+            start
+        };
+        let planes = image.planes.iter();
+        let starts =
+            planes.map(|(plane, samples)| start(image.place(rect, *samples), plane.pick.bytes)).collect();
+        Piece { rect, starts }
+    };
+    let pieces = region.clip(image.size).rects().iter().map(&mut piece).collect();
+    (pieces, length)
+}
+
+/// Begins to read a region; `None` if there is nothing in it.
+pub(super) fn begin(image: &Image, region: &Region) -> Result<Option<Reading>, Refused> {
+    let (pieces, length) = pieces(image, region);
     let Ok(length) = i32::try_from(length) else { return Err(Refused("it is too large".to_owned())) };
     if length == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let gl = &image.device.gl;
-    let bgra = image.device.has_bgra && is_bgra(image.format);
     // SAFETY: the context is current; the buffer is as long as what is read into it.
     unsafe {
-        image.renew();
         let buffer = gl.create_buffer().map_err(Refused)?;
+        let mut reading = Reading { device: Rc::clone(&image.device), buffer, fence: None, length, pieces };
         gl.bind_buffer(glow::PIXEL_PACK_BUFFER, Some(buffer));
         gl.buffer_data_size(glow::PIXEL_PACK_BUFFER, length, glow::STREAM_READ);
-        let mut start = 0;
-        for rect in region.rects() {
-            let [x, y, width, height] = place(image, rect);
-            let order = if bgra { glow::BGRA } else { glow::RGBA };
-            let to = glow::PixelPackData::BufferOffset(start);
-            gl.read_pixels(x, y, width, height, order, glow::UNSIGNED_BYTE, to);
-            // At most `length`.
-            start += (rect.area() * BYTES) as u32;
-        }
-        let outcome = wait(gl).and_then(|()| {
-            let bytes = gl.map_buffer_range(glow::PIXEL_PACK_BUFFER, 0, length, glow::MAP_READ_BIT);
-            if bytes.is_null() {
-                return Err(Refused("the driver does not give the pixels out".to_owned()));
+        for (number, (plane, samples)) in image.planes.iter().enumerate() {
+            plane.bind();
+            for piece in &reading.pieces {
+                let [x, y, width, height] = image.place(piece.rect, *samples);
+                // At most `length`.
+                let to = glow::PixelPackData::BufferOffset(piece.starts[number] as u32);
+                gl.read_pixels(x, y, width, height, plane.pick.order, plane.pick.kind, to);
             }
-            let bytes = std::slice::from_raw_parts(bytes, length as usize);
-            let outcome = unpack(image, region.rects(), bytes, bgra, rows);
-            gl.unmap_buffer(glow::PIXEL_PACK_BUFFER);
-            outcome
-        });
-        gl.delete_buffer(buffer);
+        }
+        reading.fence = Some(gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0).map_err(Refused)?);
+        gl.flush();
+        match gl.get_error() {
+            glow::NO_ERROR => Ok(Some(reading)),
+            error => Err(Refused(format!("the driver says error {error:#x}"))),
+        }
+    }
+}
+
+/// Takes the pixels once they are there.
+pub(super) fn end(image: &Image, reading: &Reading, rows: &mut Rows<'_>) -> Result<(), Refused> {
+    reading.wait()?;
+    let gl = &image.device.gl;
+    // SAFETY: the context is current; what is mapped is as long as the buffer.
+    unsafe {
+        gl.bind_buffer(glow::PIXEL_PACK_BUFFER, Some(reading.buffer));
+        let bytes = gl.map_buffer_range(glow::PIXEL_PACK_BUFFER, 0, reading.length, glow::MAP_READ_BIT);
+        if bytes.is_null() {
+            return Err(Refused("the driver does not give the pixels out".to_owned()));
+        }
+        let bytes = std::slice::from_raw_parts(bytes, reading.length as usize);
+        let outcome = reading.pieces.iter().try_for_each(|piece| unpack(image, piece, bytes, rows));
+        gl.unmap_buffer(glow::PIXEL_PACK_BUFFER);
         match (outcome, gl.get_error()) {
             (Ok(()), glow::NO_ERROR) => Ok(()),
             (Ok(()), error) => Err(Refused(format!("the driver says error {error:#x}"))),
@@ -53,68 +103,52 @@ pub(super) fn read(image: &Image, region: &Region, rows: &mut Rows<'_>) -> Resul
     }
 }
 
-/// Waits until all has been read.
-///
-/// # Safety
-/// The context is current.
-unsafe fn wait(gl: &glow::Context) -> Result<(), Refused> {
-    // SAFETY: as above.
-    unsafe {
-        let fence = gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0).map_err(Refused)?;
-        // A driver that hangs is the session's to end.
-        let outcome = loop {
-            match gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, PATIENCE) {
-                glow::TIMEOUT_EXPIRED => {}
-                glow::WAIT_FAILED => break Err(Refused("the GPU was lost".to_owned())),
-                _ => break Ok(()),
-            }
-        };
-        gl.delete_sync(fence);
-        outcome
-    }
-}
-
-/// Puts rectangles that lie one behind the other where they belong.
-fn unpack(
-    image: &Image,
-    rects: &[Rect],
-    mut bytes: &[u8],
-    bgra: bool,
-    rows: &mut Rows<'_>,
-) -> Result<(), Refused> {
-    let swaps = is_bgra(image.format) != bgra;
-    let mut swapped = Vec::new();
-    for rect in rects {
-        let stride = rect.width as usize * BYTES as usize;
-        for line in 0..rect.height {
-            let (read, rest) = bytes.split_at(stride);
-            bytes = rest;
-            // Of a flipped buffer the lowest row was read first.
-            let y = if image.flipped { rect.bottom() - 1 - line } else { rect.y + line };
-            if swaps {
-                swapped.clear();
-                swapped.extend_from_slice(read);
-                swapped.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
-            }
-            rows.write(rect.x, y, if swaps { &swapped } else { read })?;
+/// Puts the rows of a rectangle where they belong.
+fn unpack(image: &Image, piece: &Piece, bytes: &[u8], rows: &mut Rows<'_>) -> Result<(), Refused> {
+    let Piece { rect, starts } = piece;
+    let (mut fixed, mut pixels) = ([Vec::new(), Vec::new()], Vec::new());
+    let converts = image.planes.first().is_some_and(|(plane, _)| plane.pick.converts());
+    for line in 0..rect.height {
+        let mut stored: [&[u8]; 2] = [&[]; 2];
+        let planes = image.planes.iter().zip(starts).zip(&mut fixed).zip(&mut stored);
+        for ((((plane, samples), start), room), stored) in planes {
+            let row = rect.width.div_ceil(samples.step) as usize * plane.pick.bytes as usize;
+            let from = start + (line / samples.step) as usize * row;
+            *stored = plane.pick.fix(&bytes[from..from + row], room);
         }
+        // Of a flipped buffer the lowest row was read first.
+        let y = if image.flipped { rect.bottom() - 1 - line } else { rect.y + line };
+        let pixels = if converts { stored[0] } else { image.stored.pixels(image.size, stored, &mut pixels) };
+        rows.write(rect.x, y, pixels)?;
     }
     Ok(())
 }
 
-/// Where a rectangle lies in the buffer: x, y, width, height.
-fn place(image: &Image, rect: &Rect) -> [i32; 4] {
-    let y = if image.flipped { image.size.height() - rect.bottom() } else { rect.y };
-    // Sides are at most 2¹⁴.
-    [rect.x, y, rect.width, rect.height].map(u32::cast_signed)
+impl Reading {
+    /// Waits until all has been read.
+    fn wait(&self) -> Result<(), Refused> {
+        let Some(fence) = self.fence else { return Ok(()) };
+        // A driver that hangs is the session's to end.
+        loop {
+            // SAFETY: the context is current, and the fence is of it.
+            match unsafe { self.device.gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, PATIENCE) } {
+                glow::TIMEOUT_EXPIRED => {}
+                glow::WAIT_FAILED => return Err(Refused("the GPU was lost".to_owned())),
+                _ => return Ok(()),
+            }
+        }
+    }
 }
 
-/// Whether pixels lie as blue, green, red, alpha.
-fn is_bgra(format: Format) -> bool {
-    matches!(format, Format::Argb8888 | Format::Xrgb8888)
+impl Drop for Reading {
+    fn drop(&mut self) {
+        // SAFETY: the context is current, and they are of it.
+        unsafe {
+            self.fence.into_iter().for_each(|fence| self.device.gl.delete_sync(fence));
+            self.device.gl.delete_buffer(self.buffer);
+        }
+    }
 }
 
-/// Bytes of a pixel.
-const BYTES: u64 = 4;
 /// Nanoseconds of one wait.
 const PATIENCE: i32 = 100_000_000;

@@ -13,7 +13,6 @@ use wayferry_proto::{Header, Side, Time};
 use wayferry_wayland::app::Kept;
 
 use super::ending::Done;
-use super::gpu::Gpu;
 use super::sound::Sound;
 use super::{AppSide, pixel_compression};
 use crate::control::Answer;
@@ -101,6 +100,9 @@ impl AppSide<'_> {
         let programs = &self.programs.connections;
         let surfaces =
             programs.iter().flat_map(|(id, program)| program.core.fidelity().map(|surface| (*id, surface)));
+        let on_gpu = programs
+            .iter()
+            .flat_map(|(id, program)| program.core.gpu_surfaces().map(|surface| (*id, surface)));
         let kept = programs.values().map(|program| program.core.kept());
         let kept = kept.fold(Kept::default(), |sum, one| Kept {
             pixels: sum.pixels + one.pixels,
@@ -121,7 +123,7 @@ impl AppSide<'_> {
             .with_surfaces(surfaces)
             .with_sound(self.sound.as_ref().map(Sound::document))
             .with_microphone(self.sound.as_ref().map(Sound::microphone_document))
-            .with_gpu(self.gpu.as_ref().map(Gpu::document))
+            .with_gpu(self.gpu.as_ref().map(|gpu| gpu.document(now, on_gpu)))
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }

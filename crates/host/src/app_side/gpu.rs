@@ -12,8 +12,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
-use wayferry_gpu::{Answer, Ask, Client, Due, Figures, Offer, Received};
+use wayferry_gpu::{Answer, Ask, Client, Due, Figures, Offer, Received, Route};
 use wayferry_proto::{ConnectionId, Time};
+use wayferry_wayland::app::GpuSurface;
 
 use crate::edge::part::{Hub, Part};
 use crate::edge::reader::Reader;
@@ -68,10 +69,15 @@ impl Gpu {
         self.client.part(program.0.into());
     }
 
-    /// What readers do, for `wayferry info`.
-    pub(super) fn document(&self) -> Value {
+    /// What readers do, and for which surfaces of programs, for `wayferry info`.
+    pub(super) fn document(
+        &self,
+        now: Time,
+        surfaces: impl Iterator<Item = (ConnectionId, GpuSurface)>,
+    ) -> Value {
+        let surfaces =
+            surfaces.take(MAX_SURFACES).map(|(program, surface)| self.surface(now, program, surface));
         let Figures { readers, read, unread, bytes, took } = self.client.figures();
-        let mean = took.checked_div(u32::try_from(read).unwrap_or(u32::MAX));
         json!({
             "reader": self.client.means().map(|means| sanitize(&means.name)),
             "unable": self.client.unable().map(sanitize),
@@ -79,7 +85,24 @@ impl Gpu {
             "read": read,
             "unread": unread,
             "read_bytes": bytes,
-            "read_ms_mean": mean.map(|mean| rounded(mean.as_secs_f64() * 1000.0, 2)),
+            "read_ms_mean": mean_ms(took, read),
+            "surfaces": surfaces.collect::<Vec<Value>>(),
+        })
+    }
+
+    fn surface(&self, now: Time, program: ConnectionId, of: GpuSurface) -> Value {
+        let waits_for =
+            |job| if self.client.is_undrawn(program.0.into(), job) { "program" } else { "reader" };
+        let since = |since: Time| rounded(now.since(since).as_secs_f64() * 1000.0, 1);
+        json!({
+            "program": program.0,
+            "surface": of.surface.0,
+            "path": of.route.map(Route::name),
+            "read": of.read,
+            "read_bytes": of.bytes,
+            "read_ms_mean": mean_ms(of.took, of.read),
+            "waits_for": of.waits.map(|(job, _)| waits_for(job)),
+            "waits_ms": of.waits.map(|(_, asked)| since(asked)),
         })
     }
 
@@ -174,5 +197,12 @@ fn first_undrawn<'a>(fds: &[BorrowedFd<'a>]) -> Option<BorrowedFd<'a>> {
     fds.iter().copied().find(|fd| !is_drawn(fd))
 }
 
+fn mean_ms(took: Duration, count: u64) -> Option<f64> {
+    let mean = took.checked_div(u32::try_from(count).unwrap_or(u32::MAX))?;
+    Some(rounded(mean.as_secs_f64() * 1000.0, 2))
+}
+
+/// Surfaces listed in the document.
+const MAX_SURFACES: usize = 100;
 /// The session's first program waits for the first reader no longer than this.
 const FIRST_READER: Duration = Duration::from_secs(5);

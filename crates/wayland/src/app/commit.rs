@@ -118,9 +118,9 @@ impl Connection {
                 Ok(Change::Unmap)
             }
             // The reader could not read it, or order demands not to wait for it: what was there stays.
-            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _), sync } => {
+            Attach::Buffer { id, pixels: Pixels::Asked(job, _), sync, .. } => {
                 surface.stale = true;
-                self.reading.give_up(job, GivenUp { id, buffer, sync });
+                self.reading.give_up(job, GivenUp { id, sync });
                 Ok(Change::Keep)
             }
             Attach::Buffer { id, buffer, pixels: Pixels::There | Pixels::Read(None), .. }
@@ -374,6 +374,7 @@ impl Connection {
         self.drop_held(id)?;
         let Some(mut surface) = self.surfaces.remove(&id) else { return Ok(()) };
         self.pacing.forget(surface.wire);
+        self.reading.reads.forget(surface.wire);
         self.room.change(surface.content_bytes(), 0)?;
         for child in surface.family.children() {
             if let Some(child) = self.surfaces.get_mut(child) {

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use wayferry_gpu::{BufferId, MAX_PLANES, Modifier, Plane};
+use wayferry_gpu::{BufferId, MAX_PLANES, Modifier, Plane, Route};
 
 /// Planes that one program may have open, in parameters and in buffers: a descriptor each. Buffers beyond fail.
 pub(crate) const MAX_OPEN_PLANES: usize = 2048;
@@ -83,6 +83,8 @@ impl Gone {
 #[derive(Debug)]
 pub(crate) struct Imported {
     pub(super) name: BufferId,
+    /// How it is read, once it has been imported.
+    route: Cell<Option<Route>>,
     /// The reader could not.
     refused: Cell<bool>,
     gone: Gone,
@@ -91,7 +93,17 @@ pub(crate) struct Imported {
 
 impl Imported {
     pub(super) fn new(name: BufferId, gone: &Gone, open: Vec<Open>) -> Self {
-        Self { name, refused: Cell::new(false), gone: gone.clone(), _open: open }
+        Self { name, route: Cell::new(None), refused: Cell::new(false), gone: gone.clone(), _open: open }
+    }
+
+    /// It has been imported.
+    pub(super) fn accept(&self, route: Route) {
+        self.route.set(Some(route));
+    }
+
+    /// How it is read, once it has been imported.
+    pub(super) fn route(&self) -> Option<Route> {
+        self.route.get()
     }
 
     /// The reader could not import it.

@@ -185,8 +185,8 @@ impl Connection {
     fn give_back(&mut self, (attach, feedback): Unread) -> Result<(), Fault> {
         match attach {
             // It comes back once it has been read.
-            Attach::Buffer { id, buffer, pixels: Pixels::Asked(job, _), sync } => {
-                self.reading.give_up(job, GivenUp { id, buffer, sync });
+            Attach::Buffer { id, pixels: Pixels::Asked(job, _), sync, .. } => {
+                self.reading.give_up(job, GivenUp { id, sync });
             }
             Attach::Buffer { id, .. } => self.release_buffer(id)?,
             Attach::Keep | Attach::None => {}

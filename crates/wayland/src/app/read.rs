@@ -7,13 +7,13 @@
 //! than [`WAIT_MAX`]: then the commit is applied without its pixels. Invariant: pixels are applied in the order of
 //! their commits, and those of a commit all at once.
 
-use std::rc::Rc;
 use std::time::Duration;
 
-use wayferry_gpu::{Answer, Ask, BufferId, Frame, Job, Refused};
+use wayferry_gpu::{Answer, Ask, BufferId, Frame, Job, Refused, Route};
 use wayferry_pixels::Region;
 use wayferry_proto::Time;
 
+use crate::message::WireId;
 use crate::tables;
 use crate::wire::Arg;
 
@@ -25,6 +25,7 @@ use super::fault::{Fault, error_code};
 use super::object::{Data, Object};
 use super::pending::{Attach, Fetched, Pending, Pixels};
 use super::reading::{Coming, GivenUp, PutOff};
+use super::reads::GpuSurface;
 use super::surface::Surface;
 use super::unsent::Unsent;
 
@@ -47,15 +48,18 @@ impl Connection {
         self.settle(step);
     }
 
-    fn on_imported(&mut self, name: BufferId, outcome: Result<(), Refused>) -> Result<(), Fault> {
+    fn on_imported(&mut self, name: BufferId, outcome: Result<Route, Refused>) -> Result<(), Fault> {
         let Some(Coming { params, buffer, given }) = self.reading.imported(name) else { return Ok(()) };
         let asked = self.objects.of_mut(params).and_then(Object::own::<Params>);
         // Another object may have its id by now.
         let listens =
             asked.filter(|asked| asked.awaits == Some(name)).map(|asked| asked.awaits = None).is_some();
+        if let Some((imported, route)) = buffer.imported().zip(outcome.as_ref().ok()) {
+            imported.accept(*route);
+        }
         match outcome {
-            Ok(()) if given || !listens => Ok(()),
-            Ok(()) => {
+            Ok(_) if given || !listens => Ok(()),
+            Ok(_) => {
                 let Some(interface) = tables::interface("wl_buffer") else { return Ok(()) };
                 let object = Object { data: Data::Buffer(buffer), ..Object::new(interface, 1) };
                 let id =
@@ -76,7 +80,7 @@ impl Connection {
     }
 
     fn on_read(&mut self, job: Job, frame: Option<&Frame>) -> Result<(), Fault> {
-        self.reading.is_read(job);
+        self.reading.reads.answer(job, frame);
         if let Some(GivenUp { id, .. }) = self.reading.take_given_up(job) {
             return self.release_buffer(id);
         }
@@ -84,6 +88,11 @@ impl Connection {
         let pending = surfaces.flat_map(|surface| surface.timing.pending_mut());
         pending.for_each(|pending| pending.attach.answer(job, frame));
         self.apply_due()
+    }
+
+    /// The surfaces whose content comes from GPU buffers.
+    pub fn gpu_surfaces(&self) -> impl Iterator<Item = GpuSurface> {
+        self.reading.reads.surfaces()
     }
 
     /// Whether the pixels of what waits first at a surface may be read now.
@@ -111,7 +120,7 @@ impl Connection {
     pub(super) fn ask_for_first(&mut self, root: u32) -> Result<(), Fault> {
         let Some(surface) = self.surfaces.get(&root) else { return Ok(()) };
         let mut seen: Vec<u32> = Vec::new();
-        let mut wanted: Vec<Option<Region>> = Vec::new();
+        let mut wanted: Vec<Option<(WireId, Region)>> = Vec::new();
         let mut bytes = 0;
         for (id, pending) in surface.timing.first_pending() {
             let id = id.unwrap_or(root);
@@ -120,21 +129,22 @@ impl Connection {
             seen.push(id);
             let lacking = self.lacking(id, pending, known);
             bytes += if lacking.is_some() { pending.attach.content_bytes() } else { 0 };
-            wanted.push(lacking);
+            wanted.push(self.surfaces.get(&id).map(|surface| surface.wire).zip(lacking));
         }
         // They are here all at once.
         self.room.must_hold(bytes)?;
+        let now = self.now;
         let (timing, reading) = match self.surfaces.get_mut(&root) {
             Some(surface) => (&mut surface.timing, &mut self.reading),
             None => return Ok(()),
         };
         for (pending, region) in timing.first_pending_mut().zip(wanted) {
-            let (Attach::Buffer { buffer, pixels, sync, .. }, Some(region)) = (&mut pending.attach, region)
+            let (Attach::Buffer { buffer, pixels, sync, .. }, Some((surface, region))) =
+                (&mut pending.attach, region)
             else {
                 continue;
             };
-            let Some(imported) = buffer.imported() else { continue };
-            *pixels = match reading.ask_for(imported, &region, sync.as_ref()) {
+            *pixels = match reading.ask_for(now, surface, (buffer, sync.as_ref()), &region) {
                 Some(job) => Pixels::Asked(job, region),
                 None => Pixels::Read(None),
             };
@@ -212,11 +222,11 @@ impl Connection {
         for above in chain {
             let Some(surface) = self.surfaces.get_mut(&above) else { continue };
             for pending in surface.timing.pending_mut().filter(|pending| pending.lacks_pixels()) {
-                if let Attach::Buffer { id, buffer, pixels, sync } = &mut pending.attach
+                if let Attach::Buffer { id, pixels, sync, .. } = &mut pending.attach
                     && let Pixels::Asked(job, _) = std::mem::replace(pixels, Pixels::Read(None))
                 {
-                    let (id, buffer) = (std::mem::take(id), Rc::clone(buffer));
-                    self.reading.give_up(job, GivenUp { id, buffer, sync: sync.take() });
+                    let given_up = GivenUp { id: std::mem::take(id), sync: sync.take() };
+                    self.reading.give_up(job, given_up);
                 }
             }
         }

@@ -10,12 +10,14 @@ use wayferry_gpu::{Ask, BufferId, Job};
 use wayferry_pixels::Region;
 use wayferry_proto::Time;
 
+use crate::message::WireId;
 use crate::wire::Arg;
 
 use super::buffer::Buffer;
 use super::call::Call;
-use super::dmabuf::{Gone, Imported, Open, Planes};
+use super::dmabuf::{Gone, Planes};
 use super::points::Sync;
+use super::reads::{Asked, Reads};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -26,8 +28,7 @@ pub(super) struct Reading {
     coming: HashMap<BufferId, Coming>,
     /// Buffers that are being read for no commit any more.
     given_up: HashMap<Job, GivenUp>,
-    /// Readings that wait for a point of a timeline: a descriptor each.
-    fenced: HashMap<Job, Open>,
+    pub(super) reads: Reads,
     /// A request that builds on commits whose pixels are not here.
     put_off: Option<PutOff>,
     pub(super) planes: Planes,
@@ -49,8 +50,6 @@ pub(super) struct Coming {
 pub(super) struct GivenUp {
     /// The program's id of it; 0 once it is destroyed.
     pub(super) id: u32,
-    #[expect(dead_code, reason = "the reader must not forget it yet")]
-    pub(super) buffer: Rc<Buffer>,
     #[expect(dead_code, reason = "the program must not draw yet")]
     pub(super) sync: Option<Sync>,
 }
@@ -92,27 +91,26 @@ impl Reading {
         self.coming.remove(&name)
     }
 
-    /// Asks for pixels of a buffer; `None` if they cannot be had.
-    pub(super) fn ask_for(&mut self, buffer: &Imported, region: &Region, sync: Option<&Sync>) -> Option<Job> {
-        if buffer.is_refused() {
-            return None;
-        }
+    /// Asks for pixels of a buffer for a surface; `None` if they cannot be had.
+    pub(super) fn ask_for(
+        &mut self,
+        now: Time,
+        surface: WireId,
+        (buffer, sync): (&Rc<Buffer>, Option<&Sync>),
+        region: &Region,
+    ) -> Option<Job> {
+        let imported = buffer.imported().filter(|imported| !imported.is_refused())?;
         let job = Job(self.name());
         let fence = match sync {
             None => None,
-            Some(sync) => {
-                let (open, fence) = (self.planes.open()?, sync.acquire.fence().ok()?);
-                self.fenced.insert(job, open);
-                Some(Rc::new(fence))
-            }
+            Some(sync) => Some((self.planes.open()?, Rc::new(sync.acquire.fence().ok()?))),
         };
-        self.ask(Ask::Read { job, buffer: buffer.name, region: region.clone(), fence });
+        let (open, fence) = fence.unzip();
+        let bytes = region.area() * buffer.format.bytes_per_pixel() as u64;
+        let asked = Asked { surface, buffer: Rc::clone(buffer), bytes, since: now, _open: open };
+        self.reads.ask(job, asked);
+        self.ask(Ask::Read { job, buffer: imported.name, region: region.clone(), fence });
         Some(job)
-    }
-
-    /// Pixels that were asked for are here, or will not come.
-    pub(super) fn is_read(&mut self, job: Job) {
-        self.fenced.remove(&job);
     }
 
     /// A buffer is being read for a commit that is not needed any more: it may never have been drawn.

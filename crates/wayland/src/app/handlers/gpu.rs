@@ -242,10 +242,12 @@ fn check(
         }
         return Ok(None);
     }
-    if mixed || asked.flags & !Y_INVERT != 0 {
+    let flipped = asked.flags & Y_INVERT != 0;
+    // Rows of a film that is upside down may share chroma otherwise.
+    if mixed || asked.flags & !Y_INVERT != 0 || flipped && asked.fourcc == Fourcc::NV12 {
         return Ok(None);
     }
-    let described = Described { size, fourcc: asked.fourcc, modifier, flipped: asked.flags & Y_INVERT != 0 };
+    let described = Described { size, fourcc: asked.fourcc, modifier, flipped };
     let (planes, open) = planes.into_iter().map(|collected| (collected.plane, collected.open)).unzip();
     let is_dmabuf = |fd: &OwnedFd| offer.is_dmabuf(fd);
     match Dmabuf::new(described, planes, is_dmabuf) {

@@ -1,8 +1,10 @@
 //! Programs that tell by points of timelines when they have drawn, and are told so when that has been read.
 
-use wayferry_gpu::Timeline as _;
 use wayferry_gpu::fake::{Timeline, Timelines};
+use wayferry_gpu::{Route, Timeline as _};
+use wayferry_proto::SurfaceId;
 
+use super::super::super::reads::GpuSurface;
 use super::*;
 
 /// Of `wp_linux_drm_syncobj_surface_v1`.
@@ -218,6 +220,30 @@ fn what_is_never_drawn_holds_up_nothing_else() {
     synced.gpu.settle();
     assert_eq!(synced.read.1.reached(), [1], "nobody reads it any more");
     assert_eq!(synced.gpu.reader.waiting().count(), 0);
+}
+
+#[test]
+fn surfaces_tell_what_was_read_and_what_they_wait_for() {
+    let mut synced = Synced::new();
+    synced.drawn.1.reach(1);
+    synced.show(2, 1);
+    synced.gpu.settle();
+    let wire = synced.gpu.rig.connection.surfaces[&synced.surface].wire;
+    let asked = synced.gpu.rig.now;
+    synced.show(3, 2);
+    synced.gpu.ask();
+    let told: Vec<GpuSurface> = synced.gpu.rig.connection.gpu_surfaces().collect();
+    let [GpuSurface { surface, route, read, bytes, took, waits: Some((_, since)) }] = told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((surface, route, read, bytes), (SurfaceId(wire.0), Some(Route::Gpu), 2, 2 * BYTES as u64));
+    assert_eq!((took, since), (Duration::from_millis(4), asked));
+    synced.drawn.1.reach(2);
+    synced.gpu.settle();
+    assert!(synced.gpu.rig.connection.gpu_surfaces().all(|told| told.waits.is_none() && told.read == 3));
+    synced.gpu.rig.request(synced.object, "destroy", vec![]);
+    synced.gpu.rig.request(synced.surface, "destroy", vec![]);
+    assert_eq!(synced.gpu.rig.connection.gpu_surfaces().count(), 0);
 }
 
 /// Each point that is waited for is a descriptor of the session's.
