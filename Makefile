@@ -70,6 +70,12 @@ static: ## Build target/static/wayferry, which needs nothing but a kernel (for -
 	    cargo build --release --locked --package wayferry --no-default-features --features video --target "$$host" && \
 	mkdir -p target/static && cp "target/$$host/release/wayferry" target/static/wayferry
 
+.PHONY: gpu-reader
+gpu-reader: ## Build target/static/wayferry-gpu-reader, which opens libEGL for a static wayferry beside it
+	CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=false \
+	    cargo build --release --locked --package wayferry-gpu --features egl --bin wayferry-gpu-reader
+	mkdir -p target/static && cp target/release/wayferry-gpu-reader target/static/wayferry-gpu-reader
+
 .PHONY: test-full
 test-full: ## Run all tests, with slow and heavy programs too
 	scripts/setup --full

@@ -119,6 +119,29 @@ fn a_window_outlives_the_reader() {
     client.roundtrip();
 }
 
+#[test]
+fn a_reader_has_its_socket_and_few_rights() {
+    let ferry = Ferry::start("memory");
+    let reader = ferry.reader();
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{reader}/{file}")).expect("it is there");
+    let (status, limits) = (read("status"), read("limits"));
+    for right in ["NoNewPrivs:\t1\n", "Seccomp:\t2\n"] {
+        assert!(status.contains(right), "{right:?}: {status}");
+    }
+    assert!(
+        limits.lines().any(|line| line.starts_with("Max data size") && line.contains("4294967296")),
+        "{limits}"
+    );
+    assert_eq!(read("oom_score_adj"), "500\n");
+    let open = std::fs::read_dir(format!("/proc/{reader}/fd")).expect("its descriptors").flatten();
+    let open: Vec<_> = open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    let is_its = |file: &std::path::PathBuf| {
+        let name = file.to_string_lossy();
+        name == "/dev/null" || name.starts_with("socket:")
+    };
+    assert!(!open.is_empty() && open.iter().all(is_its), "{open:?}");
+}
+
 /// Programs come and go, some in the middle of a frame: nothing of them stays open.
 #[test]
 fn two_hundred_programs_leave_nothing_behind() {

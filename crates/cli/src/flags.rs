@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use wayferry_host::GpuHow;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::{Audio, Mode};
+use wayferry_host::{GPU_HELPER, GpuHow, gpu_helper};
 
 use crate::error::Error;
 
@@ -99,8 +99,8 @@ pub(crate) struct OwnFlags {
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: Option<u8>,
-    /// How the session's sound is heard: auto (Opus), off, pcm (without loss), or Opus at so many bits a second, such as
-    /// 64k [default: auto; with --view: off]. With `host`, off: programs find no sound server.
+    /// How the session's sound is heard: auto (Opus), off, pcm (without loss), or Opus at so many bits a second, such
+    /// as 64k [default: auto; with --view: off]. With `host`, off: programs find no sound server.
     #[arg(long, value_name = "HOW", global = true)]
     pub(crate) audio: Option<Audio>,
     /// How sound crosses the link: hybrid, stream or datagram [default: hybrid].
@@ -117,8 +117,8 @@ pub(crate) struct OwnFlags {
     #[arg(long, value_name = "SINK", global = true, value_parser = parse_sink)]
     pub(crate) audio_sink: Option<PathBuf>,
     /// How buffers of programs that draw on a GPU are read where they run: auto (by the first GPU that can), off (such
-    /// programs draw in software), memory (only those that lie in ordinary memory), or by the GPU of a render node, such
-    /// as /dev/dri/renderD128 [default: auto].
+    /// programs draw in software), memory (only those that lie in ordinary memory), or by the GPU of a render node,
+    /// such as /dev/dri/renderD128 [default: auto].
     #[arg(long, value_name = "HOW", global = true)]
     pub(crate) gpu: Option<Gpu>,
     /// Record what each program says to a file in DIR, without its pixels: a seed for the fuzz target `pair`.
@@ -247,11 +247,11 @@ impl FromStr for Gpu {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "auto" => Ok(Self(Some(GpuHow::Auto))),
             "off" => Ok(Self(None)),
-            "memory" => Ok(Self(Some(GpuHow::Memory))),
-            path if path.starts_with('/') => Ok(Self(Some(GpuHow::Node(path.into())))),
-            _ => Err("expected auto, off, memory or the path of a render node".to_owned()),
+            how => match how.parse() {
+                Ok(how) => Ok(Self(Some(how))),
+                Err(_) => Err("expected auto, off, memory or the path of a render node".to_owned()),
+            },
         }
     }
 }
@@ -259,9 +259,7 @@ impl FromStr for Gpu {
 impl fmt::Display for Gpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(GpuHow::Auto) => f.write_str("auto"),
-            Some(GpuHow::Memory) => f.write_str("memory"),
-            Some(GpuHow::Node(path)) => write!(f, "{}", path.display()),
+            Some(how) => how.fmt(f),
             None => f.write_str("off"),
         }
     }
@@ -465,7 +463,9 @@ impl Flags {
     /// [`Error::Usage`]. `--help` and `--version` print and end the process.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
         let (ours, sshs) = split_at_ssh(words.into_iter().collect());
-        let mut flags = match Self::try_parse_from(ours) {
+        let command = Self::command().long_version(version());
+        let parsed = command.try_get_matches_from(ours).and_then(|matches| Self::from_arg_matches(&matches));
+        let mut flags = match parsed {
             Ok(flags) => flags,
             Err(error) if !error.use_stderr() => error.exit(),
             Err(error) => return Err(Error::Usage(first_line(&error))),
@@ -475,6 +475,16 @@ impl Flags {
         }
         Ok(flags)
     }
+}
+
+/// What `--version` tells: the version, and what this build may not be able to do.
+fn version() -> String {
+    let gpu = match gpu_helper() {
+        _ if cfg!(feature = "egl") => "reads GPU buffers itself, through libEGL".to_owned(),
+        Some(helper) => format!("reads GPU buffers by {}", helper.display()),
+        None => format!("reads no GPU buffers: it cannot open libEGL, and {GPU_HELPER} is not beside it"),
+    };
+    format!("{}\n{gpu}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Cuts the command line behind the word `ssh` where it stands as the command.

@@ -240,12 +240,10 @@ fn app_side<'a>(own: &OwnFlags, clock: Clock, expires: Option<Time>) -> AppSide<
     };
     let displays = Displays::following(own.linger, expires, clock.now());
     let gpu = own.gpu.clone().unwrap_or(Gpu(Some(GpuHow::Auto)));
-    // The program itself, also when another one has been installed in its place.
-    let reader = || vec!["/proc/self/exe".into(), "gpu-reader".into(), gpu.to_string().into()];
-    let reader = gpu.0.as_ref().is_some_and(GpuHow::may_read).then(reader);
+    let reader = gpu.0.as_ref().and_then(GpuHow::command);
     AppSide::new(config, clock, displays, tell::reporter())
         .with_recordings(own.record.clone())
-        .with_gpu(reader)
+        .with_gpu(reader, matches!(gpu.0, Some(GpuHow::Node(_))))
 }
 
 fn start(

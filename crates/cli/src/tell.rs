@@ -143,6 +143,7 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::Replaced => "another display shows the session now".into(),
         Event::Dismissed => "another display shows the session now, or this one was detached".into(),
         Event::NoSound { reason } => format!("no sound: {reason}"),
+        Event::NoGpu { reason } => format!("programs draw in software: {reason}"),
         Event::SoundLost { reason } => format!("sound is lost: {reason}"),
         Event::SoundBack => "sound is back".into(),
         Event::MicrophoneOpen => "the microphone is open: a program of the session records it".into(),

@@ -8,6 +8,7 @@
 
 mod ask;
 mod client;
+mod confine;
 mod convert;
 mod cpu;
 mod dmabuf;
@@ -43,7 +44,7 @@ pub use frame::Frame;
 pub use importer::{Importer, Refused, Route};
 pub use link::{Link, Received};
 pub use offer::Offer;
-pub use process::{How, read};
+pub use process::{HELPER, How, helper, read};
 pub use reader::serve;
 pub use rows::Rows;
 pub use syncobj::Syncobjs;

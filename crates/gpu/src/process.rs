@@ -1,11 +1,12 @@
 //! The reader as a process: what it gives up before it touches a buffer, and what it reads with.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
-use rustix::thread::set_no_new_privs;
-
+use super::confine::{confine, settle};
 use super::cpu::Cpu;
 use super::link::Link;
 use super::node::nodes;
@@ -23,29 +24,66 @@ pub enum How {
     Memory,
 }
 
-impl How {
-    /// Whether it is worth trying: a process is started for it.
-    #[must_use]
-    pub fn may_read(&self) -> bool {
-        match self {
-            Self::Auto => cfg!(feature = "egl") && !nodes().is_empty(),
-            Self::Node(_) | Self::Memory => true,
+impl FromStr for How {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "memory" => Ok(Self::Memory),
+            path if path.starts_with('/') => Ok(Self::Node(path.into())),
+            _ => Err("expected auto, memory or the path of a render node".to_owned()),
         }
     }
 }
 
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Memory => f.write_str("memory"),
+            Self::Node(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl How {
+    /// The command that starts a reader, `None` if it is not worth trying: this program itself or, where that cannot
+    /// open libEGL, the one beside it.
+    #[must_use]
+    pub fn command(&self) -> Option<Vec<OsString>> {
+        // The program itself, also when another one has been installed in its place.
+        let own = || vec!["/proc/self/exe".into(), "gpu-reader".into()];
+        let has_egl = cfg!(feature = "egl");
+        let mut command = match (self, helper()) {
+            (Self::Auto, _) if nodes().is_empty() => return None,
+            (Self::Auto, None) if !has_egl => return None,
+            (Self::Auto | Self::Node(_), Some(helper)) if !has_egl => vec![helper.into()],
+            // Without EGL, it says so.
+            _ => own(),
+        };
+        command.push(self.to_string().into());
+        Some(command)
+    }
+}
+
+/// The program beside this one that reads GPU buffers for it, if it is there.
+#[must_use]
+pub fn helper() -> Option<PathBuf> {
+    let helper = std::env::current_exe().ok()?.with_file_name(HELPER);
+    helper.is_file().then_some(helper)
+}
+
+/// Its name.
+pub const HELPER: &str = "wayferry-gpu-reader";
+
 /// Reads buffers for the session whose socket is this process's stdin, until that is gone.
 pub fn read(how: &How) {
-    // Without these it is no less right, only less contained.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let _ = set_no_new_privs(true);
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    // Each buffer takes a descriptor, and the session passes the limit on that it has found.
-    let open = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: open.maximum, ..open });
+    settle();
     let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return };
     match how {
         How::Memory => {
+            confine();
             let means = Means {
                 name: "memory".to_owned(),
                 device: None,
@@ -69,7 +107,7 @@ fn read_on_gpu(socket: OwnedFd, node: Option<&PathBuf>) {
 
 #[cfg(not(feature = "egl"))]
 fn read_on_gpu(socket: OwnedFd, _: Option<&PathBuf>) {
-    refuse(socket, "this build has no EGL".to_owned());
+    refuse(socket, format!("this build cannot open libEGL, and {HELPER} is not beside it"));
 }
 
 fn refuse(socket: OwnedFd, why: String) {

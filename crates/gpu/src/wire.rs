@@ -1,7 +1,8 @@
 //! What a session and its reader say to each other: packets, each with the descriptors that it names.
 //!
-//! Numbers are little-endian; a packet is its kind, a byte, and its fields in order. Both ends are of one build: there
-//! are no versions. Invariant: a packet is taken whole or not at all.
+//! Numbers are little-endian; a packet is its kind, a byte, and its fields in order. Both ends are of one version,
+//! which the first packet of a reader begins with: one of another version is of no use. Invariant: a packet is taken
+//! whole or not at all.
 
 use wayferry_pixels::{Rect, Region, Size};
 
@@ -13,6 +14,7 @@ use super::importer::Route;
 pub const MAX_PACKET: usize = 64 << 10;
 /// Descriptors of a packet.
 pub const MAX_FDS: usize = MAX_PLANES;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Bytes of words for people; of more, the beginning.
 const MAX_WORDS: usize = 400;
 
@@ -161,7 +163,7 @@ impl FromReader {
         let mut out = Out::default();
         match self {
             Self::Ready(Means { name, device, lacks_fences, pairs }) => {
-                out.u8(0).u8(device.is_some().into()).u64(device.unwrap_or(0));
+                out.u8(0).words(VERSION).u8(device.is_some().into()).u64(device.unwrap_or(0));
                 out.u8((*lacks_fences).into()).words(name);
                 for (fourcc, modifier) in pairs {
                     out.u32(fourcc.0).u64(modifier.0);
@@ -190,6 +192,12 @@ impl FromReader {
         let mut input = In(packet);
         let message = match input.u8()? {
             0 => {
+                let version = input.words()?;
+                if version != VERSION {
+                    let why =
+                        format!("what should read buffers is of version {version}, and this is {VERSION}");
+                    return Ok(Self::Unable { why });
+                }
                 let (has_device, device) = (input.u8()?, input.u64()?);
                 let (lacks_fences, name) = (input.u8()? != 0, input.words()?);
                 let pair = |input: &mut In<'_>| Ok((Fourcc(input.u32()?), Modifier(input.u64()?)));
@@ -398,6 +406,14 @@ mod tests {
         fn bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = (ToReader::decode(&bytes), FromReader::decode(&bytes));
         }
+    }
+
+    #[test]
+    fn a_reader_of_another_version_is_of_no_use() {
+        let mut out = Out::default();
+        out.u8(0).words("0.0.1-other").u8(1).u64(2).u64(3);
+        let Ok(FromReader::Unable { why }) = FromReader::decode(&out.0) else { panic!("it is understood") };
+        assert!(why.contains("0.0.1-other") && why.contains(VERSION), "{why}");
     }
 
     #[test]

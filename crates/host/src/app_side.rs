@@ -315,10 +315,11 @@ impl<'a> AppSide<'a> {
         self
     }
 
-    /// Offers programs that their GPU buffers are read, by processes that this command starts.
+    /// Offers programs that their GPU buffers are read, by processes that this command starts. If those cannot, the
+    /// user is told where one `was_asked_for`.
     #[must_use]
-    pub fn with_gpu(mut self, reader: Option<Vec<OsString>>) -> Self {
-        self.gpu = reader.map(|command| Gpu::new(self.hub.clock.now(), command));
+    pub fn with_gpu(mut self, reader: Option<Vec<OsString>>, was_asked_for: bool) -> Self {
+        self.gpu = reader.map(|command| Gpu::new(self.hub.clock.now(), command, was_asked_for));
         self
     }
 

@@ -86,6 +86,8 @@ pub enum SessionEvent {
     Dismissed,
     /// Either side: there is no sound server, the desk's or the session's own.
     NoSound { reason: String },
+    /// App side: the GPU that was asked for cannot be used; programs draw in software.
+    NoGpu { reason: String },
     /// Display side: sound stopped in the middle of playing.
     SoundLost { reason: String },
     /// Display side: sound is heard again.

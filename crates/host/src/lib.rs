@@ -45,4 +45,4 @@ pub mod sound;
 pub mod stats;
 pub mod trace;
 
-pub use wayferry_gpu::{How as GpuHow, read as read_gpu_buffers};
+pub use wayferry_gpu::{HELPER as GPU_HELPER, How as GpuHow, helper as gpu_helper, read as read_gpu_buffers};

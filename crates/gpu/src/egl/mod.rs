@@ -19,6 +19,7 @@ use wayferry_pixels::Region;
 use self::device::Device;
 use self::image::Image;
 use self::read::Reading;
+use super::confine::confine;
 use super::cpu::{Cpu, Mapped};
 use super::dmabuf::Dmabuf;
 use super::importer::{Importer, Refused, Route};
@@ -66,6 +67,8 @@ impl Gpu {
         for node in nodes {
             match Device::open(&node) {
                 Ok(device) => {
+                    // Before a buffer is touched, even its own: what a driver cannot do without shows at once.
+                    confine();
                     let device = Rc::new(device);
                     match proof::prove(&device) {
                         Ok(formats) => {

@@ -20,6 +20,7 @@ use crate::edge::part::{Hub, Part};
 use crate::edge::reader::Reader;
 use crate::edge::wait::{Interests, Ready, poll};
 use crate::error::Error;
+use crate::event::SessionEvent;
 use crate::info::rounded;
 use crate::sanitize::sanitize;
 
@@ -33,13 +34,15 @@ pub(super) struct Gpu {
     ended: Vec<Child>,
     /// When the first reader is not waited for any longer.
     waits_until: Time,
+    /// The user is to be told if there can be none.
+    tells: bool,
 }
 
 impl Gpu {
-    /// With readers that this command starts.
-    pub(super) fn new(now: Time, command: Vec<OsString>) -> Self {
-        let client = Client::default();
-        Self { command, client, reader: None, ended: Vec::new(), waits_until: now + FIRST_READER }
+    /// With readers that this command starts; the user is told if it cannot, where one `was_asked_for`.
+    pub(super) fn new(now: Time, command: Vec<OsString>, was_asked_for: bool) -> Self {
+        let (client, waits_until) = (Client::default(), now + FIRST_READER);
+        Self { command, client, reader: None, ended: Vec::new(), waits_until, tells: was_asked_for }
     }
 
     /// What a program that begins now is offered.
@@ -167,7 +170,7 @@ impl Part for Gpu {
         }
     }
 
-    fn turn(&mut self, now: Time, _: &mut Hub<'_>, _: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _: &Ready) -> Result<(), Error> {
         self.ended.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.receive(now);
         match self.client.on_timeout(now.since_start()) {
@@ -176,6 +179,10 @@ impl Part for Gpu {
             None => {}
         }
         self.send(now);
+        if let Some(why) = self.client.unable().filter(|_| self.tells) {
+            hub.reporter.report(SessionEvent::NoGpu { reason: why.to_owned() });
+            self.tells = false;
+        }
         Ok(())
     }
 }
