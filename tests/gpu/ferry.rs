@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use wayferry_stage::{Config, Image, Role, Stage};
 
+use super::client::Client;
+
 /// `wayferry host` and `wayferry attach`.
 pub(crate) struct Ferry {
     stage: Stage,
@@ -41,7 +43,12 @@ impl Ferry {
             let name = fs::read_to_string(&file).ok()?;
             name.ends_with('\n').then(|| name.trim().to_owned())
         });
-        Self { stage, host, attach: attach.expect("a display"), directory, display }
+        let ferry = Self { stage, host, attach: attach.expect("a display"), directory, display };
+        // The first use of a driver takes longer here than a session lets its first program wait.
+        let started = Instant::now();
+        until("a reader that is ready", || Client::new(&ferry.socket(), "first").has_dmabuf().then_some(()));
+        println!("the reader was ready after {:.1} s", started.elapsed().as_secs_f64());
+        ferry
     }
 
     /// What programs connect to.
@@ -117,6 +124,16 @@ impl Ferry {
     /// The same of the reader.
     pub(crate) fn open_by_reader(&self) -> usize {
         open(self.reader())
+    }
+
+    /// Bytes of memory that the host and its reader have.
+    pub(crate) fn resident(&self) -> (usize, usize) {
+        let of = |process: u32| {
+            let pages = fs::read_to_string(format!("/proc/{process}/statm")).expect("it runs");
+            let pages: usize = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("pages");
+            pages * rustix::param::page_size()
+        };
+        (of(self.host.id()), of(self.reader()))
     }
 
     /// What does not change any more.

@@ -4,6 +4,7 @@
 //! No test asserts speed: the machines are emulated.
 
 mod client;
+mod endurance;
 mod ferry;
 mod formats;
 mod gl;
@@ -273,6 +274,15 @@ fn gpu_weston_simple_egl_draws_on_the_gpu() {
 #[test]
 fn gpu_es2gears_draws_on_the_gpu() {
     draws_on_the_gpu(&["es2gears_wayland"], 20);
+}
+
+/// Scenes with textures, depth and a window that it fills itself.
+#[test]
+fn gpu_glmark2_draws_on_the_gpu() {
+    let scenes = ["build:duration=2", "texture:duration=2", "shading:duration=2", "desktop:duration=2"];
+    let scenes = scenes.into_iter().flat_map(|scene| ["-b", scene]);
+    let program: Vec<&str> = ["glmark2-es2-wayland", "-s", "320x240"].into_iter().chain(scenes).collect();
+    draws_on_the_gpu(&program, 60);
 }
 
 #[test]
