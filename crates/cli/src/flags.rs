@@ -92,6 +92,10 @@ pub(crate) struct OwnFlags {
     /// pictures are lossy until they rest; text never is for longer than a moment.
     #[arg(long, global = true)]
     pub(crate) lossless: bool,
+    /// What makes videos where the programs run: openh264, or an encoder of FFmpeg's in builds with that, such as
+    /// h264_vaapi [default: the first that works, those of GPUs first].
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) encoder: Option<String>,
     /// Quality of pictures that are lossy for now, from 1 to 100 [default: 75].
     #[arg(long, value_name = "NUMBER", global = true, conflicts_with = "lossless",
         value_parser = clap::value_parser!(u8).range(1..=100))]

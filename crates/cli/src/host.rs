@@ -41,6 +41,7 @@ use wayferry_host::event::SessionEvent;
 use wayferry_host::sessions::{self, Named};
 use wayferry_host::sound::{Audio, SoundServer};
 use wayferry_host::trace::Half;
+use wayferry_wayland::encoder;
 
 /// Runs a host; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
@@ -255,6 +256,10 @@ fn start(
 ) -> Result<Start, Error> {
     let satellite = if own.xwayland { Some(Satellite::find()?) } else { None };
     launch.check()?;
+    if !encoder::choose(own.encoder.as_deref()) {
+        let name = own.encoder.as_deref().unwrap_or_default();
+        return Err(Error::Usage(format!("no encoder is called {name} in this build")));
+    }
     let mut environment = environment(programs, dir);
     if let Some(satellite) = &satellite {
         environment.unset.retain(|name| name != "DISPLAY");

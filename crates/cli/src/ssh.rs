@@ -220,6 +220,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if own.share_audio {
         words.push("--share-audio".into());
     }
+    if let Some(encoder) = &own.encoder {
+        words.push(format!("--encoder={encoder}"));
+    }
     if let Some(gpu) = &own.gpu {
         words.push(format!("--gpu={gpu}"));
     }

@@ -67,7 +67,7 @@ fn filters() -> Option<[BpfProgram; 2]> {
     Some([program(refused, libc::EPERM)?, program(unknown, libc::ENOSYS)?])
 }
 
-/// System calls that are refused, whatever they are to do.
+/// System calls that are refused with any arguments.
 const REFUSED: [i64; 52] = [
     // Programs.
     libc::SYS_execve,

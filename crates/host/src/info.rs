@@ -43,6 +43,8 @@ pub struct Figures {
     microphone: Option<Value>,
     /// Of the app side: what reads GPU buffers.
     gpu: Option<Value>,
+    /// Of the app side: what makes videos.
+    encoder: Option<Value>,
 }
 
 /// Viewers.
@@ -116,6 +118,7 @@ impl Figures {
             sound: None,
             microphone: None,
             gpu: None,
+            encoder: None,
         }
     }
 
@@ -129,6 +132,12 @@ impl Figures {
     #[must_use]
     pub fn with_gpu(self, gpu: Option<Value>) -> Self {
         Self { gpu, ..self }
+    }
+
+    /// With what makes videos: its name, and whether it has ever been seen to work.
+    #[must_use]
+    pub fn with_encoder(self, encoder: Option<(&str, bool)>) -> Self {
+        Self { encoder: encoder.map(|(name, tried)| json!({ "name": name, "tried": tried })), ..self }
     }
 
     /// With what its sound does.
@@ -226,6 +235,7 @@ impl Figures {
         document["sound"] = self.sound.clone().unwrap_or_default();
         document["microphone"] = self.microphone.clone().unwrap_or_default();
         document["gpu"] = self.gpu.clone().unwrap_or_default();
+        document["encoder"] = self.encoder.clone().unwrap_or_default();
         document
     }
 }
@@ -325,6 +335,7 @@ mod tests {
             sound: Some(sound()),
             microphone: Some(microphone()),
             gpu: Some(gpu()),
+            encoder: Some(json!({ "name": "h264_vaapi", "tried": false })),
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -369,6 +380,7 @@ mod tests {
             sound: None,
             microphone: None,
             gpu: None,
+            encoder: None,
             surfaces: None,
             ..sample()
         }
@@ -407,6 +419,7 @@ mod tests {
         assert_eq!(object.remove("sound"), Some(sound()));
         assert_eq!(object.remove("microphone"), Some(microphone()));
         assert_eq!(object.remove("gpu"), Some(gpu()));
+        assert_eq!(object.remove("encoder"), Some(json!({ "name": "h264_vaapi", "tried": false })));
         assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
@@ -455,6 +468,7 @@ mod tests {
             "sound",
             "microphone",
             "gpu",
+            "encoder",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

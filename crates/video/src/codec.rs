@@ -6,6 +6,9 @@
 //!
 //! The invariant: what an encoder gives has passed the same check as what a decoder takes.
 
+use std::sync::OnceLock;
+
+use crate::InUse;
 use crate::error::Error;
 use crate::ffmpeg;
 use crate::native::{self, Settings};
@@ -24,7 +27,8 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
-        Self::with(ffmpeg::Encoder::new(settings), settings)
+        let ffmpeg = found().and_then(|named| ffmpeg::Encoder::open(named, settings));
+        Self::with(ffmpeg, settings)
     }
 
     fn with(ffmpeg: Option<ffmpeg::Encoder>, settings: Settings) -> Result<Self, Error> {
@@ -69,6 +73,51 @@ impl Encoder {
             Ok(frame)
         })
     }
+}
+
+/// The encoder of libavcodec that is used on this machine.
+static FOUND: OnceLock<Option<ffmpeg::Named>> = OnceLock::new();
+
+/// The same, looked for at the first call.
+fn found() -> Option<ffmpeg::Named> {
+    *FOUND.get_or_init(|| match chosen() {
+        None => ffmpeg::ENCODERS.iter().copied().find(works),
+        Some(name) => {
+            ffmpeg::ENCODERS.iter().copied().find(|named| named.name.to_str() == Ok(name)).filter(works)
+        }
+    })
+}
+
+/// Whether an encoder gives a frame that is spoken here, of a picture as films have.
+fn works(named: &ffmpeg::Named) -> bool {
+    let Ok(size) = Size::new(640, 360) else { return false };
+    let settings = Settings { size, bitrate: 1_000_000, finest: 20 };
+    let frame = ffmpeg::Encoder::open(*named, settings).map(|mut codec| codec.encode(&Planes::new(size)));
+    matches!(frame, Some(Ok(data)) if ours(&data, size, true).is_ok())
+}
+
+/// What is asked for, if not the first that works.
+static CHOSEN: OnceLock<String> = OnceLock::new();
+
+fn chosen() -> Option<&'static str> {
+    CHOSEN.get().map(String::as_str)
+}
+
+pub(crate) fn choose(name: &str) -> bool {
+    let is_known =
+        name == native::NAME || ffmpeg::ENCODERS.iter().any(|named| named.name.to_str() == Ok(name));
+    is_known && CHOSEN.set(name.to_owned()).is_ok()
+}
+
+pub(crate) fn look() {
+    found();
+}
+
+pub(crate) fn in_use() -> Option<InUse> {
+    let ours = InUse { name: native::NAME, tried: true };
+    let of =
+        |named: &ffmpeg::Named| InUse { name: named.name.to_str().unwrap_or_default(), tried: named.tried };
+    FOUND.get().map(|found| found.as_ref().map_or(ours, of))
 }
 
 /// A frame as it is spoken here, and whether it is a key frame.
@@ -195,7 +244,7 @@ mod tests {
         for (options, ffmpeg_gives) in [(c"", true), (c"bf=1", false)] {
             let settings = settings(64, 48);
             let open =
-                || ffmpeg::Encoder::open(ffmpeg::Named { name: c"mpeg4", options, steers: false }, settings);
+                || ffmpeg::Encoder::open(ffmpeg::Named { options, ..ffmpeg::untried(c"mpeg4") }, settings);
             let mut video = pictures(settings.size);
             assert_eq!(open().unwrap().encode(&video.next().unwrap()).is_ok(), ffmpeg_gives, "{options:?}");
             let (mut encoder, mut both) = (Encoder::with(open(), settings).unwrap(), Both::new());
@@ -217,6 +266,28 @@ mod tests {
         assert_eq!(ours(&frames[0], settings.size, true), Ok((frames[0].clone(), true)));
         assert_eq!(ours(&frames[1], settings.size, false), Ok((frames[1].clone(), false)));
         assert_eq!(ours(&frames[1], settings.size, true), Err(Error::NeedKey));
+    }
+
+    /// Without the GPU that they are of, those of GPUs do not open, and what takes over is told.
+    #[test]
+    fn encoders_that_are_not_there_are_passed_over() {
+        let settings = settings(64, 48);
+        let nonsense = ffmpeg::Named { device: Some(c"no such kind"), ..ffmpeg::untried(c"h264_vaapi") };
+        assert!(ffmpeg::Encoder::open(nonsense, settings).is_none());
+        assert!(ffmpeg::Encoder::open(ffmpeg::untried(c"no such encoder"), settings).is_none());
+        assert!(!works(&ffmpeg::untried(c"mpeg4")), "another kind of stream");
+        assert!(!choose("no such encoder"));
+        look();
+        let used = in_use();
+        let (mut encoder, mut both) = (Encoder::new(settings).unwrap(), Both::new());
+        for planes in pictures(settings.size).take(3) {
+            both.agree(&encoder.encode(&planes, 0).unwrap().0, settings.size);
+        }
+        assert_eq!(used, in_use());
+        assert_eq!(
+            matches!(encoder.codec, Either::OpenH264(_)),
+            used.is_some_and(|used| used.name == native::NAME)
+        );
     }
 
     /// `change` is called before each picture; gives which frames were key frames and how many bytes they had.

@@ -3,6 +3,7 @@
 // whether what libavcodec gives is whole; ffmpeg.rs has the rest. Codes are FFmpeg's: 0 or a negative number.
 
 #include <libavcodec/avcodec.h>
+#include <libavutil/hwcontext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 struct wayferry_codec {
     AVCodecContext *context;
     AVFrame *frame;
+    AVFrame *staged; // of an encoder that takes only pictures in its GPU's memory: the one that goes there
     AVPacket *packet;
     int64_t number; // of the frame last
     int rows;       // that have been decoded of it
@@ -27,6 +29,7 @@ void wayferry_close(struct wayferry_codec *codec)
         return;
     avcodec_free_context(&codec->context);
     av_frame_free(&codec->frame);
+    av_frame_free(&codec->staged);
     av_packet_free(&codec->packet);
     free(codec);
 }
@@ -68,9 +71,36 @@ void wayferry_encoder_rate(struct wayferry_codec *encoder, int bitrate, int ahea
     encoder->context->rc_buffer_size = ahead;
 }
 
-// An encoder of this name, NULL if there is none or it does not open.
-struct wayferry_codec *wayferry_encoder_open(const char *name, const char *options, int width, int height,
-                                             int frames_per_second, int bitrate, int ahead, int finest, int coarsest)
+// Pictures for this encoder are in the memory of a GPU of this kind, and come there from NV12.
+static int put_on(struct wayferry_codec *encoder, const char *device)
+{
+    AVCodecContext *context = encoder->context;
+    enum AVHWDeviceType kind = av_hwdevice_find_type_by_name(device);
+    AVBufferRef *gpu = NULL;
+    int code = av_hwdevice_ctx_create(&gpu, kind, NULL, NULL, 0);
+    if (code < 0)
+        return code;
+    context->hw_frames_ctx = av_hwframe_ctx_alloc(gpu);
+    av_buffer_unref(&gpu);
+    AVFrame *staged = encoder->staged = av_frame_alloc();
+    if (!context->hw_frames_ctx || !staged)
+        return AVERROR(ENOMEM);
+    AVHWFramesContext *pool = (AVHWFramesContext *)context->hw_frames_ctx->data;
+    pool->format = kind == AV_HWDEVICE_TYPE_VAAPI ? AV_PIX_FMT_VAAPI : AV_PIX_FMT_VULKAN;
+    pool->sw_format = AV_PIX_FMT_NV12;
+    pool->width = staged->width = context->width;
+    pool->height = staged->height = context->height;
+    pool->initial_pool_size = 4;
+    context->pix_fmt = pool->format;
+    staged->format = AV_PIX_FMT_NV12;
+    code = av_hwframe_ctx_init(context->hw_frames_ctx);
+    return code < 0 ? code : av_frame_get_buffer(staged, 0);
+}
+
+// An encoder of this name, NULL if there is none or it does not open; `device` is NULL if it takes pictures from here.
+struct wayferry_codec *wayferry_encoder_open(const char *name, const char *options, const char *device, int width,
+                                             int height, int frames_per_second, int bitrate, int ahead, int finest,
+                                             int coarsest)
 {
     struct wayferry_codec *encoder = allocate(avcodec_find_encoder_by_name(name));
     if (!encoder)
@@ -93,7 +123,42 @@ struct wayferry_codec *wayferry_encoder_open(const char *name, const char *optio
     context->color_primaries = AVCOL_PRI_BT709;
     context->color_trc = AVCOL_TRC_BT709;
     wayferry_encoder_rate(encoder, bitrate, ahead);
+    if (device && put_on(encoder, device) < 0) {
+        wayferry_close(encoder);
+        return NULL;
+    }
     return opened(encoder, options);
+}
+
+// A picture as NV12, in the memory of the encoder's GPU.
+static int upload(struct wayferry_codec *encoder, const uint8_t *const planes[3], const int strides[3])
+{
+    AVFrame *staged = encoder->staged;
+    int code = av_frame_make_writable(staged);
+    if (code < 0)
+        return code;
+    for (int y = 0; y < staged->height; y++)
+        memcpy(staged->data[0] + y * staged->linesize[0], planes[0] + y * strides[0], staged->width);
+    for (int y = 0; y < staged->height / 2; y++) {
+        const uint8_t *u = planes[1] + y * strides[1], *v = planes[2] + y * strides[2];
+        uint8_t *pairs = staged->data[1] + y * staged->linesize[1];
+        for (int x = 0; x < staged->width / 2; x++) {
+            pairs[2 * x] = u[x];
+            pairs[2 * x + 1] = v[x];
+        }
+    }
+    code = av_hwframe_get_buffer(encoder->context->hw_frames_ctx, encoder->frame, 0);
+    return code < 0 ? code : av_hwframe_transfer_data(encoder->frame, staged, 0);
+}
+
+// The same where the encoder takes it from here: only read, for what has no reference counter is copied.
+static void lend(AVFrame *frame, const uint8_t *const planes[3], const int strides[3])
+{
+    for (int plane = 0; plane < 3; plane++) {
+        frame->data[plane] = (uint8_t *)planes[plane];
+        frame->linesize[plane] = strides[plane];
+    }
+    frame->format = AV_PIX_FMT_YUV420P;
 }
 
 // One picture in, its frame out: `data` is the encoder's until it is called again. A frame that is late is an error.
@@ -102,16 +167,20 @@ int wayferry_encode(struct wayferry_codec *encoder, const uint8_t *const planes[
 {
     AVFrame *frame = encoder->frame;
     AVPacket *packet = encoder->packet;
-    for (int plane = 0; plane < 3; plane++) {
-        frame->data[plane] = (uint8_t *)planes[plane]; // only read: what has no reference counter is copied
-        frame->linesize[plane] = strides[plane];
+    int code = 0;
+    if (encoder->staged)
+        code = upload(encoder, planes, strides);
+    else
+        lend(frame, planes, strides);
+    if (code < 0) {
+        av_frame_unref(frame);
+        return code;
     }
-    frame->format = AV_PIX_FMT_YUV420P;
     frame->width = encoder->context->width;
     frame->height = encoder->context->height;
     frame->pts = ++encoder->number;
     frame->pict_type = key ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
-    int code = avcodec_send_frame(encoder->context, frame);
+    code = avcodec_send_frame(encoder->context, frame);
     av_frame_unref(frame);
     if (!code)
         code = avcodec_receive_packet(encoder->context, packet);

@@ -1,9 +1,9 @@
 //! FFmpeg's libavcodec, made safe to call through `ffmpeg.c`: the other unsafe code of this crate, built with the
 //! feature `ffmpeg` only.
 //!
-//! As in [`native`](crate::native), handles own a codec, give it planes or bytes, and copy or borrow what it gives. An
-//! encoder is the first of a list that opens on this machine; what it writes is looked at above, for this module knows
-//! nothing of what a stream may contain.
+//! As in [`native`](crate::native), handles own a codec, give it planes or bytes, and copy or borrow what it gives.
+//! Which encoder is used is decided above, where what it writes is looked at: this module knows nothing of what a
+//! stream may contain.
 //!
 //! The invariant: a handle exists only for a codec that has been opened, and is its only user.
 #![allow(unsafe_code)]
@@ -23,6 +23,10 @@ pub(crate) struct Named {
     pub(crate) name: &'static CStr,
     /// What it is told beyond what all are told.
     pub(crate) options: &'static CStr,
+    /// The kind of GPU in whose memory it takes pictures, if only there.
+    pub(crate) device: Option<&'static CStr>,
+    /// Whether it has ever been seen to work.
+    pub(crate) tried: bool,
     /// Whether its rate can be changed from frame to frame.
     pub(crate) steers: bool,
 }
@@ -43,11 +47,6 @@ pub(crate) struct Encoder {
 unsafe impl Send for Encoder {}
 
 impl Encoder {
-    /// The first encoder that opens; `None` when none does.
-    pub(crate) fn new(settings: Settings) -> Option<Self> {
-        ENCODERS.iter().find_map(|&named| Self::open(named, settings))
-    }
-
     /// This encoder; `None` when it is not there or does not open.
     pub(crate) fn open(named: Named, settings: Settings) -> Option<Self> {
         quiet();
@@ -58,6 +57,7 @@ impl Encoder {
             wayferry_encoder_open(
                 named.name.as_ptr(),
                 named.options.as_ptr(),
+                named.device.map_or(ptr::null(), CStr::as_ptr),
                 width as c_int,
                 height as c_int,
                 FRAMES_PER_SECOND,
@@ -250,6 +250,7 @@ unsafe extern "C" {
     fn wayferry_encoder_open(
         name: *const c_char,
         options: *const c_char,
+        device: *const c_char,
         width: c_int,
         height: c_int,
         frames_per_second: c_int,
@@ -285,27 +286,39 @@ fn ahead(bitrate: i32) -> c_int {
 }
 
 /// In the order in which they are tried: such as have silicon of their own first.
-const ENCODERS: &[Named] = &[
+pub(crate) const ENCODERS: &[Named] = &[
     Named {
-        name: c"h264_nvenc",
         options: c"profile=baseline:preset=p2:tune=ull:rc=cbr:delay=0:zerolatency=1:forced-idr=1",
-        steers: false,
+        ..untried(c"h264_nvenc")
     },
     // 578: constrained baseline
-    Named { name: c"h264_v4l2m2m", options: c"profile=578", steers: false },
+    Named {
+        options: c"profile=578:rc_mode=CBR:async_depth=1",
+        device: Some(c"vaapi"),
+        ..untried(c"h264_vaapi")
+    },
+    Named {
+        options: c"profile=578:rc_mode=cbr:async_depth=1:tune=ull:usage=stream",
+        device: Some(c"vulkan"),
+        ..untried(c"h264_vulkan")
+    },
+    Named { options: c"profile=578", ..untried(c"h264_v4l2m2m") },
     #[cfg(feature = "gpl")]
     X264,
-    Named {
-        name: c"libopenh264",
-        options: c"profile=constrained_baseline:allow_skip_frames=0",
-        steers: false,
-    },
+    Named { options: c"profile=constrained_baseline:allow_skip_frames=0", ..untried(c"libopenh264") },
 ];
+
+/// One that is set up by its documentation.
+pub(crate) const fn untried(name: &'static CStr) -> Named {
+    Named { name, options: c"", device: None, tried: false, steers: false }
+}
 
 #[cfg(feature = "gpl")]
 pub(crate) const X264: Named = Named {
     name: c"libx264",
     options: c"profile=baseline:preset=superfast:tune=zerolatency:forced-idr=1:keyint_min=16:sc_threshold=10:level=5.2:x264-params=sliced-threads=0",
+    device: None,
+    tried: true,
     steers: true,
 };
 

@@ -29,6 +29,24 @@ pub(crate) struct Settings {
 /// Frames per second that an encoder believes in.
 pub(crate) const FRAMES_PER_SECOND: i32 = 30;
 
+/// What it is called.
+pub(crate) const NAME: &str = "openh264";
+
+/// The only encoder there is.
+#[cfg(not(feature = "ffmpeg"))]
+pub(crate) fn in_use() -> Option<crate::InUse> {
+    Some(crate::InUse { name: NAME, tried: true })
+}
+
+/// It need not be looked for.
+#[cfg(not(feature = "ffmpeg"))]
+pub(crate) fn look() {}
+
+#[cfg(not(feature = "ffmpeg"))]
+pub(crate) fn choose(name: &str) -> bool {
+    name == NAME
+}
+
 /// An initialised encoder.
 #[derive(Debug)]
 pub(crate) struct Encoder {

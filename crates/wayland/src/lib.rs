@@ -16,6 +16,7 @@ pub mod blob;
 #[cfg_attr(feature = "video", path = "codec/h264.rs")]
 mod codec;
 pub mod display;
+pub mod encoder;
 pub mod fuse;
 pub mod message;
 mod picture;

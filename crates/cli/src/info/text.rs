@@ -17,7 +17,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
          \x20 loss     {} of {} packets sent ({}), {} in a row\n\
          \x20 repair   {} rows of {} sent for {} blocks ({} of all bytes sent)\n\
          \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n\
-         {}{}{}{}",
+         {}{}{}{}{}",
         of.text("role"),
         of.count("pid"),
         of.text("session"),
@@ -47,6 +47,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
         of.sound(),
         of.microphone(),
         of.gpu(),
+        of.encoder(),
     )
 }
 
@@ -160,6 +161,18 @@ impl Document<'_> {
         }
     }
 
+    /// What makes videos, if it is not what always does.
+    fn encoder(&self) -> String {
+        let encoder = &self.0["encoder"];
+        match encoder["name"].as_str().map(sanitize) {
+            Some(name) if encoder["tried"] == false => {
+                format!("  video    made by {name}, with which Wayferry has not been tried yet\n")
+            }
+            Some(name) if name != "openh264" => format!("  video    made by {name}\n"),
+            _ => String::new(),
+        }
+    }
+
     fn readings(&self) -> String {
         let (count, bytes) = (self.count("read"), self.size("read_bytes"));
         format!("{count} readings of {bytes}, {} each", self.time("read_ms_mean"))
@@ -256,7 +269,8 @@ mod tests {
              \x20 mic      recorded, 51.0 ms behind\n\
              \x20 gpu      egl: Mesa: 300 readings of 9.0 MB, 1.2 ms each\n\
              \x20          surface 5 of program 1: egl, 300 readings of 9.0 MB, 1.2 ms each; \
-             for 7012.5 ms it has not finished drawing\n";
+             for 7012.5 ms it has not finished drawing\n\
+             \x20 video    made by h264_vaapi, with which Wayferry has not been tried yet\n";
         assert_eq!(paragraph(&read(SAMPLE)), expected);
     }
 

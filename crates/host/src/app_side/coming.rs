@@ -11,6 +11,7 @@ use wayferry_proto::admission::Role;
 use wayferry_proto::succession::Presence;
 use wayferry_proto::{Header, Side, Time};
 use wayferry_wayland::app::Kept;
+use wayferry_wayland::encoder;
 
 use super::ending::Done;
 use super::sound::Sound;
@@ -123,6 +124,7 @@ impl AppSide<'_> {
             .with_surfaces(surfaces)
             .with_sound(self.sound.as_ref().map(Sound::document))
             .with_microphone(self.sound.as_ref().map(Sound::microphone_document))
+            .with_encoder(encoder::in_use())
             .with_gpu(self.gpu.as_ref().map(|gpu| gpu.document(now, on_gpu)))
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
