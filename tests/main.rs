@@ -1,5 +1,6 @@
 //! Whole programs: real compositors, real applications, and Wayferry between them.
 
+mod captures;
 mod clipboard;
 mod demo;
 mod direct;

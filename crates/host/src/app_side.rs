@@ -373,6 +373,11 @@ impl<'a> AppSide<'a> {
     /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.hear_views();
+        for ((connection, pipe), bytes) in self.pipes.take_collected() {
+            if let Some(program) = self.programs.connections.get_mut(&connection) {
+                program.core.on_collected(now, pipe, bytes);
+            }
+        }
         self.take_calls(now);
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             answer(&caller, &self.document(now));
@@ -680,6 +685,10 @@ impl<'a> AppSide<'a> {
                     }
                     Action::PipeIn { pipe, fd } => {
                         pipes.receive_into(session, (*id, pipe), fd);
+                        Ok(())
+                    }
+                    Action::Collect { pipe } => {
+                        pipes.collect(session, (*id, pipe));
                         Ok(())
                     }
                     Action::Blob { hash, bytes } => {

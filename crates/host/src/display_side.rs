@@ -626,6 +626,8 @@ impl<'a> DisplaySide<'a> {
                     }
                     Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
                     Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
+                    // Nothing is collected here.
+                    Action::Collect { .. } => {}
                     Action::Blob { hash, bytes } => send_blob(session, &mut blobs.sent, hash, bytes),
                     // Only the app side has content.
                     Action::Update(_) => {}

@@ -239,6 +239,16 @@ impl Layout {
         Ok(Self { offset, stride, end, size, format })
     }
 
+    /// Bytes from row to row.
+    pub fn stride(&self) -> u64 {
+        self.stride
+    }
+
+    /// The first byte of a row.
+    pub fn row(&self, y: u32) -> u64 {
+        self.offset + u64::from(y) * self.stride
+    }
+
     /// First byte beyond the last row's last pixel: what the memory must at least hold.
     pub fn end(&self) -> u64 {
         self.end

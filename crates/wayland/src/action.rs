@@ -22,12 +22,18 @@ pub enum Action {
         /// Where the bytes come from.
         fd: OwnedFd,
     },
-    /// Write to `fd` what arrives on pipe channel `pipe`; close it at the end; stop the channel when the reader is gone.
+    /// Write to `fd` what arrives on pipe channel `pipe`; close it at the end; stop the channel when the reader is
+    /// gone.
     PipeIn {
         /// Number of the pipe inside the connection.
         pipe: u64,
         /// Where the bytes go.
         fd: OwnedFd,
+    },
+    /// Hand what arrives on pipe channel `pipe` over as a whole.
+    Collect {
+        /// Number of the pipe inside the connection.
+        pipe: u64,
     },
     /// Send this blob unless the session already has sent one with the same hash.
     Blob {

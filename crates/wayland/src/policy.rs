@@ -8,10 +8,10 @@
 //!
 //! # How to read it
 //!
-//! [`table::FAMILIES`] has one block per interface, in the order in which one meets them: requests, then events,
-//! each in the order of their opcodes. A block begins with where its objects live, on the `app` side only or on both,
-//! and what becomes of those at another display: `lasting`, `brief` or `given`, see [`Again`]. A row is a class, the message's name, and what is special about its arguments, which are
-//! counted from 0:
+//! [`table::FAMILIES`] has one block per interface, in the order in which one meets them: requests, then events, each
+//! in the order of their opcodes. A block begins with where its objects live, on the `app` side only or on both, and
+//! what becomes of those at another display: `lasting`, `brief` or `given`, see [`Again`]. A row is a class, the
+//! message's name, and what is special about its arguments, which are counted from 0:
 //!
 //! ```text
 //! one_shot("set_cursor").serial(0).after(&[Arg(1)]),
@@ -67,14 +67,16 @@ pub struct Rule {
     pub time: Option<Time>,
     /// What its file descriptor, if it has one, stands for.
     pub fd: Option<Fd>,
+    /// The compositor fills the buffer that it names: pixels flow against the message, through a pipe channel.
+    pub fills: bool,
     /// The object argument that crosses by value, because the display side does not have the object.
     pub value: Option<u8>,
     /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a request
     /// for double-buffered state: the surface whose commit it waits for; if `None`, the one that its object
     /// belongs to.
     pub surface: Option<Subject>,
-    /// Surfaces between whose commits this request stands: earlier units must be applied before it, later ones after it,
-    /// although some may wait for pixels.
+    /// Surfaces between whose commits this request stands: earlier units must be applied before it, later ones after
+    /// it, although some may wait for pixels.
     pub after: &'static [Subject],
     /// Whether a new display is told again. [`Class::State`] is kept without saying so.
     pub keep: Keep,

@@ -260,8 +260,9 @@ pub const GLOBALS: &[Global] = &[
     privileged(ExtDataControlManagerV1::interface, 1),
     privileged(ZwlrForeignToplevelManagerV1::interface, 3),
     privileged(ExtForeignToplevelListV1::interface, 1),
-    // Content that the compositor writes into the program's buffers, devices, the whole desktop's state.
-    withheld(ZwlrScreencopyManagerV1::interface, 3),
+    // What the desktop shows, into memory.
+    privileged(ZwlrScreencopyManagerV1::interface, 3),
+    // The same into GPU buffers, devices, the whole desktop's state.
     withheld(ZwlrExportDmabufManagerV1::interface, 1),
     withheld(ExtImageCopyCaptureManagerV1::interface, 1),
     withheld(ZwlrGammaControlManagerV1::interface, 1),
@@ -411,7 +412,7 @@ mod tests {
 
     #[test]
     fn nothing_withheld_and_nothing_above_a_cap_is_reachable() {
-        for name in ["zwlr_screencopy_frame_v1", "zwp_tablet_pad_dial_v2", "wl_shell", "nonsense"] {
+        for name in ["ext_image_copy_capture_frame_v1", "zwp_tablet_pad_dial_v2", "wl_shell", "nonsense"] {
             assert!(interface(name).is_none(), "{name}");
             assert_eq!(version_cap(name), 0, "{name}");
         }

@@ -1,8 +1,8 @@
 //! One client of the suite, its connection to the compositor, and the two halves between them.
 //!
-//! A `wl_display.sync` of the client is answered once the compositor has handled everything before it, because the suite
-//! expects errors and positions by then; the halves alone would answer most of them at once. Invariant: messages between the
-//! halves arrive in order and at once.
+//! A `wl_display.sync` of the client is answered once the compositor has handled everything before it, because the
+//! suite expects errors and positions by then; the halves alone would answer most of them at once. Invariant: messages
+//! between the halves arrive in order and at once.
 
 use std::collections::HashMap;
 use std::io;
@@ -77,7 +77,8 @@ impl Client {
         self.app.on_blob(now, hash, bytes);
     }
 
-    /// Moves everything that can be moved now. What a client sends before a `sync` is handled by the compositor before it.
+    /// Moves everything that can be moved now. What a client sends before a `sync` is handled by the compositor before
+    /// it.
     pub(crate) fn turn(&mut self, clock: &mut Clock) {
         self.read_program(clock);
         self.exchange(clock.now());
@@ -116,7 +117,8 @@ impl Client {
         self.exchange(now);
     }
 
-    /// Everything that the client has said is done at the compositor, and what that one said of it has reached the client.
+    /// Everything that the client has said is done at the compositor, and what that one said of it has reached the
+    /// client.
     pub(crate) fn settle(&mut self, clock: &mut Clock) {
         // A commit that waits for its frame leaves now.
         for _ in 0..FRAMES {
@@ -195,6 +197,7 @@ impl Client {
                 Action::Blob { hash, bytes } => self.display.on_blob(now, hash, &Rc::from(bytes)),
                 Action::PipeOut { pipe, fd } => self.join(pipe, fd, true),
                 Action::PipeIn { pipe, fd } => self.join(pipe, fd, false),
+                Action::Collect { .. } => {}
             }
         }
         moved
@@ -210,6 +213,7 @@ impl Client {
                 Action::Blob { hash, bytes } => self.app.on_blob(now, hash, &Rc::from(bytes)),
                 Action::PipeOut { pipe, fd } => self.join(pipe, fd, true),
                 Action::PipeIn { pipe, fd } => self.join(pipe, fd, false),
+                Action::Collect { .. } => {}
             }
         }
         moved

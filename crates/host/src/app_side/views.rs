@@ -444,7 +444,10 @@ impl Looking {
                     link.session.send_update(update.header(connection), update.chunks).map(|_| ())
                 }
                 // A view has no others.
-                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Blob { .. } => Ok(()),
+                Action::PipeOut { .. }
+                | Action::PipeIn { .. }
+                | Action::Collect { .. }
+                | Action::Blob { .. } => Ok(()),
             };
             if let Err(error) = sent {
                 self.finish(link, past);

@@ -32,6 +32,8 @@ pub(crate) struct Pipes {
     /// Those that are read when others have ended.
     waiting: VecDeque<(PipeKey, OwnedFd)>,
     incoming: BTreeMap<PipeKey, Incoming>,
+    /// What has been collected; `None` where it did not come whole.
+    collected: Vec<(PipeKey, Option<Vec<u8>>)>,
 }
 
 impl Part for Pipes {
@@ -65,6 +67,8 @@ struct Outgoing {
 #[derive(Debug, Default)]
 struct Incoming {
     end: Option<End>,
+    /// It goes nowhere, but is collected here.
+    collected: Option<Vec<u8>>,
     channel: Option<RemoteChannelId>,
     queue: VecDeque<Bytes>,
     finished: bool,
@@ -138,6 +142,22 @@ impl Pipes {
         self.write(session, key);
     }
 
+    /// Collects what arrives.
+    pub(crate) fn collect(&mut self, session: &mut Session, key: PipeKey) {
+        if self.incoming.len() >= MAX_INCOMING && !self.incoming.contains_key(&key) {
+            self.collected.push((key, None));
+            return;
+        }
+        let pipe = self.incoming.entry(key).or_default();
+        (pipe.collected, pipe.expires) = (Some(Vec::new()), None);
+        self.write(session, key);
+    }
+
+    /// What has been collected since.
+    pub(crate) fn take_collected(&mut self) -> Vec<(PipeKey, Option<Vec<u8>>)> {
+        std::mem::take(&mut self.collected)
+    }
+
     /// The peer opened a pipe channel.
     pub(crate) fn on_opened(
         &mut self,
@@ -153,7 +173,7 @@ impl Pipes {
         let pipe = self.incoming.entry(key).or_default();
         pipe.channel = Some(channel);
         // With both halves here a transfer is under way; a channel alone does not wait for ever.
-        pipe.expires = if pipe.end.is_some() { None } else { Some(now + GRACE) };
+        pipe.expires = if pipe.is_wanted() { None } else { Some(now + GRACE) };
         if pipe.refused {
             session.stop(channel, STOP_NOT_READ);
             self.incoming.remove(&key);
@@ -179,7 +199,8 @@ impl Pipes {
 
     /// The peer gave a pipe up: what came must not be taken for the whole.
     pub(crate) fn on_reset(&mut self, key: PipeKey) {
-        self.incoming.remove(&key);
+        let pipe = self.incoming.remove(&key);
+        self.collected.extend(pipe.and_then(|pipe| pipe.collected).map(|_| (key, None)));
     }
 
     /// The peer's reader does not want more: closing our end tells the writer.
@@ -191,7 +212,7 @@ impl Pipes {
     /// The connection is over. Transfers under way go on; halves whose other half never came are forgotten later.
     pub(crate) fn on_connection_end(&mut self, now: Time, connection: ConnectionId) {
         for (key, pipe) in &mut self.incoming {
-            if key.0 == connection && (pipe.end.is_none() || pipe.channel.is_none()) {
+            if key.0 == connection && (!pipe.is_wanted() || pipe.channel.is_none()) {
                 pipe.expires = Some(now + GRACE);
             }
         }
@@ -290,6 +311,9 @@ impl Pipes {
     /// Writes what waits for an incoming pipe, as far as its descriptor takes it.
     fn write(&mut self, session: &mut Session, key: PipeKey) {
         let Some(pipe) = self.incoming.get_mut(&key) else { return };
+        if pipe.collected.is_some() {
+            return self.keep(session, key);
+        }
         let Some(end) = &pipe.end else { return };
         let mut failed = false;
         while let Some(bytes) = pipe.queue.front_mut() {
@@ -323,6 +347,29 @@ impl Pipes {
         }
     }
 
+    /// Keeps what waits for a pipe that is collected.
+    fn keep(&mut self, session: &mut Session, key: PipeKey) {
+        let Some(pipe) = self.incoming.get_mut(&key) else { return };
+        let Some(kept) = &mut pipe.collected else { return };
+        for bytes in pipe.queue.drain(..) {
+            kept.extend_from_slice(&bytes);
+            if let Some(channel) = pipe.channel {
+                session.consumed(channel, bytes.len());
+            }
+        }
+        let (is_whole, is_too_much) = (pipe.finished, kept.len() > MAX_COLLECTED);
+        if is_whole || is_too_much {
+            let kept = std::mem::take(kept);
+            self.collected.push((key, Some(kept).filter(|_| !is_too_much)));
+            pipe.collected = None;
+            if is_whole {
+                self.incoming.remove(&key);
+            } else {
+                self.give_up(session, key);
+            }
+        }
+    }
+
     /// The reader is gone: tell the writer.
     fn give_up(&mut self, session: &mut Session, key: PipeKey) {
         let Some(pipe) = self.incoming.get_mut(&key) else { return };
@@ -337,6 +384,13 @@ impl Pipes {
             pipe.queue.clear();
             pipe.refused = true;
         }
+    }
+}
+
+impl Incoming {
+    /// Whether it is known what becomes of what comes.
+    fn is_wanted(&self) -> bool {
+        self.end.is_some() || self.collected.is_some()
     }
 }
 
@@ -419,6 +473,8 @@ const MAX_WAITING: usize = 3072;
 const MAX_INCOMING: usize = MAX_PIPES + MAX_WAITING;
 /// Descriptors that pipes take at most.
 pub(crate) const DESCRIPTORS: usize = MAX_PIPES + MAX_WAITING + MAX_INCOMING;
+/// Bytes of a pipe that is collected; of more, none are of use.
+const MAX_COLLECTED: usize = 64 << 20;
 /// Bytes read from one descriptor in one turn.
 const READ_PIECE: usize = 64 << 10;
 /// Bytes written at once where a write could wait: a terminal is writable when at least this much fits.
@@ -733,6 +789,42 @@ mod tests {
         ours.read_to_end(&mut read).expect("the end is passed on");
         assert!(read == text(100_000), "{} bytes", read.len());
         let _ = std::fs::remove_file(&path);
+    }
+
+    /// A file of a megabyte is more than the window; what is reset, or too much, is nothing.
+    #[test]
+    fn what_is_collected_comes_whole_or_not_at_all() {
+        for collected_first in [true, false] {
+            let mut pair = Pair::new();
+            let bytes = text(1 << 20);
+            let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
+            assert_eq!(rustix::io::pwrite(&file, &bytes, 0), Ok(bytes.len()));
+            let collect = |pair: &mut Pair| pair.app.1.collect(&mut pair.app.0, KEY);
+            if collected_first {
+                collect(&mut pair);
+            }
+            pair.display.1.send_from(&mut pair.display.0, KEY, file);
+            pair.turn();
+            if !collected_first {
+                assert!(pair.app.1.take_collected().is_empty());
+                collect(&mut pair);
+                pair.turn();
+            }
+            let collected = pair.app.1.take_collected();
+            assert!(collected == [(KEY, Some(bytes))], "{}", collected.len());
+            assert!(pair.app.1.incoming.is_empty() && pair.app.1.take_collected().is_empty());
+        }
+        let mut pair = Pair::new();
+        pair.app.1.collect(&mut pair.app.0, KEY);
+        pair.app.1.on_reset(KEY);
+        assert_eq!(pair.app.1.take_collected(), [(KEY, None)]);
+        pair.app.1.collect(&mut pair.app.0, KEY);
+        let too_much = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
+        rustix::fs::ftruncate(&too_much, MAX_COLLECTED as u64 + 1).expect("room");
+        pair.display.1.send_from(&mut pair.display.0, KEY, too_much);
+        pair.turn();
+        assert_eq!(pair.app.1.take_collected(), [(KEY, None)]);
+        assert!(pair.app.1.incoming.is_empty() && pair.display.1.outgoing.is_empty());
     }
 
     #[test]

@@ -97,6 +97,14 @@ impl Buffer {
         }
     }
 
+    /// Puts bytes at `offset` of the buffer's memory.
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ReadError> {
+        match &self.source {
+            Source::Pool(pool) => pool.write(offset, bytes),
+            Source::Solid(_) | Source::Gpu(_) => Err(ReadError::Unread),
+        }
+    }
+
     /// All its pixels.
     pub(super) fn content(&self) -> Result<Content, ReadError> {
         self.content_by(|offset, into| self.read(offset, into))

@@ -60,6 +60,7 @@ mod better;
 mod birth;
 mod buffer;
 mod call;
+mod captures;
 mod clipboard;
 mod commit;
 mod committed;
@@ -133,6 +134,7 @@ mod view;
 mod waiting;
 mod watch;
 
+pub(crate) use captures::MAX_COPIES;
 pub use config::{Config, Desk};
 pub use connection::Connection;
 pub use credit::Credit;

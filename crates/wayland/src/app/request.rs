@@ -248,6 +248,12 @@ impl Connection {
                 Arg::Fixed(value) => WireArg::Fixed(value),
                 Arg::Str(value) => WireArg::Str(value),
                 Arg::Array(value) => WireArg::Array(value),
+                Arg::Object(id) if call.rule.fills => {
+                    match self.begin_copy(call.id, id).filter(|_| crosses) {
+                        Some(pipe) => WireArg::Pipe(pipe),
+                        None => return Ok(None),
+                    }
+                }
                 Arg::Object(id) => match self.translate_object(id, crosses) {
                     Some(arg) => arg,
                     None => return Ok(None),

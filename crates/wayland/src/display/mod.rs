@@ -12,6 +12,7 @@
 
 mod bind;
 mod buffers;
+mod captures;
 mod connection;
 mod cursor;
 mod events;

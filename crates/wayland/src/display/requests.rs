@@ -1,8 +1,8 @@
 //! Requests of the program: checked on arrival, perhaps held, then sent under ids of the compositor.
 //!
-//! Nothing here knows single protocols but by the tables and by [`super::meaning`]; what needs code of its own is in the
-//! [`handlers`]. Invariant: a request is checked in full when it arrives;
-//! what a check has accepted can be sent later, because destructors wait for what is held before them.
+//! Nothing here knows single protocols but by the tables and by [`super::meaning`]; what needs code of its own is in
+//! the [`handlers`]. Invariant: a request is checked in full when it arrives; what a check has accepted can be sent
+//! later, because destructors wait for what is held before them.
 
 use wayferry_pixels::{Format, Size};
 use wayland_backend::protocol::{AllowNull, ArgumentType, MessageDesc};
@@ -43,8 +43,8 @@ impl Connection {
         self.perform(&request)
     }
 
-    /// Whether a request must wait for the compositor to read, for the run loop to take pipes that others have opened in this
-    /// turn, or for a turn with time to unpack a picture.
+    /// Whether a request must wait for the compositor to read, for the run loop to take pipes that others have opened
+    /// in this turn, or for a turn with time to unpack a picture.
     pub(super) fn lacks_turn(&mut self, request: &Request) -> bool {
         let opens = request.args.iter().any(|arg| matches!(arg, WireArg::Pipe(_)));
         let copies = request.args.iter().any(|arg| matches!(arg, WireArg::Image(_)));
@@ -85,6 +85,11 @@ impl Connection {
                 ArgumentType::Object(_) => interfaces.next().map(|interface| interface.name),
                 _ => None,
             };
+            let is_filled = |arg: &WireArg| matches!(arg, WireArg::Pipe(pipe) if pipe & 1 == 0);
+            if self.fills(request) && expected == Some("wl_buffer") {
+                is_filled(arg).then_some(()).ok_or_else(|| fault(format!("argument {index}: not filled")))?;
+                continue;
+            }
             self.check_arg(*kind, expected, arg)
                 .map_err(|what| fault(format!("argument {index}: {what}")))?;
             // The compositor maps as much as it is told.
@@ -134,6 +139,12 @@ impl Connection {
             },
             _ => Err(format!("expected {kind:?}")),
         }
+    }
+
+    /// Whether the compositor is to fill the buffer that a request names.
+    fn fills(&self, request: &Request) -> bool {
+        let object = self.objects.of(request.object);
+        object.is_some_and(|object| policy::request(object.interface.name, request.opcode).fills)
     }
 
     fn declare_new(&mut self, request: &Request, desc: &MessageDesc) -> Result<(), End> {
@@ -309,6 +320,9 @@ impl Connection {
             // An inert or vanished object is no object; where there must be one, the request was swallowed.
             WireArg::Object(id) => Arg::Object(self.objects.live(*id).unwrap_or(0)),
             WireArg::NewId(id) => Arg::NewId(self.objects.place(*id)?),
+            WireArg::Pipe(pipe) if self.fills(request) => {
+                Arg::Object(self.capture_buffer(request.object, *pipe)?)
+            }
             WireArg::Pipe(pipe) => Arg::Fd(self.open_pipe(*pipe)?),
             WireArg::Blob { hash, length } => Arg::Fd(self.blob_fd(*hash, *length)?),
             WireArg::Region(region) => {

@@ -60,6 +60,14 @@ impl Part {
     }
 }
 
+impl Part {
+    /// Fills `into` from `at` on; what the compositor writes meanwhile may be seen in part.
+    pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> std::io::Result<()> {
+        let file = std::fs::File::from(self.fd.try_clone()?);
+        std::os::unix::fs::FileExt::read_exact_at(&file, into, self.place.offset as u64 + at)
+    }
+}
+
 /// What the compositor has to be told before a part is used.
 #[derive(Debug)]
 pub(super) enum PoolChange {

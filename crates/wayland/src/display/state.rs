@@ -2,6 +2,7 @@
 //!
 //! Each part has its own file and sends nothing itself; the handlers do.
 
+use super::captures::Captures;
 use super::cursor::Cursors;
 use super::images::Images;
 use super::keyboard::Keyboards;
@@ -13,12 +14,13 @@ pub(super) struct State {
     pub(super) keyboards: Keyboards,
     pub(super) cursors: Cursors,
     pub(super) images: Images,
+    pub(super) captures: Captures,
     pub(super) pings: Pings,
 }
 
 impl State {
     pub(super) fn new(cursors: Cursors) -> Self {
         let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
-        Self { keyboards, cursors, images, pings }
+        Self { keyboards, cursors, images, captures: Captures::default(), pings }
     }
 }

@@ -86,6 +86,10 @@ macro_rules! handlers {
                 PrimaryDevice: app,
                 Source: app,
             }
+            captures {
+                ScreencopyManager: app,
+                ScreencopyFrame: app display,
+            }
             privileged {
                 LayerShell: app,
                 LayerSurface: app,

@@ -3,6 +3,7 @@
 use super::Subject::This;
 use super::{Again, Class, Fd, Handler, Home, Keep, Rule, Subject, Time};
 
+mod captures;
 mod connection;
 mod desktop;
 mod gpu;
@@ -52,6 +53,7 @@ pub const FAMILIES: &[&[Block]] = &[
     tablets::BLOCKS,
     selections::BLOCKS,
     privileged::BLOCKS,
+    captures::BLOCKS,
 ];
 
 /// All blocks, in the order in which one meets them.
@@ -157,6 +159,7 @@ const fn rule(class: Class, name: &'static str) -> Rule {
         serial: None,
         time: None,
         fd: None,
+        fills: false,
         value: None,
         surface: None,
         after: &[],
@@ -183,6 +186,10 @@ impl Rule {
 
     const fn fd(self, fd: Fd) -> Self {
         Self { fd: Some(fd), ..self }
+    }
+
+    const fn fills(self) -> Self {
+        Self { fills: true, ..self }
     }
 
     const fn value(self, index: u8) -> Self {

@@ -1,8 +1,8 @@
 //! The two ways from a program to its compositor: none between them, or both halves and a link, in virtual time.
 //!
-//! Messages arrive in order after the link's delay. The pixels of an update may take longer, each its own time: its unit is
-//! held meanwhile, and newer content may take its place before it has left. Invariant: a run follows from its program, its
-//! [`Link`] and its fault alone.
+//! Messages arrive in order after the link's delay. The pixels of an update may take longer, each its own time: its
+//! unit is held meanwhile, and newer content may take its place before it has left. Invariant: a run follows from its
+//! program, its [`Link`] and its fault alone.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -325,7 +325,7 @@ impl Through {
                         self.blobs.push_back((arrives, true, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } => {}
+                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
             }
         }
         match &self.near {
@@ -382,7 +382,7 @@ impl Through {
                         self.blobs.push_back((arrives, false, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } => {}
+                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
                 Action::Update(_) => panic!("the display half sends no pixels"),
             }
         }

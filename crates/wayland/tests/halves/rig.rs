@@ -366,7 +366,7 @@ impl Rig {
                         self.blobs.push_back((true, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } => {}
+                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
             }
         }
         let (bytes, fds) = self.app.output().take();
@@ -474,7 +474,7 @@ impl Rig {
                         self.blobs.push_back((false, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } => {}
+                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
                 Action::Update(_) => panic!("the display half sends no pixels"),
             }
         }

@@ -4,6 +4,7 @@ use crate::policy::{self, Handler};
 
 use super::handler::{Handles, Plainly};
 
+mod captures;
 mod connection;
 mod desktop;
 mod gpu;

@@ -1,6 +1,7 @@
 //! The app half against a program played by hand, byte by byte.
 
 mod better;
+mod captures;
 mod fade;
 mod gpu;
 mod limits;

@@ -4,6 +4,7 @@ use crate::policy::{self, Handler};
 
 use super::handler::{Handles, Plain};
 
+mod captures;
 mod connection;
 mod input;
 mod outputs;

@@ -1,5 +1,6 @@
 //! The display half against a compositor that is played by hand, through real sockets, without time passing.
 
+mod captures;
 mod hostile;
 mod input;
 mod memory;

@@ -71,6 +71,11 @@ pub(super) struct ShmBuffer {
 }
 
 impl ShmBuffer {
+    /// The compositor writes to it.
+    pub(super) fn fill(&self, pixels: &[u8]) {
+        assert_eq!(rustix::io::pwrite(&self.fd, pixels, self.offset), Ok(pixels.len()));
+    }
+
     pub(super) fn pixels(&self) -> Vec<u8> {
         let mut bytes = vec![0; (self.stride * self.height) as usize];
         assert_eq!(rustix::io::pread(&self.fd, &mut bytes, self.offset), Ok(bytes.len()));
@@ -206,7 +211,7 @@ impl Rig {
                 Action::Blob { hash, bytes } => self.blobs.push((hash, bytes)),
                 Action::PipeIn { pipe, fd } => self.pipes_in.push((pipe, fd)),
                 Action::PipeOut { pipe, fd } => self.pipes_out.push((pipe, fd)),
-                Action::Update(_) => panic!("the display side sends no pixels"),
+                Action::Update(_) | Action::Collect { .. } => panic!("the display side does not"),
             }
         }
     }
