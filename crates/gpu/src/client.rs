@@ -419,7 +419,10 @@ impl Client {
         if means.lacks_fences && timelines.is_none() {
             let why =
                 "its driver attaches no fences to buffers, and the kernel has no timelines in their place";
-            self.state = State::Unable(format!("{}: {why}", means.name));
+            // One that came up before had them: there is a reason that may pass.
+            if !self.was_up {
+                self.state = State::Unable(format!("{}: {why}", means.name));
+            }
             return Err(Refused(why.to_owned()));
         }
         let timelines = timelines.map(|timelines| Rc::new(timelines) as Rc<dyn Timelines>);

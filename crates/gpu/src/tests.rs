@@ -326,6 +326,23 @@ fn a_driver_that_lacks_fences_is_of_no_use_without_timelines() {
     assert!(client.unable().is_some_and(|why| why.contains("fences")), "{:?}", client.unable());
 }
 
+/// The same when a reader has been up: what is asked is not left without an answer.
+#[test]
+fn regression_a_later_reader_without_timelines_ended_all_reading() {
+    let mut world = World::with_buffer();
+    world.answers.clear();
+    world.kill();
+    world.ask_to_read(1, 2);
+    world.now += Duration::from_secs(1);
+    assert_eq!(world.client.on_timeout(world.now), Some(Due::Start));
+    let pairs = Vec::new();
+    let means = Means { name: "egl: fake".to_owned(), device: Some(0), lacks_fences: true, pairs };
+    assert!(world.client.on_packet(world.now, &FromReader::Ready(means).encode()).is_err());
+    world.client.on_end(world.now);
+    world.settle();
+    assert_eq!(world.answers.iter().find_map(|(_, answer)| pixels(answer)), Some(vec![5; BYTES]));
+}
+
 /// A reader that came up shows that one can; the next may be started too early.
 #[test]
 fn regression_a_later_reader_that_can_read_nothing_ends_all_reading() {
