@@ -44,9 +44,11 @@ pub struct Client {
     was_up: bool,
     /// Buffers of programs over which readers have ended.
     blames: HashMap<Owner, u32>,
-    /// When the reader said something last, and the buffer that it works on.
+    /// When the reader said something last, and the buffers that its driver works on.
     heard: Duration,
-    begun: Option<u64>,
+    begun: Vec<u64>,
+    /// A reader has ended while it worked on several: they are given one at a time, until one has lasted.
+    careful: bool,
     figures: Figures,
 }
 
@@ -171,7 +173,8 @@ impl Default for Client {
             was_up: false,
             blames: HashMap::new(),
             heard: Duration::ZERO,
-            begun: None,
+            begun: Vec::new(),
+            careful: false,
             figures: Figures::default(),
         }
     }
@@ -346,7 +349,8 @@ impl Client {
             };
         }
         if let FromReader::Begun { image } = message {
-            (self.heard, self.begun) = (now, Some(image));
+            self.heard = now;
+            self.begun.push(image);
             return Ok(());
         }
         let is_it = match (&message, self.sent.front().map(|sent| &sent.what)) {
@@ -357,7 +361,14 @@ impl Client {
         // What was asked is asked of the next one.
         let sent =
             self.sent.pop_front_if(|_| is_it).ok_or_else(|| wrong("nothing of that kind was asked"))?;
-        (self.heard, self.begun) = (now, None);
+        self.heard = now;
+        let image = match &sent.what {
+            What::Import(image) => *image,
+            What::Read(_, reading, _) => reading.image,
+        };
+        if let Some(at) = self.begun.iter().position(|begun| *begun == image) {
+            self.begun.swap_remove(at);
+        }
         match (message, sent.what) {
             (FromReader::Imported { image, outcome }, _) => self.imported(image, outcome.map_err(Refused)),
             (FromReader::Read { outcome, .. }, What::Read(_, reading, slot)) => {
@@ -395,17 +406,25 @@ impl Client {
             _ => false,
         };
         if lasted {
+            self.careful = false;
             self.images.values_mut().for_each(|image| image.suspect = false);
         }
         // What a buffer has done, the next reader will not do without it. One that ended while it did nothing was ended
         // by something else.
-        let begun = self.begun.take().filter(|image| self.images.contains_key(image));
+        let mut begun = std::mem::take(&mut self.begun);
+        begun.retain(|image| self.images.contains_key(image));
+        begun.dedup();
         self.backoff =
-            if lasted || begun.is_some() { 2 * FIRST_BACKOFF } else { (self.backoff * 2).min(BACKOFF_MAX) };
+            if lasted || !begun.is_empty() { 2 * FIRST_BACKOFF } else { (self.backoff * 2).min(BACKOFF_MAX) };
         self.state = State::Down(now + self.backoff);
         self.output.clear();
         self.slots.forget_reader();
-        begun.into_iter().for_each(|image| self.blame(image));
+        match begun[..] {
+            [image] => self.blame(image),
+            [] => {}
+            // Any of them may have been it.
+            _ => self.careful = true,
+        }
         let sent = std::mem::take(&mut self.sent);
         sent.into_iter().for_each(|sent| self.unanswered(sent.what));
         if self.backoff > PATIENCE {
@@ -428,7 +447,7 @@ impl Client {
         let timelines = timelines.map(|timelines| Rc::new(timelines) as Rc<dyn Timelines>);
         let offer = Offer::new(means.device, means.pairs.iter().copied());
         let offer = offer.map_err(|error| Refused(format!("the table of formats: {error}")))?;
-        let offer = offer.with_timelines(timelines);
+        let offer = offer.with_timelines(timelines).lacking_fences(means.lacks_fences);
         self.state = State::Up { since: now, means, offer: Rc::new(offer) };
         self.was_up = true;
         let names: Vec<u64> = self.images.keys().copied().collect();
@@ -463,9 +482,10 @@ impl Client {
         if self.offer().is_none() {
             return;
         }
+        let most = if self.careful { 1 } else { MAX_READS };
         let being_read = self.sent.iter().filter(|sent| matches!(sent.what, What::Read(..))).count();
         let drawn = self.jobs.iter().filter(|(_, reading)| reading.drawn).map(|(name, _)| *name);
-        let next: Vec<u64> = drawn.take(MAX_READS.saturating_sub(being_read)).collect();
+        let next: Vec<u64> = drawn.take(most.saturating_sub(being_read)).collect();
         for name in next {
             let Some(reading) = self.jobs.remove(&name) else { continue };
             let image = self.images.get(&reading.image);

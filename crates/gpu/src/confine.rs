@@ -57,6 +57,13 @@ fn filters() -> Option<[BpfProgram; 2]> {
     refused.insert(libc::SYS_tgkill, vec![equal(0, SeccompCmpOp::Ne, own)?]);
     // Of itself it may ask.
     refused.insert(libc::SYS_prlimit64, vec![equal(0, SeccompCmpOp::Ne, 0)?]);
+    // Signals to others when a file of its own changes.
+    let commands = [libc::F_SETOWN, F_SETOWN_EX, F_SETSIG].map(|command| command.cast_unsigned().into());
+    let any = |calls: &[u64]| -> Option<Vec<SeccompRule>> {
+        calls.iter().map(|call| equal(1, SeccompCmpOp::Eq, *call)).collect()
+    };
+    refused.insert(libc::SYS_fcntl, any(&commands)?);
+    refused.insert(libc::SYS_ioctl, any(&[FIOSETOWN, SIOCSPGRP])?);
     // Its flags are in memory, where a filter cannot look: where there is no such call, the other one is made.
     let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let arch = std::env::consts::ARCH.try_into().ok()?;
@@ -66,6 +73,12 @@ fn filters() -> Option<[BpfProgram; 2]> {
     };
     Some([program(refused, libc::EPERM)?, program(unknown, libc::ENOSYS)?])
 }
+
+/// Of `fcntl.h` and of `asm/sockios.h`.
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
+const FIOSETOWN: u64 = 0x8901;
+const SIOCSPGRP: u64 = 0x8902;
 
 /// System calls that are refused with any arguments.
 const REFUSED: [i64; 52] = [
@@ -146,6 +159,7 @@ mod tests {
 
     /// In a thread of its own: what it loses it never gets back.
     #[test]
+    #[expect(unsafe_code, reason = "no safe function does what is refused here")]
     fn a_confined_thread_reads_files_and_starts_threads_and_nothing_else() {
         let confined = std::thread::spawn(|| {
             for program in filters().expect("this machine's calls are known") {
@@ -156,6 +170,11 @@ mod tests {
             assert!(Command::new("true").spawn().is_err_and(refused), "no programs");
             let parent = Pid::from_raw(getpid().as_raw_nonzero().get()).expect("a process");
             assert_eq!(kill_process(parent, Signal::CONT), Err(Errno::PERM), "no signals");
+            let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("what is not connected");
+            assert_eq!(rustix::io::ioctl_fionbio(&socket, true), Ok(()), "other commands are not refused");
+            // SAFETY: it takes numbers.
+            let set = unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&socket), libc::F_SETOWN, 1) };
+            assert_eq!((set, std::io::Error::last_os_error().raw_os_error()), (-1, Some(libc::EPERM)));
             assert!(std::fs::read("/proc/self/status").is_ok_and(|status| !status.is_empty()));
             let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().expect("what is not connected");
             drop(theirs);

@@ -26,6 +26,7 @@ pub struct Offer {
     table: OwnedFd,
     is_dmabuf: fn(&OwnedFd) -> bool,
     timelines: Option<Rc<dyn Timelines>>,
+    lacks_fences: bool,
 }
 
 impl Offer {
@@ -51,13 +52,25 @@ impl Offer {
         let pairs: Vec<_> = pairs.into_iter().filter(fresh).take(MAX_PAIRS).collect();
         let table = table(&pairs)?;
         let known = pairs.iter().copied().collect();
-        Ok(Self { device, pairs, known, table, is_dmabuf, timelines: None })
+        Ok(Self { device, pairs, known, table, is_dmabuf, timelines: None, lacks_fences: false })
     }
 
     /// The same where programs may tell by timelines when they have drawn.
     #[must_use]
     pub fn with_timelines(self, timelines: Option<Rc<dyn Timelines>>) -> Self {
         Self { timelines, ..self }
+    }
+
+    /// The same where nothing else tells when a GPU has drawn.
+    #[must_use]
+    pub fn lacking_fences(self, lacks_fences: bool) -> Self {
+        Self { lacks_fences, ..self }
+    }
+
+    /// Whether only a program's timeline tells when its GPU has drawn.
+    #[must_use]
+    pub fn lacks_fences(&self) -> bool {
+        self.lacks_fences
     }
 
     /// What takes the timelines of programs, if something does.

@@ -126,7 +126,6 @@ impl<I: Importer> Reader<I> {
     /// Ends the oldest reading that has begun.
     pub(crate) fn end_one(&mut self, say: &mut impl FnMut(FromReader)) {
         let Some(Begun { job, image, slot, reading }) = self.begun.pop_front() else { return };
-        say(FromReader::Begun { image });
         let outcome = self.end(image, slot, reading).map_err(|Refused(why)| why);
         say(FromReader::Read { job, outcome });
     }

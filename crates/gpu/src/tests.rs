@@ -343,6 +343,57 @@ fn regression_a_later_reader_without_timelines_ended_all_reading() {
     assert_eq!(world.answers.iter().find_map(|(_, answer)| pixels(answer)), Some(vec![5; BYTES]));
 }
 
+/// A GPU works on two buffers when it ends: neither is blamed, and then they are read one by one.
+#[test]
+fn regression_a_buffer_was_blamed_for_the_one_read_beside_it() {
+    let mut world = World::up();
+    world.client.ask(world.now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(5) });
+    world.client.ask(world.now, 2, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf(6) });
+    world.settle();
+    world.answers.clear();
+    let draw = |world: &mut World| {
+        let drawn: Vec<u64> = world.client.undrawn().map(|(name, _)| name).collect();
+        drawn.into_iter().for_each(|name| world.client.on_drawn(world.now, name));
+    };
+    let mut job = 10;
+    let mut ask_both = |world: &mut World| {
+        job += 1;
+        world.ask_to_read(1, job);
+        world.ask_to_read(2, job);
+        draw(world);
+    };
+    let told = |world: &mut World| {
+        let mut reads = Vec::new();
+        while let Some(packet) = world.client.output() {
+            if let Ok(ToReader::Read { image, .. }) = ToReader::decode(&packet.bytes) {
+                reads.push(image);
+            }
+            world.client.sent();
+        }
+        reads
+    };
+    ask_both(&mut world);
+    let both = told(&mut world);
+    assert_eq!(both.len(), 2);
+    for image in &both {
+        world.client.on_packet(world.now, &FromReader::Begun { image: *image }.encode()).expect("it is said");
+    }
+    world.reader = None;
+    world.client.on_end(world.now);
+    for _ in 0..20 {
+        world.now += Duration::from_millis(500);
+        world.step();
+    }
+    assert!(
+        world.answers.iter().any(|(owner, answer)| *owner == 1 && pixels(answer) == Some(vec![5; BYTES]))
+    );
+    assert!(
+        world.answers.iter().any(|(owner, answer)| *owner == 2 && pixels(answer) == Some(vec![6; BYTES]))
+    );
+    ask_both(&mut world);
+    assert_eq!(told(&mut world).len(), 1, "one by one");
+}
+
 /// A reader that came up shows that one can; the next may be started too early.
 #[test]
 fn regression_a_later_reader_that_can_read_nothing_ends_all_reading() {

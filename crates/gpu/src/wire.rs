@@ -65,7 +65,7 @@ pub enum FromReader {
         /// In words for the user.
         why: String,
     },
-    /// A driver gets to work on this buffer: if the reader ends now, it is over that.
+    /// A driver gets to work on this buffer, until that is answered: if the reader ends before, it may be over that.
     Begun {
         /// Its name.
         image: u64,

@@ -373,9 +373,9 @@ impl<'a> AppSide<'a> {
     /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.hear_views();
-        for ((connection, pipe), bytes) in self.pipes.take_collected() {
+        for ((connection, pipe), piece) in self.pipes.take_collected() {
             if let Some(program) = self.programs.connections.get_mut(&connection) {
-                program.core.on_collected(now, pipe, bytes);
+                program.core.on_collected(now, pipe, &piece);
             }
         }
         self.take_calls(now);
@@ -722,7 +722,7 @@ impl<'a> AppSide<'a> {
             let Some(mut program) = self.programs.connections.remove(&id) else { continue };
             program.write();
             self.hub.link.session.finish(program.channel);
-            self.pipes.on_connection_end(now, id);
+            self.pipes.on_connection_end(&mut self.hub.link.session, now, id);
             self.gpu.iter_mut().for_each(|gpu| gpu.part(id));
             let error = match &end {
                 End::Closed => None,

@@ -495,7 +495,7 @@ impl<'a> DisplaySide<'a> {
         let Some(mut shown) = self.connections.remove(&connection) else { return };
         let _ = shown.socket.flush(shown.core.output());
         self.hub.link.session.finish(shown.channel);
-        self.pipes.on_connection_end(now, connection);
+        self.pipes.on_connection_end(&mut self.hub.link.session, now, connection);
         self.last_end = Some(End::Closed);
     }
 
@@ -654,7 +654,7 @@ impl<'a> DisplaySide<'a> {
             shown.write();
             self.hub.link.session.finish(shown.channel);
             self.hub.link.session.stop(shown.from, STOP_ENDED);
-            self.pipes.on_connection_end(now, id);
+            self.pipes.on_connection_end(&mut self.hub.link.session, now, id);
             if end != End::Closed {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
                 let error = Some(end.to_string());

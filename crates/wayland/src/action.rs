@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
+use bytes::Bytes;
 use wayferry_pixels::{Format, Size};
 use wayferry_proto::{ConnectionId, SurfaceId, UpdateHeader, UpdateSeq};
 
@@ -30,7 +31,7 @@ pub enum Action {
         /// Where the bytes go.
         fd: OwnedFd,
     },
-    /// Hand what arrives on pipe channel `pipe` over as a whole.
+    /// Hand over what arrives on pipe channel `pipe`, as [`Piece`]s.
     Collect {
         /// Number of the pipe inside the connection.
         pipe: u64,
@@ -42,6 +43,17 @@ pub enum Action {
         /// The content.
         bytes: Vec<u8>,
     },
+}
+
+/// What comes of a pipe that is collected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// These bytes, next.
+    Bytes(Bytes),
+    /// The end: that was all.
+    Whole,
+    /// The end: there is more, which does not come.
+    Broken,
 }
 
 /// New pixels of one surface, on their way out.

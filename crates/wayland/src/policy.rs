@@ -67,8 +67,8 @@ pub struct Rule {
     pub time: Option<Time>,
     /// What its file descriptor, if it has one, stands for.
     pub fd: Option<Fd>,
-    /// The compositor fills the buffer that it names: pixels flow against the message, through a pipe channel.
-    pub fills: bool,
+    /// The argument that is a buffer to be filled: pixels flow against the message, through a pipe channel.
+    pub fills: Option<u8>,
     /// The object argument that crosses by value, because the display side does not have the object.
     pub value: Option<u8>,
     /// Of a message that creates an object: the surface that the new object belongs to, if any. Of a request

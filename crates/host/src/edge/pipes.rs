@@ -16,7 +16,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_proto::{ChannelId, ConnectionId, Header, RemoteChannelId, Session, Time};
-use wayferry_wayland::fuse;
+use wayferry_wayland::{Piece, fuse};
 
 use super::part::{Hub, Part};
 use super::wait::{Interests, Ready};
@@ -32,8 +32,8 @@ pub(crate) struct Pipes {
     /// Those that are read when others have ended.
     waiting: VecDeque<(PipeKey, OwnedFd)>,
     incoming: BTreeMap<PipeKey, Incoming>,
-    /// What has been collected; `None` where it did not come whole.
-    collected: Vec<(PipeKey, Option<Vec<u8>>)>,
+    /// What has been collected.
+    collected: Vec<(PipeKey, Piece)>,
 }
 
 impl Part for Pipes {
@@ -67,8 +67,8 @@ struct Outgoing {
 #[derive(Debug, Default)]
 struct Incoming {
     end: Option<End>,
-    /// It goes nowhere, but is collected here.
-    collected: Option<Vec<u8>>,
+    /// It is collected: so many bytes so far.
+    collected: Option<usize>,
     channel: Option<RemoteChannelId>,
     queue: VecDeque<Bytes>,
     finished: bool,
@@ -145,16 +145,16 @@ impl Pipes {
     /// Collects what arrives.
     pub(crate) fn collect(&mut self, session: &mut Session, key: PipeKey) {
         if self.incoming.len() >= MAX_INCOMING && !self.incoming.contains_key(&key) {
-            self.collected.push((key, None));
+            self.collected.push((key, Piece::Broken));
             return;
         }
         let pipe = self.incoming.entry(key).or_default();
-        (pipe.collected, pipe.expires) = (Some(Vec::new()), None);
+        (pipe.collected, pipe.expires) = (Some(0), None);
         self.write(session, key);
     }
 
     /// What has been collected since.
-    pub(crate) fn take_collected(&mut self) -> Vec<(PipeKey, Option<Vec<u8>>)> {
+    pub(crate) fn take_collected(&mut self) -> Vec<(PipeKey, Piece)> {
         std::mem::take(&mut self.collected)
     }
 
@@ -200,7 +200,7 @@ impl Pipes {
     /// The peer gave a pipe up: what came must not be taken for the whole.
     pub(crate) fn on_reset(&mut self, key: PipeKey) {
         let pipe = self.incoming.remove(&key);
-        self.collected.extend(pipe.and_then(|pipe| pipe.collected).map(|_| (key, None)));
+        self.collected.extend(pipe.and_then(|pipe| pipe.collected).map(|_| (key, Piece::Broken)));
     }
 
     /// The peer's reader does not want more: closing our end tells the writer.
@@ -210,7 +210,21 @@ impl Pipes {
     }
 
     /// The connection is over. Transfers under way go on; halves whose other half never came are forgotten later.
-    pub(crate) fn on_connection_end(&mut self, now: Time, connection: ConnectionId) {
+    pub(crate) fn on_connection_end(&mut self, session: &mut Session, now: Time, connection: ConnectionId) {
+        let is_of_no_use =
+            |key: &PipeKey, pipe: &mut Incoming| key.0 == connection && pipe.collected.is_some();
+        let useless: Vec<(PipeKey, Incoming)> = self.incoming.extract_if(.., is_of_no_use).collect();
+        for (key, mut pipe) in useless {
+            match pipe.channel.take() {
+                Some(channel) => session.stop(channel, STOP_NOT_READ),
+                // It may still come.
+                None => {
+                    let refused =
+                        Incoming { refused: true, expires: Some(now + GRACE), ..Incoming::default() };
+                    self.incoming.insert(key, refused);
+                }
+            }
+        }
         for (key, pipe) in &mut self.incoming {
             if key.0 == connection && (!pipe.is_wanted() || pipe.channel.is_none()) {
                 pipe.expires = Some(now + GRACE);
@@ -347,26 +361,24 @@ impl Pipes {
         }
     }
 
-    /// Keeps what waits for a pipe that is collected.
+    /// Hands over what waits for a pipe that is collected.
     fn keep(&mut self, session: &mut Session, key: PipeKey) {
         let Some(pipe) = self.incoming.get_mut(&key) else { return };
-        let Some(kept) = &mut pipe.collected else { return };
+        let Some(length) = &mut pipe.collected else { return };
         for bytes in pipe.queue.drain(..) {
-            kept.extend_from_slice(&bytes);
+            *length += bytes.len();
             if let Some(channel) = pipe.channel {
                 session.consumed(channel, bytes.len());
             }
+            self.collected.push((key, Piece::Bytes(bytes)));
         }
-        let (is_whole, is_too_much) = (pipe.finished, kept.len() > MAX_COLLECTED);
-        if is_whole || is_too_much {
-            let kept = std::mem::take(kept);
-            self.collected.push((key, Some(kept).filter(|_| !is_too_much)));
+        if *length > MAX_COLLECTED {
             pipe.collected = None;
-            if is_whole {
-                self.incoming.remove(&key);
-            } else {
-                self.give_up(session, key);
-            }
+            self.collected.push((key, Piece::Broken));
+            self.give_up(session, key);
+        } else if pipe.finished {
+            self.collected.push((key, Piece::Whole));
+            self.incoming.remove(&key);
         }
     }
 
@@ -679,7 +691,7 @@ mod tests {
         let mut pair = Pair::new();
         let ((source, writer), (reader, target)) = (fifo(), fifo());
         pair.display.1.receive_into(&mut pair.display.0, KEY, target);
-        pair.display.1.on_connection_end(Time::ZERO, KEY.0);
+        pair.display.1.on_connection_end(&mut pair.display.0, Time::ZERO, KEY.0);
         pair.app.1.send_from(&mut pair.app.0, KEY, source);
         fill(&writer, b"first");
         pair.turn();
@@ -791,9 +803,23 @@ mod tests {
         let _ = std::fs::remove_file(&path);
     }
 
-    /// A file of a megabyte is more than the window; what is reset, or too much, is nothing.
+    /// What has been collected, if it is whole.
+    fn whole(pipes: &mut Pipes) -> Option<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut ends = Vec::new();
+        for (key, piece) in pipes.take_collected() {
+            assert_eq!((key, ends.len()), (KEY, 0), "nothing comes behind the end");
+            match piece {
+                Piece::Bytes(bytes) => all.extend(bytes),
+                end => ends.push(end),
+            }
+        }
+        (ends == [Piece::Whole]).then_some(all)
+    }
+
+    /// A file of a megabyte is more than the window; what is reset, or too much, is broken.
     #[test]
-    fn what_is_collected_comes_whole_or_not_at_all() {
+    fn what_is_collected_comes_whole_or_is_broken() {
         for collected_first in [true, false] {
             let mut pair = Pair::new();
             let bytes = text(1 << 20);
@@ -810,21 +836,42 @@ mod tests {
                 collect(&mut pair);
                 pair.turn();
             }
-            let collected = pair.app.1.take_collected();
-            assert!(collected == [(KEY, Some(bytes))], "{}", collected.len());
+            assert!(whole(&mut pair.app.1) == Some(bytes));
             assert!(pair.app.1.incoming.is_empty() && pair.app.1.take_collected().is_empty());
         }
         let mut pair = Pair::new();
         pair.app.1.collect(&mut pair.app.0, KEY);
         pair.app.1.on_reset(KEY);
-        assert_eq!(pair.app.1.take_collected(), [(KEY, None)]);
+        assert_eq!(pair.app.1.take_collected(), [(KEY, Piece::Broken)]);
         pair.app.1.collect(&mut pair.app.0, KEY);
         let too_much = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
         rustix::fs::ftruncate(&too_much, MAX_COLLECTED as u64 + 1).expect("room");
         pair.display.1.send_from(&mut pair.display.0, KEY, too_much);
         pair.turn();
-        assert_eq!(pair.app.1.take_collected(), [(KEY, None)]);
+        assert_eq!(pair.app.1.take_collected().last(), Some(&(KEY, Piece::Broken)));
         assert!(pair.app.1.incoming.is_empty() && pair.display.1.outgoing.is_empty());
+    }
+
+    /// No program is there for it.
+    #[test]
+    fn what_is_collected_ends_with_its_connection() {
+        for is_open in [true, false] {
+            let mut pair = Pair::new();
+            pair.app.1.collect(&mut pair.app.0, KEY);
+            let (read, write) = fifo();
+            if is_open {
+                fill(&write, b"some");
+                pair.display.1.send_from(&mut pair.display.0, KEY, read);
+                pair.turn();
+                pair.app.1.on_connection_end(&mut pair.app.0, Time::ZERO, KEY.0);
+            } else {
+                pair.app.1.on_connection_end(&mut pair.app.0, Time::ZERO, KEY.0);
+                fill(&write, b"some");
+                pair.display.1.send_from(&mut pair.display.0, KEY, read);
+            }
+            pair.turn();
+            assert!(pair.app.1.incoming.is_empty() && pair.display.1.outgoing.is_empty(), "{is_open}");
+        }
     }
 
     #[test]
@@ -855,7 +902,7 @@ mod tests {
         let mut pair = Pair::new();
         let (reader, target) = fifo();
         pair.display.1.receive_into(&mut pair.display.0, KEY, target);
-        pair.display.1.on_connection_end(Time::ZERO, KEY.0);
+        pair.display.1.on_connection_end(&mut pair.display.0, Time::ZERO, KEY.0);
         let due = pair.display.1.next_timeout().expect("a deadline");
         pair.display.1.on_timeout(&mut pair.display.0, due);
         alone(&reader);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use wayferry_proto::Time;
 
@@ -38,6 +38,8 @@ impl Signals {
             let write = write.try_clone().map_err(fail)?;
             handlers.push(signal_hook::low_level::pipe::register(signal, write).map_err(fail)?);
         }
+        // A write beyond the user's limit of file sizes (ulimit -f) is an error, and no end.
+        handlers.push(signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(fail)?);
         Ok(Self { read, last, handlers })
     }
 

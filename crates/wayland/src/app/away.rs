@@ -54,6 +54,7 @@ impl Connection {
         }
         self.take_input_back()?;
         self.say_farewell()?;
+        self.captures.part();
         self.line.serials_mut().begin_epoch();
         self.watching.part();
         let surfaces: Vec<u32> = self.surfaces.keys().copied().collect();

@@ -97,11 +97,11 @@ impl Buffer {
         }
     }
 
-    /// Puts bytes at `offset` of the buffer's memory.
-    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ReadError> {
+    /// The file of the program's that it lies in, for a thread.
+    pub(super) fn file(&self) -> std::io::Result<std::fs::File> {
         match &self.source {
-            Source::Pool(pool) => pool.write(offset, bytes),
-            Source::Solid(_) | Source::Gpu(_) => Err(ReadError::Unread),
+            Source::Pool(pool) => pool.file(),
+            Source::Solid(_) | Source::Gpu(_) => Err(std::io::ErrorKind::InvalidInput.into()),
         }
     }
 

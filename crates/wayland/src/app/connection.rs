@@ -13,6 +13,7 @@ use crate::message::{ToApp, ToDisplay, WireId};
 use crate::tables;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
+use super::captures::Captures;
 use super::config::{Config, Desk};
 use super::devices::Devices;
 use super::fault::{Fault, error_code};
@@ -39,6 +40,7 @@ pub struct Connection {
     pub(super) surfaces: Surfaces,
     pub(super) pools: Pools,
     pub(super) reading: Reading,
+    pub(super) captures: Captures,
     pub(super) room: Room,
     pub(super) program: Program,
     pub(super) line: Line,
@@ -67,6 +69,7 @@ impl Connection {
             surfaces: Surfaces::default(),
             pools: Pools::default(),
             reading: Reading::default(),
+            captures: Captures::default(),
             room: Room::default(),
             program: Program::default(),
             line: Line::default(),

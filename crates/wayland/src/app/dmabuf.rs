@@ -87,13 +87,22 @@ pub(crate) struct Imported {
     route: Cell<Option<Route>>,
     /// The reader could not.
     refused: Cell<bool>,
+    /// Nothing but a timeline tells when it has been drawn.
+    lacks_fences: bool,
     gone: Gone,
     _open: Vec<Open>,
 }
 
 impl Imported {
-    pub(super) fn new(name: BufferId, gone: &Gone, open: Vec<Open>) -> Self {
-        Self { name, route: Cell::new(None), refused: Cell::new(false), gone: gone.clone(), _open: open }
+    pub(super) fn new(name: BufferId, gone: &Gone, open: Vec<Open>, lacks_fences: bool) -> Self {
+        Self {
+            name,
+            route: Cell::new(None),
+            refused: Cell::new(false),
+            lacks_fences,
+            gone: gone.clone(),
+            _open: open,
+        }
     }
 
     /// It has been imported.
@@ -104,6 +113,11 @@ impl Imported {
     /// How it is read, once it has been imported.
     pub(super) fn route(&self) -> Option<Route> {
         self.route.get()
+    }
+
+    /// Whether it must not be read without a point of a timeline: it could be before it is drawn.
+    pub(super) fn needs_point(&self) -> bool {
+        self.lacks_fences && self.route.get() != Some(Route::Mapped)
     }
 
     /// The reader could not import it.

@@ -197,6 +197,7 @@ impl Connection {
             .chain(frames)
             .chain(keys)
             .chain(held)
+            .chain(self.captures.due(self.now))
             .chain(self.program.ping().next_timeout())
             .min()
     }
@@ -215,6 +216,7 @@ impl Connection {
             .release_keys()
             .and_then(|()| self.ping_timeout())
             .and_then(|()| self.apply_due())
+            .and_then(|()| self.tell_filled())
             .and_then(|()| self.answer_frames());
         self.settle(step);
     }

@@ -128,7 +128,7 @@ impl Connection {
             let known = !seen.contains(&id);
             seen.push(id);
             let lacking = self.lacking(id, pending, known);
-            bytes += if lacking.is_some() { pending.attach.content_bytes() } else { 0 };
+            bytes += if pending.lacks_pixels() { pending.attach.content_bytes() } else { 0 };
             wanted.push(self.surfaces.get(&id).map(|surface| surface.wire).zip(lacking));
         }
         // They are here all at once.
@@ -155,7 +155,7 @@ impl Connection {
     /// What is to be read of the buffer of a commit, if its pixels are not here.
     fn lacking(&self, id: u32, pending: &Pending, known: bool) -> Option<Region> {
         let Attach::Buffer { buffer, .. } = &pending.attach else { return None };
-        if !pending.lacks_pixels() {
+        if !pending.lacks_pixels() || pending.is_being_read() {
             return None;
         }
         let surface = self.surfaces.get(&id).filter(|_| known);

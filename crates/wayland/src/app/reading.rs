@@ -100,6 +100,9 @@ impl Reading {
         region: &Region,
     ) -> Option<Job> {
         let imported = buffer.imported().filter(|imported| !imported.is_refused())?;
+        if sync.is_none() && imported.needs_point() {
+            return None;
+        }
         let job = Job(self.name());
         let fence = match sync {
             None => None,

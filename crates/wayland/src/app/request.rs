@@ -238,6 +238,7 @@ impl Connection {
         });
         for (index, arg) in args.into_iter().enumerate() {
             let serial = call.rule.serial.map(usize::from) == Some(index);
+            let filled = call.rule.fills.map(usize::from) == Some(index);
             out.push(match arg {
                 Arg::Uint(value) if serial => match self.line.serials().for_display(value) {
                     Some(value) => WireArg::Uint(value),
@@ -248,12 +249,10 @@ impl Connection {
                 Arg::Fixed(value) => WireArg::Fixed(value),
                 Arg::Str(value) => WireArg::Str(value),
                 Arg::Array(value) => WireArg::Array(value),
-                Arg::Object(id) if call.rule.fills => {
-                    match self.begin_copy(call.id, id).filter(|_| crosses) {
-                        Some(pipe) => WireArg::Pipe(pipe),
-                        None => return Ok(None),
-                    }
-                }
+                Arg::Object(id) if filled => match self.begin_copy(call.id, id).filter(|_| crosses) {
+                    Some(pipe) => WireArg::Pipe(pipe),
+                    None => return Ok(None),
+                },
                 Arg::Object(id) => match self.translate_object(id, crosses) {
                     Some(arg) => arg,
                     None => return Ok(None),

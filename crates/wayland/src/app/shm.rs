@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use rustix::io::{Errno, pread, pwrite};
+use rustix::io::{Errno, pread};
 
 /// Pools that one program may have open, with those of which only buffers are left: a descriptor each.
 pub(crate) const MAX_POOLS: usize = 8192;
@@ -48,6 +48,11 @@ impl Pool {
         Ok(())
     }
 
+    /// Its file, for a thread.
+    pub(crate) fn file(&self) -> std::io::Result<std::fs::File> {
+        Ok(self.fd.try_clone()?.into())
+    }
+
     /// Fills `into` from the file.
     ///
     /// # Errors
@@ -59,27 +64,6 @@ impl Pool {
                 Ok(count) => {
                     offset += count as u64;
                     into = &mut into[count..];
-                }
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(ReadError::Io(errno)),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Pool {
-    /// Puts bytes into the file.
-    ///
-    /// # Errors
-    /// When the program does not let it be written to.
-    pub(crate) fn write(&self, mut offset: u64, mut bytes: &[u8]) -> Result<(), ReadError> {
-        while !bytes.is_empty() {
-            match pwrite(self.fd.as_fd(), bytes, offset) {
-                Ok(0) => return Err(ReadError::Short { offset }),
-                Ok(count) => {
-                    offset += count as u64;
-                    bytes = &bytes[count..];
                 }
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(ReadError::Io(errno)),

@@ -1,27 +1,37 @@
 //! Pictures that the compositor takes of what it shows, for programs that the user lets ask for that.
 //!
-//! The compositor writes into a buffer of this side's, as it would into the program's; what it has written goes back
-//! through a pipe. Invariant: a pipe that was opened for a picture ends, with the whole picture or with nothing.
+//! The compositor writes into a buffer of this side's, as it would into the program's. What it has written is packed by
+//! a thread, for a whole screen takes long, and goes back through a pipe. Invariant: a pipe that was opened for a
+//! picture ends, with the whole picture or with nothing.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
-use rustix::fs::SeekFrom;
 use wayferry_pixels::{Compression, Content, Encoder, Format, Layout, Region, Size};
 
 use crate::action::End;
 use crate::app::MAX_COPIES;
-use crate::message::WireId;
+use crate::message::{Request, ToApp, WireId};
 use crate::picture;
+use crate::tables;
 use crate::wire::Arg;
 
-use super::buffers::{Memory, Spec};
+use super::buffers::Spec;
 use super::connection::{Connection, wrong};
 use super::objects::Own;
 use super::shm::Part;
 
-/// The pictures of one program that are being taken, by their frames.
+/// The pictures of one program, by their frames.
 #[derive(Debug, Default)]
-pub(super) struct Captures(HashMap<WireId, Capture>);
+pub(super) struct Captures {
+    frames: HashMap<WireId, Capture>,
+    /// Counts the threads that pack.
+    packing: Arc<()>,
+}
 
 #[derive(Debug)]
 struct Capture {
@@ -29,13 +39,29 @@ struct Capture {
     format: Format,
     layout: Layout,
     taking: Option<Taking>,
+    /// The compositor has filled it, or will not.
+    over: bool,
 }
 
+/// A buffer of this side's; it stays until the frame is gone, for its pixels may still be read.
 #[derive(Debug)]
 struct Taking {
     pipe: u64,
     buffer: u32,
     part: Part,
+}
+
+impl Captures {
+    /// Whether nothing more comes of a frame.
+    pub(super) fn is_over(&self, frame: WireId) -> bool {
+        self.frames.get(&frame).is_some_and(|capture| capture.over)
+    }
+
+    /// How many copies have not gone back.
+    fn under_way(&self) -> usize {
+        let waiting = self.frames.values().filter(|capture| capture.taking.is_some() && !capture.over);
+        waiting.count() + Arc::strong_count(&self.packing) - 1
+    }
 }
 
 impl Connection {
@@ -47,7 +73,8 @@ impl Connection {
         let told = Size::new(*width, *height).ok().zip(Format::from_wl_shm(*format));
         let Some((size, format)) = told else { return };
         if let Ok(layout) = Layout::new(0, u64::from(*stride), size, format) {
-            self.state.captures.0.insert(frame, Capture { size, format, layout, taking: None });
+            let capture = Capture { size, format, layout, taking: None, over: false };
+            self.state.captures.frames.entry(frame).or_insert(capture);
         }
     }
 
@@ -56,11 +83,10 @@ impl Connection {
     /// # Errors
     /// The frame has one, or cannot have one: the app side asks only once, and after it was told of what kind.
     pub(super) fn capture_buffer(&mut self, frame: WireId, pipe: u64) -> Result<u32, End> {
-        let captures = &self.state.captures.0;
-        if captures.values().filter(|capture| capture.taking.is_some()).count() >= MAX_COPIES {
+        if self.state.captures.under_way() >= MAX_COPIES {
             return Err(wrong("too many copies at once".to_owned()));
         }
-        let capture = captures.get(&frame).filter(|capture| capture.taking.is_none());
+        let capture = self.state.captures.frames.get(&frame).filter(|capture| capture.taking.is_none());
         let Some(Capture { size, format, layout, .. }) = capture else {
             return Err(wrong("a copy of a frame that has no buffer".to_owned()));
         };
@@ -68,50 +94,81 @@ impl Connection {
         let (length, stride) = (layout.end() as usize, layout.stride() as usize);
         let spec = Spec { size: *size, format: *format, length, stride };
         let (buffer, part) = self.make_buffer(Own::Helper, &spec)?;
-        if let Some(capture) = self.state.captures.0.get_mut(&frame) {
+        if let Some(capture) = self.state.captures.frames.get_mut(&frame) {
             capture.taking = Some(Taking { pipe, buffer, part });
         }
         Ok(buffer)
     }
 
-    /// The compositor has filled it.
-    pub(super) fn on_capture_ready(&mut self, frame: WireId) -> Result<(), End> {
-        let packed = self.state.captures.0.get(&frame).and_then(Capture::pack);
-        self.end_capture(frame, &packed.unwrap_or_default())
-    }
-
-    /// Nothing more will come of a frame.
-    pub(super) fn forget_capture(&mut self, frame: WireId) -> Result<(), End> {
-        self.end_capture(frame, &[])
-    }
-
-    fn end_capture(&mut self, frame: WireId, packed: &[u8]) -> Result<(), End> {
-        let capture = self.state.captures.0.remove(&frame);
-        let Some(Taking { pipe, buffer, part }) = capture.and_then(|capture| capture.taking) else {
+    /// The compositor has filled it, or will not.
+    pub(super) fn on_capture_over(&mut self, frame: WireId, is_filled: bool) -> Result<(), End> {
+        let captures = &mut self.state.captures;
+        let Some(capture) = captures.frames.get_mut(&frame).filter(|capture| !capture.over) else {
             return Ok(());
         };
-        drop(part);
-        let memory = Memory::new(packed.len()).and_then(|memory| {
-            memory.write(0, packed)?;
-            memory.share()
-        });
-        match memory {
-            Ok(memory) if rustix::fs::seek(&memory, SeekFrom::Start(0)).is_ok() => {
-                self.peer.pipe_out(pipe, memory)
-            }
-            _ => drop(self.open_pipe(pipe)?),
+        capture.over = true;
+        let Some(taking) = &capture.taking else { return Ok(()) };
+        let packing = Packing::of(capture, taking, &captures.packing).filter(|_| is_filled);
+        let pipe = taking.pipe;
+        let into = self.open_pipe(pipe)?;
+        if let Some(packing) = packing {
+            // Without a thread nothing comes of it.
+            let thread = std::thread::Builder::new().name("picture".to_owned());
+            let _ = thread.spawn(move || packing.pack_into(into));
         }
-        self.abandon_buffer(buffer)
+        Ok(())
+    }
+
+    /// The program is done with a frame.
+    pub(super) fn forget_capture(&mut self, frame: WireId) -> Result<(), End> {
+        self.on_capture_over(frame, false)?;
+        let capture = self.state.captures.frames.remove(&frame);
+        match capture.and_then(|capture| capture.taking) {
+            Some(Taking { buffer, .. }) => self.abandon_buffer(buffer),
+            None => Ok(()),
+        }
+    }
+
+    /// The compositor cannot be asked for a frame.
+    pub(super) fn fail_capture(&mut self, frame: WireId) {
+        let interface = tables::interface("zwlr_screencopy_frame_v1");
+        let opcode = interface.and_then(|interface| tables::event_opcode(interface, "failed"));
+        if let Some(opcode) = opcode {
+            self.tell(&ToApp::Event(Request { object: frame, opcode, args: Vec::new() }));
+        }
     }
 }
 
-impl Capture {
-    /// Its pixels; `None` if they cannot be read.
-    fn pack(&self) -> Option<Vec<u8>> {
-        let taking = self.taking.as_ref()?;
+/// What a thread needs to pack a picture.
+struct Packing {
+    file: File,
+    start: u64,
+    size: Size,
+    format: Format,
+    layout: Layout,
+    counted: Arc<()>,
+}
+
+impl Packing {
+    /// `None` if there is no descriptor left.
+    fn of(capture: &Capture, taking: &Taking, counted: &Arc<()>) -> Option<Self> {
+        let (file, start) = taking.part.file().ok()?;
+        let Capture { size, format, layout, .. } = *capture;
+        Some(Self { file, start, size, format, layout, counted: Arc::clone(counted) })
+    }
+
+    /// Packs it, and writes that to a pipe, which may take as long as the link takes.
+    fn pack_into(self, into: OwnedFd) {
         let mut content = Content::new(self.size, self.format);
-        let read = |offset, into: &mut [u8]| taking.part.read(offset, into);
-        content.absorb(&self.layout, &Region::full(self.size), read).ok()?;
-        Some(picture::pack(&mut Encoder::new(Compression::default()), content))
+        let read = |offset: u64, bytes: &mut [u8]| self.file.read_exact_at(bytes, self.start + offset);
+        let mut into = File::from(into);
+        if content.absorb(&self.layout, &Region::full(self.size), read).is_ok() {
+            let packed = picture::pack(&mut Encoder::new(Compression::default()), content);
+            // A reader that is gone needs no picture.
+            let _ = into.write_all(&packed).and_then(|()| into.write_all(picture::LAST));
+        }
+        // The other side may ask for the next one when this one ends.
+        drop(self.counted);
+        drop(into);
     }
 }

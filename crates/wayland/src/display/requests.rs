@@ -144,7 +144,7 @@ impl Connection {
     /// Whether the compositor is to fill the buffer that a request names.
     fn fills(&self, request: &Request) -> bool {
         let object = self.objects.of(request.object);
-        object.is_some_and(|object| policy::request(object.interface.name, request.opcode).fills)
+        object.is_some_and(|object| policy::request(object.interface.name, request.opcode).fills.is_some())
     }
 
     fn declare_new(&mut self, request: &Request, desc: &MessageDesc) -> Result<(), End> {
@@ -167,7 +167,8 @@ impl Connection {
     fn is_swallowed(&self, request: &Request, desc: &MessageDesc) -> bool {
         let inert = |id| self.objects.of(id).is_none_or(|object| object.presence == Presence::Inert);
         let Some(object) = self.objects.of(request.object) else { return true };
-        if object.presence == Presence::Inert || desc.since > object.version {
+        let is_over = self.fills(request) && self.state.captures.is_over(request.object);
+        if object.presence == Presence::Inert || desc.since > object.version || is_over {
             return true;
         }
         desc.signature.iter().zip(&request.args).any(|(kind, arg)| match (kind, arg) {

@@ -61,10 +61,9 @@ impl Part {
 }
 
 impl Part {
-    /// Fills `into` from `at` on; what the compositor writes meanwhile may be seen in part.
-    pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> std::io::Result<()> {
-        let file = std::fs::File::from(self.fd.try_clone()?);
-        std::os::unix::fs::FileExt::read_exact_at(&file, into, self.place.offset as u64 + at)
+    /// Its file, for another thread to read, and where it begins there.
+    pub(crate) fn file(&self) -> std::io::Result<(std::fs::File, u64)> {
+        Ok((self.fd.try_clone()?.into(), self.place.offset as u64))
     }
 }
 

@@ -87,7 +87,7 @@ macro_rules! handlers {
                 Source: app,
             }
             captures {
-                ScreencopyManager: app,
+                ScreencopyManager: app display,
                 ScreencopyFrame: app display,
             }
             privileged {

@@ -159,7 +159,7 @@ const fn rule(class: Class, name: &'static str) -> Rule {
         serial: None,
         time: None,
         fd: None,
-        fills: false,
+        fills: None,
         value: None,
         surface: None,
         after: &[],
@@ -188,8 +188,8 @@ impl Rule {
         Self { fd: Some(fd), ..self }
     }
 
-    const fn fills(self) -> Self {
-        Self { fills: true, ..self }
+    const fn fills(self, index: u8) -> Self {
+        Self { fills: Some(index), ..self }
     }
 
     const fn value(self, index: u8) -> Self {

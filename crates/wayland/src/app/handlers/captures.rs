@@ -25,16 +25,17 @@ pub(super) struct ScreencopyFrame;
 
 impl Handles for ScreencopyFrame {
     fn before(&self, connection: &mut Connection, call: Call, args: &mut [Arg]) -> Result<(), Fault> {
-        if call.rule.fills { connection.check_copy(call, args) } else { Ok(()) }
+        if call.rule.fills.is_some() { connection.check_copy(call, args) } else { Ok(()) }
     }
 
     fn answer(&self, connection: &mut Connection, call: Call, _: &[Plain]) -> Result<(), Fault> {
-        if call.rule.fills { connection.emit(call.id, "failed", Vec::new()) } else { Ok(()) }
+        if call.rule.fills.is_some() { connection.emit(call.id, "failed", Vec::new()) } else { Ok(()) }
     }
 
     fn hear(&self, connection: &mut Connection, id: u32, name: &str, args: &[WireArg]) -> bool {
         match name {
             "buffer" => connection.on_capture_told(id, args),
+            "failed" => return connection.on_capture_failed(id),
             "ready" => {
                 connection.on_capture_ready(id, args);
                 return false;

@@ -204,7 +204,7 @@ fn create(connection: &mut Connection, call: Call, asked: &Asked, given: Option<
     let planes = planes.ok_or_else(|| Fault::app(call.id, INCOMPLETE, "a plane is missing"))?;
     let Some((dmabuf, open)) = check(&offer, call, asked, planes)? else { return fail(connection, call.id) };
     let name = BufferId(connection.reading.name());
-    let imported = Imported::new(name, &connection.reading.gone, open);
+    let imported = Imported::new(name, &connection.reading.gone, open, offer.lacks_fences());
     let Some(buffer) = Buffer::on_gpu(&dmabuf, imported).map(Rc::new) else {
         return fail(connection, call.id);
     };

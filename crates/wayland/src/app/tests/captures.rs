@@ -2,6 +2,7 @@
 
 use wayferry_pixels::{Compression, Content, Encoder, Format, Size};
 
+use crate::action::Piece;
 use crate::picture;
 
 use super::super::captures::MAX_COPIES;
@@ -83,8 +84,24 @@ impl Camera {
         }
     }
 
+    /// What comes through a pipe, in pieces, and what a thread makes of it; `None` breaks off.
     fn collected(&mut self, pipe: u64, packed: Option<Vec<u8>>) {
-        self.rig.connection.on_collected(self.rig.now, pipe, packed);
+        let end = if packed.is_some() { Piece::Whole } else { Piece::Broken };
+        let packed = packed.unwrap_or_default();
+        let pieces = packed.chunks(7).map(|piece| Piece::Bytes(piece.to_vec().into()));
+        for piece in pieces.chain([end]) {
+            self.rig.connection.on_collected(self.rig.now, pipe, &piece);
+        }
+        self.settle();
+    }
+
+    /// Waits for threads.
+    fn settle(&mut self) {
+        while let Some(due) = self.rig.connection.captures.due(self.rig.now) {
+            self.rig.now = due;
+            self.rig.connection.on_timeout(due);
+            std::thread::yield_now();
+        }
         self.rig.collect();
     }
 
@@ -109,7 +126,7 @@ fn packed() -> Vec<u8> {
         let row: Vec<u8> = (0..16).map(|x| (y * 16 + x) as u8).collect();
         content.write_row(y, 0, &row);
     }
-    picture::pack(&mut Encoder::new(Compression::default()), content)
+    [&picture::pack(&mut Encoder::new(Compression::default()), content)[..], picture::LAST].concat()
 }
 
 /// The program's memory with the picture in it, and nothing else touched.
@@ -141,12 +158,19 @@ fn a_picture_is_there_before_the_program_hears_so() {
             camera.hear(frame, "ready", &[0, 7, 9]);
             assert_eq!(camera.said(frame), [] as [&str; 0]);
             camera.collected(pipe, Some(packed()));
+            camera.settle();
         } else {
             camera.collected(pipe, Some(packed()));
             assert_eq!((camera.said(frame), film.bytes()[4]), (vec![], 0xEE));
             camera.hear(frame, "ready", &[0, 7, 9]);
+            camera.settle();
         }
         assert_eq!((camera.said(frame), film.bytes()), (vec!["ready"], filled()));
+        // A display that says so again, or something else, is not heard.
+        camera.hear(frame, "ready", &[0, 7, 9]);
+        camera.hear(frame, "failed", &[]);
+        camera.collected(pipe, Some(packed()));
+        assert_eq!(camera.said(frame), [] as [&str; 0]);
     }
 }
 
@@ -184,6 +208,51 @@ fn a_program_cannot_be_written_to_where_it_did_not_say() {
     camera.copy(frame, &film).expect("it is asked for");
     assert_eq!(camera.copy(frame, &film), None, "twice");
     assert!(camera.rig.events().iter().any(|event| event.name == "error"));
+}
+
+/// A program that was told so has its buffer back.
+#[test]
+fn nothing_is_written_behind_a_failure() {
+    let mut camera = Camera::new();
+    let (frame, film) = (camera.frame(), camera.film(SIZE, STRIDE));
+    let pipe = camera.copy(frame, &film).expect("it is asked for");
+    camera.said(frame);
+    camera.hear(frame, "failed", &[]);
+    assert_eq!(camera.said(frame), ["failed"]);
+    camera.hear(frame, "ready", &[0, 7, 9]);
+    camera.collected(pipe, Some(packed()));
+    assert_eq!((camera.said(frame), film.bytes()[4]), (vec![], 0xEE));
+}
+
+#[test]
+fn copies_of_destroyed_frames_count_until_their_pixels_have_come() {
+    let mut camera = Camera::new();
+    let film = camera.film(SIZE, STRIDE);
+    let mut pipes = Vec::new();
+    for _ in 0..20 {
+        let frame = camera.frame();
+        pipes.extend(camera.copy(frame, &film));
+        camera.rig.request(frame, "destroy", vec![]);
+    }
+    assert_eq!(pipes.len(), MAX_COPIES);
+    pipes.into_iter().for_each(|pipe| camera.collected(pipe, Some(packed())));
+    assert_eq!(film.bytes()[4], 0xEE);
+    let frame = camera.frame();
+    assert!(camera.copy(frame, &film).is_some());
+}
+
+/// A program that says that its memory is longer than it is.
+#[test]
+fn memory_that_is_too_short_stays_so() {
+    let mut camera = Camera::new();
+    let frame = camera.frame();
+    let memory = file(&[0xEE; 8]);
+    let film = camera.film_by(memory.try_clone().unwrap(), memory, SIZE, STRIDE);
+    let pipe = camera.copy(frame, &film).expect("it is asked for");
+    camera.hear(frame, "ready", &[0, 7, 9]);
+    camera.said(frame);
+    camera.collected(pipe, Some(packed()));
+    assert_eq!((camera.said(frame), rustix::fs::fstat(&film.memory).unwrap().st_size), (vec!["failed"], 8));
 }
 
 #[test]

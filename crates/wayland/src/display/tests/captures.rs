@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 
 use crate::message::{ToApp, WireArg, WireId};
 use crate::picture;
+use crate::tables;
 use crate::wire::Arg;
 
 use super::super::Config;
@@ -33,6 +34,12 @@ fn read(fd: &OwnedFd) -> Vec<u8> {
     bytes
 }
 
+fn unpack(fd: &OwnedFd) -> Option<wayferry_pixels::Content> {
+    let mut unpacker = picture::Unpacker::new(size(4, 3), wayferry_pixels::Format::Xrgb8888);
+    unpacker.push(&read(fd)).expect("it is a picture");
+    unpacker.finish()
+}
+
 #[test]
 fn what_the_compositor_writes_goes_back() {
     let mut rig = rig();
@@ -47,13 +54,63 @@ fn what_the_compositor_writes_goes_back() {
     rig.event(id, "ready", [0, 1, 2].map(Arg::Uint).into());
     rig.turn();
     let [(2, fd)] = &rig.pipes_out[..] else { panic!("{:?}", rig.pipes_out) };
-    let content = picture::unpack(&read(fd), size(4, 3), wayferry_pixels::Format::Xrgb8888).unwrap();
+    let content = unpack(fd).expect("a picture");
     let rows: Vec<u8> = (0..3).flat_map(|y| (0..16).map(move |x| y * 20 + x)).collect();
     assert_eq!(content.pixels(), rows);
-    assert!(rig.got.iter().any(|got| got.is("wl_buffer", "destroy") && got.object == buffer));
+    let is_gone =
+        |rig: &Rig| rig.got.iter().any(|got| got.is("wl_buffer", "destroy") && got.object == buffer);
+    assert!(!is_gone(&rig), "it may still be read");
     let is_ready =
         |told: &ToApp| matches!(told, ToApp::Event(event) if event.object == frame && event.args.len() == 3);
     assert!(rig.reported.iter().any(is_ready));
+    rig.request(frame, "destroy", vec![]);
+    assert!(is_gone(&rig));
+    rig.assert_alive();
+}
+
+/// A frame may fail while its copy is on the way.
+#[test]
+fn regression_a_copy_of_a_frame_that_had_failed_ended_the_program() {
+    let mut rig = rig();
+    let frame = frame(&mut rig);
+    let id = rig.id(frame);
+    rig.event(id, "failed", vec![]);
+    rig.turn();
+    rig.request(frame, "copy", vec![WireArg::Pipe(2)]);
+    let [(2, fd)] = &rig.pipes_out[..] else { panic!("{:?}", rig.pipes_out) };
+    assert_eq!(read(fd), []);
+    assert!(!rig.got.iter().any(|got| got.is("zwlr_screencopy_frame_v1", "copy")));
+    rig.assert_alive();
+}
+
+/// A compositor that tells twice what the buffer is to be like.
+#[test]
+fn a_frame_is_told_of_once() {
+    let mut rig = rig();
+    let frame = frame(&mut rig);
+    rig.request(frame, "copy", vec![WireArg::Pipe(2)]);
+    let id = rig.id(frame);
+    rig.event(id, "buffer", [1, 40, 3, 160].map(Arg::Uint).into());
+    rig.event(id, "ready", [0, 1, 2].map(Arg::Uint).into());
+    rig.turn();
+    let [(2, fd)] = &rig.pipes_out[..] else { panic!("{:?}", rig.pipes_out) };
+    assert!(unpack(fd).is_some());
+    rig.assert_alive();
+}
+
+/// Frames that a program keeps do not count.
+#[test]
+fn frames_that_are_over_make_room_for_others() {
+    let mut rig = rig();
+    for pipe in 1..3 * crate::app::MAX_COPIES as u64 {
+        let frame = frame(&mut rig);
+        rig.request(frame, "copy", vec![WireArg::Pipe(2 * pipe)]);
+        let id = rig.id(frame);
+        rig.event(id, "ready", [0, 1, 2].map(Arg::Uint).into());
+        rig.turn();
+        let (_, fd) = rig.pipes_out.last().expect("a pipe");
+        assert_eq!(unpack(fd).expect("a picture").pixels(), [0; 48], "a black screen");
+    }
     rig.assert_alive();
 }
 
@@ -114,5 +171,8 @@ fn nothing_is_taken_without_leave() {
     let [(2, fd)] = &rig.pipes_out[..] else { panic!("{:?}", rig.pipes_out) };
     assert_eq!(read(fd), []);
     assert!(rig.got.iter().all(|got| got.interface != "zwlr_screencopy_frame_v1"));
+    let failed = tables::event_opcode(tables::interface("zwlr_screencopy_frame_v1").unwrap(), "failed");
+    let is_failed = |told: &ToApp| matches!(told, ToApp::Event(event) if event.object == frame && Some(event.opcode) == failed);
+    assert!(rig.reported.iter().any(is_failed), "{:?}", rig.reported);
     rig.assert_alive();
 }

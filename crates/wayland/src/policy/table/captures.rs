@@ -13,7 +13,7 @@ pub(super) const BLOCKS: &[Block] = &[
     // `ready` comes once the program's buffer is filled.
     brief(
         "zwlr_screencopy_frame_v1",
-        &[forward("copy").fills(), destructor("destroy"), forward("copy_with_damage").fills()],
+        &[forward("copy").fills(0), destructor("destroy"), forward("copy_with_damage").fills(0)],
         &[
             forward("buffer"),
             forward("flags"),

@@ -33,11 +33,16 @@ struct Synced {
 
 impl Synced {
     fn new() -> Self {
+        Self::lacking_fences(false)
+    }
+
+    /// Where a driver attaches fences, or not.
+    fn lacking_fences(lacks_fences: bool) -> Self {
         let timelines = Rc::new(Timelines::default());
         let offer = offer().with_timelines(Some(Rc::clone(&timelines) as Rc<dyn wayferry_gpu::Timelines>));
-        let mut gpu = Gpu::offering(offer, 5);
+        let mut gpu = Gpu::offering(offer.lacking_fences(lacks_fences), 5);
         let manager = gpu.rig.bind("wp_linux_drm_syncobj_manager_v1");
-        let surface = gpu.window(1);
+        let surface = if lacks_fences { gpu.rig.surface(gpu.compositor) } else { gpu.window(1) };
         let object = gpu.rig.id("wp_linux_drm_syncobj_surface_v1");
         gpu.rig.request(manager, "get_surface", vec![Arg::NewId(object), Arg::Object(surface)]);
         let mut import = |number: usize| {
@@ -244,6 +249,59 @@ fn surfaces_tell_what_was_read_and_what_they_wait_for() {
     synced.gpu.rig.request(synced.object, "destroy", vec![]);
     synced.gpu.rig.request(synced.surface, "destroy", vec![]);
     assert_eq!(synced.gpu.rig.connection.gpu_surfaces().count(), 0);
+}
+
+/// Commits that are folded into a window's first, whose child is being read.
+#[test]
+fn regression_what_was_being_read_was_asked_for_again_and_never_cancelled() {
+    let mut synced = Synced::new();
+    let root = synced.surface;
+    let (child, _) = synced.gpu.child_of(root);
+    let object = synced.gpu.rig.id("wp_linux_drm_syncobj_surface_v1");
+    synced.gpu.rig.request(synced.manager, "get_surface", vec![Arg::NewId(object), Arg::Object(child)]);
+    let (fifos, fifo) = (synced.gpu.rig.bind("wp_fifo_manager_v1"), synced.gpu.rig.id("wp_fifo_v1"));
+    synced.gpu.rig.request(fifos, "get_fifo", vec![Arg::NewId(fifo), Arg::Object(root)]);
+    let root_object = std::mem::replace(&mut synced.object, object);
+    synced.surface = child;
+    synced.show(5, 1);
+    (synced.object, synced.surface) = (root_object, root);
+    synced.show(6, 2);
+    assert_eq!(synced.gpu.reads(), 2);
+    let mut asked = Vec::new();
+    for round in 0..3 {
+        for number in 0..65 {
+            // The next one does not take its place.
+            synced.gpu.rig.request(fifo, "set_barrier", vec![]);
+            synced.show(7, 3 + round * 65 + number);
+            synced.gpu.ask();
+        }
+        asked.push(synced.gpu.reads());
+    }
+    synced.gpu.rig.request(root, "destroy", vec![]);
+    for _ in 0..2 {
+        synced.gpu.rig.pass(Duration::from_secs(6));
+        synced.gpu.settle();
+    }
+    assert_eq!((synced.gpu.reads(), asked), (0, vec![2; 3]));
+}
+
+/// A driver that attaches no fences: a frame that comes without points could be read before it is drawn.
+#[test]
+fn without_fences_only_what_has_points_is_read() {
+    let timelines = Rc::new(Timelines::default());
+    let offer =
+        offer().with_timelines(Some(timelines as Rc<dyn wayferry_gpu::Timelines>)).lacking_fences(true);
+    let mut gpu = Gpu::offering(offer, 5);
+    let surface = gpu.rig.surface(gpu.compositor);
+    let buffer = gpu.show(surface, 2);
+    gpu.settle();
+    assert_eq!((gpu.reads(), gpu.rig.released()), (0, vec![buffer]));
+    assert!(!gpu.rig.connection.surfaces[&surface].mapped());
+    let mut synced = Synced::lacking_fences(true);
+    synced.drawn.1.reach(1);
+    synced.show(2, 1);
+    synced.gpu.settle();
+    assert_eq!((synced.content(), synced.read.1.reached()), (2, vec![1]));
 }
 
 /// Each point that is waited for is a descriptor of the session's.
