@@ -376,3 +376,63 @@ fn regression_pixels_of_many_subsurfaces_take_memory_without_end() {
     assert_eq!(gpu.reads(), 0);
     assert!(matches!(gpu.rig.connection.end(), Some(End::TooMuch(_))), "{:?}", gpu.rig.connection.end());
 }
+
+/// A program on a GPU draws with each frame callback and times itself by feedback, 200 ms away from its display: it
+/// draws at the full rate, and is told the times at which the display showed its frames, each once and in order.
+#[test]
+fn a_program_that_times_itself_by_feedback_draws_at_the_full_rate_far_from_its_display() {
+    const WAY: Duration = Duration::from_millis(100);
+    let mut gpu = Gpu::new();
+    let surface = gpu.window(1);
+    let presentation = gpu.rig.bind("wp_presentation");
+    let begin = gpu.rig.now;
+    let mut wants_frame = true;
+    let (mut under_way, mut drawn, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut feedback_due, mut presented, mut discarded) = (0, Vec::new(), 0);
+    while gpu.rig.now.since(begin) < Duration::from_secs(3) {
+        if std::mem::take(&mut wants_frame) {
+            let feedback = gpu.rig.id("wp_presentation_feedback");
+            let args = vec![Arg::Object(surface), Arg::NewId(feedback)];
+            gpu.rig.request(presentation, "feedback", args);
+            gpu.rig.frame(surface);
+            gpu.show(surface, drawn.len() as u8);
+            drawn.push(gpu.rig.now);
+            feedback_due += 1;
+        }
+        gpu.ask();
+        while let Some(answer) = gpu.reader.answer() {
+            gpu.rig.connection.on_answer(gpu.rig.now, answer);
+        }
+        gpu.rig.now += Duration::from_millis(1);
+        let now = gpu.rig.now;
+        gpu.rig.connection.on_timeout(now);
+        gpu.rig.flush_with(Credit { content: u64::MAX, rtt: 2 * WAY, ..Credit::default() });
+        under_way.extend(gpu.rig.unapplied_units().into_iter().map(|unit| (now + 2 * WAY, unit)));
+        for (at, unit) in under_way.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
+            let time_ns = at.since_start().saturating_sub(WAY).as_nanos() as u64;
+            let (surface, unit) = (unit.surface, unit.number);
+            gpu.rig.tell(&ToApp::Applied { surface, unit });
+            let sequence = shown.len() as u64;
+            shown.push(time_ns);
+            let (refresh_ns, flags) = (16_666_667, 1);
+            gpu.rig.tell(&ToApp::Presented { surface, unit, time_ns, refresh_ns, sequence, flags });
+        }
+        for event in gpu.rig.events() {
+            match (event.name, &event.args[..]) {
+                ("done", _) if gpu.rig.interfaces[&event.object] == "wl_callback" => wants_frame = true,
+                ("presented", [Arg::Uint(high), Arg::Uint(low), Arg::Uint(nanos), ..]) => {
+                    let seconds = u64::from(*high) << 32 | u64::from(*low);
+                    presented.push(seconds * 1_000_000_000 + u64::from(*nanos));
+                }
+                ("discarded", _) => discarded += 1,
+                _ => {}
+            }
+        }
+    }
+    let last_second = drawn.iter().filter(|at| gpu.rig.now.since(**at) < Duration::from_secs(1)).count();
+    assert!((58..=61).contains(&last_second), "{last_second} frames in the last second");
+    assert!(presented.is_sorted_by(|a, b| a < b), "{presented:?}");
+    assert!(presented.iter().all(|time| shown.contains(time)), "times that never were");
+    // What was drawn in the last round trip is not known yet.
+    assert!(presented.len() + discarded + 14 >= feedback_due && presented.len() > 150, "{}", presented.len());
+}
