@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 use wayferry_stage::{Link, LinkConfig, Loss};
 
-use crate::rig::{Compositor, Home, Program, Sway, attach_to, free_address, until};
+use crate::rig::{Compositor, Home, Program, Session, Sway, attach_to, free_address, until};
 
 #[test]
 fn both_sides_of_a_session_tell_how_it_fares() {
@@ -109,6 +109,21 @@ fn session(sway: &Sway) -> (Program, Program, Link) {
 }
 
 /// What both sides tell, the app side first.
+/// A GPU that is not there: the user is told, and programs draw in software.
+#[test]
+fn a_gpu_that_cannot_be_used_is_told_and_done_without() {
+    let sway = Sway::start();
+    let mut session = Session::start_with(&sway, &["--gpu", "/dev/dri/renderD250"]);
+    until("the reason", || session.host.stderr().contains("programs draw in software").then_some(()));
+    let _terminal = session.launch("foot").args(["sh", "-c", "exec sleep 1000000"]).start();
+    until("a terminal", || (!sway.windows().is_empty()).then_some(()));
+    let gpu = info(session.home()).into_iter().find(|side| side["role"] == "app").expect("a session")["gpu"]
+        .clone();
+    assert_eq!((&gpu["reader"], gpu["readers"].as_u64()), (&Value::Null, Some(1)), "{gpu}");
+    assert!(gpu["unable"].as_str().is_some_and(|why| why.contains("/dev/dri/renderD250")), "{gpu}");
+    session.must_run();
+}
+
 pub(crate) fn info(home: &Home) -> Vec<Value> {
     let text = home.wayferry().args(["info", "--json"]).run();
     serde_json::from_slice(&text).expect("a JSON array")
