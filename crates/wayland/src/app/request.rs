@@ -249,7 +249,7 @@ impl Connection {
                 Arg::Fixed(value) => WireArg::Fixed(value),
                 Arg::Str(value) => WireArg::Str(value),
                 Arg::Array(value) => WireArg::Array(value),
-                Arg::Object(id) if filled => match self.begin_copy(call.id, id).filter(|_| crosses) {
+                Arg::Object(id) if filled => match crosses.then(|| self.begin_copy(call.id, id)).flatten() {
                     Some(pipe) => WireArg::Pipe(pipe),
                     None => return Ok(None),
                 },
