@@ -143,7 +143,12 @@ impl Server {
                     load.unwrap().success() && self.list("sinks").contains("null0")
                 }
             });
-            self.pactl(&["set-default-sink", "null0"]);
+            // Refused until there is someone who keeps the default.
+            until("a default sink", || {
+                let mut choose = self.client("pactl");
+                let choose = choose.args(["set-default-sink", "null0"]).stderr(Stdio::null()).status();
+                choose.unwrap().success()
+            });
         }
     }
 

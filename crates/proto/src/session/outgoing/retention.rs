@@ -26,6 +26,9 @@ pub(super) struct Retention {
     numbered: bool,
     last_number: u64,
     by_number: BTreeMap<u64, ChannelId>,
+    /// Channels of which not everything has left, and the peer wants nothing more. It has stopped their streams, or found
+    /// them complete: a carrier need not tell a stop of a stream that it has delivered.
+    unwanted: BTreeMap<u64, ChannelId>,
     /// Channels of which everything has left, and the peer has not said to have it.
     sent: BTreeMap<u64, (ChannelId, Channel)>,
     by_place: Places,
@@ -92,6 +95,7 @@ impl Retention {
             numbered: false,
             last_number: 0,
             by_number: BTreeMap::new(),
+            unwanted: BTreeMap::new(),
             sent: BTreeMap::new(),
             by_place: Places::default(),
             kept: 0,
@@ -104,6 +108,7 @@ impl Retention {
         self.kept -= channel.kept.len();
         if let Some(number) = channel.number {
             self.by_number.remove(&number);
+            self.unwanted.remove(&number);
         }
     }
 
@@ -118,7 +123,8 @@ impl Retention {
 
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
-        self.by_number.len() + self.sent.len() + self.by_place.numbers.len() + self.messages.frames.len()
+        let channels = self.by_number.len() + self.unwanted.len() + self.sent.len();
+        channels + self.by_place.numbers.len() + self.messages.frames.len()
     }
 
     #[cfg(test)]
@@ -144,6 +150,14 @@ impl Retention {
                     self.by_place.remove(place);
                 }
             }
+        }
+    }
+
+    fn unwant(&mut self, numbers: &RangeInclusive<u64>) {
+        while let Some((number, id)) = self.by_number.range(numbers.clone()).next() {
+            let (number, id) = (*number, *id);
+            self.by_number.remove(&number);
+            self.unwanted.insert(number, id);
         }
     }
 }
@@ -257,7 +271,9 @@ impl Outgoing {
         let Some(channel) = self.detach(id) else { return };
         let Some(number) = channel.number else { return };
         self.retention.by_number.remove(&number);
-        if !self.retention.resumable {
+        let wanted = self.retention.unwanted.remove(&number).is_none();
+        if !wanted || !self.retention.resumable {
+            self.retention.forget(&channel);
             return;
         }
         if let Some(place) = channel.place {
@@ -300,6 +316,7 @@ impl Outgoing {
         self.retention.messages.forget(receipt.lasting);
         for numbers in &receipt.done {
             self.retention.forget_sent(numbers);
+            self.retention.unwant(numbers);
         }
         receipt.open.iter().try_for_each(|open| self.delivered(open.number, open.offset))
     }
@@ -363,10 +380,7 @@ impl Outgoing {
         let receipt = &resume.receipt;
         self.received(receipt)?;
         let mut stopped = Vec::new();
-        for (number, channel) in self.retention.by_number.clone() {
-            if !receipt.is_done(number) {
-                continue;
-            }
+        for (number, channel) in self.retention.unwanted.clone() {
             if let Some(Channel { header, .. }) = self.remove(channel) {
                 let code = resume.stopped.iter().find(|(other, _)| *other == number).map(|(_, code)| *code);
                 stopped.push(Stopped { channel, header, code: code.unwrap_or(STREAM_CANCELLED) });

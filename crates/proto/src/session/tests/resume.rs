@@ -309,6 +309,34 @@ fn a_stop_on_the_way_back_is_heard() {
     assert_eq!(pair.app().retained(), 0);
 }
 
+/// A reader stops a pipe, the packet that says so is lost, and the carrier delivers the rest of the pipe before it is sent again:
+/// QUIC tells no stop of a stream of which everything has been acknowledged (RFC 9000 §3.1).
+#[test]
+fn a_pipe_whose_stop_is_not_told_is_forgotten() {
+    let mut pair = Pair::resumable();
+    let ours = pair.app().open(pipe(1));
+    pair.app().write(ours, Bytes::from_static(b"some"));
+    pair.run(Duration::from_secs(1));
+    let remote = opened(&pair, DISPLAY);
+    pair.display().stop(remote, 6);
+    pair.settle();
+    let before = pair.flying.len();
+    pair.flying.retain(|_, (_, arrival)| !matches!(arrival, Arrival::Stopped { .. }));
+    assert_eq!(pair.flying.len(), before - 1);
+    pair.run(Duration::from_secs(1));
+    pair.app().write(ours, Bytes::from_static(b"more"));
+    pair.app().finish(ours);
+    pair.run(LOST);
+    assert_eq!(pair.app().retained(), 0);
+    pair.lose();
+    pair.reconnect();
+    pair.run(LOST);
+    pair.forget();
+    for at in [APP, DISPLAY] {
+        assert_eq!(pair.ends[at].session.footprint(), Pair::resumable().ends[at].session.footprint());
+    }
+}
+
 #[test]
 fn an_update_can_be_taken_back_until_it_leaves_again() {
     let mut pair = Pair::resumable();
