@@ -38,7 +38,7 @@ fn session(input: &mut Input<'_>) {
     client.ask(now, 1, Ask::Import { buffer: BufferId(1), dmabuf: dmabuf() });
     for job in 2..5 {
         let region = Region::full(size());
-        client.ask(now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region });
+        client.ask(now, 1, Ask::Read { job: Job(job), buffer: BufferId(1), region, fence: None });
     }
     let mut answers = 0;
     while !input.is_empty() {
