@@ -20,7 +20,7 @@ use wayferry_fuzz::video::SIDES;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
 use wayferry_gpu::wire::{FromReader, Means, ToReader};
-use wayferry_gpu::{Described, Fourcc, Modifier};
+use wayferry_gpu::{Described, Fourcc, Modifier, Route};
 use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
@@ -514,7 +514,12 @@ fn reader_packets() -> Seeds {
     let region = Region::full(size);
     let read = ToReader::Read { job: 2, image, slot: 0, region };
     let pairs = vec![(Fourcc::new(*b"XR24"), Modifier::LINEAR), (Fourcc::new(*b"AR24"), Modifier(1 << 56))];
-    let ready = FromReader::Ready(Means { name: "a reader".to_owned(), device: Some(0xe280), pairs });
+    let ready = FromReader::Ready(Means {
+        name: "a reader".to_owned(),
+        device: Some(0xe280),
+        lacks_fences: false,
+        pairs,
+    });
     let imported = |outcome| FromReader::Imported { image, outcome };
     let was_read = |job, outcome| FromReader::Read { job, outcome };
     let packet = |bytes: Vec<u8>| [vec![0], bytes].concat();
@@ -537,9 +542,9 @@ fn reader_packets() -> Seeds {
             "three",
             said(&[
                 ready.clone(),
-                imported(Ok(())),
+                imported(Ok(Route::Gpu)),
                 was_read(2, Ok(())),
-                was_read(3, no()),
+                was_read(3, Err("it is of another device".to_owned())),
                 was_read(4, Ok(())),
             ]),
         ),
