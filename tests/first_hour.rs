@@ -40,7 +40,7 @@ fn a_user_who_leaves_is_told_how_to_come_back() {
     sway.window("another foot", |window| window.app_id == "foot" && window.focused);
     let told = second.events();
     let taken = told.iter().find(|event| event["event"] == "name-taken").expect("it is told");
-    assert_eq!([&taken["host"], &taken["wanted"], &taken["name"]], ["ferry-host", "foot", "foot-2"]);
+    assert_eq!([&taken["wanted"], &taken["name"], &taken["place"]], ["foot", "foot-2", "ferry-host:foot"]);
     sway.settled();
     sway.keys(&["-k", "Return"]);
     assert_eq!(second.ended().code(), Some(4), "{}", second.stderr());

@@ -82,7 +82,7 @@ impl Session {
         Self::start_with(compositor, &[])
     }
 
-    /// Both commands get these options of Wayferry's own.
+    /// Each of both commands gets those of these options that mean something to it.
     pub(crate) fn start_with(compositor: &impl Compositor, options: &[&str]) -> Self {
         Self::meet(compositor, options, None)
     }
@@ -95,7 +95,8 @@ impl Session {
     fn meet(compositor: &impl Compositor, options: &[&str], config: Option<LinkConfig>) -> Self {
         let home = Home::new();
         let address = free_address();
-        let mut host = host_at(&home, options, &address.to_string(), WAIT_FOR_EVER);
+        let mut host = host_at(&home, &without(options, OF_DISPLAY), &address.to_string(), WAIT_FOR_EVER);
+        let options = &without(options, OF_HOST)[..];
         let ticket = host.first_line();
         let link = config.map(|config| Link::start(config, address).expect("an emulated link"));
         let mut attach = match &link {
@@ -159,6 +160,16 @@ pub(crate) fn attach_to(compositor: &impl Compositor, options: &[&str], argument
     launch.args(options.iter().copied()).arg("attach").args(arguments.iter().copied()).start()
 }
 
+/// Options without some, and without their values.
+fn without<'a>(options: &[&'a str], left_out: &[&str]) -> Vec<&'a str> {
+    let mut is_left_out = false;
+    let keeps = |word: &&&str| {
+        is_left_out = if word.starts_with("--") { left_out.contains(word) } else { is_left_out };
+        !is_left_out
+    };
+    options.iter().filter(keeps).copied().collect()
+}
+
 /// A UDP address of the loopback device that no program uses.
 pub(crate) fn free_address() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port")
@@ -168,6 +179,10 @@ pub(crate) fn free_address() -> SocketAddr {
 pub(crate) fn sockets() -> (UnixStream, UnixStream) {
     UnixStream::pair().expect("a pair of sockets")
 }
+
+/// Options that mean nothing to a display, and to a host.
+const OF_HOST: &[&str] = &["--gpu", "--lossless"];
+const OF_DISPLAY: &[&str] = &["--title-prefix"];
 
 /// A session's program that only tells where others connect to.
 const WAIT_FOR_EVER: &[&str] = &["sh", "-c", "echo $WAYLAND_DISPLAY > display; exec tail -f /dev/null"];

@@ -11,7 +11,7 @@ use wayferry_net::Ticket;
 use crate::error::{Error, SessionError};
 use crate::flags::{AttachFlags, OwnFlags, Which};
 use crate::leaving::Leaving;
-use crate::remote::{self, MISSING};
+use crate::remote::{self, MISSING, again};
 use crate::ssh::ssh_again;
 use crate::tell::{OwnEvent, notice, tell};
 use crate::through::{finish, no_more};
@@ -30,8 +30,8 @@ use wayferry_host::sessions;
 pub(crate) fn run(own: &OwnFlags, attach: &AttachFlags) -> Result<u8, Error> {
     let ticket = ticket(attach)?;
     if attach.tls_name.is_some() && ticket.is_none() {
-        return Err(Error::Usage(
-            "`--tls-name` goes with a ticket: sessions are otherwise found through ssh".into(),
+        return Err(Error::usage(
+            "`--tls-name` goes with a ticket: sessions are otherwise found through ssh",
         ));
     }
     match (ticket, &attach.which) {
@@ -65,7 +65,7 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
     let request = if view { Request::View(None) } else { Request::Attach(None) };
     passing::send(&socket, &control::line(&request), &[])
         .map_err(|source| SessionError::System { doing: "speaking to the session", source })?;
-    let leaving = Leaving::new("");
+    let leaving = Leaving::here();
     let again = |name: String| {
         leaving.met(&name, None);
         Some(Other::Here(name, request))
@@ -82,21 +82,24 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     let mut words = vec!["meet".to_owned()];
     words.extend(view.then(|| "--view".to_owned()));
     words.extend(session.map(str::to_owned));
-    let command =
-        [own.ssh_bin.clone(), "--".into(), OsString::from(host), remote::plain_line(own, &words).into()];
+    let options = &own.reach.ssh_options;
+    let line = remote::plain_line(own, &words);
+    let mut command = vec![own.reach.ssh()];
+    command.extend(options.iter().cloned());
+    command.extend(["-T".into(), "--".into(), OsString::from(host), line.into()]);
     let (mut ssh, socket) = start_on_socket(&command)?;
-    let leaving = Leaving::new(host);
-    let again = |name: String| {
+    let leaving = Leaving::new(options, OsStr::new(host));
+    let other = |name: String| {
         leaving.met(&name, None);
-        Some(Other::Command(ssh_again(own, &[], OsStr::new(host), &name, view)))
+        Some(Other::Command(ssh_again(own, options, OsStr::new(host), &name, view)))
     };
-    let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
+    let result = viewer.meet(socket, Prefer::Quic, true, no_more, other);
     leaving.tell(&result);
     match finish(&mut ssh, result, &signals)? {
         // A program of a session that was met may end with the same code.
         MISSING if !leaving.has_met() => {
-            let name = session.map(|name| format!(":{name}")).unwrap_or_default();
-            Err(remote::missing(own, host, &format!("attach {host}{name}")))
+            let which = Which::There { host: host.to_owned(), session: session.map(str::to_owned) };
+            Err(remote::missing(own, host, &format!("attach {}", again(own, &which))))
         }
         code => Ok(code),
     }
@@ -129,7 +132,7 @@ fn code(outcome: &Outcome) -> Result<u8, Error> {
 fn resolve(via: &str) -> Result<Vec<SocketAddr>, Error> {
     let addresses: Vec<SocketAddr> = via
         .to_socket_addrs()
-        .map_err(|error| Error::Usage(format!("cannot use `{via}` as HOST:PORT: {error}")))?
+        .map_err(|error| Error::usage(format!("cannot use `{via}` as HOST:PORT: {error}")))?
         .collect();
     Ok(addresses)
 }

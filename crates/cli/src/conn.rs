@@ -52,14 +52,14 @@ fn app(own: &OwnFlags, link: OwnedFd, program: OwnedFd) -> Result<u8, Error> {
     let clock = Clock::start();
     let config = AppSideConfig {
         core: settings(own).programs(&clock),
-        compress: own.compress.unwrap_or_default(),
+        compress: own.begin.pixels.compress.unwrap_or_default(),
         oneshot: true,
-        stats: own.stats,
+        stats: own.side.stats,
     };
     let session = Session::new(settings(own).session(Side::App, &clock));
     let link = Link::new(session, carriers::byte_stream(link)?);
     let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter())
-        .with_recordings(own.record.clone())
+        .with_recordings(own.begin.record.clone())
         .with_trace(trace_file(own, Some(Half::App))?);
     match side.with_signals(&signals).with_connection(program).run()? {
         AppOutcome::Exit(code) => Ok(code),
@@ -75,8 +75,8 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let session = Session::new(settings(own).session(Side::Display, &clock));
     let link = Link::new(session, carriers::byte_stream(link)?);
     let trace = trace_file(own, Some(Half::Display))?;
-    let side = DisplaySide::new(watched, clock, link, own.stats, reporter())
-        .with_allowed(own.allow.clone())
+    let side = DisplaySide::new(watched, clock, link, own.side.stats, reporter())
+        .with_allowed(own.side.allow.clone())
         .with_trace(trace);
     match side.with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),

@@ -17,8 +17,10 @@ use wayferry_host::sanitize::sanitize;
 pub(crate) enum Error {
     /// What ended a session, or kept it from beginning.
     Session(SessionError),
-    /// The command line is wrong; clap's or our own words.
-    Usage(String),
+    /// The command line is wrong; and, where it is known, what to type.
+    Usage { what: String, hint: Option<String> },
+    /// The configuration file, or a variable that stands for an option, is wrong.
+    Config { place: String, what: String },
     /// A ticket does not parse.
     Ticket(String),
     /// The file after `--ca` cannot be used.
@@ -74,6 +76,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (84, "`wayferry` cannot be copied to the other machine"),
     (85, "another user of the other machine has taken the socket on which the two sides were to meet"),
     (86, "`wayferry-lab`, which has the demo and the benches, cannot be run"),
+    (87, "a setting of the configuration file, or of the environment, cannot be used"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -82,16 +85,22 @@ pub(crate) const CODES: &[(u8, &str)] = &[
 ];
 
 impl Error {
+    /// The command line is wrong.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Usage { what: what.into(), hint: None }
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Session(error) => error.code(),
             Self::Authorities(_) => 16,
-            Self::Usage(_) => 64,
+            Self::Usage { .. } => 64,
             Self::Ticket(_) => 65,
             Self::RemoteMissing { .. } => 72,
             Self::OwnCertificate(_) => 74,
             Self::NoLaboratory { .. } => 86,
+            Self::Config { .. } => 87,
             Self::Install(_) => 84,
             Self::Ssh { .. } => 255,
         }
@@ -101,7 +110,9 @@ impl Error {
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Session(error) => hint(error),
-            Self::Usage(_) => "`wayferry --help` lists the commands and options",
+            Self::Usage { hint: Some(hint), .. } => return sanitize(hint),
+            Self::Usage { hint: None, .. } => "`wayferry help` lists the commands",
+            Self::Config { .. } => "mend it there; `wayferry config` shows which settings hold, and from where",
             Self::Ticket(_) => "copy the whole line that `wayferry host` printed, from `wf1:` to its end",
             Self::Authorities(_) => {
                 "give a file of PEM certificates, or leave `--ca` out to use the system's"
@@ -185,7 +196,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Session(error) => f.write_str(&sanitize(&error.to_string())),
-            Self::Usage(what) => f.write_str(what),
+            Self::Usage { what, .. } => f.write_str(&sanitize(what)),
+            Self::Config { place, what } => write!(f, "{}: {}", sanitize(place), sanitize(what)),
             Self::Ticket(what) => write!(f, "malformed ticket: {}", sanitize(what)),
             Self::Authorities(what) | Self::OwnCertificate(what) => f.write_str(&sanitize(what)),
             Self::Install(failure) => {
@@ -230,7 +242,8 @@ mod tests {
         let io = || io::Error::from(io::ErrorKind::PermissionDenied);
         let text = || "x\u{1b}[31m".to_owned();
         let own = vec![
-            Error::Usage("unexpected argument".into()),
+            Error::usage("unexpected argument"),
+            Error::Config { place: text(), what: text() },
             Error::Ticket(text()),
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),

@@ -5,13 +5,14 @@ use std::io::Write;
 use clap::CommandFactory;
 
 use crate::error::{Error, SessionError};
-use crate::flags::Flags;
+use crate::flags::Words;
+use crate::tell::print;
 
 /// Writes the manual page to stdout.
 pub(crate) fn man() -> Result<u8, Error> {
     let mut page = Vec::new();
     let mut render = || -> std::io::Result<()> {
-        let command = Flags::command();
+        let command = Words::command();
         clap_mangen::Man::new(command.clone()).render(&mut page)?;
         writeln!(page, ".SH ENVIRONMENT")?;
         for (name, meaning) in ENVIRONMENT {
@@ -32,22 +33,14 @@ pub(crate) fn man() -> Result<u8, Error> {
         Ok(())
     };
     render().map_err(|source| SessionError::System { doing: "making the manual page", source })?;
-    write_out(&page)
+    print(&page)
 }
 
 /// Writes completions for `shell` to stdout.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Flags::command(), "wayferry", &mut script);
-    write_out(&script)
-}
-
-fn write_out(bytes: &[u8]) -> Result<u8, Error> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes)
-        .and_then(|()| out.flush())
-        .map_err(|source| SessionError::System { doing: "writing to stdout", source })?;
-    Ok(0)
+    clap_complete::generate(shell, &mut Words::command(), "wayferry", &mut script);
+    print(&script)
 }
 
 /// Every variable of the environment that a user may set.

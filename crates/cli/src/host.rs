@@ -50,21 +50,21 @@ pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         (None, _) if host.stdio => launcher::on_stdio(own, host),
         (None, _) if host.serve => serving(own, host),
         (None, Some(address)) => listening(own, host, address),
-        (None, None) => Err(Error::Usage("`--listen ADDR:PORT` is missing".into())),
+        (None, None) => Err(Error::usage("`--listen ADDR:PORT` is missing")),
     }
 }
 
 /// What the session's program is.
-pub(crate) fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
+pub(crate) fn launch(host: &HostFlags) -> Launch {
     match (&host.shell_line, host.command.is_empty()) {
         (Some(line), _) => Launch::ShellLine(line.clone()),
         (None, false) => Launch::Command(host.command.clone()),
-        (None, true) => Launch::Shell { login: own.login_shell },
+        (None, true) => Launch::Shell { login: host.login_shell },
     }
 }
 
 fn name(own: &OwnFlags, host: &HostFlags) -> Result<Named, SessionError> {
-    if let Some(name) = &own.name {
+    if let Some(name) = &own.begin.name {
         return Named::claim(name, true);
     }
     let program = host.shell_line.as_ref().map(OsString::from).or_else(|| host.command.first().cloned());
@@ -77,13 +77,19 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
     let dir = RuntimeDir::new()?;
-    let programs = Listener::new(&dir, own.display.as_deref())?;
+    let programs = Listener::new(&dir, own.begin.display.as_deref())?;
     let named = name(own, host)?;
-    let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
     let sound = sound(own, &clock, &mut start.environment);
     let identity = trust::host_identity(host)?;
-    let listener =
-        carriers::listen(&options(own), address, own.port.clone(), &identity, Peers::Secret, &reporter)?;
+    let listener = carriers::listen(
+        &options(own),
+        address,
+        own.begin.port.clone(),
+        &identity,
+        Peers::Secret,
+        &reporter,
+    )?;
     let mut admission =
         Admission::new(Some(listener), identity.fingerprint(), config(own, &clock), reporter.clone());
     let expires = host.expire.map(|patience| clock.now() + patience);
@@ -95,7 +101,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
     let side = app_side(own, clock, expires)
-        .with_sound(sound, own.audio_mode.unwrap_or_default(), own.share_audio)
+        .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
@@ -115,12 +121,12 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let trace = trace_file(own, Some(Half::App))?;
     let named = name(own, host)?;
     let dir = RuntimeDir::new()?;
-    let programs = match &own.display {
+    let programs = match &own.begin.display {
         Some(name) => Listener::new(&dir, Some(name))?,
         // XDG_RUNTIME_DIR goes when its user logs out.
         None => Listener::unlocked(named.wayland())?,
     };
-    let mut start = start(own, launch(own, host), &programs, &dir, Place::OwnGroup)?;
+    let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
     let sound = sound(own, &clock, &mut start.environment);
     let identity = carriers::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
@@ -133,7 +139,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let listener = match carriers::listen(
         &options(own),
         SocketAddr::new(any, 0),
-        own.port.clone(),
+        own.begin.port.clone(),
         &identity,
         peers,
         &reporter,
@@ -152,7 +158,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     leave_stdio(&notes).map_err(system("leaving the terminal"))?;
     drop(ends);
     let side = app_side(own, clock, None)
-        .with_sound(sound, own.audio_mode.unwrap_or_default(), own.share_audio)
+        .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
         .with_listener(programs)
@@ -169,7 +175,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
 
 /// Does not wait for a display if there is none to be.
 fn begin<'a>(side: AppSide<'a>, own: &OwnFlags) -> AppSide<'a> {
-    if own.detached { side.with_desk(bare_desk()) } else { side }
+    if own.begin.detached { side.with_desk(bare_desk()) } else { side }
 }
 
 /// What programs see before there has been any display.
@@ -188,7 +194,7 @@ fn bare_desk() -> Snapshot {
 
 /// The session's sound server, unless none is wanted. Without one, programs do what they do where there is none.
 fn sound(own: &OwnFlags, clock: &Clock, environment: &mut Environment) -> Option<SoundServer> {
-    if own.audio == Some(Audio::Off) {
+    if own.side.audio == Some(Audio::Off) {
         return None;
     }
     let server = SoundServer::start(*clock).inspect_err(|error| {
@@ -202,7 +208,7 @@ fn sound(own: &OwnFlags, clock: &Clock, environment: &mut Environment) -> Option
 fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
-    if own.audio != Some(Audio::Off) {
+    if own.side.audio != Some(Audio::Off) {
         config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);
     }
     config.session = SessionId(random_bytes());
@@ -213,7 +219,7 @@ fn config(own: &OwnFlags, clock: &Clock) -> Config {
 fn ready(name: &str, environment: &Environment) -> Result<Vec<Notice>, Error> {
     let text = |value: &OsString| {
         let text = value.to_str().filter(|text| !text.contains('\n'));
-        text.map(str::to_owned).ok_or_else(|| Error::Usage(format!("cannot use the name {value:?}")))
+        text.map(str::to_owned).ok_or_else(|| Error::usage(format!("cannot use the name {value:?}")))
     };
     let set = environment.set.iter().map(|(name, value)| Ok(Notice::Set(text(name)?, text(value)?)));
     let mut notices = set.collect::<Result<Vec<_>, Error>>()?;
@@ -235,15 +241,15 @@ fn leave_stdio(notes: &OwnedFd) -> std::io::Result<()> {
 fn app_side<'a>(own: &OwnFlags, clock: Clock, expires: Option<Time>) -> AppSide<'a> {
     let config = AppSideConfig {
         core: settings(own).programs(&clock),
-        compress: own.compress.unwrap_or_default(),
-        oneshot: own.oneshot,
-        stats: own.stats,
+        compress: own.begin.pixels.compress.unwrap_or_default(),
+        oneshot: own.begin.oneshot,
+        stats: own.side.stats,
     };
-    let displays = Displays::following(own.linger, expires, clock.now());
-    let gpu = own.gpu.clone().unwrap_or(Gpu(Some(GpuHow::Auto)));
+    let displays = Displays::following(own.begin.linger, expires, clock.now());
+    let gpu = own.begin.pixels.gpu.clone().unwrap_or(Gpu(Some(GpuHow::Auto)));
     let reader = gpu.0.as_ref().and_then(GpuHow::command);
     AppSide::new(config, clock, displays, tell::reporter())
-        .with_recordings(own.record.clone())
+        .with_recordings(own.begin.record.clone())
         .with_gpu(reader, matches!(gpu.0, Some(GpuHow::Node(_))))
 }
 
@@ -254,11 +260,11 @@ fn start(
     dir: &RuntimeDir,
     place: Place,
 ) -> Result<Start, Error> {
-    let satellite = if own.xwayland { Some(Satellite::find()?) } else { None };
+    let satellite = if own.begin.xwayland { Some(Satellite::find()?) } else { None };
     launch.check()?;
-    if !encoder::choose(own.encoder.as_deref()) {
-        let name = own.encoder.as_deref().unwrap_or_default();
-        return Err(Error::Usage(format!("no encoder is called {name} in this build")));
+    if !encoder::choose(own.begin.pixels.encoder.as_deref()) {
+        let name = own.begin.pixels.encoder.as_deref().unwrap_or_default();
+        return Err(Error::usage(format!("no encoder is called {name} in this build")));
     }
     let mut environment = environment(programs, dir);
     if let Some(satellite) = &satellite {

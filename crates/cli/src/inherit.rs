@@ -21,7 +21,7 @@ pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[Owne
     for (index, name) in names.iter().enumerate() {
         let number = number(name)?;
         if numbers[..index].contains(&number) {
-            return Err(Error::Usage(format!("{name} names a descriptor that is in use for something else")));
+            return Err(Error::usage(format!("{name} names a descriptor that is in use for something else")));
         }
         numbers[index] = number;
     }
@@ -40,7 +40,7 @@ pub(crate) fn take_fds<const N: usize>(names: [&'static str; N]) -> Result<[Owne
 /// [`Error::Usage`] when it is not open, or is one of the standard three.
 pub(crate) fn take(number: i32) -> Result<OwnedFd, Error> {
     if !is_open(number) {
-        return Err(Error::Usage(format!(
+        return Err(Error::usage(format!(
             "descriptor {number} is not open, or is one of the standard three"
         )));
     }
@@ -61,7 +61,7 @@ fn is_open(number: i32) -> bool {
 }
 
 fn number(name: &str) -> Result<i32, Error> {
-    let usage = |what: &str| Error::Usage(format!("{name} {what}"));
+    let usage = |what: &str| Error::usage(format!("{name} {what}"));
     let value = std::env::var(name).map_err(|_| usage("is not set"))?;
     let number: i32 = value.parse().map_err(|_| usage("is not a number"))?;
     if !is_open(number) {

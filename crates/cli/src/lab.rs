@@ -12,8 +12,8 @@ use crate::flags::OwnFlags;
 
 /// Becomes the laboratory. Returns only if there is none.
 pub(crate) fn run(own: &OwnFlags) -> Result<u8, Error> {
-    if own.events.is_some() {
-        return Err(Error::Usage("`demo` and `bench` have no `--events`".into()));
+    if own.common.events.is_some() {
+        return Err(Error::usage("`demo` and `bench` have no `--events`"));
     }
     let program = beside().unwrap_or_else(|| PROGRAM.into());
     let failed = Command::new(&program).args(std::env::args_os().skip(1)).exec();

@@ -114,14 +114,14 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         let status = child.wait().map_err(system("waiting for the session"))?;
         return Ok(exit_code(status));
     };
-    if own.detached {
+    if own.begin.detached {
         println!("{}", session.name);
         return Ok(0);
     }
     let stdio = caller.stdio;
     let relay = Relay::start(caller, Some(&session.name), Request::Attach)?;
     if terminal {
-        return attend(own, host, session, &relay, &signals);
+        return attend(host, session, &relay, &signals);
     }
     let mut ends = session.ends.into_iter();
     let [Some(stdin), Some(stdout), Some(stderr), Some(notes)] = std::array::from_fn(|_| ends.next()) else {
@@ -228,13 +228,7 @@ fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals
 }
 
 /// Runs the program on the terminal, once a display is there.
-fn attend(
-    own: &OwnFlags,
-    host: &HostFlags,
-    session: Session,
-    relay: &Relay,
-    signals: &Signals,
-) -> Result<u8, Error> {
+fn attend(host: &HostFlags, session: Session, relay: &Relay, signals: &Signals) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
         drop(output(notes, io::stderr())?);
@@ -247,7 +241,7 @@ fn attend(
             match notice {
                 Notice::Exit(code) => return Ok(code),
                 Notice::Shown if program.is_none() => {
-                    let launch = launch(own, host);
+                    let launch = launch(host);
                     program = Some(Program::start(&launch, &environment, Place::Foreground, None)?);
                 }
                 _ => {}

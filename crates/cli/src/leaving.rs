@@ -4,37 +4,58 @@
 //! whole command that does what is said of it.
 
 use std::cell::RefCell;
+use std::ffi::{OsStr, OsString};
 
 use crate::error::SessionError;
+use crate::flags::Which;
+use crate::ssh::quote;
 use crate::tell::{OwnEvent, tell};
 use wayferry_host::display_side::Outcome;
 
 /// Where the session is, once its name is known.
 #[derive(Debug)]
 pub(crate) struct Leaving {
-    /// The machine as the user calls it; empty for this one.
-    host: String,
+    /// ssh's options, each as a word of a command line; and the machine as the user calls it, none for this one.
+    options: Vec<String>,
+    host: Option<String>,
     session: RefCell<Option<String>>,
 }
 
 impl Leaving {
-    /// A session on this machine, as the user calls it; empty for this one.
-    pub(crate) fn new(host: impl Into<String>) -> Self {
-        Self { host: host.into(), session: RefCell::new(None) }
+    /// Of a session of the machine to which ssh goes with these options.
+    pub(crate) fn new(options: &[OsString], host: &OsStr) -> Self {
+        let options = options.iter().map(|word| word_of(&word.to_string_lossy()));
+        let host = Some(host.to_string_lossy().into_owned());
+        Self { options: options.collect(), host, session: RefCell::new(None) }
+    }
+
+    /// Of a session of this machine.
+    pub(crate) fn here() -> Self {
+        Self { options: Vec::new(), host: None, session: RefCell::new(None) }
     }
 
     /// The session is called so. `wanted` is what it would be called if that name had been free.
     pub(crate) fn met(&self, name: &str, wanted: Option<&str>) {
         self.session.replace(Some(name.to_owned()));
-        let host = &self.host;
         if let Some(wanted) = wanted.filter(|wanted| is_next_of(name, wanted)) {
-            tell(&OwnEvent::NameTaken { wanted, name, host });
+            tell(&OwnEvent::NameTaken { wanted, name, place: &self.place(wanted) });
         }
     }
 
     /// Whether the session was reached at all.
     pub(crate) fn has_met(&self) -> bool {
         self.session.borrow().is_some()
+    }
+
+    /// What `attach` and `stop` take.
+    fn place(&self, session: &str) -> String {
+        let session = Some(session.to_owned());
+        let which = match &self.host {
+            Some(host) => Which::There { host: host.trim_end_matches('/').to_owned(), session },
+            None => Which::Here(session),
+        };
+        let words = self.options.iter().cloned().chain([which.to_string()]);
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// Tells what goes on without this display, if anything does.
@@ -45,10 +66,16 @@ impl Leaving {
             Err(error) => error.leaves_the_session(),
         };
         if let Some(session) = self.session.borrow().as_ref().filter(|_| goes_on) {
-            let place = format!("{}:{session}", self.host);
+            let place = self.place(session);
             tell(&OwnEvent::SessionGoesOn { place: &place });
         }
     }
+}
+
+/// A word for a shell, quoted only where it has to be.
+fn word_of(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=+./:@%,".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quote(text) }
 }
 
 /// Whether a session was called `name` because another has the name `wanted`.
@@ -60,6 +87,22 @@ fn is_next_of(name: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_what_attach_takes() {
+        let leaving = |options: &[&str], host: &str| {
+            let options: Vec<OsString> = options.iter().map(OsString::from).collect();
+            Leaving::new(&options, OsStr::new(host)).place("foot")
+        };
+        assert_eq!(leaving(&[], "user@host"), "user@host:foot");
+        assert_eq!(leaving(&[], "2001:db8::1"), "[2001:db8::1]:foot");
+        assert_eq!(
+            leaving(&["-p", "2222", "-oProxyCommand=nc %h 1"], "host"),
+            "-p 2222 '-oProxyCommand=nc %h 1' host:foot"
+        );
+        assert_eq!(leaving(&[], "ssh://u@h:2222"), "ssh://u@h:2222/foot");
+        assert_eq!(Leaving::here().place("foot"), ":foot");
+    }
 
     #[test]
     fn a_name_with_a_number_tells_of_another_session() {

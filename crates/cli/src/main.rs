@@ -4,6 +4,7 @@
 //! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
 mod attach;
+mod config;
 mod conn;
 mod error;
 mod flags;
@@ -50,24 +51,29 @@ fn main() -> ExitCode {
 /// Runs the command; gives the exit code.
 fn run_command(flags: Flags) -> Result<u8, Error> {
     let own = flags.own;
-    match own.events {
+    tell::set_up(&own.common)?;
+    match own.common.events {
         // The first descriptor that this process makes its own.
         Some(Events::Descriptor(number)) => tell::open(Sink::new(inherit::take(number)?)),
         Some(Events::Stdout) => tell::open(Sink::stdout()?),
         None => {}
     }
+    flags.notes.iter().for_each(|text| tell::notice(text));
     match flags.command {
-        Command::Conn { role } => conn::run(&own, role),
+        Command::Conn(flags) => conn::run(&own, flags.role),
         Command::Host(host) => host::run(&own, &host),
         Command::Attach(attach) => attach::run(&own, &attach),
-        Command::Ssh { words } => ssh::run(&own, &words),
-        Command::Through { words } => through::run(&own, &words),
+        Command::Ssh(flags) => ssh::run(&own, &flags),
+        Command::Through(flags) => through::run(&own, &flags.words),
         Command::List(flags) => manage::list(&own, &flags),
         Command::Ticket(flags) => manage::ticket(&own, flags),
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
         Command::Meet { session, view } => launcher::meet(session.as_deref(), view),
         Command::Demo(_) | Command::Bench(_) => lab::run(&own),
+        Command::Config(flags) => config::show(&flags),
+        Command::Help(flags) => flags::help(flags.command.as_deref()),
+        Command::Version(flags) => manage::version(&own, &flags),
         Command::Info(flags) => info::run(&flags),
         Command::Trace(flags) => trace::run(&flags),
         Command::GpuReader { how } => {

@@ -3,7 +3,6 @@
 //! Invariant: each of these ends, with any behaviour of a session, after [`PATIENCE`] on this machine, `stop` after
 //! [`END_PATIENCE`].
 
-use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Command;
 use std::time::Duration;
@@ -11,10 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::error::{Error, SessionError};
-use crate::flags::{DetachFlags, ListFlags, OwnFlags, TicketFlags, Which};
+use crate::flags::{self, DetachFlags, ListFlags, OwnFlags, TicketFlags, VersionFlags, Which};
 use crate::info::attention;
-use crate::remote::{self, MISSING};
-use crate::tell::notice;
+use crate::remote::{self, MISSING, again};
+use crate::tell::{notice, print};
 use wayferry_host::control::{self, Answer, Request};
 use wayferry_host::edge::programs::exit_code;
 use wayferry_host::edge::signals::Signals;
@@ -39,11 +38,15 @@ pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
         }
     }
     let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { table(&documents) };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|source| SessionError::System { doing: "writing to stdout", source })?;
-    Ok(0)
+    print(text.as_bytes())
+}
+
+/// Prints the version of this program, or of another machine's; gives the exit code.
+pub(crate) fn version(own: &OwnFlags, flags: &VersionFlags) -> Result<u8, Error> {
+    match &flags.host {
+        Some(host) => over_ssh(own, host, &["--version".to_owned()]),
+        None => print(format!("wayferry {}\n", flags::version()).as_bytes()),
+    }
 }
 
 /// Lets a session's display leave, or the viewers; gives the exit code.
@@ -75,7 +78,7 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
             words.extend(session.map(|name| format!(":{name}")));
             return over_ssh(own, &host, &words);
         }
-        Which::Ticket(_) | Which::Stdin => return Err(Error::Usage("a ticket is for `attach` only".into())),
+        Which::Ticket(_) | Which::Stdin => return Err(Error::usage("a ticket is for `attach` only")),
     };
     let signals = Signals::new()?;
     let (name, socket) = sessions::call(name.as_deref())?;
@@ -126,13 +129,15 @@ fn say(socket: &OwnedFd, request: &Request) -> Result<(), SessionError> {
 /// The same order to the other machine's own wayferry.
 fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
     let line = remote::plain_line(own, words);
-    let status = Command::new(&own.ssh_bin).arg("--").arg(host).arg(line).status();
-    let program = || own.ssh_bin.to_string_lossy().into_owned();
+    let mut command = Command::new(own.reach.ssh());
+    let status = command.args(&own.reach.ssh_options).args(["-T", "--", host, &line]).status();
+    let program = || own.reach.ssh().to_string_lossy().into_owned();
     match exit_code(status.map_err(|source| SessionError::Program { program: program(), source })?) {
         MISSING => {
             let order = words.first().map_or("", String::as_str);
-            let name = words.last().and_then(|word| word.strip_prefix(':')).map(|name| format!(":{name}"));
-            Err(remote::missing(own, host, &format!("{order} {host}{}", name.unwrap_or_default())))
+            let session = words.last().and_then(|word| word.strip_prefix(':')).map(str::to_owned);
+            let which = Which::There { host: host.to_owned(), session };
+            Err(remote::missing(own, host, &format!("{order} {}", again(own, &which))))
         }
         code => Ok(code),
     }

@@ -5,7 +5,7 @@
 //! no wayferry, the line ends with [`MISSING`] and nothing of ours is left there.
 
 use crate::error::Error;
-use crate::flags::OwnFlags;
+use crate::flags::{OwnFlags, Which};
 use crate::ssh::quote;
 
 /// What to start, and how.
@@ -36,8 +36,14 @@ pub(crate) fn missing(own: &OwnFlags, destination: &str, again: &str) -> Error {
     }
 }
 
+/// A session of another machine as words of a command line, with ssh's options.
+pub(crate) fn again(own: &OwnFlags, which: &Which) -> String {
+    let words = own.reach.ssh_options.iter().map(|word| word.to_string_lossy().into_owned());
+    words.chain([which.to_string()]).collect::<Vec<_>>().join(" ")
+}
+
 fn binary(own: &OwnFlags) -> &str {
-    own.remote_bin.as_deref().unwrap_or("wayferry")
+    own.reach.remote_bin.as_deref().unwrap_or("wayferry")
 }
 
 fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
@@ -68,10 +74,12 @@ mod tests {
     use std::process::{Command, Output};
 
     use super::*;
+    use crate::flags::ReachFlags;
     use wayferry_host::edge::socket::RuntimeDir;
 
     fn own(binary: &str) -> OwnFlags {
-        OwnFlags { remote_bin: Some(binary.into()), ..OwnFlags::default() }
+        let reach = ReachFlags { remote_bin: Some(binary.into()), ..ReachFlags::default() };
+        OwnFlags { reach, ..OwnFlags::default() }
     }
 
     fn sh(line: &str, home: &std::path::Path) -> Output {

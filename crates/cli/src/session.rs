@@ -14,20 +14,20 @@ use crate::tell::reporter;
 pub(crate) fn settings(own: &OwnFlags) -> Settings {
     let default = Settings::default();
     Settings {
-        allow: own.allow.clone(),
-        deny: own.deny.clone(),
-        title_prefix: own.title_prefix.clone().unwrap_or_default(),
-        compress: own.compress.unwrap_or_default(),
-        lossy: (!own.lossless).then_some(own.quality.unwrap_or(DEFAULT_QUALITY)),
-        threads: own.threads.map_or(default.threads, usize::from),
+        allow: own.side.allow.clone(),
+        deny: own.begin.deny.clone(),
+        title_prefix: own.show.title_prefix.clone().unwrap_or_default(),
+        compress: own.begin.pixels.compress.unwrap_or_default(),
+        lossy: (!own.begin.pixels.lossless).then_some(own.begin.pixels.quality.unwrap_or(DEFAULT_QUALITY)),
+        threads: own.begin.pixels.threads.map_or(default.threads, usize::from),
         ..default
     }
 }
 
 /// What the flags say of QUIC.
 pub(crate) fn options(own: &OwnFlags) -> Options {
-    let mut options = Options { qlog: own.qlog.clone(), ..Options::default() };
-    if let Some(silence) = own.silence {
+    let mut options = Options { qlog: own.side.qlog.clone(), ..Options::default() };
+    if let Some(silence) = own.side.silence {
         options.idle_timeout = silence;
         // Often enough that one lost packet is not silence.
         options.keep_alive = options.keep_alive.min(silence / 4);
@@ -40,5 +40,5 @@ pub(crate) fn options(own: &OwnFlags) -> Options {
 /// # Errors
 /// The file cannot be made.
 pub(crate) fn trace_file(own: &OwnFlags, half: Option<Half>) -> Result<Option<Arc<TraceFile>>, SessionError> {
-    own.trace.as_deref().map(|path| TraceFile::create(path, half, reporter())).transpose()
+    own.side.trace.as_deref().map(|path| TraceFile::create(path, half, reporter())).transpose()
 }

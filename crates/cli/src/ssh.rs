@@ -5,7 +5,7 @@
 //! addresses that ssh itself used, and if nothing answers, the session goes through ssh. Invariant: ssh is reaped, and
 //! no socket of ours is left, before this returns.
 
-mod args;
+pub(crate) mod args;
 pub(crate) mod failure;
 mod install;
 mod quote;
@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::error::{Error, SessionError};
-use crate::flags::OwnFlags;
+use crate::flags::{OwnFlags, SshFlags};
 use crate::leaving::Leaving;
 use crate::remote::{self, MISSING};
 use crate::tell::{OwnEvent, tell};
@@ -33,24 +33,24 @@ use wayferry_host::sound::Audio;
 use args::SshArgs;
 pub(crate) use quote::quote;
 
-/// Runs `wayferry ssh` with the words after `ssh`; gives the exit code.
-pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
-    let args = SshArgs::parse(words)?;
+/// Runs `wayferry ssh`; gives the exit code.
+pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
+    let (args, install) = (SshArgs::parse(&flags.words)?, flags.install_remote);
     let signals = Signals::new()?;
-    if own.detached && args.command.is_empty() {
-        return Err(Error::Usage("`--detached` needs a command: a shell needs a user".into()));
+    if own.begin.detached && args.command.is_empty() {
+        return Err(Error::usage("`--detached` needs a command: a shell needs a user"));
     }
-    if own.detached {
-        return detached(own, &args, &signals);
+    if own.begin.detached {
+        return detached(own, &args, install, &signals);
     }
     // The compositor first: without one there is no reason to ask for a password.
     let viewer = Viewer::new(own, &signals)?.of(&args.destination.to_string_lossy());
     let dir = RuntimeDir::private()?;
     let listener = Listener::unlocked(dir.path().join("ssh"))?;
-    let (mut ssh, met) = reach(own, &args, &listener, &signals)?;
+    let (mut ssh, met) = reach(own, &args, install, &listener, &signals)?;
     let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
-            let leaving = Leaving::new(args.destination.to_string_lossy());
+            let leaving = Leaving::new(&args.options, &args.destination);
             let again = |name: String| {
                 leaving.met(&name, args.session_name(own).as_deref());
                 Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name, false)))
@@ -71,6 +71,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
 fn reach(
     own: &OwnFlags,
     args: &SshArgs,
+    install: bool,
     listener: &Listener,
     signals: &Signals,
 ) -> Result<(Program, Result<Met, Error>), Error> {
@@ -81,7 +82,7 @@ fn reach(
         Ok((ssh, met))
     };
     let first: (Program, Result<Met, Error>) = attempt()?;
-    if !own.install_remote || !matches!(first.1, Ok(Met::SshEnded(MISSING))) {
+    if !install || !matches!(first.1, Ok(Met::SshEnded(MISSING))) {
         return Ok(first);
     }
     install::install(own, &args.options, &args.destination)?;
@@ -89,18 +90,18 @@ fn reach(
 }
 
 /// Starts a session without a display; ssh prints its name.
-fn detached(own: &OwnFlags, args: &SshArgs, signals: &Signals) -> Result<u8, Error> {
+fn detached(own: &OwnFlags, args: &SshArgs, install: bool, signals: &Signals) -> Result<u8, Error> {
     let attempt = || -> Result<u8, SessionError> {
-        let mut command = Command::new(&own.ssh_bin);
+        let mut command = Command::new(own.reach.ssh());
         command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(own, args, None));
-        let program = own.ssh_bin.to_string_lossy().into_owned();
+        let program = own.reach.ssh().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
         let mut ssh = Program::watch(child, Place::Foreground)?;
         signals.wait_readable(&[ssh.as_fd()], None)?;
         Ok(ssh.status().map_or(255, exit_code))
     };
     let mut status: u8 = attempt()?;
-    if own.install_remote && status == MISSING {
+    if install && status == MISSING {
         install::install(own, &args.options, &args.destination)?;
         status = attempt()?;
     }
@@ -144,7 +145,7 @@ fn start_ssh(
     listener: &Listener,
     remote_socket: &str,
 ) -> Result<Program, SessionError> {
-    let mut command = Command::new(&own.ssh_bin);
+    let mut command = Command::new(own.reach.ssh());
     let mut forward = OsString::from(format!("{remote_socket}:"));
     forward.push(listener.path());
     command.args(&args.options).arg("-R").arg(forward);
@@ -154,7 +155,7 @@ fn start_ssh(
         command.arg("-t");
     }
     command.arg("--").arg(&args.destination).arg(remote_command(own, args, Some(remote_socket)));
-    let program = own.ssh_bin.to_string_lossy().into_owned();
+    let program = own.reach.ssh().to_string_lossy().into_owned();
     let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
     Program::watch(child, Place::Foreground)
 }
@@ -172,64 +173,64 @@ fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: Option<&str>) -
 /// The own options that concern the other side.
 pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     let mut words = Vec::new();
-    if let Some(name) = &own.name {
+    if let Some(name) = &own.begin.name {
         words.push(format!("--name={name}"));
     }
-    if own.detached {
+    if own.begin.detached {
         words.push("--detached".into());
     }
-    if let Some(linger) = own.linger {
+    if let Some(linger) = own.begin.linger {
         words.push(format!("--linger={}", linger.as_secs_f64()));
     }
-    if let Some(prefix) = &own.title_prefix {
+    if let Some(prefix) = &own.show.title_prefix {
         words.push(format!("--title-prefix={prefix}"));
     }
-    if let Some(display) = &own.display {
+    if let Some(display) = &own.begin.display {
         words.push(format!("--display={display}"));
     }
-    words.extend(own.allow.iter().map(|name| format!("--allow={name}")));
-    words.extend(own.deny.iter().map(|name| format!("--deny={name}")));
-    match own.compress {
+    words.extend(own.side.allow.iter().map(|name| format!("--allow={name}")));
+    words.extend(own.begin.deny.iter().map(|name| format!("--deny={name}")));
+    match own.begin.pixels.compress {
         Some(Compress::None) => words.push("--compress=none".into()),
         Some(Compress::Lz4) => words.push("--compress=lz4".into()),
         Some(Compress::Zstd(level)) => words.push(format!("--compress=zstd={level}")),
         None => {}
     }
-    if own.lossless {
+    if own.begin.pixels.lossless {
         words.push("--lossless".into());
     }
-    if let Some(quality) = own.quality {
+    if let Some(quality) = own.begin.pixels.quality {
         words.push(format!("--quality={quality}"));
     }
-    if let Some(threads) = own.threads {
+    if let Some(threads) = own.begin.pixels.threads {
         words.push(format!("--threads={threads}"));
     }
-    if let Some(ports) = &own.port {
+    if let Some(ports) = &own.begin.port {
         words.push(format!("--port={}-{}", ports.start(), ports.end()));
     }
-    if let Some(silence) = own.silence {
+    if let Some(silence) = own.side.silence {
         words.push(format!("--silence={}", silence.as_secs_f64()));
     }
     // Programs record through the same sound server.
-    if own.audio == Some(Audio::Off) && !own.microphone {
+    if own.side.audio == Some(Audio::Off) && !own.show.microphone {
         words.push("--audio=off".into());
     }
-    if let Some(mode) = own.audio_mode {
+    if let Some(mode) = own.side.audio_mode {
         words.push(format!("--audio-mode={}", mode.name()));
     }
-    if own.share_audio {
+    if own.begin.share_audio {
         words.push("--share-audio".into());
     }
-    if let Some(encoder) = &own.encoder {
+    if let Some(encoder) = &own.begin.pixels.encoder {
         words.push(format!("--encoder={encoder}"));
     }
-    if let Some(gpu) = &own.gpu {
+    if let Some(gpu) = &own.begin.pixels.gpu {
         words.push(format!("--gpu={gpu}"));
     }
-    if own.oneshot {
+    if own.begin.oneshot {
         words.push("--oneshot".into());
     }
-    if own.xwayland {
+    if own.begin.xwayland {
         words.push("--xwayland".into());
     }
     words
@@ -272,7 +273,7 @@ pub(crate) fn ssh_again(
     name: &str,
     view: bool,
 ) -> Vec<OsString> {
-    let mut words = vec![own.ssh_bin.clone(), "-oBatchMode=yes".into()];
+    let mut words = vec![own.reach.ssh(), "-oBatchMode=yes".into()];
     words.extend(options.iter().cloned());
     let mut meet = vec!["meet".to_owned()];
     meet.extend(view.then(|| "--view".to_owned()));
@@ -291,7 +292,7 @@ fn addresses(own: &OwnFlags, args: &SshArgs, port: u16) -> Vec<SocketAddr> {
 /// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy,
 /// whose far end our UDP cannot use.
 fn ssh_host_name(own: &OwnFlags, args: &SshArgs) -> Option<String> {
-    let output = Command::new(&own.ssh_bin)
+    let output = Command::new(own.reach.ssh())
         .arg("-G")
         .args(&args.options)
         .arg("--")

@@ -6,6 +6,7 @@
 //! blocks.
 
 mod limit;
+mod log;
 mod sink;
 
 use std::io::{IsTerminal, Write};
@@ -15,8 +16,10 @@ use std::time::Instant;
 use serde::Serialize;
 
 use self::limit::{BURST, Limit, STEP};
+use self::log::Log;
 pub(crate) use self::sink::Sink;
 use crate::error::{self, Error, SessionError};
+use crate::flags::CommonFlags;
 use wayferry_host::event::{Reporter, SessionEvent};
 use wayferry_host::sanitize::sanitize;
 
@@ -29,7 +32,7 @@ pub(crate) enum OwnEvent<'a> {
     /// The session has detached this display, or has ended.
     SessionLeft,
     /// A session of the wanted name runs there already; this one is called otherwise.
-    NameTaken { wanted: &'a str, name: &'a str, host: &'a str },
+    NameTaken { wanted: &'a str, name: &'a str, place: &'a str },
     /// No answer on QUIC; the session goes the other way.
     QuicUnreachable { port: u16, reason: &'a str },
     /// This program is copied to the other machine.
@@ -48,10 +51,48 @@ pub(crate) fn open(sink: Sink) {
     let _ = EVENTS.set(Mutex::new(sink));
 }
 
+/// Does as the user has chosen from now on.
+///
+/// # Errors
+/// The log cannot be written to.
+pub(crate) fn set_up(common: &CommonFlags) -> Result<(), Error> {
+    // Called once, before there are threads.
+    let _ = VERBOSE.set(common.verbose);
+    if let Some(path) = &common.log {
+        let _ = LOG.set(Mutex::new(Log::open(path)?));
+    }
+    Ok(())
+}
+
+/// Tells what is being done now, to who has asked for that.
+pub(crate) fn step(text: &str) {
+    let shown = VERBOSE.get().is_some_and(|level| *level > 0) && may_tell();
+    tell_line(shown, &format!("step: {}", sanitize(text)));
+}
+
+/// Writes a command's own output to stdout; gives the exit code. A reader that has gone has read enough.
+///
+/// # Errors
+/// Stdout takes no more.
+pub(crate) fn print(bytes: &[u8]) -> Result<u8, Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(SessionError::System { doing: "writing to stdout", source }.into())
+        }
+        _ => Ok(0),
+    }
+}
+
 /// Takes what happens in a session: tells the user in words, and `--events` as it is.
 pub(crate) fn reporter() -> Reporter {
     Reporter::new(|event| {
         with_sink(|sink| sink.report(&event));
+        if VERBOSE.get().is_some_and(|level| *level > 1)
+            && let Ok(text) = serde_json::to_string(&event)
+        {
+            step(&text);
+        }
         match words(&event) {
             Words::None => {}
             Words::Note(text) => note(&text),
@@ -70,8 +111,8 @@ pub(crate) fn tell(event: &OwnEvent<'_>) {
         OwnEvent::SessionLeft => {
             "detached by the session, or the session has ended; see `wayferry list`".to_owned()
         }
-        OwnEvent::NameTaken { wanted, name, host } => format!(
-            "a session `{wanted}` runs there already, and `wayferry attach {host}:{wanted}` shows it; this one is `{name}`"
+        OwnEvent::NameTaken { wanted, name, place } => format!(
+            "a session `{wanted}` runs there already, and `wayferry attach {place}` shows it; this one is `{name}`"
         ),
         OwnEvent::QuicUnreachable { port, reason } => format!(
             "no QUIC to UDP port {port} ({reason}); using the other path, which is slower on a bad network"
@@ -96,6 +137,7 @@ pub(crate) fn last_words(error: &Error) {
     with_sink(|sink| sink.write(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint }));
     // The reader may be gone or slow: that is no trouble of this process.
     let _ = std::io::stderr().write_all(format!("error: {text}\nhint: {hint}\n").as_bytes());
+    with_log(|log| log.line(&format!("error: {text}")));
 }
 
 fn with_sink(write: impl FnOnce(&mut Sink)) {
@@ -163,15 +205,26 @@ fn words(event: &SessionEvent) -> Words<'_> {
 }
 
 fn note(text: &str) {
-    if may_tell() {
-        line(&format!("note: {}", sanitize(text)));
-    }
+    tell_line(may_tell(), &format!("note: {}", sanitize(text)));
 }
 
 fn trouble(error: &SessionError) {
-    if may_tell() {
-        line(&format!("error: {}", sanitize(&error.to_string())));
-        line(&format!("hint: {}", error::hint(error)));
+    let shown = may_tell();
+    tell_line(shown, &format!("error: {}", sanitize(&error.to_string())));
+    tell_line(shown, &format!("hint: {}", error::hint(error)));
+}
+
+/// Writes a line to the log, and to the user if it is `shown`.
+fn tell_line(shown: bool, text: &str) {
+    with_log(|log| log.line(text));
+    if shown {
+        line(text);
+    }
+}
+
+fn with_log(write: impl FnOnce(&mut Log)) {
+    if let Some(log) = LOG.get() {
+        write(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -196,6 +249,12 @@ fn line(text: &str) {
 
 /// Where `--events` leads.
 static EVENTS: OnceLock<Mutex<Sink>> = OnceLock::new();
+
+/// How much the user wants to be told: nothing more, steps, everything.
+static VERBOSE: OnceLock<u8> = OnceLock::new();
+
+/// Where `--log` leads.
+static LOG: OnceLock<Mutex<Log>> = OnceLock::new();
 
 /// Of this process, since its first note.
 static LIMIT: Mutex<Option<(Instant, Limit)>> = Mutex::new(None);

@@ -24,7 +24,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let viewer = Viewer::new(own, &signals)?;
     let mut all: Vec<OsString> = command.to_vec();
-    all.push(own.remote_bin.as_deref().unwrap_or("wayferry").into());
+    all.push(own.reach.remote_bin.as_deref().unwrap_or("wayferry").into());
     all.extend(["host", "--stdio"].map(OsString::from));
     all.extend(remote_options(own).into_iter().map(OsString::from));
     all.push("--".into());
@@ -33,7 +33,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     let again = |name| {
         let mut words: Vec<OsString> = command.to_vec();
         words.extend([
-            own.remote_bin.as_deref().unwrap_or("wayferry").into(),
+            own.reach.remote_bin.as_deref().unwrap_or("wayferry").into(),
             "meet".into(),
             OsString::from(name),
         ]);
@@ -45,10 +45,13 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
 
 /// The command and the program, with `--` between them.
 fn split(words: &[OsString]) -> Result<(&[OsString], &[OsString]), Error> {
-    let usage = || Error::Usage("expected `through COMMAND ... -- PROGRAM ...`".into());
+    let usage = || Error::usage("expected `through COMMAND ... -- PROGRAM ...`");
     let at = words.iter().rposition(|word| word == "--").ok_or_else(usage)?;
     match (&words[..at], &words[at + 1..]) {
         ([], _) | (_, []) => Err(usage()),
+        ([first, ..], _) if first.as_encoded_bytes().starts_with(b"-") => {
+            Err(Error::usage(format!("`through` has no option `{}`", first.display())))
+        }
         parts => Ok(parts),
     }
 }
@@ -96,7 +99,8 @@ mod tests {
             ["kubectl", "exec", "pod", "--", "env", "--", "foot", "-a"].map(OsString::from).into();
         let (command, program) = split(&words).expect("both");
         assert_eq!((command.len(), program), (5, &words[6..]));
-        for line in [&words[..3], &words[..4], &words[3..5]] {
+        let option = ["--nope", "x", "--", "y"].map(OsString::from);
+        for line in [&words[..3], &words[..4], &words[3..5], &option[..]] {
             assert!(split(line).is_err(), "{line:?}");
         }
     }

@@ -21,5 +21,5 @@ pub(crate) fn trust(attach: &AttachFlags, pinned: Fingerprint) -> Result<Trust, 
     let roots = Roots::load(attach.ca.as_deref()).map_err(|error| Error::Authorities(error.to_string()))?;
     tell(&OwnEvent::TrustNamed { name, roots: &roots.to_string() });
     Trust::named(name, roots)
-        .map_err(|error| Error::Usage(format!("cannot use `--tls-name {name}`: {error}")))
+        .map_err(|error| Error::usage(format!("cannot use `--tls-name {name}`: {error}")))
 }

@@ -63,11 +63,11 @@ impl<'a> Viewer<'a> {
     pub(crate) fn new(own: &'a OwnFlags, signals: &'a Signals) -> Result<Self, Error> {
         let clock = Clock::start();
         let compositor = Compositor::from_environment()?;
-        let context = match (&own.secctx, &compositor) {
+        let context = match (&own.show.secctx, &compositor) {
             (Some(app_id), Compositor::At(path)) => Context::new(path, app_id)?,
             _ => None,
         };
-        if own.secctx.is_some() && context.is_none() {
+        if own.show.secctx.is_some() && context.is_none() {
             notice("the compositor offers no security contexts; windows are shown as those of any program");
         }
         let compositor = context.as_ref().map_or(compositor, |context| Compositor::At(context.socket()));
@@ -188,12 +188,12 @@ impl<'a> Viewer<'a> {
         config.resume = Some(Secret::from(random_bytes::<32>()));
         let again = config.clone();
         let link = Link::new(Session::new(config), carrier);
-        DisplaySide::new(self.watched, self.clock, link, self.own.stats, reporter())
+        DisplaySide::new(self.watched, self.clock, link, self.own.side.stats, reporter())
             .with_view_only(self.view_only)
             .with_sound(sound)
             .with_microphone(microphone)
             .with_return(Return::new(again, ways))
-            .with_allowed(self.own.allow.clone())
+            .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
             .with_signals(self.signals)
             .with_offer(Offer::new(Side::Display, &reporter()))
@@ -202,21 +202,22 @@ impl<'a> Viewer<'a> {
 
     /// What plays the session's sound here.
     fn sound(&self, name: Option<&str>) -> Result<Option<Hearing>, Error> {
-        let output = match &self.own.audio_sink {
+        let output = match &self.own.show.audio_sink {
             Some(path) => Output::File(path.clone()),
             None => Output::Desk { name: self.desk_name(name) },
         };
         let usual = if self.view_only { Audio::Off } else { Audio::Auto };
-        let sound = Hearing::new(self.own.audio.unwrap_or(usual), output, self.clock);
+        let sound = Hearing::new(self.own.side.audio.unwrap_or(usual), output, self.clock);
         sound.map_err(|source| Error::System { doing: "preparing to play sound", source })
     }
 
     /// What sends the microphone here to programs that record, if they may. Viewers have no say.
     fn microphone(&self, name: Option<&str>) -> Result<Option<Speaking>, Error> {
-        if !self.own.microphone || self.view_only {
+        if !self.own.show.microphone || self.view_only {
             return Ok(None);
         }
-        let (audio, mode) = (self.own.audio.unwrap_or_default(), self.own.audio_mode.unwrap_or_default());
+        let (audio, mode) =
+            (self.own.side.audio.unwrap_or_default(), self.own.side.audio_mode.unwrap_or_default());
         let speaking = Speaking::new(audio, mode, &self.desk_name(name), self.clock);
         speaking.map(Some).map_err(|source| Error::System { doing: "preparing the microphone", source })
     }

@@ -7,7 +7,7 @@
 mod text;
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use rustix::io::Errno;
 use serde_json::Value;
 use wayferry_proto::Time;
 
-use crate::error::{Error, SessionError};
+use crate::error::Error;
 use crate::flags::InfoFlags;
-use crate::tell::notice;
+use crate::tell::{notice, print};
 use wayferry_host::clock::Clock;
 use wayferry_host::edge::offer;
 use wayferry_host::edge::peer;
@@ -35,11 +35,7 @@ pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {
         None => Vec::new(),
     };
     let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { words(&documents) };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|source| SessionError::System { doing: "writing to stdout", source })?;
-    Ok(0)
+    print(text.as_bytes())
 }
 
 fn words(documents: &[Value]) -> String {
@@ -129,6 +125,7 @@ const MAX_DOCUMENT: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::os::unix::net::UnixListener;
 
     use super::*;

@@ -36,6 +36,12 @@ const WITHOUT_ARGUMENT: &[u8] = b"46AaCGgfKkMNnqsTtVvXxYy";
 /// Options with which ssh runs no remote command, so that there is nothing to show windows of.
 const NO_COMMAND: &[u8] = b"fGNOQsVW";
 
+/// Whether an option, or several in one word, takes the word behind it as its argument.
+pub(crate) fn takes_next(word: &OsStr) -> bool {
+    let letters = word.as_bytes().get(1..).unwrap_or_default();
+    letters.iter().position(|letter| WITH_ARGUMENT.contains(letter)).is_some_and(|at| at + 1 == letters.len())
+}
+
 impl SshArgs {
     /// Takes `words`, all that stood after `ssh`, apart.
     ///
@@ -64,18 +70,18 @@ impl SshArgs {
             }
         }
         if !have_destination || args.destination.is_empty() {
-            return Err(Error::Usage("no destination after `ssh`".into()));
+            return Err(Error::usage("no destination after `ssh`"));
         }
         if args.destination.as_bytes()[0] == b'-' {
             // ssh itself refuses such names; handing one on could only be read as an option.
-            return Err(Error::Usage(format!("`{}` is not a destination", args.destination.display())));
+            return Err(Error::usage(format!("`{}` is not a destination", args.destination.display())));
         }
         Ok(args)
     }
 
     /// What the session is called there if that name is free and the user has not chosen another.
     pub(crate) fn session_name(&self, own: &OwnFlags) -> Option<String> {
-        own.name.is_none().then(|| sessions::name_of(self.command_line().as_deref().map(OsStr::new)))
+        own.begin.name.is_none().then(|| sessions::name_of(self.command_line().as_deref().map(OsStr::new)))
     }
 
     /// The same words, behind `wayferry` and its own options.
@@ -105,7 +111,7 @@ impl SshArgs {
         for (index, letter) in letters.iter().enumerate() {
             let shown = || OsStr::from_bytes(&[b'-', *letter]).to_string_lossy().into_owned();
             if NO_COMMAND.contains(letter) {
-                return Err(Error::Usage(format!(
+                return Err(Error::usage(format!(
                     "ssh's option `{}` leaves no place for a remote command",
                     shown()
                 )));
@@ -113,7 +119,7 @@ impl SshArgs {
             if WITH_ARGUMENT.contains(letter) {
                 if index + 1 == letters.len() {
                     let argument = rest.next().ok_or_else(|| {
-                        Error::Usage(format!("ssh's option `{}` needs an argument", shown()))
+                        Error::usage(format!("ssh's option `{}` needs an argument", shown()))
                     })?;
                     self.options.push(argument.clone());
                 }
@@ -123,7 +129,7 @@ impl SshArgs {
                 b't' => self.force_tty = self.force_tty.saturating_add(1),
                 b'T' => self.no_tty = true,
                 _ if WITHOUT_ARGUMENT.contains(letter) => {}
-                _ => return Err(Error::Usage(format!("ssh has no option `{}`", shown()))),
+                _ => return Err(Error::usage(format!("ssh has no option `{}`", shown()))),
             }
         }
         Ok(())

@@ -30,9 +30,9 @@ pub(super) fn install(own: &OwnFlags, options: &[OsString], destination: &OsStr)
     let system = rustix::system::uname();
     let here = format!("{} {}", system.sysname().to_string_lossy(), system.machine().to_string_lossy());
     let line = ["sh", "-c", SCRIPT, "wayferry", &here, &size.to_string()].map(quote).join(" ");
-    let program = own.ssh_bin.to_string_lossy().into_owned();
+    let program = own.reach.ssh().to_string_lossy().into_owned();
     let failed = |source| SessionError::Program { program: program.clone(), source };
-    let mut command = Command::new(&own.ssh_bin);
+    let mut command = Command::new(own.reach.ssh());
     command.args(options).arg("-T").arg("--").arg(destination).arg(line).stdin(file).stdout(Stdio::piped());
     let mut ssh = command.spawn().map_err(failed)?;
     let mut said = Vec::new();

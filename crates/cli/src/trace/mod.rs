@@ -22,7 +22,7 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
         let file = std::fs::File::open(path).map_err(failed)?;
         traces.push(read::read(BufReader::new(file)).map_err(|error| failed(error.into()))?);
     }
-    let joined = join(traces).map_err(|what| Error::Usage(what.to_owned()))?;
+    let joined = join(traces).map_err(|what| Error::usage(what.to_owned()))?;
     let bars = joined.cut(flags.from, flags.to);
     print!("{}", summary(&bars));
     if let Some(path) = &flags.svg {

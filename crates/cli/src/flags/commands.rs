@@ -1,0 +1,252 @@
+//! What each command takes beside the options that it shares with others.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
+use super::values::{Role, parse_duration, parse_instant, parse_seconds};
+use super::which::Which;
+
+#[derive(Debug, Args)]
+pub(crate) struct SshFlags {
+    #[command(flatten)]
+    pub(crate) begin: BeginFlags,
+    #[command(flatten)]
+    pub(crate) show: ShowFlags,
+    #[command(flatten)]
+    pub(crate) side: SideFlags,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    /// Copy this program to ~/.local/bin of the other machine when it is missing there.
+    ///
+    /// Needs a static build (`make static`).
+    #[arg(long, conflicts_with = "remote_bin")]
+    pub(crate) install_remote: bool,
+    /// ssh's options, the destination and the command, as for ssh(1).
+    #[arg(skip)]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ThroughFlags {
+    #[command(flatten)]
+    pub(crate) begin: BeginFlags,
+    #[command(flatten)]
+    pub(crate) show: ShowFlags,
+    #[command(flatten)]
+    pub(crate) side: SideFlags,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    /// The command, `--`, and the program with its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostFlags {
+    /// Address and UDP port to listen on; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["bootstrap", "stdio", "serve"])]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Write the ticket to FILE, which only you can read, instead of stdout.
+    ///
+    /// It goes with the session.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) ticket_file: Option<PathBuf>,
+    /// How long to wait for a display, in seconds [default: for ever].
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) expire: Option<Duration>,
+    /// For how long the ticket is good, such as 90s, 15m or 2h [default: 1h, or as `--expire`].
+    ///
+    /// Seconds, or a number with s, m, h or d behind it. `wayferry ticket` prints another.
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "listen")]
+    pub(crate) good_for: Option<Duration>,
+    /// Show this certificate (PEM) instead of one made for this run.
+    ///
+    /// The own one first, then those between it and an authority.
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "bootstrap")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Where no command is given, make the shell a login shell.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) login_shell: bool,
+    #[command(flatten)]
+    pub(crate) begin: BeginFlags,
+    #[command(flatten)]
+    pub(crate) side: SideFlags,
+    /// Meet the display side at this Unix socket instead of printing a ticket.
+    #[arg(long, hide = true)]
+    pub(crate) bootstrap: Option<PathBuf>,
+    /// Meet the display side on stdin and stdout instead of printing a ticket.
+    #[arg(long, hide = true)]
+    pub(crate) stdio: bool,
+    /// Be the session that a launcher has started; stdin leads to the launcher.
+    #[arg(long, hide = true)]
+    pub(crate) serve: bool,
+    /// The launcher has a terminal and runs the program itself.
+    #[arg(long, hide = true)]
+    pub(crate) terminal: bool,
+    /// Give this line to the user's shell instead of a command.
+    #[arg(long, hide = true, conflicts_with = "command")]
+    pub(crate) shell_line: Option<String>,
+    /// The program and its arguments [default: the user's shell].
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachFlags {
+    /// HOST, HOST:SESSION, :SESSION of this machine, a ticket, or `-` for a ticket on stdin.
+    ///
+    /// Other users of this machine can see a ticket on a command line. ssh's options stand before HOST; a host may be
+    /// ssh://USER@HOST:PORT/SESSION, too [default: the only session of this machine].
+    #[arg(value_name = "WHICH")]
+    pub(crate) which: Option<Which>,
+    /// View only, beside the display that is there.
+    ///
+    /// Nothing that is typed or clicked here reaches the programs.
+    #[arg(long)]
+    pub(crate) view: bool,
+    /// Take the ticket from FILE.
+    #[arg(long, value_name = "FILE", conflicts_with = "which")]
+    pub(crate) ticket_file: Option<PathBuf>,
+    /// Connect to this address instead of the ticket's.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) via: Option<String>,
+    /// Trust a host by a public certificate for NAME.
+    ///
+    /// NAME is a host name or an address. Otherwise the one certificate that the ticket names is trusted.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_name: Option<String>,
+    /// The authorities that may vouch for NAME (PEM) [default: the system's].
+    #[arg(long, value_name = "FILE", requires = "tls_name")]
+    pub(crate) ca: Option<PathBuf>,
+    /// How long to wait for an answer to a ticket, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) show: ShowFlags,
+    #[command(flatten)]
+    pub(crate) side: SideFlags,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListFlags {
+    /// The other machine, as ssh knows it, ssh's options before it [default: this one].
+    pub(crate) host: Option<String>,
+    /// Print a JSON array with a document for each session.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TicketFlags {
+    #[command(flatten)]
+    pub(crate) which: WhichFlags,
+    /// It is good for viewing only.
+    #[arg(long)]
+    pub(crate) view: bool,
+    /// For how long it is good: seconds, or a number with s, m, h or d behind it [default: 1h].
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) good_for: Option<Duration>,
+    /// Print none, and take back all that were printed and not used.
+    #[arg(long, conflicts_with_all = ["view", "good_for"])]
+    pub(crate) revoke: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DetachFlags {
+    #[command(flatten)]
+    pub(crate) which: WhichFlags,
+    /// Let the viewers leave, and not the display that has the session.
+    #[arg(long)]
+    pub(crate) views: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhichFlags {
+    /// HOST, HOST:SESSION, or :SESSION of this machine, ssh's options before HOST.
+    ///
+    /// A host may be ssh://USER@HOST:PORT/SESSION, too [default: the only session of this machine].
+    #[arg(value_name = "WHICH")]
+    pub(crate) which: Option<Which>,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+}
+
+/// The laboratory reads its own words; see [`crate::lab`].
+#[derive(Debug, Args)]
+pub(crate) struct LabFlags {
+    /// As `wayferry-lab` takes them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoFlags {
+    /// Print a JSON array with a document for each side.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceFlags {
+    /// A file that `--trace` wrote, or the files of both sides of a session.
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Draw the timeline into this file.
+    #[arg(long, value_name = "OUT")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Leave out what is over before this time, in seconds since the first picture.
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = parse_instant)]
+    pub(crate) from: f64,
+    /// Leave out what begins after this time.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_instant)]
+    pub(crate) to: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigFlags {
+    /// As ssh knows it, for what its blocks say [default: what holds for every host].
+    pub(crate) host: Option<String>,
+    /// Print what is set and what is not, not only what is.
+    #[arg(long)]
+    pub(crate) effective: bool,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HelpFlags {
+    /// Of which command.
+    pub(crate) command: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionFlags {
+    /// The other machine, as ssh knows it, ssh's options before it [default: this one].
+    pub(crate) host: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnFlags {
+    /// Which side.
+    #[arg(long)]
+    pub(crate) role: Role,
+    #[command(flatten)]
+    pub(crate) begin: BeginFlags,
+    #[command(flatten)]
+    pub(crate) side: SideFlags,
+}

@@ -1,0 +1,129 @@
+//! Values of options, from their text.
+//!
+//! Invariant: what a parser refuses it says what it expected.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use wayferry_host::GpuHow;
+
+/// Where events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Events {
+    /// To stdout.
+    Stdout,
+    /// To a descriptor that the caller has opened, which is none of the standard three.
+    Descriptor(i32),
+}
+
+/// Which half of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// Beside the program.
+    App,
+    /// Beside the compositor.
+    Display,
+}
+
+/// How GPU buffers of programs are read, if they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gpu(pub(crate) Option<GpuHow>);
+
+impl FromStr for Gpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self(None)),
+            how => match how.parse() {
+                Ok(how) => Ok(Self(Some(how))),
+                Err(_) => Err("expected auto, off, memory or the path of a render node".to_owned()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(how) => how.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+pub(super) fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
+    match (low.parse::<u16>(), high.parse::<u16>()) {
+        (Ok(low), Ok(high)) if low <= high && (low > 0 || high == 0) => Ok(low..=high),
+        _ => Err("expected a port or LOW-HIGH".into()),
+    }
+}
+
+pub(super) fn parse_sink(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("file:").filter(|path| !path.is_empty() && *path != "-");
+    path.map(PathBuf::from).ok_or("expected file:PATH".into())
+}
+
+pub(super) fn parse_name(text: &str) -> Result<String, String> {
+    wayferry_host::sessions::check(text).map(|()| text.to_owned())
+}
+
+pub(super) fn parse_instant(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
+        _ => Err("expected a number of seconds".into()),
+    }
+}
+
+/// A number of seconds, or of what the letter behind it says.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let units = [('s', 1.0), ('m', 60.0), ('h', 3_600.0), ('d', 86_400.0)];
+    let unit = units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, *unit)));
+    let (number, unit) = unit.unwrap_or((text, 1.0));
+    match number.parse::<f64>().map(|number| number * unit) {
+        Ok(seconds) if (1.0..=1e9).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected seconds, or a number with s, m, h or d behind it".into()),
+    }
+}
+
+pub(super) fn parse_events(text: &str) -> Result<Events, String> {
+    let number = text.parse().ok().filter(|number| *number >= 3).map(Events::Descriptor);
+    let expected = "expected `-`, or the number of a descriptor from 3 on, as in `--events 3 3>FILE`";
+    if text == "-" { Ok(Events::Stdout) } else { number.ok_or_else(|| expected.to_owned()) }
+}
+
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e9 => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected a positive number of seconds".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wayferry_host::settings::Compress;
+
+    #[test]
+    fn durations_may_have_a_unit() {
+        let seconds = |text: &str| parse_duration(text).map(|time| time.as_secs_f64());
+        let texts = ["90", "1.5m", "2h", "1d", "30s"];
+        assert_eq!(texts.map(|text| seconds(text).expect(text)), [90.0, 90.0, 7_200.0, 86_400.0, 30.0]);
+        for text in ["", "h", "0", "0.5", "-1", "1w", "1e99", "nan", "infd", "1hh"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn compression_methods() {
+        assert_eq!("none".parse(), Ok(Compress::None));
+        assert_eq!("zstd".parse(), Ok(Compress::Zstd(1)));
+        assert_eq!("zstd=7".parse(), Ok(Compress::Zstd(7)));
+        assert!("lz4=1".parse::<Compress>().is_err());
+    }
+}
