@@ -21,7 +21,7 @@ use crate::error::{Error, SessionError};
 use crate::flags::{Gpu, HostFlags, OwnFlags};
 use crate::launcher;
 use crate::session::{options, settings, trace_file};
-use crate::tell;
+use crate::tell::{self, notice};
 use crate::ticket_file::TicketFile;
 use crate::trust;
 use wayferry_host::GpuHow;
@@ -96,6 +96,11 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let until = host.good_for.map(|life| clock.now() + life).or(expires);
     let until = until.unwrap_or(clock.now() + TICKET_LIFE);
     let ticket = admission.ticket(Role::Active, Secret::from(random_bytes::<32>()), until);
+    if address.ip().is_unspecified() && ticket.addresses.iter().all(|address| address.ip().is_loopback()) {
+        notice(
+            "the ticket names this machine's loopback device alone, for no other network is up; with another way here, `attach --via HOST:PORT` takes it",
+        );
+    }
     let _file = match &host.ticket_file {
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,

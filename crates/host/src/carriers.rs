@@ -12,6 +12,7 @@ use std::time::Duration;
 use wayferry_net::quic::{
     ConnectError, Connected, ListenError, Listener, Options, Reconnect, SetupError, Warning,
 };
+use wayferry_net::ticket::ADDRESSES_MAX;
 use wayferry_net::{ByteStream, Carrier, Identity, Peers, Trust};
 
 use crate::edge::signals::Signals;
@@ -118,36 +119,52 @@ fn setup_error(error: SetupError) -> Error {
     }
 }
 
-/// Where a socket bound to `bound` can be reached from elsewhere.
+/// Where a socket bound to `bound` can be reached from elsewhere: the address from which this machine sends to others first,
+/// that of the loopback device last.
 pub fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
     }
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    let all = interfaces.iter().filter(|interface| interface.is_oper_up()).map(if_addrs::Interface::ip);
+    addresses(bound, far_addresses().into_iter().chain(all))
+}
+
+/// Those of `found` that a socket bound to `bound` has, each once.
+fn addresses(bound: SocketAddr, found: impl Iterator<Item = IpAddr>) -> Vec<SocketAddr> {
+    let loopback: IpAddr =
+        if bound.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+    let mut addresses = Vec::new();
+    for ip in found.filter(|ip| is_elsewhere(*ip) && (ip.is_ipv4() || bound.is_ipv6())) {
+        let address = SocketAddr::new(ip, bound.port());
+        if addresses.len() < ADDRESSES_MAX - 1 && !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    addresses.push(SocketAddr::new(loopback, bound.port()));
+    addresses
+}
+
+/// Whether another machine can send there: an address of a single link has no meaning without its interface.
+fn is_elsewhere(ip: IpAddr) -> bool {
+    let is_of_a_link = match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    !ip.is_unspecified() && !ip.is_loopback() && !is_of_a_link
+}
+
+/// The addresses from which this machine sends to others.
+fn far_addresses() -> Vec<IpAddr> {
     // Connecting a UDP socket sends nothing but shows the address that the system would send from. The far addresses
     // are those set aside for documentation (RFC 5737, RFC 3849), so they are routed like any other.
     let far4 = (Ipv4Addr::UNSPECIFIED.into(), SocketAddr::from(([192, 0, 2, 1], 9)));
     let far6 = (Ipv6Addr::UNSPECIFIED.into(), SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 9)));
-    let mut addresses = Vec::new();
-    for (any, far) in [far4, far6] {
-        let any: IpAddr = any;
-        if any.is_ipv6() && bound.is_ipv4() {
-            continue;
-        }
-        let found = UdpSocket::bind((any, 0)).and_then(|socket| {
-            socket.connect(far)?;
-            socket.local_addr()
-        });
-        if let Ok(found) = found
-            && !found.ip().is_unspecified()
-        {
-            addresses.push(SocketAddr::new(found.ip(), bound.port()));
-        }
-    }
-    let loopback: IpAddr =
-        if bound.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
-    addresses.push(SocketAddr::new(loopback, bound.port()));
-    addresses.dedup();
-    addresses
+    let found = [far4, far6].map(|(any, far): (IpAddr, _)| {
+        let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(far).map(|()| socket));
+        socket.and_then(|socket| socket.local_addr()).map(|address| address.ip())
+    });
+    found.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -205,6 +222,31 @@ mod tests {
     fn a_bound_address_is_where_it_is_reached() {
         let bound = SocketAddr::from(([127, 0, 0, 1], 4433));
         assert_eq!(reachable(bound), [bound]);
+    }
+
+    #[test]
+    fn a_ticket_names_every_address_that_others_can_reach() {
+        let ips: Vec<IpAddr> = [
+            "10.0.0.2",
+            "192.168.1.5",
+            "10.0.0.2",
+            "169.254.1.1",
+            "fe80::1",
+            "2001:db8::7",
+            "127.0.0.1",
+            "::1",
+        ]
+        .map(|ip| ip.parse().expect("an address"))
+        .into();
+        let told = |bound: &str| {
+            let bound: SocketAddr = bound.parse().expect("an address");
+            let told = addresses(bound, ips.iter().copied());
+            told.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(told("0.0.0.0:9"), ["10.0.0.2:9", "192.168.1.5:9", "127.0.0.1:9"]);
+        assert_eq!(told("[::]:9"), ["10.0.0.2:9", "192.168.1.5:9", "[2001:db8::7]:9", "[::1]:9"]);
+        let many = (0..99).map(|n| IpAddr::from([10, 0, 0, n]));
+        assert_eq!(addresses("[::]:9".parse().expect("an address"), many).len(), ADDRESSES_MAX);
     }
 
     #[test]

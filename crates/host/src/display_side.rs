@@ -94,6 +94,8 @@ pub struct DisplaySide<'a> {
     last_end: Option<End>,
     look: Option<Look>,
     gauges: Gauges,
+    /// What it shows, as `attach` takes it.
+    place: Option<String>,
 }
 
 /// One program's connection to the compositor.
@@ -272,6 +274,7 @@ impl<'a> DisplaySide<'a> {
             last_end: None,
             look: None,
             gauges: Gauges::new(Half::Display, stats),
+            place: None,
         };
         side.tell_news();
         side
@@ -334,6 +337,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_look(mut self, look: Option<Look>) -> Self {
         self.look = look;
+        self
+    }
+
+    /// Tells those who ask that it shows this session, as `attach` takes it.
+    #[must_use]
+    pub fn with_place(mut self, place: Option<String>) -> Self {
+        self.place = place;
         self
     }
 
@@ -591,6 +601,7 @@ impl<'a> DisplaySide<'a> {
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
             let figures = figures.with_shares(self.shares());
+            let figures = figures.with_shown(self.place.as_deref(), now.since_start());
             let sound = self.sound.as_ref().map(Hearing::document);
             let microphone = self.microphone.as_ref().map(Speaking::document);
             answer(&caller, &figures.with_sound(sound).with_microphone(microphone).document());

@@ -33,6 +33,8 @@ pub struct Figures {
     /// Of the app side; the display side does not know.
     surfaces: Option<Surfaces>,
     place: Option<Place>,
+    /// Of a display: what it shows, and for how long it has.
+    shown: Option<(Option<String>, Duration)>,
     /// Of the app side: what is kept for other displays, and bytes that this one is owed.
     kept: Option<(Kept, usize)>,
     /// Of the app side.
@@ -112,6 +114,7 @@ impl Figures {
             saved: link.saved().waiting(),
             surfaces: None,
             place: None,
+            shown: None,
             kept: None,
             views: None,
             shares: None,
@@ -150,6 +153,12 @@ impl Figures {
     #[must_use]
     pub fn with_microphone(self, microphone: Option<Value>) -> Self {
         Self { microphone, ..self }
+    }
+
+    /// Of a display that has shown the session of this place, as `attach` takes it, for so long.
+    #[must_use]
+    pub fn with_shown(self, place: Option<&str>, since: Duration) -> Self {
+        Self { shown: Some((place.map(str::to_owned), since)), ..self }
     }
 
     /// Of a session that is called so, and has been in this state for so long.
@@ -232,6 +241,8 @@ impl Figures {
             "surfaces": self.surfaces.as_ref().map(|it| it.named.iter().map(surface).collect::<Vec<Value>>()),
         });
         // More than the macro takes.
+        document["place"] = self.shown.as_ref().and_then(|(place, _)| place.clone()).into();
+        document["shown_seconds"] = self.shown.as_ref().map(|(_, since)| since.as_secs()).into();
         document["sound"] = self.sound.clone().unwrap_or_default();
         document["microphone"] = self.microphone.clone().unwrap_or_default();
         document["gpu"] = self.gpu.clone().unwrap_or_default();
@@ -329,6 +340,7 @@ mod tests {
             repair,
             saved: Duration::from_millis(309),
             place: None,
+            shown: None,
             kept: None,
             views: None,
             shares: None,

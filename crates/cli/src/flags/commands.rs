@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
-use super::values::{Role, parse_duration, parse_instant, parse_seconds};
+use super::values::{Role, parse_duration, parse_instant, parse_listen, parse_seconds};
 use super::which::Which;
 
 #[derive(Debug, Args)]
@@ -48,8 +48,10 @@ pub(crate) struct ThroughFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct HostFlags {
-    /// Address and UDP port to listen on; port 0 takes any free one.
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["bootstrap", "stdio", "serve"])]
+    /// Address, or name, and UDP port to listen on; a port alone: on every address.
+    ///
+    /// Port 0 takes any free one.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen, required_unless_present_any = ["bootstrap", "stdio", "serve"])]
     pub(crate) listen: Option<SocketAddr>,
     /// Write the ticket to FILE, which only you can read, instead of stdout.
     ///
@@ -59,7 +61,7 @@ pub(crate) struct HostFlags {
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
-    /// For how long the ticket is good, such as 90s, 15m or 2h [default: 1h, or as `--expire`].
+    /// For how long the ticket is good, such as 90s or 2h [default: as `--expire`, or 1h].
     ///
     /// Seconds, or a number with s, m, h or d behind it. `wayferry ticket` prints another.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "listen")]
@@ -155,7 +157,9 @@ pub(crate) struct TicketFlags {
     /// It is good for viewing only.
     #[arg(long)]
     pub(crate) view: bool,
-    /// For how long it is good: seconds, or a number with s, m, h or d behind it [default: 1h].
+    /// For how long it is good, such as 90s or 2h [default: 1h].
+    ///
+    /// Seconds, or a number with s, m, h or d behind it.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) good_for: Option<Duration>,
     /// Print none, and take back all that were printed and not used.

@@ -3,6 +3,7 @@
 //! Invariant: what a parser refuses it says what it expected.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -64,6 +65,25 @@ pub(super) fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
+/// An address of this machine and a port; a port alone is that of every address, IPv6 too, where there is IPv6.
+pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected ADDRESS:PORT, NAME:PORT, or a port";
+    if let Ok(port) = text.parse::<u16>() {
+        let any: IpAddr = Ipv6Addr::UNSPECIFIED.into();
+        let any = if UdpSocket::bind((any, 0)).is_ok() { any } else { Ipv4Addr::UNSPECIFIED.into() };
+        return Ok(SocketAddr::new(any, port));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if !text.rsplit_once(':').is_some_and(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok()) {
+        return Err(expected.into());
+    }
+    let found: Vec<SocketAddr> = text.to_socket_addrs().map_err(|error| error.to_string())?.collect();
+    let ours = found.iter().find(|address| UdpSocket::bind((address.ip(), 0)).is_ok());
+    ours.copied().ok_or_else(|| "it is no address of this machine".into())
+}
+
 pub(super) fn parse_sink(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("file:").filter(|path| !path.is_empty() && *path != "-");
     path.map(PathBuf::from).ok_or("expected file:PATH".into())
@@ -108,6 +128,21 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use wayferry_host::settings::Compress;
+
+    #[test]
+    fn where_to_listen_may_be_a_name() {
+        let port = |text: &str| parse_listen(text).map(|address| address.port());
+        assert_eq!(parse_listen("192.0.2.7:9"), Ok(([192, 0, 2, 7], 9).into()));
+        assert_eq!(parse_listen("[::1]:9").map(|address| address.ip().is_loopback()), Ok(true));
+        assert_eq!(parse_listen("localhost:9").map(|address| address.ip().is_loopback()), Ok(true));
+        assert_eq!(
+            (port("4433"), parse_listen("0").map(|any| any.ip().is_unspecified())),
+            (Ok(4433), Ok(true))
+        );
+        for text in ["", "nonsense", ":9", "localhost", "localhost:", "localhost:99999", "192.0.2.7"] {
+            assert!(parse_listen(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn durations_may_have_a_unit() {

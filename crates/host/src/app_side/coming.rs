@@ -29,11 +29,8 @@ impl AppSide<'_> {
                 Call::Display(Role::View, candidate) => self.views.take(now, *candidate),
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
-                    let word = match self.send_display_away(now) {
-                        true => Answer::Done,
-                        false => Answer::Not("no display is there".into()),
-                    };
-                    answer(&socket, &word);
+                    self.send_display_away(now);
+                    answer(&socket, &Answer::Done);
                 }
                 Call::DetachViews(socket) => {
                     let none = self.views.count() == 0;
