@@ -92,7 +92,12 @@ fn a_program_that_does_not_exist_is_127_however_it_is_started() {
         let mut program = command.start();
         assert_eq!(program.ended().code(), Some(127), "{}", program.stderr());
         let (said, told) = (program.stderr(), program.stdout());
-        assert!(said.contains("error: cannot run `no-such-program`") && said.contains("hint: "), "{said}");
+        assert!(
+            said.contains("error: ")
+                && said.contains("cannot run `no-such-program`")
+                && said.contains("hint: "),
+            "{said}"
+        );
         assert_eq!(told, "", "a ticket or a name for a session that is none");
     }
 }

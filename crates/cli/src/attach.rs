@@ -11,7 +11,7 @@ use wayferry_net::Ticket;
 use crate::error::{Error, SessionError};
 use crate::flags::{AttachFlags, OwnFlags, Which};
 use crate::leaving::Leaving;
-use crate::remote::{self, MISSING, again};
+use crate::remote::{self, BROKEN, MISSING, again};
 use crate::ssh::ssh_again;
 use crate::tell::{OwnEvent, notice, tell};
 use crate::through::{finish, no_more};
@@ -101,6 +101,7 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
             let which = Which::There { host: host.to_owned(), session: session.map(str::to_owned) };
             Err(remote::missing(own, host, &format!("attach {}", again(own, &which))))
         }
+        BROKEN if !leaving.has_met() => Err(remote::broken(own, host)),
         code => Ok(code),
     }
 }

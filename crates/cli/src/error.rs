@@ -29,6 +29,8 @@ pub(crate) enum Error {
     OwnCertificate(String),
     /// `wayferry` is missing on the other machine.
     RemoteMissing { binary: String, destination: String, again: String },
+    /// The `wayferry` of the other machine does not run there.
+    RemoteBroken { binary: String, destination: String },
     /// ssh ended before the session began; it has said why.
     Ssh { status: u8 },
     /// `wayferry` cannot be copied to the other machine.
@@ -77,6 +79,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (85, "another user of the other machine has taken the socket on which the two sides were to meet"),
     (86, "`wayferry-lab`, which has the demo and the benches, cannot be run"),
     (87, "a setting of the configuration file, or of the environment, cannot be used"),
+    (88, "`wayferry` on the other machine does not run"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -101,6 +104,7 @@ impl Error {
             Self::OwnCertificate(_) => 74,
             Self::NoLaboratory { .. } => 86,
             Self::Config { .. } => 87,
+            Self::RemoteBroken { .. } => 88,
             Self::Install(_) => 84,
             Self::Ssh { .. } => 255,
         }
@@ -121,6 +125,13 @@ impl Error {
             Self::Install(failure) => failure.hint(),
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
+            }
+            Self::RemoteBroken { binary, destination } => {
+                return format!(
+                    "`ssh {0} {1} --version` tells why; install another there, or name it with `--remote-bin PATH`",
+                    sanitize(destination),
+                    sanitize(binary)
+                );
             }
             Self::RemoteMissing { again, .. } => return remote_missing(&sanitize(again)),
             Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",
@@ -207,6 +218,12 @@ impl fmt::Display for Error {
             Self::RemoteMissing { binary, destination, .. } => {
                 write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
             }
+            Self::RemoteBroken { binary, destination } => write!(
+                f,
+                "`{}` on `{}` does not run: it is damaged, or made for another kind of machine",
+                sanitize(binary),
+                sanitize(destination)
+            ),
             Self::Ssh { status } => write!(f, "ssh ended with status {status} before the session began"),
         }
     }
@@ -244,6 +261,7 @@ mod tests {
         let own = vec![
             Error::usage("unexpected argument"),
             Error::Config { place: text(), what: text() },
+            Error::RemoteBroken { binary: text(), destination: text() },
             Error::Ticket(text()),
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),

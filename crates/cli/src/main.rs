@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 /// Runs the command; gives the exit code.
 fn run_command(flags: Flags) -> Result<u8, Error> {
     let own = flags.own;
-    tell::set_up(&own.common)?;
+    tell::set_up(&own.common, flags.command.is_far())?;
     match own.common.events {
         // The first descriptor that this process makes its own.
         Some(Events::Descriptor(number)) => tell::open(Sink::new(inherit::take(number)?)),

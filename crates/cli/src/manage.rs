@@ -3,8 +3,9 @@
 //! Invariant: each of these ends, with any behaviour of a session, after [`PATIENCE`] on this machine, `stop` after
 //! [`END_PATIENCE`].
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,11 +13,12 @@ use serde_json::Value;
 use crate::error::{Error, SessionError};
 use crate::flags::{self, DetachFlags, ListFlags, OwnFlags, TicketFlags, VersionFlags, Which};
 use crate::info::attention;
-use crate::remote::{self, MISSING, again};
-use crate::tell::{notice, print};
+use crate::remote::{self, BROKEN, MISSING, again};
+use crate::tell::{notice, print, step};
 use wayferry_host::control::{self, Answer, Request};
 use wayferry_host::edge::programs::exit_code;
 use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::random_name;
 use wayferry_host::passing;
 use wayferry_host::sanitize::sanitize;
 use wayferry_host::sessions;
@@ -128,11 +130,21 @@ fn say(socket: &OwnedFd, request: &Request) -> Result<(), SessionError> {
 
 /// The same order to the other machine's own wayferry.
 fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
-    let line = remote::plain_line(own, words);
+    let mark = random_name();
+    let line = remote::marked_line(own, &mark, words);
     let mut command = Command::new(own.reach.ssh());
-    let status = command.args(&own.reach.ssh_options).args(["-T", "--", host, &line]).status();
-    let program = || own.reach.ssh().to_string_lossy().into_owned();
-    match exit_code(status.map_err(|source| SessionError::Program { program: program(), source })?) {
+    command.args(&own.reach.ssh_options).args(["-T", "--", host, &line]).stdout(Stdio::piped());
+    step(&format!("running {command:?}"));
+    let failed = |source| {
+        let program = own.reach.ssh().to_string_lossy().into_owned();
+        SessionError::Program { program, source }
+    };
+    let mut ssh = command.spawn().map_err(failed)?;
+    if let Some(stdout) = ssh.stdout.take() {
+        pass_answer(stdout, &mark)?;
+    }
+    match exit_code(ssh.wait().map_err(failed)?) {
+        BROKEN => Err(remote::broken(own, host)),
         MISSING => {
             let order = words.first().map_or("", String::as_str);
             let session = words.last().and_then(|word| word.strip_prefix(':')).map(str::to_owned);
@@ -141,6 +153,25 @@ fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
         }
         code => Ok(code),
     }
+}
+
+/// Prints what follows the line with `mark`; what a login has printed before is no answer.
+fn pass_answer(stdout: impl Read, mark: &str) -> Result<(), Error> {
+    let mut lines = BufReader::new(stdout.take(MAX_ANSWER));
+    let fail = |source| SessionError::System { doing: "reading ssh's output", source };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if lines.read_until(b'\n', &mut line).map_err(fail)? == 0 {
+            return Ok(());
+        }
+        if line.trim_ascii() == mark.as_bytes() {
+            break;
+        }
+    }
+    let mut answer = Vec::new();
+    lines.read_to_end(&mut answer).map_err(fail)?;
+    print(&answer).map(drop)
 }
 
 fn table(documents: &[Value]) -> String {
@@ -185,6 +216,8 @@ fn span(seconds: u64) -> String {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long it may take to end, with its programs.
 const END_PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes of what another machine answers, with what its login prints.
+const MAX_ANSWER: u64 = 4 << 20;
 /// Bytes of a document.
 const MAX_DOCUMENT: usize = 64 << 10;
 

@@ -2,7 +2,7 @@
 //!
 //! sshd gives a command a short PATH, in which `~/.cargo/bin` and its like are missing, so those are looked at too. The
 //! line is read by the user's shell there, whichever that is; all of it is quoted for `sh`. Invariant: where there is
-//! no wayferry, the line ends with [`MISSING`] and nothing of ours is left there.
+//! no wayferry, the line ends with [`MISSING`], where it does not run, with [`BROKEN`], and nothing of ours is left there.
 
 use crate::error::Error;
 use crate::flags::{OwnFlags, Which};
@@ -12,6 +12,8 @@ use crate::ssh::quote;
 enum Task<'a> {
     /// `host` for the display behind this forwarded socket, or behind stdin and stdout.
     Host(Option<&'a str>),
+    /// These words, whose output begins behind a line with this mark: a login may print something before.
+    Marked(&'a str),
     /// These words.
     Plain,
 }
@@ -19,6 +21,11 @@ enum Task<'a> {
 /// The line for a session whose display comes through the forwarded `socket`, or through stdin and stdout.
 pub(crate) fn host_line(own: &OwnFlags, socket: Option<&str>, words: &[String]) -> String {
     line(own, &Task::Host(socket), words)
+}
+
+/// The line for these words after `wayferry`, whose output follows a line with `mark`.
+pub(crate) fn marked_line(own: &OwnFlags, mark: &str, words: &[String]) -> String {
+    line(own, &Task::Marked(mark), words)
 }
 
 /// The line for these words after `wayferry`.
@@ -36,6 +43,11 @@ pub(crate) fn missing(own: &OwnFlags, destination: &str, again: &str) -> Error {
     }
 }
 
+/// What the user is told when the line ended with [`BROKEN`].
+pub(crate) fn broken(own: &OwnFlags, destination: &str) -> Error {
+    Error::RemoteBroken { binary: binary(own).to_owned(), destination: destination.to_owned() }
+}
+
 /// A session of another machine as words of a command line, with ssh's options.
 pub(crate) fn again(own: &OwnFlags, which: &Which) -> String {
     let words = own.reach.ssh_options.iter().map(|word| word.to_string_lossy().into_owned());
@@ -50,6 +62,7 @@ fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
     let (run, socket) = match task {
         Task::Host(Some(socket)) => ("exec \"$b\" host --bootstrap \"$s\" \"$@\"", *socket),
         Task::Host(None) => ("exec \"$b\" host --stdio \"$@\"", ""),
+        Task::Marked(mark) => ("echo \"$s\"; exec \"$b\" \"$@\"", *mark),
         Task::Plain => ("exec \"$b\" \"$@\"", ""),
     };
     let script = format!("{FIND}{run}");
@@ -60,13 +73,17 @@ fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
 /// What a line ends with when there is no wayferry: a code that neither a shell nor a program gives by chance.
 pub(crate) const MISSING: u8 = 72;
 
-/// Makes `b` the binary, or tidies the socket `s` up and ends with [`MISSING`].
+/// What a line ends with when there is a wayferry that does not run: a damaged file, or one for another kind of machine.
+pub(crate) const BROKEN: u8 = 88;
+
+/// Makes `b` the binary, or tidies the socket `s` up and ends with [`MISSING`] or [`BROKEN`].
 const FIND: &str = "b=$1; s=$2; shift 2; \
     case $b in */*) ;; *) command -v \"$b\" >/dev/null 2>&1 || \
     for d in \"$HOME/.local/bin\" \"$HOME/.cargo/bin\" /usr/local/bin /opt/*/bin \"$HOME/.nix-profile/bin\" \
     \"/etc/profiles/per-user/$USER/bin\" /run/current-system/sw/bin /nix/var/nix/profiles/default/bin; do \
     if [ -x \"$d/$b\" ]; then b=$d/$b; break; fi; done;; esac; \
-    command -v \"$b\" >/dev/null 2>&1 || { [ -z \"$s\" ] || rm -f \"$s\"; exit 72; }; ";
+    e() { [ ! -S \"$s\" ] || rm -f \"$s\"; exit \"$1\"; }; \
+    command -v \"$b\" >/dev/null 2>&1 || e 72; \"$b\" --version </dev/null >/dev/null 2>&1 || e 88; ";
 
 #[cfg(test)]
 mod tests {
@@ -112,12 +129,24 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_binary_has_a_code_of_its_own_and_leaves_no_socket() {
+    fn what_a_login_prints_is_told_from_an_answer() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let said = sh(&marked_line(&own("echo"), "mark", &["[]".into()]), dir.path());
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "mark\n[]\n");
+    }
+
+    #[test]
+    fn a_binary_that_is_missing_or_broken_has_a_code_of_its_own_and_leaves_no_socket() {
         let dir = RuntimeDir::private().expect("a directory");
         let socket = dir.path().join("s");
-        std::fs::write(&socket, "").expect("a file");
-        let line = host_line(&own("/no/such/wayferry"), socket.to_str(), &[]);
-        assert_eq!((sh(&line, dir.path()).status.code(), socket.exists()), (Some(MISSING.into()), false));
+        let broken = dir.path().join("broken");
+        std::fs::write(&broken, [0x7f, b'E', b'L', b'F', 0]).expect("a file");
+        std::fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).expect("its permissions");
+        for (binary, code) in [("/no/such/wayferry", MISSING), (broken.to_str().expect("text"), BROKEN)] {
+            let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+            let line = host_line(&own(binary), socket.to_str(), &[]);
+            assert_eq!((sh(&line, dir.path()).status.code(), socket.exists()), (Some(code.into()), false));
+        }
         // A program that is not there is another matter.
         let line = plain_line(&own("sh"), &["-c".into(), "exit 127".into()]);
         assert_eq!(sh(&line, dir.path()).status.code(), Some(127));

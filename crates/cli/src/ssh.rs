@@ -19,8 +19,8 @@ use std::time::Duration;
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, SshFlags};
 use crate::leaving::Leaving;
-use crate::remote::{self, MISSING};
-use crate::tell::{OwnEvent, tell};
+use crate::remote::{self, BROKEN, MISSING};
+use crate::tell::{OwnEvent, notice, tell};
 use crate::viewer::{Prefer, Viewer};
 use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::{Place, Program, exit_code};
@@ -258,6 +258,12 @@ fn before_meeting(own: &OwnFlags, args: &SshArgs, status: u8) -> Result<u8, Erro
         MISSING => {
             let destination = args.destination.to_string_lossy();
             Err(remote::missing(own, &destination, &args.again()))
+        }
+        BROKEN => Err(remote::broken(own, &args.destination.to_string_lossy())),
+        64 => {
+            let version = format!("wayferry version {}", args.destination.to_string_lossy());
+            notice(&format!("the wayferry there may be of another version; `{version}` tells"));
+            Ok(status)
         }
         // The other wayferry has said on stderr what is wrong.
         65..=127 => Ok(status),

@@ -51,13 +51,17 @@ pub(crate) fn open(sink: Sink) {
     let _ = EVENTS.set(Mutex::new(sink));
 }
 
-/// Does as the user has chosen from now on.
+/// Does as the user has chosen from now on. Where this process `is_far`, what it tells goes to a user at another machine,
+/// and names this one.
 ///
 /// # Errors
 /// The log cannot be written to.
-pub(crate) fn set_up(common: &CommonFlags) -> Result<(), Error> {
+pub(crate) fn set_up(common: &CommonFlags, is_far: bool) -> Result<(), Error> {
     // Called once, before there are threads.
     let _ = VERBOSE.set(common.verbose);
+    if is_far {
+        let _ = MACHINE.set(rustix::system::uname().nodename().to_string_lossy().into_owned());
+    }
     if let Some(path) = &common.log {
         let _ = LOG.set(Mutex::new(Log::open(path)?));
     }
@@ -136,7 +140,8 @@ pub(crate) fn last_words(error: &Error) {
     let (text, hint) = (error.to_string().replace('\n', " "), error.hint());
     with_sink(|sink| sink.write(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint }));
     // The reader may be gone or slow: that is no trouble of this process.
-    let _ = std::io::stderr().write_all(format!("error: {text}\nhint: {hint}\n").as_bytes());
+    let machine = machine();
+    let _ = std::io::stderr().write_all(format!("error: {machine}{text}\nhint: {hint}\n").as_bytes());
     with_log(|log| log.line(&format!("error: {text}")));
 }
 
@@ -205,13 +210,18 @@ fn words(event: &SessionEvent) -> Words<'_> {
 }
 
 fn note(text: &str) {
-    tell_line(may_tell(), &format!("note: {}", sanitize(text)));
+    tell_line(may_tell(), &format!("note: {}{}", machine(), sanitize(text)));
 }
 
 fn trouble(error: &SessionError) {
     let shown = may_tell();
-    tell_line(shown, &format!("error: {}", sanitize(&error.to_string())));
+    tell_line(shown, &format!("error: {}{}", machine(), sanitize(&error.to_string())));
     tell_line(shown, &format!("hint: {}", error::hint(error)));
+}
+
+/// In front of a line, where its reader is at another machine.
+fn machine() -> String {
+    MACHINE.get().map(|name| format!("on `{}`: ", sanitize(name))).unwrap_or_default()
 }
 
 /// Writes a line to the log, and to the user if it is `shown`.
@@ -252,6 +262,9 @@ static EVENTS: OnceLock<Mutex<Sink>> = OnceLock::new();
 
 /// How much the user wants to be told: nothing more, steps, everything.
 static VERBOSE: OnceLock<u8> = OnceLock::new();
+
+/// What this machine is called, where the user is at another.
+static MACHINE: OnceLock<String> = OnceLock::new();
 
 /// Where `--log` leads.
 static LOG: OnceLock<Mutex<Log>> = OnceLock::new();

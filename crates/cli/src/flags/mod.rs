@@ -191,6 +191,15 @@ fn read(definition: &clap::Command, words: &[OsString]) -> Result<Read, Error> {
 }
 
 impl Command {
+    /// Whether the user is at another machine, from which this command was given.
+    pub(crate) fn is_far(&self) -> bool {
+        match self {
+            Self::Meet { .. } => true,
+            Self::Host(flags) if flags.bootstrap.is_some() || flags.stdio || flags.serve => true,
+            _ => std::env::var_os("SSH_CONNECTION").is_some() && std::env::var_os("SSH_TTY").is_none(),
+        }
+    }
+
     /// The options that several commands share.
     fn take_groups(&mut self) -> OwnFlags {
         use std::mem::take;
