@@ -164,7 +164,7 @@ fn a_ticket_for_viewing_is_good_for_nothing_else() {
     let attach = looking.home().wayferry().env("WAYLAND_DISPLAY", looking.display());
     // It does not say that it wants no more.
     let mut view = attach.args(["attach", ticket.trim()]).start();
-    looking.window("foot at the view", |window| window.title.starts_with("view: "));
+    looking.window("foot at the view", |window| window.title.starts_with("127.0.0.1: "));
     assert_eq!(figure(&session, "views"), 1);
     // Nor has who asks for less than a ticket is good for anything more.
     let ticket = String::from_utf8(manage(&session, &["ticket"]).run()).expect("text");

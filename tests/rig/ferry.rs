@@ -157,7 +157,9 @@ pub(crate) fn attach(compositor: &impl Compositor, options: &[&str], ticket: &st
 /// Starts `wayferry attach` on a compositor, with these arguments.
 pub(crate) fn attach_to(compositor: &impl Compositor, options: &[&str], arguments: &[&str]) -> Program {
     let launch = compositor.home().wayferry().env("WAYLAND_DISPLAY", compositor.display());
-    launch.args(options.iter().copied()).arg("attach").args(arguments.iter().copied()).start()
+    // A ticket's windows have its address before their titles.
+    let bare = (!options.contains(&"--title-prefix")).then_some("--title-prefix=");
+    launch.args(bare).args(options.iter().copied()).arg("attach").args(arguments.iter().copied()).start()
 }
 
 /// Options without some, and without their values.

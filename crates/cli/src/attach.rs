@@ -68,7 +68,8 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
     let leaving = Leaving::here();
     let again = |name: String| {
         leaving.met(&name, None);
-        Some(Other::Here(name, request))
+        let place = leaving.place(&name);
+        Some((Other::Here(name, request), Some(place)))
     };
     let outcome = viewer.meet(socket, Prefer::Socket, false, no_more, again);
     leaving.tell(&outcome);
@@ -91,7 +92,8 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     let leaving = Leaving::new(options, OsStr::new(host));
     let other = |name: String| {
         leaving.met(&name, None);
-        Some(Other::Command(ssh_again(own, options, OsStr::new(host), &name, view)))
+        let again = ssh_again(own, options, OsStr::new(host), &name, view);
+        Some((Other::Command(again), Some(leaving.place(&name))))
     };
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, other);
     leaving.tell(&result);

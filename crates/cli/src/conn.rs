@@ -77,6 +77,7 @@ fn display(own: &OwnFlags, link: OwnedFd, compositor: Compositor) -> Result<u8, 
     let trace = trace_file(own, Some(Half::Display))?;
     let side = DisplaySide::new(watched, clock, link, own.side.stats, reporter())
         .with_allowed(own.side.allow.clone())
+        .with_title_prefix(own.show.title_prefix.clone().unwrap_or_default())
         .with_trace(trace);
     match side.with_signals(&signals).run()? {
         DisplayOutcome::Exit(code) => Ok(code),

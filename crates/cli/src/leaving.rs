@@ -48,7 +48,7 @@ impl Leaving {
     }
 
     /// What `attach` and `stop` take.
-    fn place(&self, session: &str) -> String {
+    pub(crate) fn place(&self, session: &str) -> String {
         let session = Some(session.to_owned());
         let which = match &self.host {
             Some(host) => Which::There { host: host.trim_end_matches('/').to_owned(), session },

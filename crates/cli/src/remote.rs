@@ -148,7 +148,7 @@ mod tests {
             assert_eq!((sh(&line, dir.path()).status.code(), socket.exists()), (Some(code.into()), false));
         }
         // A program that is not there is another matter.
-        let line = plain_line(&own("sh"), &["-c".into(), "exit 127".into()]);
+        let line = plain_line(&own("env"), &["sh".into(), "-c".into(), "exit 127".into()]);
         assert_eq!(sh(&line, dir.path()).status.code(), Some(127));
     }
 }

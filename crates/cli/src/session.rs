@@ -16,7 +16,6 @@ pub(crate) fn settings(own: &OwnFlags) -> Settings {
     Settings {
         allow: own.side.allow.clone(),
         deny: own.begin.deny.clone(),
-        title_prefix: own.show.title_prefix.clone().unwrap_or_default(),
         compress: own.begin.pixels.compress.unwrap_or_default(),
         lossy: (!own.begin.pixels.lossless).then_some(own.begin.pixels.quality.unwrap_or(DEFAULT_QUALITY)),
         threads: own.begin.pixels.threads.map_or(default.threads, usize::from),

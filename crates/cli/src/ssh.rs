@@ -53,7 +53,8 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
             let leaving = Leaving::new(&args.options, &args.destination);
             let again = |name: String| {
                 leaving.met(&name, args.session_name(own).as_deref());
-                Some(Other::Command(ssh_again(own, &args.options, &args.destination, &name, false)))
+                let again = ssh_again(own, &args.options, &args.destination, &name, false);
+                Some((Other::Command(again), Some(leaving.place(&name))))
             };
             let outcome = viewer.meet(socket, Prefer::Quic, false, |port| addresses(own, &args, port), again);
             leaving.tell(&outcome);
@@ -181,9 +182,6 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     }
     if let Some(linger) = own.begin.linger {
         words.push(format!("--linger={}", linger.as_secs_f64()));
-    }
-    if let Some(prefix) = &own.show.title_prefix {
-        words.push(format!("--title-prefix={prefix}"));
     }
     if let Some(display) = &own.begin.display {
         words.push(format!("--display={display}"));

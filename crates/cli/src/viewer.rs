@@ -46,6 +46,15 @@ pub(crate) struct Viewer<'a> {
     host: Option<String>,
 }
 
+/// What is told of a session here.
+struct Caption<'a> {
+    name: Option<&'a str>,
+    /// As `attach` takes it.
+    place: Option<String>,
+    /// Put before its windows' titles unless the user has chosen something else.
+    prefix: String,
+}
+
 /// Which carriers are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prefer {
@@ -98,7 +107,7 @@ impl<'a> Viewer<'a> {
 
     /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port
     /// may be reached besides those that it names; `other` is a way back to the session of that name, should it be
-    /// lost. Where a command leads there, `login` says so: it may take as long as it likes, for a password or a place
+    /// lost, and what `attach` calls it. Where a command leads there, `login` says so: it may take as long as it likes, for a password or a place
     /// in a queue.
     ///
     /// # Errors
@@ -109,7 +118,7 @@ impl<'a> Viewer<'a> {
         prefer: Prefer,
         login: bool,
         more: impl FnOnce(u16) -> Vec<SocketAddr>,
-        other: impl FnOnce(String) -> Option<Other>,
+        other: impl FnOnce(String) -> Option<(Other, Option<String>)>,
     ) -> Result<Outcome, Error> {
         let deadline = self.clock.now() + if login { LOGIN_PATIENCE } else { MEET_PATIENCE };
         say(&socket, &Line::Greeting(self.identity.fingerprint().to_string()))?;
@@ -126,8 +135,11 @@ impl<'a> Viewer<'a> {
             }
         }
         let (carrier, quic) = self.carrier(&ticket, &addresses, &socket, prefer)?;
-        let ways = self.ways(quic, other(name.clone()));
-        let outcome = self.show(&ticket, Some(&name), carrier, ways);
+        let (back, place) = other(name.clone()).unzip();
+        let (ways, place) = (self.ways(quic, back), place.flatten());
+        let caption =
+            Caption { name: Some(&name), place, prefix: if self.view_only { VIEW } else { "" }.into() };
+        let outcome = self.show(&ticket, caption, carrier, ways);
         // Until now: its end tells the other side that this one has gone.
         drop(socket);
         outcome
@@ -154,7 +166,10 @@ impl<'a> Viewer<'a> {
             &reporter(),
         )?;
         let ways = self.ways(Some(quic), None);
-        self.show(ticket, None, carrier, ways)
+        // Who printed the ticket is not known to be the user.
+        let from = addresses.first().map(|address| format!("{}: ", address.ip()));
+        let prefix = from.filter(|_| !self.view_only).unwrap_or_else(|| VIEW.into());
+        self.show(ticket, Caption { name: None, place: None, prefix }, carrier, ways)
     }
 
     fn ways(&self, quic: Option<Reconnect>, other: Option<Other>) -> Ways {
@@ -164,12 +179,12 @@ impl<'a> Viewer<'a> {
     fn show(
         self,
         ticket: &Ticket,
-        name: Option<&str>,
+        caption: Caption<'_>,
         carrier: Box<dyn Carrier>,
         ways: Ways,
     ) -> Result<Outcome, Error> {
-        let sound = self.sound(name)?;
-        let microphone = self.microphone(name)?;
+        let sound = self.sound(caption.name)?;
+        let microphone = self.microphone(caption.name)?;
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
@@ -190,6 +205,8 @@ impl<'a> Viewer<'a> {
         let link = Link::new(Session::new(config), carrier);
         DisplaySide::new(self.watched, self.clock, link, self.own.side.stats, reporter())
             .with_view_only(self.view_only)
+            .with_title_prefix(self.own.show.title_prefix.clone().unwrap_or(caption.prefix))
+            .with_place(caption.place)
             .with_sound(sound)
             .with_microphone(microphone)
             .with_return(Return::new(again, ways))
@@ -267,6 +284,8 @@ impl<'a> Viewer<'a> {
     }
 }
 
+/// Put before the titles of windows that are only looked at.
+const VIEW: &str = "view: ";
 /// How long QUIC may take to answer before the session goes another way.
 const QUIC_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the other side may take for its line, once it is there.

@@ -15,13 +15,13 @@ use rig::{Run, Site, nothing_left, picture, stage};
 #[test]
 fn a_window_crosses_pixel_for_pixel_and_keys_come_back() {
     let (site, stage) = (Site::new(), stage(&Config::default()));
-    let mut session = site.session(&stage, &["--lossless", "--title-prefix", "far: "]);
+    let mut session = site.session(&stage, &["--lossless"]);
     let mut client = Client::connect(&session.socket).expect("the session's socket");
     let window = client.window("hello", 200, 120).expect("a window");
     let image = picture(200, 120);
     client.draw(window, &image).expect("drawn");
     let shown = stage.stage.watch().commit(|commit| commit.attached).expect("shown");
-    assert_eq!(shown.title.as_deref(), Some("far: hello"));
+    assert_eq!(shown.title.as_deref(), Some("hello"));
     assert_eq!(stage.stage.screenshot(shown.surface).as_ref(), Some(&image));
     stage.stage.type_text("w");
     let key = client.wait_input(|input| matches!(input, Input::Key { pressed: true, .. })).expect("a key");

@@ -96,6 +96,8 @@ pub struct DisplaySide<'a> {
     gauges: Gauges,
     /// What it shows, as `attach` takes it.
     place: Option<String>,
+    /// Put before windows' titles.
+    title_prefix: String,
 }
 
 /// One program's connection to the compositor.
@@ -275,6 +277,7 @@ impl<'a> DisplaySide<'a> {
             look: None,
             gauges: Gauges::new(Half::Display, stats),
             place: None,
+            title_prefix: String::new(),
         };
         side.tell_news();
         side
@@ -344,6 +347,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_place(mut self, place: Option<String>) -> Self {
         self.place = place;
+        self
+    }
+
+    /// Puts this before the title of every window.
+    #[must_use]
+    pub fn with_title_prefix(mut self, prefix: String) -> Self {
+        self.title_prefix = prefix;
         self
     }
 
@@ -519,6 +529,7 @@ impl<'a> DisplaySide<'a> {
             clock_start_ns: self.hub.clock.origin().0,
             probe: self.gauges.trace.probe(connection),
             allow: Some(self.allow.clone()),
+            title_prefix: self.title_prefix.clone(),
             ..Config::default()
         };
         let alone = matches!(self.compositor, Compositor::Only(_));
@@ -617,7 +628,11 @@ impl<'a> DisplaySide<'a> {
                 shown.core.on_hang_up();
             }
         }
-        self.hub.link.contact_event(now).into_iter().for_each(|event| self.hub.reporter.report(event));
+        if let Some(event) = self.hub.link.contact_event(now) {
+            self.hub.reporter.report(event);
+            let is_stale = self.hub.link.is_missed();
+            self.connections.values_mut().for_each(|shown| shown.core.set_stale(is_stale));
+        }
         self.gauges.publish(now, &self.hub.link, self.connections.len(), &self.hub.reporter);
     }
 

@@ -433,6 +433,8 @@ mod tests {
         assert_eq!(object.remove("gpu"), Some(gpu()));
         assert_eq!(object.remove("encoder"), Some(json!({ "name": "h264_vaapi", "tried": false })));
         assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
+        assert_eq!(object.remove("place"), Some(Value::Null), "of the display side");
+        assert_eq!(object.remove("shown_seconds"), Some(Value::Null), "of the display side");
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
             "name": "foot", "state": "attached", "state_seconds": 7,
@@ -477,6 +479,8 @@ mod tests {
             "view_updates_shared",
             "view_updates_own",
             "shares",
+            "place",
+            "shown_seconds",
             "sound",
             "microphone",
             "gpu",

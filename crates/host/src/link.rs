@@ -199,6 +199,11 @@ impl Link {
         now.since(self.acked.1).min(self.session.contact_age(now))
     }
 
+    /// Whether the user was told that nothing is heard of the peer, and not yet that it is back.
+    pub fn is_missed(&self) -> bool {
+        matches!(self.contact, Contact::Missing { .. })
+    }
+
     /// Reports that the peer fell silent, every so often while it stays so, and that it is back.
     pub fn contact_event(&mut self, now: Time) -> Option<SessionEvent> {
         let age = self.contact_age(now);

@@ -15,8 +15,6 @@ pub struct Settings {
     pub allow: Vec<String>,
     /// Globals that programs are not offered although they are by default.
     pub deny: Vec<String>,
-    /// Put before every window title.
-    pub title_prefix: String,
     /// How pixels are compressed.
     pub compress: Compress,
     /// How delivery is ordered.
@@ -99,7 +97,6 @@ impl Default for Settings {
         Self {
             allow: Vec::new(),
             deny: Vec::new(),
-            title_prefix: String::new(),
             compress: Compress::default(),
             delivery: Delivery::default(),
             lossy: Some(DEFAULT_QUALITY),
@@ -136,7 +133,6 @@ impl Settings {
         app::Config {
             allow: self.allow.clone(),
             deny: self.deny.clone(),
-            title_prefix: self.title_prefix.clone(),
             lossy: self.lossy,
             threads: self.threads,
             clock_start: clock.origin(),

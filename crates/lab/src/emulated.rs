@@ -345,6 +345,7 @@ fn spawn_display(
             .with_handle(theirs)
             .with_sound(hearing)
             .with_look(tap.map(look))
+            .with_title_prefix(own.title_prefix.clone().unwrap_or_default())
             .with_trace(trace)
             .run()
     };

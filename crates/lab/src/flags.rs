@@ -72,7 +72,6 @@ impl OwnFlags {
     pub(crate) fn settings(&self) -> Settings {
         let default = Settings::default();
         Settings {
-            title_prefix: self.title_prefix.clone().unwrap_or_default(),
             compress: self.compress.unwrap_or_default(),
             delivery: self.delivery.unwrap_or_default(),
             lossy: (!self.lossless).then_some(self.quality.unwrap_or(DEFAULT_QUALITY)),

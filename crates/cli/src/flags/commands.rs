@@ -210,7 +210,7 @@ pub(crate) struct TraceFlags {
     /// Draw the timeline into this file.
     #[arg(long, value_name = "OUT")]
     pub(crate) svg: Option<PathBuf>,
-    /// Leave out what is over before this time, in seconds since the first picture.
+    /// Leave out what is over before, in seconds since the first picture.
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = parse_instant)]
     pub(crate) from: f64,
     /// Leave out what begins after this time.

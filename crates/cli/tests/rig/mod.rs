@@ -114,7 +114,9 @@ impl Site {
     /// `wayferry attach` on the compositor behind a socket.
     pub(crate) fn attach_to(&self, socket: &Path, options: &[&str], ticket: &str) -> Process {
         let mut command = wayferry(["attach"]);
-        command.args(options).arg(ticket).env("XDG_RUNTIME_DIR", &self.runtime);
+        // A ticket's windows have its address before their titles.
+        let bare = (!options.contains(&"--title-prefix")).then_some("--title-prefix=");
+        command.args(bare).args(options).arg(ticket).env("XDG_RUNTIME_DIR", &self.runtime);
         command.env("WAYLAND_DISPLAY", socket);
         Process::start(&command)
     }

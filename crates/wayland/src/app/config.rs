@@ -18,8 +18,6 @@ pub struct Config {
     pub allow: Vec<String>,
     /// Globals not offered although they are by default.
     pub deny: Vec<String>,
-    /// Put before every window title.
-    pub title_prefix: String,
     /// How chunks are compressed.
     pub compression: Compression,
     /// Quality, from 1 to 100, of pictures that are lossy at first because the link is slow; `None` if nothing may be.

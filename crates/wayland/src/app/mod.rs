@@ -125,7 +125,6 @@ mod sync;
 mod tests;
 mod timelines;
 mod timing;
-mod title;
 mod under_way;
 mod units;
 mod unsent;

@@ -15,6 +15,7 @@ use crate::policy::Handler;
 use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
+use super::captions::Captions;
 use super::cursor::Cursors;
 use super::globals::{Globals, Stage};
 use super::hold::{Holds, Need};
@@ -45,6 +46,8 @@ pub struct Config {
     pub allow: Option<Vec<String>>,
     /// Name of the cursor theme for shapes that the compositor cannot draw; default `$XCURSOR_THEME`.
     pub cursor_theme: String,
+    /// Put before every window's title.
+    pub title_prefix: String,
     /// Nominal cursor size in pixels at scale 1; default `$XCURSOR_SIZE`, else 24.
     pub cursor_size: u32,
 }
@@ -57,6 +60,7 @@ impl Default for Config {
             probe: Probe::default(),
             allow: None,
             cursor_theme: std::env::var("XCURSOR_THEME").unwrap_or_else(|_| "default".to_owned()),
+            title_prefix: String::new(),
             cursor_size: size.filter(|size| (1..=512).contains(size)).unwrap_or(24),
         }
     }
@@ -92,7 +96,10 @@ impl Connection {
 
     /// A connection to a compositor that has been spoken to.
     pub(super) fn over(config: Config, objects: Objects, link: Link, end: Option<End>) -> Self {
-        let state = State::new(Cursors::new(config.cursor_theme.clone(), config.cursor_size));
+        let state = State::new(
+            Cursors::new(config.cursor_theme.clone(), config.cursor_size),
+            Captions::new(&config.title_prefix),
+        );
         let mut connection = Self {
             config,
             end,
@@ -134,6 +141,20 @@ impl Connection {
             let time_ns = self.clock_ns(now);
             self.tell(&ToApp::Read { time_ns });
         }
+    }
+
+    /// Tells whether nothing has been heard of the app side for so long that windows are to say so.
+    pub fn set_stale(&mut self, is_stale: bool) {
+        for (toplevel, title) in self.state.captions.set_stale(is_stale) {
+            let outcome = self.set_title(toplevel, title);
+            self.settle(outcome);
+        }
+    }
+
+    /// Gives a window a title, if the compositor knows it.
+    pub(super) fn set_title(&mut self, toplevel: WireId, title: Vec<u8>) -> Result<(), End> {
+        let Some(id) = self.objects.live(toplevel) else { return Ok(()) };
+        self.send(id, ops::TOPLEVEL_SET_TITLE, vec![Arg::Str(Some(title))])
     }
 
     /// Handles the messages in the input buffer.

@@ -40,6 +40,9 @@ pub(super) trait Handles {
     /// A request of the channel has arrived; whether it is held is not known yet.
     fn accepted(&self, _connection: &mut Connection, _asked: Asked<'_>) {}
 
+    /// A request is about to be sent; its arguments are as the compositor is to see them.
+    fn before(&self, _connection: &mut Connection, _asked: Asked<'_>, _args: &mut [Arg]) {}
+
     /// A request was sent that made an object of this interface.
     fn made(&self, _connection: &mut Connection, _object: WireId) -> Result<(), End> {
         Ok(())

@@ -12,6 +12,7 @@
 
 mod bind;
 mod buffers;
+mod captions;
 mod captures;
 mod connection;
 mod cursor;

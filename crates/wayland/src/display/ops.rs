@@ -43,6 +43,7 @@ pub(crate) const SURFACE_OFFSET: u16 = 10;
 pub(crate) const PRESENTATION_FEEDBACK: u16 = 1;
 pub(crate) const WM_BASE_CREATE_POSITIONER: u16 = 1;
 pub(crate) const WM_BASE_PONG: u16 = 3;
+pub(crate) const TOPLEVEL_SET_TITLE: u16 = 2;
 pub(crate) const POSITIONER_DESTROY: u16 = 0;
 pub(crate) const POSITIONER_SET_SIZE: u16 = 1;
 pub(crate) const POSITIONER_SET_ANCHOR_RECT: u16 = 2;
@@ -91,6 +92,7 @@ mod tests {
             ("wp_presentation", "feedback", PRESENTATION_FEEDBACK),
             ("xdg_wm_base", "create_positioner", WM_BASE_CREATE_POSITIONER),
             ("xdg_wm_base", "pong", WM_BASE_PONG),
+            ("xdg_toplevel", "set_title", TOPLEVEL_SET_TITLE),
             ("xdg_positioner", "destroy", POSITIONER_DESTROY),
             ("xdg_positioner", "set_size", POSITIONER_SET_SIZE),
             ("xdg_positioner", "set_anchor_rect", POSITIONER_SET_ANCHOR_RECT),

@@ -297,6 +297,7 @@ impl Connection {
                 *arg = self.translate(request, wire, &mut temporary)?;
             }
         }
+        self.handler_of(request.object).before(self, asked, &mut args);
         self.send(id, request.opcode, args)?;
         for (id, destroy) in temporary {
             self.send(id, destroy, vec![])?;

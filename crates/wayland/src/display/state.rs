@@ -2,6 +2,7 @@
 //!
 //! Each part has its own file and sends nothing itself; the handlers do.
 
+use super::captions::Captions;
 use super::captures::Captures;
 use super::cursor::Cursors;
 use super::images::Images;
@@ -15,12 +16,13 @@ pub(super) struct State {
     pub(super) cursors: Cursors,
     pub(super) images: Images,
     pub(super) captures: Captures,
+    pub(super) captions: Captions,
     pub(super) pings: Pings,
 }
 
 impl State {
-    pub(super) fn new(cursors: Cursors) -> Self {
+    pub(super) fn new(cursors: Cursors, captions: Captions) -> Self {
         let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
-        Self { keyboards, cursors, images, captures: Captures::default(), pings }
+        Self { keyboards, cursors, images, captures: Captures::default(), captions, pings }
     }
 }

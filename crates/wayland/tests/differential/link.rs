@@ -165,6 +165,7 @@ impl Through {
         let strict = Strict::new(true, link.old);
         let desk = app::Desk { snapshot: strict.snapshot(), ..Default::default() };
         let config = display::Config {
+            title_prefix: String::new(),
             cursor_theme: "no such theme".to_owned(),
             cursor_size: 24,
             clock_start_ns: 0,

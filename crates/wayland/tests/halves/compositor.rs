@@ -130,10 +130,9 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Whose title begins with this, without that.
-    pub(crate) fn without_prefix(mut self, prefix: &[u8]) -> Self {
-        let title = self.title.take().unwrap_or_default();
-        self.title = title.strip_prefix(prefix).filter(|rest| !rest.is_empty()).map(<[u8]>::to_vec);
+    /// An empty title is as good as none.
+    pub(crate) fn untitled_if_empty(mut self) -> Self {
+        self.title = self.title.filter(|title| !title.is_empty());
         self
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use compositor::Seen;
+use compositor::{Seen, Tree};
 use everything::Everything;
 use program::{Deed, Program, SURFACES};
 use rig::Rig;
@@ -194,8 +194,8 @@ fn check_viewer(rig: &mut Rig, viewer: Viewer, program: &Program) {
         viewer.settle(rig);
     }
     let Some(viewer) = viewer else { return };
-    let seen = viewer.compositor.windows().into_iter().map(|window| window.without_prefix(b"view: "));
-    let expected = rig.compositor.windows().into_iter().map(|window| window.without_prefix(b""));
+    let seen = viewer.compositor.windows().into_iter().map(Tree::untitled_if_empty);
+    let expected = rig.compositor.windows().into_iter().map(Tree::untitled_if_empty);
     assert_eq!(seen.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     let committed: HashSet<u128> = program.commits.iter().flatten().flatten().copied().collect();
     let shown = viewer.compositor.logs.iter().flatten().flatten();

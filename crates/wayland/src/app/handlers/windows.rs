@@ -13,7 +13,6 @@ use super::super::older::WITH_LATE_DECORATION;
 use super::super::roles::Roles;
 use super::super::standing::{Role, Stage};
 use super::super::surface::Surface;
-use super::super::title::prefixed;
 
 /// `xdg_wm_base`.
 pub(super) struct WmBase;
@@ -200,13 +199,6 @@ const MAXIMIZED: u32 = 1;
 const FULLSCREEN: u32 = 2;
 
 impl Handles for Toplevel {
-    fn before(&self, connection: &mut Connection, call: Call, args: &mut [Arg]) -> Result<(), Fault> {
-        if let ("set_title", [Arg::Str(Some(title))]) = (call.desc.name, args) {
-            *title = prefixed(connection.config.title_prefix.as_bytes(), title);
-        }
-        Ok(())
-    }
-
     fn note(&self, connection: &mut Connection, id: u32, name: &str, args: &mut [Arg]) -> Result<(), Fault> {
         if let ("configure", [Arg::Int(width), Arg::Int(height), Arg::Array(states)]) = (name, args) {
             let has = |state: u32| states.chunks_exact(4).any(|word| word == state.to_ne_bytes());

@@ -14,13 +14,9 @@ use super::super::credit::Credit;
 use super::super::flush;
 use super::super::painter::Means;
 use super::super::shape::Shape;
-use super::super::title::prefixed;
 use super::content::{Look, Pixels, Readiness};
 use super::scene::{self, Decoration, Node};
 use super::{Encoder, End, MAX_UNAPPLIED, RemoteSurface, Time, View, Window};
-
-/// Put before the titles of windows that are only looked at.
-const TITLE: &[u8] = b"view: ";
 
 /// −1 in 24.8 fixed point: unset.
 const UNSET: i32 = -256;
@@ -132,8 +128,8 @@ impl View {
         told.title.clone_from(&window.title);
         told.app_id.clone_from(&window.app_id);
         if let Some(title) = title {
-            let title = prefixed(TITLE, &title.unwrap_or_default());
-            self.ask(toplevel, ("xdg_toplevel", "set_title"), vec![WireArg::Str(Some(title))]);
+            let title = WireArg::Str(Some(title.unwrap_or_default()));
+            self.ask(toplevel, ("xdg_toplevel", "set_title"), vec![title]);
         }
         if let Some(Some(app_id)) = app_id {
             self.ask(toplevel, ("xdg_toplevel", "set_app_id"), vec![WireArg::Str(Some(app_id))]);

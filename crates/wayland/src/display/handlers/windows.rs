@@ -27,6 +27,24 @@ impl Handles for WmBase {
 pub(super) struct Toplevel;
 
 impl Handles for Toplevel {
+    fn before(&self, connection: &mut Connection, asked: Asked<'_>, args: &mut [Arg]) {
+        if let ("set_title", [Arg::Str(Some(title))]) = (asked.desc.name, args) {
+            *title = connection.state.captions.set(asked.request.object, title);
+        }
+    }
+
+    fn made(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        match connection.state.captions.untitled(object) {
+            Some(title) => connection.set_title(object, title),
+            None => Ok(()),
+        }
+    }
+
+    fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.state.captions.forget(object);
+        Ok(())
+    }
+
     fn claim(&self, connection: &Connection, asked: Asked<'_>, claim: &mut Claim) {
         end_before_role(connection, asked, claim);
     }
