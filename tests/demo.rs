@@ -49,7 +49,7 @@ fn wrong_use_is_told_in_two_lines() {
 #[test]
 fn help_names_every_command() {
     let help = String::from_utf8(Home::new().wayferry().arg("--help").run()).expect("text");
-    for command in ["ssh", "host", "attach", "demo", "info", "bench"] {
+    for command in ["ssh", "host", "attach", "demo", "info"] {
         assert!(
             help.lines().any(|line| line.trim_start().starts_with(command)),
             "`{command}` is missing: {help}"

@@ -33,14 +33,16 @@ fn a_user_who_leaves_is_told_how_to_come_back() {
     assert_eq!(first.ended().code(), Some(130), "{}", first.stderr());
     let told = first.events();
     let goes_on = told.iter().find(|event| event["event"] == "session-goes-on");
-    assert_eq!(goes_on.map(|event| &event["place"]), Some(&json!("ferry-host:foot")), "{told:?}");
+    // With the options that ssh was given: `attach` and `stop` take them.
+    let place = format!("{}:foot", sshd.arguments().join(" "));
+    assert_eq!(goes_on.map(|event| &event["place"]), Some(&json!(place)), "{told:?}");
     sway.empty();
     // The same command again does not mean the same session, and says so.
     let mut second = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", "'read line; exit 4'"]).start();
     sway.window("another foot", |window| window.app_id == "foot" && window.focused);
     let told = second.events();
     let taken = told.iter().find(|event| event["event"] == "name-taken").expect("it is told");
-    assert_eq!([&taken["wanted"], &taken["name"], &taken["place"]], ["foot", "foot-2", "ferry-host:foot"]);
+    assert_eq!([&taken["wanted"], &taken["name"], &taken["place"]], ["foot", "foot-2", &*place]);
     sway.settled();
     sway.keys(&["-k", "Return"]);
     assert_eq!(second.ended().code(), Some(4), "{}", second.stderr());

@@ -183,9 +183,10 @@ fn regression_a_session_that_nobody_came_for_ends_with_its_launcher() {
 #[test]
 fn events_need_an_open_descriptor() {
     // None that this test, or those beside it, would have open.
-    let mut host = Site::new().host(&["--events", "1019", "--"], &["true"]);
-    assert_eq!(host.code(), 64, "{}", host.stderr());
-    assert!(host.stderr().contains("1019"), "{}", host.stderr());
+    let words = ["host", "--listen", "127.0.0.1:0", "--events", "1019", "--", "true"];
+    let (code, said) = Run::new(words).failure();
+    assert_eq!(code, Some(64), "{said}");
+    assert!(said.contains("1019"), "{said}");
 }
 
 #[test]

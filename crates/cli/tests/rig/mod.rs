@@ -282,6 +282,13 @@ impl Run {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     }
+
+    /// Its exit code and what it says; it must fail.
+    pub(crate) fn failure(mut self) -> (Option<i32>, String) {
+        let output = self.0.output().expect("wayferry");
+        assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
 }
 
 /// The same command, which writes its events to this file.

@@ -59,7 +59,7 @@ impl Far {
         let via = link.local_addr().to_string();
         let file = near.join("ticket").display().to_string();
         fs::write(&file, ticket).expect("a file for the ticket");
-        let words = ["attach", "--ticket-file", &file, "--via", &via, "--timeout", "30"];
+        let words = ["attach", "--title-prefix=", "--ticket-file", &file, "--via", &via, "--timeout", "30"];
         let attach = Side::start("attach", &near, &words);
         Far { stage, link, host, attach, leash, directory }
     }
