@@ -1,6 +1,7 @@
-//! The manual page and shell completions, made from the definitions of the flags.
+//! The manual pages and shell completions, made from the definitions of the flags.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::CommandFactory;
 
@@ -8,32 +9,60 @@ use crate::error::{Error, SessionError};
 use crate::flags::Words;
 use crate::tell::print;
 
-/// Writes the manual page to stdout.
+/// Writes the manual page of all commands to stdout.
 pub(crate) fn man() -> Result<u8, Error> {
-    let mut page = Vec::new();
-    let mut render = || -> std::io::Result<()> {
-        let command = Words::command();
-        clap_mangen::Man::new(command.clone()).render(&mut page)?;
-        writeln!(page, ".SH ENVIRONMENT")?;
-        for (name, meaning) in ENVIRONMENT {
-            writeln!(page, ".TP\n{name}\n{meaning}")?;
-        }
-        writeln!(page, ".SH \"EXIT STATUS\"")?;
-        for (code, meaning) in crate::error::CODES {
-            writeln!(page, ".TP\n{code}\n{}", meaning.replace('\\', "\\\\"))?;
-        }
-        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-            let sub = sub.clone().bin_name(format!("wayferry {}", sub.get_name()));
-            writeln!(page, ".SH \"COMMAND {}\"", sub.get_name().to_uppercase())?;
-            let man = clap_mangen::Man::new(sub);
-            man.render_synopsis_section(&mut page)?;
-            man.render_description_section(&mut page)?;
-            man.render_options_section(&mut page)?;
+    print(&whole_page().map_err(failed)?)
+}
+
+/// Writes the manual page of all commands, and one for each, into `folder`, which is there.
+pub(crate) fn man_to(folder: &Path) -> Result<u8, Error> {
+    let write = || -> std::io::Result<()> {
+        std::fs::write(folder.join("wayferry.1"), whole_page()?)?;
+        let mut command = Words::command();
+        command.build();
+        for sub in visible(&command) {
+            let (name, title) =
+                (format!("wayferry {}", sub.get_name()), format!("wayferry-{}", sub.get_name()));
+            let mut page = Vec::new();
+            clap_mangen::Man::new(sub.clone().bin_name(name).display_name(&title)).render(&mut page)?;
+            page.extend_from_slice(b".SH \"SEE ALSO\"\n.BR wayferry (1)\n");
+            std::fs::write(folder.join(title + ".1"), page)?;
         }
         Ok(())
     };
-    render().map_err(|source| SessionError::System { doing: "making the manual page", source })?;
-    print(&page)
+    write().map_err(failed)?;
+    Ok(0)
+}
+
+fn whole_page() -> std::io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    let command = Words::command();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    writeln!(page, ".SH ENVIRONMENT")?;
+    for (name, meaning) in ENVIRONMENT {
+        writeln!(page, ".TP\n{name}\n{meaning}")?;
+    }
+    writeln!(page, ".SH \"EXIT STATUS\"")?;
+    for (code, meaning) in crate::error::CODES {
+        writeln!(page, ".TP\n{code}\n{}", meaning.replace('\\', "\\\\"))?;
+    }
+    for sub in visible(&command) {
+        let sub = sub.clone().bin_name(format!("wayferry {}", sub.get_name()));
+        writeln!(page, ".SH \"COMMAND {}\"", sub.get_name().to_uppercase())?;
+        let man = clap_mangen::Man::new(sub);
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+    }
+    Ok(page)
+}
+
+fn visible(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    command.get_subcommands().filter(|sub| !sub.is_hide_set())
+}
+
+fn failed(source: std::io::Error) -> SessionError {
+    SessionError::System { doing: "making the manual pages", source }
 }
 
 /// Writes completions for `shell` to stdout.

@@ -80,7 +80,8 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
             how.0.iter().for_each(wayferry_host::read_gpu_buffers);
             Ok(0)
         }
-        Command::Man => generate::man(),
+        Command::Man { to: None } => generate::man(),
+        Command::Man { to: Some(folder) } => generate::man_to(&folder),
         Command::Completions { shell } => generate::completions(shell),
     }
 }

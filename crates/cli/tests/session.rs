@@ -158,6 +158,21 @@ fn the_manual_and_the_completions_know_every_option() {
 }
 
 #[test]
+fn each_command_that_the_manual_names_has_a_page() {
+    let site = Site::new();
+    Run::new(["man", "--to", site.path().to_str().expect("UTF-8")]).output();
+    let page = |name: &str| std::fs::read_to_string(site.path().join(name)).unwrap_or_default();
+    let whole = page("wayferry.1").replace("\\-", "-");
+    let named: Vec<&str> = whole.lines().filter_map(|line| line.strip_suffix("(1)")).collect();
+    assert!(named.contains(&"wayferry-ssh") && named.len() > 10, "{named:?}");
+    for name in named {
+        let text = page(&format!("{name}.1")).replace("\\-", "-");
+        assert!(text.contains(&format!(".TH {name} 1")), "{name}: {text}");
+        assert!(text.contains("--log") || name == "wayferry-demo", "{name} lacks what every command takes");
+    }
+}
+
+#[test]
 fn regression_words_that_nobody_reads_end_nothing() {
     let (read, write) = std::io::pipe().expect("a pipe");
     drop(read);

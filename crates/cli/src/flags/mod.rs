@@ -122,9 +122,13 @@ pub(crate) enum Command {
         /// With what.
         how: Gpu,
     },
-    /// Print the manual page.
+    /// Print the manual page, or write it and one for each command.
     #[command(hide = true)]
-    Man,
+    Man {
+        /// The folder for `wayferry.1`, `wayferry-ssh.1` and so on.
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<std::path::PathBuf>,
+    },
     /// Print completions for a shell.
     #[command(hide = true)]
     Completions {
