@@ -76,6 +76,10 @@ gpu-reader: ## Build target/static/wayferry-gpu-reader, which opens libEGL for a
 	    cargo build --release --locked --package wayferry-gpu --features egl --bin wayferry-gpu-reader
 	mkdir -p target/static && cp target/release/wayferry-gpu-reader target/static/wayferry-gpu-reader
 
+.PHONY: packages
+packages: ## Build tarballs, .deb and .rpm for x86-64 and AArch64, in target/packages
+	$(LIMIT) $(BUILD_SECONDS) scripts/packages
+
 .PHONY: test-full
 test-full: ## Run all tests, with slow and heavy programs too
 	scripts/setup --full
