@@ -14,6 +14,7 @@ mod info;
 mod input;
 mod limits;
 mod microphone;
+mod open_url;
 mod programs;
 mod rig;
 mod roaming;

@@ -20,6 +20,7 @@ use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 use crate::error::{Error, SessionError};
 use crate::flags::{Gpu, HostFlags, OwnFlags};
 use crate::launcher;
+use crate::open_url;
 use crate::session::{options, settings, trace_file};
 use crate::tell::{self, notice};
 use crate::ticket_file::TicketFile;
@@ -78,8 +79,9 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let trace = trace_file(own, Some(Half::App))?;
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.begin.display.as_deref())?;
-    let named = name(own, host)?;
+    let mut named = name(own, host)?;
     let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
+    offer_urls(&mut named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
     let identity = trust::host_identity(host)?;
     let listener = carriers::listen(
@@ -124,7 +126,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let (signals, reporter) = (Signals::new()?, tell::reporter());
     let clock = Clock::start();
     let trace = trace_file(own, Some(Half::App))?;
-    let named = name(own, host)?;
+    let mut named = name(own, host)?;
     let dir = RuntimeDir::new()?;
     let programs = match &own.begin.display {
         Some(name) => Listener::new(&dir, Some(name))?,
@@ -132,6 +134,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         None => Listener::unlocked(named.wayland())?,
     };
     let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
+    offer_urls(&mut named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
     let identity = carriers::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
@@ -178,6 +181,13 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     finish(&side.with_program(start).run()?)
 }
 
+/// Has programs open addresses at the display; a session does without where that cannot be.
+fn offer_urls(named: &mut Named, environment: &mut Environment) {
+    if let Err(error) = open_url::offer(named, environment) {
+        notice(&format!("programs open addresses on this machine: {error}"));
+    }
+}
+
 /// Does not wait for a display if there is none to be.
 fn begin<'a>(side: AppSide<'a>, own: &OwnFlags) -> AppSide<'a> {
     if own.begin.detached { side.with_desk(bare_desk()) } else { side }
@@ -213,6 +223,7 @@ fn sound(own: &OwnFlags, clock: &Clock, environment: &mut Environment) -> Option
 fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
+    config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
     if own.side.audio != Some(Audio::Off) {
         config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);
     }

@@ -4,6 +4,7 @@
 //! variant of [`error::Error`] with its exit code. Messages go to stderr, data to stdout.
 
 mod attach;
+mod browser;
 mod config;
 mod conn;
 mod error;
@@ -16,6 +17,7 @@ mod lab;
 mod launcher;
 mod leaving;
 mod manage;
+mod open_url;
 mod remote;
 mod session;
 mod ssh;
@@ -33,6 +35,9 @@ use crate::flags::{Command, Events, Flags};
 use crate::tell::Sink;
 
 fn main() -> ExitCode {
+    if open_url::is_called() {
+        return ExitCode::from(open_url::run());
+    }
     let code = match Flags::parse(std::env::args_os()).and_then(run_command) {
         Ok(code) => code,
         Err(error) => {

@@ -88,7 +88,7 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
     let mut heard = Vec::new();
     loop {
         match control::take::<Answer>(&mut heard) {
-            Ok(Some(Answer::Done)) => return Ok(0),
+            Ok(Some(Answer::Done | Answer::Elsewhere)) => return Ok(0),
             Ok(Some(Answer::Ticket(ticket))) => {
                 println!("{}", sanitize(&ticket));
                 return Ok(0);

@@ -44,7 +44,7 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
         return detached(own, &args, install, &signals);
     }
     // The compositor first: without one there is no reason to ask for a password.
-    let viewer = Viewer::new(own, &signals)?.of(&args.destination.to_string_lossy());
+    let viewer = Viewer::new(own, &signals)?.of(&args.destination.to_string_lossy()).without_terminal();
     let dir = RuntimeDir::private()?;
     let listener = Listener::unlocked(dir.path().join("ssh"))?;
     let (mut ssh, met) = reach(own, &args, install, &listener, &signals)?;

@@ -198,6 +198,10 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::NoMicrophone { reason } => {
             format!("a program wants to record, and there is no microphone: {reason}")
         }
+        Event::UrlOpened { url } => format!("opened here for a program of the session: {url}"),
+        Event::UrlRefused { url, reason } => {
+            format!("a program of the session wanted this opened here, {reason}: {url}")
+        }
         Event::CompositorRefused { reason } => {
             format!("cannot connect a program to the compositor: {reason}")
         }

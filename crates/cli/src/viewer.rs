@@ -13,6 +13,7 @@ use wayferry_net::quic::Reconnect;
 use wayferry_net::{Carrier, Identity, Ticket, Trust};
 use wayferry_proto::{Capabilities, Secret, Session, Side};
 
+use crate::browser;
 use crate::flags::OwnFlags;
 use crate::session::{options, settings, trace_file};
 use crate::tell::{OwnEvent, notice, reporter, tell};
@@ -26,6 +27,7 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_bytes;
 use wayferry_host::error::Error;
 use wayferry_host::link::Link;
+use wayferry_host::opening::Opening;
 use wayferry_host::reconnect::{Other, Ways};
 use wayferry_host::returning::Return;
 use wayferry_host::sanitize::sanitize;
@@ -44,6 +46,8 @@ pub(crate) struct Viewer<'a> {
     view_only: bool,
     /// The other machine, as mixers here are to call it.
     host: Option<String>,
+    /// The terminal is ssh's, which reads it.
+    terminal_is_taken: bool,
 }
 
 /// What is told of a session here.
@@ -90,6 +94,7 @@ impl<'a> Viewer<'a> {
             identity: carriers::identity()?,
             view_only: false,
             host: None,
+            terminal_is_taken: false,
         })
     }
 
@@ -97,6 +102,12 @@ impl<'a> Viewer<'a> {
     #[must_use]
     pub(crate) fn of(self, host: &str) -> Self {
         Self { host: Some(sanitize(host)), ..self }
+    }
+
+    /// While another program reads the terminal.
+    #[must_use]
+    pub(crate) fn without_terminal(self) -> Self {
+        Self { terminal_is_taken: true, ..self }
     }
 
     /// As a viewer, or not.
@@ -185,6 +196,7 @@ impl<'a> Viewer<'a> {
     ) -> Result<Outcome, Error> {
         let sound = self.sound(caption.name)?;
         let microphone = self.microphone(caption.name)?;
+        let opening = self.opening(caption.name)?;
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
@@ -198,6 +210,9 @@ impl<'a> Viewer<'a> {
         if microphone.is_some() {
             config.capabilities = config.capabilities.with(Capabilities::MICROPHONE);
         }
+        if opening.is_some() {
+            config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
+        }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
         config.resume = Some(Secret::from(random_bytes::<32>()));
@@ -209,6 +224,7 @@ impl<'a> Viewer<'a> {
             .with_place(caption.place)
             .with_sound(sound)
             .with_microphone(microphone)
+            .with_opening(opening)
             .with_return(Return::new(again, ways))
             .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
@@ -237,6 +253,15 @@ impl<'a> Viewer<'a> {
             (self.own.side.audio.unwrap_or_default(), self.own.side.audio_mode.unwrap_or_default());
         let speaking = Speaking::new(audio, mode, &self.desk_name(name), self.clock);
         speaking.map(Some).map_err(|source| Error::System { doing: "preparing the microphone", source })
+    }
+
+    /// What opens addresses here, if the user lets the host ask. Viewers are not asked.
+    fn opening(&self, name: Option<&str>) -> Result<Option<Opening>, Error> {
+        let how = self.own.show.open_url.unwrap_or_default();
+        let host = self.host.clone().or(name.map(sanitize)).unwrap_or_else(|| "the host".into());
+        let open = browser::opener(how, host, !self.terminal_is_taken).filter(|_| !self.view_only);
+        let opening = open.map(Opening::start).transpose();
+        opening.map_err(|source| Error::System { doing: "preparing to open addresses", source })
     }
 
     /// What the mixer here shows.

@@ -12,6 +12,7 @@ mod ending;
 mod gpu;
 mod own_program;
 mod sound;
+mod urls;
 mod views;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ use self::gpu::Gpu;
 use self::own_program::OwnProgram;
 pub use self::own_program::Start;
 use self::sound::Sound;
+use self::urls::Urls;
 use self::views::Views;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
@@ -111,6 +113,7 @@ pub struct AppSide<'a> {
     /// What is known of the display.
     desk: Option<Rc<Desk>>,
     blobs: Blobs,
+    urls: Urls,
     gauges: Gauges,
     ending: Ending,
 }
@@ -245,6 +248,7 @@ impl<'a> AppSide<'a> {
             pipes: Pipes::default(),
             desk: None,
             blobs: Blobs::default(),
+            urls: Urls::default(),
             ending: Ending::default(),
         }
     }
@@ -441,6 +445,7 @@ impl<'a> AppSide<'a> {
             Event::Datagram { bytes } => {
                 self.sound.iter_mut().for_each(|sound| sound.on_datagram(now, &bytes));
             }
+            Event::Control(Control::UrlDone { id, fate }) => self.urls.on_done(id, fate),
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
                 self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
@@ -492,6 +497,7 @@ impl<'a> AppSide<'a> {
     }
 
     fn on_snapshot(&mut self, now: Time, bytes: &Bytes) {
+        self.urls.keep_to(self.hub.link.session.peer().and_then(|peer| peer.incarnation));
         let snapshot = match Snapshot::decode(bytes) {
             Ok(snapshot) => snapshot,
             Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),

@@ -32,6 +32,8 @@ pub enum Request {
     DetachViews,
     /// Ends the session.
     Stop,
+    /// To have this address opened beside the display. It has no white space.
+    OpenUrl(String),
 }
 
 /// The answer to an order.
@@ -41,6 +43,8 @@ pub enum Answer {
     Done,
     /// A ticket that works once.
     Ticket(String),
+    /// No display would do it: the caller may do it here.
+    Elsewhere,
     /// It cannot be done, and why.
     Not(String),
 }
@@ -91,6 +95,7 @@ impl Word for Request {
             Self::Detach => "detach".into(),
             Self::DetachViews => "detach --views".into(),
             Self::Stop => "stop".into(),
+            Self::OpenUrl(url) => format!("open {url}"),
         }
     }
 
@@ -112,6 +117,7 @@ impl Word for Request {
             ["detach"] => Some(Self::Detach),
             ["detach", "--views"] => Some(Self::DetachViews),
             ["stop"] => Some(Self::Stop),
+            ["open", url] if !url.is_empty() => Some(Self::OpenUrl(url.to_owned())),
             _ => None,
         }
     }
@@ -121,6 +127,7 @@ impl Word for Answer {
     fn encode(&self) -> String {
         match self {
             Self::Done => "done".into(),
+            Self::Elsewhere => "elsewhere".into(),
             Self::Ticket(ticket) => format!("ticket {ticket}"),
             Self::Not(why) => format!("not {}", why.replace('\n', " ")),
         }
@@ -129,6 +136,7 @@ impl Word for Answer {
     fn decode(text: &str) -> Option<Self> {
         match text.split_once(' ') {
             None if text == "done" => Some(Self::Done),
+            None if text == "elsewhere" => Some(Self::Elsewhere),
             Some(("ticket", ticket)) => Some(Self::Ticket(ticket.to_owned())),
             Some(("not", why)) => Some(Self::Not(why.to_owned())),
             _ => None,
@@ -230,8 +238,14 @@ mod tests {
             Request::Detach,
             Request::DetachViews,
             Request::Stop,
+            Request::OpenUrl("https://example.org/?a=b".into()),
         ]);
-        survives(&[Answer::Done, Answer::Ticket("wf1:x".into()), Answer::Not("no display is there".into())]);
+        survives(&[
+            Answer::Done,
+            Answer::Elsewhere,
+            Answer::Ticket("wf1:x".into()),
+            Answer::Not("no display is there".into()),
+        ]);
         survives(&[Ended(0), Ended(255)]);
         survives(&[
             Notice::Set("WAYLAND_DISPLAY".into(), "/tmp/a b".into()),
@@ -259,6 +273,8 @@ mod tests {
             b"attach here\n",
             b"ticket --for nan\n",
             b"detach --all\n",
+            b"open \n",
+            b"open a b\n",
             b"\n",
             b"\xff\n",
             &[b'x'; MAX_LINE],

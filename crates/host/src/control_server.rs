@@ -42,6 +42,8 @@ pub enum Call {
     DetachViews(OwnedFd),
     /// The session is to end.
     Stop(OwnedFd),
+    /// This address is to be opened beside the display.
+    OpenUrl(String, OwnedFd),
     /// The program that the owner ran has ended.
     Ended(u8),
     /// The owner is gone.
@@ -271,7 +273,8 @@ impl ControlServer {
                     answer(&visitor.socket, &Answer::Done);
                     Ok(None)
                 }
-                Some(Request::Info | Request::Detach | Request::DetachViews | Request::Stop) => Ok(None),
+                Some(Request::Info | Request::Detach | Request::DetachViews) => Ok(None),
+                Some(Request::Stop | Request::OpenUrl(_)) => Ok(None),
                 None => Err(format!("`{text}` is nothing that this session knows")),
             },
             // Only now does the display listen.
@@ -322,6 +325,7 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
             Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
             Some(Request::DetachViews) => Fate::Calls(Call::DetachViews(visitor.socket)),
             Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
+            Some(Request::OpenUrl(url)) => Fate::Calls(Call::OpenUrl(url, visitor.socket)),
             Some(Request::Attach(_) | Request::View(_) | Request::Ticket { .. } | Request::Revoke) | None => {
                 Fate::Leaves
             }

@@ -43,6 +43,7 @@ use crate::event::{Reporter, SessionEvent};
 use crate::gauges::Gauges;
 use crate::info::Figures;
 use crate::link::{CleanEnd, Link, closed};
+use crate::opening::Opening;
 use crate::program_connection::Blobs;
 use crate::program_connection::send_blob;
 use crate::returning::Return;
@@ -88,6 +89,8 @@ pub struct DisplaySide<'a> {
     pipes: Pipes,
     sound: Option<Hearing>,
     microphone: Option<Speaking>,
+    /// Opens addresses here, where the user lets it.
+    opening: Option<Opening>,
     blobs: Blobs,
     /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
@@ -134,6 +137,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.watching,
             &mut self.sound,
             &mut self.microphone,
+            &mut self.opening,
             &mut self.pipes,
             &mut self.connections,
             &mut self.back,
@@ -271,6 +275,7 @@ impl<'a> DisplaySide<'a> {
             pipes: Pipes::default(),
             sound: None,
             microphone: None,
+            opening: None,
             blobs: Blobs::default(),
             arrived: 0,
             last_end: None,
@@ -306,6 +311,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_microphone(mut self, microphone: Option<Speaking>) -> Self {
         self.microphone = microphone;
+        self
+    }
+
+    /// Opens addresses that programs of the session want opened.
+    #[must_use]
+    pub fn with_opening(mut self, opening: Option<Opening>) -> Self {
+        self.opening = opening;
         self
     }
 
@@ -401,6 +413,10 @@ impl<'a> DisplaySide<'a> {
             Event::Control(Control::Listen(listen)) => {
                 let session = &mut self.hub.link.session;
                 self.microphone.iter_mut().for_each(|microphone| microphone.on_listen(listen, session));
+            }
+            Event::Control(Control::OpenUrl { id, url }) => {
+                let reporter = &self.hub.reporter;
+                self.opening.iter_mut().for_each(|opening| opening.on_asked(id, url.as_str(), reporter));
             }
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });

@@ -98,6 +98,10 @@ pub enum SessionEvent {
     MicrophoneClosed,
     /// Display side: a program wants to record the microphone, and that cannot be had.
     NoMicrophone { reason: String },
+    /// Display side: an address was opened here for a program of the session.
+    UrlOpened { url: String },
+    /// Display side: a program of the session wanted an address opened here, and it was not.
+    UrlRefused { url: String, reason: String },
     /// Display side: a program cannot be connected to the compositor.
     CompositorRefused { reason: String },
 }

@@ -34,6 +34,7 @@ pub mod event;
 mod gauges;
 pub mod info;
 pub mod link;
+pub mod opening;
 pub mod passing;
 mod program_connection;
 pub mod reconnect;
@@ -44,5 +45,6 @@ pub mod settings;
 pub mod sound;
 pub mod stats;
 pub mod trace;
+pub mod url;
 
 pub use wayferry_gpu::{HELPER as GPU_HELPER, How as GpuHow, helper as gpu_helper, read as read_gpu_buffers};

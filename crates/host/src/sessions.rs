@@ -28,8 +28,44 @@ pub struct Named {
     name: String,
     listener: Listener,
     lock: Option<Lock>,
+    commands: Option<Commands>,
     // Dropped after the files in it.
     directory: Directory,
+}
+
+/// A directory of commands that this program answers to in the session. Goes with the value.
+#[derive(Debug)]
+struct Commands {
+    path: PathBuf,
+    program: PathBuf,
+}
+
+impl Commands {
+    /// Makes what is missing of it.
+    fn make(&self) -> io::Result<()> {
+        private(&self.path)?;
+        for name in COMMANDS {
+            match std::os::unix::fs::symlink(&self.program, self.path.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        remove_commands(&self.path);
+    }
+}
+
+/// Removes the links, and then the directory, if nothing else is in it.
+fn remove_commands(path: &Path) {
+    for name in COMMANDS {
+        let _ = fs::remove_file(path.join(name));
+    }
+    let _ = fs::remove_dir(path);
 }
 
 /// The right to a name. The kernel frees it with this process, even if that is killed.
@@ -140,8 +176,10 @@ impl Named {
             }
             // Left by a session that was killed; no process uses it.
             let _ = fs::remove_file(beside(directory, &name, WAYLAND));
+            remove_commands(&beside(directory, &name, BIN));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
-            return Ok(Self { name, listener, lock: Some(lock), directory: Directory::hold(directory) });
+            let directory = Directory::hold(directory);
+            return Ok(Self { name, listener, lock: Some(lock), commands: None, directory });
         }
         Err(Error::SessionName(format!("the session `{name}` runs already")))
     }
@@ -161,6 +199,23 @@ impl Named {
         beside(&self.directory.path, &self.name, WAYLAND)
     }
 
+    /// Makes a directory for the session's PATH, in which `xdg-open` is `program`.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn add_commands(&mut self, program: PathBuf) -> io::Result<PathBuf> {
+        let path = beside(&self.directory.path, &self.name, BIN);
+        let commands = Commands { path: path.clone(), program };
+        commands.make()?;
+        self.commands = Some(commands);
+        Ok(path)
+    }
+
+    /// Its control socket's place.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path.join(&self.name)
+    }
+
     /// Shows that the session's files are in use, and makes its control socket anew if that was cleaned away. To be
     /// called every [`REFRESH`].
     ///
@@ -173,11 +228,16 @@ impl Named {
         for file in files.iter().chain([&directory]) {
             let _ = touch(file);
         }
+        if let Some(commands) = &self.commands {
+            let links = COMMANDS.iter().map(|name| commands.path.join(name));
+            links.chain([commands.path.clone()]).for_each(|file| drop(touch(&file)));
+        }
         if self.listener.is_there() {
             return Ok(());
         }
         private(&directory)?;
         self.directory.lock();
+        self.commands.iter().try_for_each(Commands::make)?;
         // Before the new one is made: dropping it removes the file of its name.
         self.lock = None;
         match Lock::take(&beside(&directory, &self.name, LOCK))? {
@@ -328,6 +388,10 @@ const MAX_SESSIONS: usize = 999;
 const WAYLAND: &str = "wayland";
 /// And the file that keeps the name.
 const LOCK: &str = "lock";
+/// And the directory of the session's own commands.
+const BIN: &str = "bin";
+/// What is in it.
+const COMMANDS: [&str; 1] = ["xdg-open"];
 /// Bytes added to a name: a separator, dots, the longer of the two.
 const BESIDE: usize = 3 + WAYLAND.len();
 /// Bytes of a socket's path (unix(7)).

@@ -26,6 +26,9 @@ pub const MAX_SOFTWARE: usize = 64;
 /// Longest text of an error in [`Control::AppClosed`], in bytes.
 pub const MAX_ERROR_TEXT: usize = 512;
 
+/// Longest address in [`Control::OpenUrl`], in bytes.
+pub const MAX_URL: usize = 2048;
+
 /// Most channels in [`Resume::stopped`].
 pub const MAX_STOPPED: usize = 256;
 
@@ -123,6 +126,9 @@ impl Capabilities {
     /// Of a display side: its user lets programs record the microphone. Of an app side: it knows what to do with that.
     /// Needs [`SOUND`](Self::SOUND).
     pub const MICROPHONE: Self = Self(16);
+
+    /// [`Control::OpenUrl`]. Of a display side: its user lets the host ask, at least.
+    pub const OPEN_URL: Self = Self(32);
 
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -398,6 +404,43 @@ pub enum Control {
     /// Which sound of the receiver's the sender of this wants to hear, and how that fares. Told again while it is heard,
     /// and on each carrier; best effort, see [`Session::listen`](crate::Session::listen).
     Listen(Listen),
+    /// A program wants an address opened beside the display; from the app side.
+    OpenUrl {
+        /// Named in the answer.
+        id: u64,
+        /// The address as the program gave it, of at most [`MAX_URL`] bytes. It is not judged yet.
+        url: String,
+    },
+    /// What became of a [`Control::OpenUrl`]; from the display side.
+    UrlDone {
+        /// As in the question.
+        id: u64,
+        /// Whether it is open.
+        fate: UrlFate,
+    },
+}
+
+/// What became of an address that a program wanted to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum UrlFate {
+    /// It was given to the desk's browser.
+    Open = 0,
+    /// The user refused, or could not be asked.
+    Refused = 1,
+    /// It is no address that may be opened.
+    Unfit = 2,
+    /// Too many came at once.
+    TooMany = 3,
+    /// There is no browser, or it cannot be started. Answers of later builds are taken for this one.
+    Failed = 4,
+}
+
+impl UrlFate {
+    fn from_code(code: u8) -> Self {
+        let known = [Self::Open, Self::Refused, Self::Unfit, Self::TooMany];
+        known.into_iter().find(|fate| *fate as u8 == code).unwrap_or(Self::Failed)
+    }
 }
 
 /// See [`Control::Listen`].
@@ -489,6 +532,12 @@ impl Control {
                 writer.varint(16);
                 listen.encode(writer);
             }
+            Self::OpenUrl { id, url } => {
+                writer.varint(17).varint(*id).str(url);
+            }
+            Self::UrlDone { id, fate } => {
+                writer.varint(18).varint(*id).u8(*fate as u8);
+            }
         }
     }
 
@@ -537,6 +586,14 @@ impl Control {
                 number => Self::GivenUp { number, code: code_of(&mut reader)? },
             },
             16 => Self::Listen(Listen::decode(&mut reader)?),
+            17 => Self::OpenUrl {
+                id: reader.varint("the number of a question")?,
+                url: reader.str(MAX_URL, "an address")?.to_owned(),
+            },
+            18 => Self::UrlDone {
+                id: reader.varint("the number of a question")?,
+                fate: UrlFate::from_code(reader.u8("what became of an address")?),
+            },
             _ => return Ok(None),
         };
         reader.finish("a control message")?;
@@ -546,13 +603,15 @@ impl Control {
     /// Whether the session sends and handles it itself; such a message is neither given to
     /// [`Session::control`](crate::Session::control) nor reported as an event.
     pub fn is_internal(&self) -> bool {
-        !matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. } | Self::Listen(_))
+        let told = matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. });
+        !told && !matches!(self, Self::Listen(_) | Self::OpenUrl { .. } | Self::UrlDone { .. })
     }
 
     /// Whether it reaches the peer exactly once in a session that is resumed, however often that is: those that are
     /// not told again by something else.
     pub(crate) fn is_lasting(&self) -> bool {
-        matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. } | Self::GivenUp { .. })
+        let told = matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. });
+        told || matches!(self, Self::GivenUp { .. } | Self::OpenUrl { .. } | Self::UrlDone { .. })
     }
 }
 
@@ -612,6 +671,8 @@ mod tests {
             Control::Declined,
             Control::GivenUp { number: 77, code: 3 },
             Control::Listen(Listen { track: 2, rate: 96_000, target: 80, delay: 1 << 20 }),
+            Control::OpenUrl { id: 7, url: "https://example.org/".into() },
+            Control::UrlDone { id: 7, fate: UrlFate::Refused },
         ];
         for message in messages {
             let frame = encode(&message);
@@ -651,6 +712,15 @@ mod tests {
         writer.str("a field of version 2");
         assert_eq!(Control::decode(&writer.into_vec().into()), Ok(Some(Control::Hello(hello()))));
         assert_eq!(Control::decode(&Bytes::from_static(&[0x3f, 1, 2])), Ok(None));
+    }
+
+    #[test]
+    fn addresses_have_a_length_and_answers_of_later_builds_a_meaning() {
+        let url = |length| encode(&Control::OpenUrl { id: 1, url: "x".repeat(length) });
+        assert!(Control::decode(&url(MAX_URL)).is_ok());
+        assert!(Control::decode(&url(MAX_URL + 1)).is_err());
+        let later = Control::decode(&Bytes::from_static(&[18, 1, 99]));
+        assert_eq!(later, Ok(Some(Control::UrlDone { id: 1, fate: UrlFate::Failed })));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use wayferry_host::{GPU_HELPER, gpu_helper};
 pub(crate) use self::commands::*;
 use self::order::arrange;
 pub(crate) use self::own::{BeginFlags, CommonFlags, OwnFlags, ReachFlags, ShowFlags, SideFlags};
-pub(crate) use self::values::{Events, Gpu, Role};
+pub(crate) use self::values::{Events, Gpu, OpenUrl, Role};
 pub(crate) use self::which::Which;
 use crate::config;
 use crate::error::Error;

@@ -12,7 +12,7 @@ use clap::Args;
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::{Audio, Mode};
 
-use super::values::{Events, Gpu, parse_events, parse_name, parse_ports, parse_seconds, parse_sink};
+use super::values::{Events, Gpu, OpenUrl, parse_events, parse_name, parse_ports, parse_seconds, parse_sink};
 
 /// All groups; those that a command does not take have their defaults.
 #[derive(Debug, Clone, Default)]
@@ -101,6 +101,11 @@ pub(crate) struct ShowFlags {
     /// Let programs record the microphone of this machine; a line tells when one does.
     #[arg(long)]
     pub(crate) microphone: bool,
+    /// Whether http, https and mailto addresses that programs open are opened here: never, ask or always [default: ask].
+    ///
+    /// ask: once for each display, on the terminal, if that is not ssh's; otherwise they are not opened, and you are told.
+    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) open_url: Option<OpenUrl>,
     /// Write the sound to a file instead of playing it: file:PATH.
     ///
     /// A WAV file if PATH ends in .wav, otherwise 16-bit samples.

@@ -30,6 +30,18 @@ pub(crate) enum Role {
     Display,
 }
 
+/// Whether programs of a session may open addresses here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OpenUrl {
+    /// They are opened where the programs run.
+    Never,
+    /// When the user has allowed it to this host.
+    #[default]
+    Ask,
+    /// Without a question.
+    Always,
+}
+
 /// How GPU buffers of programs are read, if they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gpu(pub(crate) Option<GpuHow>);

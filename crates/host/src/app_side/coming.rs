@@ -48,6 +48,7 @@ impl AppSide<'_> {
                         self.ending.stopping.push(socket);
                     }
                 }
+                Call::OpenUrl(url, socket) => self.urls.ask(&mut self.hub.link.session, url, socket),
                 Call::Ended(code) => drop(self.ending.done.get_or_insert(Done::with(code))),
                 Call::OwnerLeft => self.abandon(),
             }

@@ -385,7 +385,7 @@ impl Session {
         settled && self.capabilities().has(Capabilities::SOUND)
     }
 
-    /// Sends a message of the main channel: [`Control::Snapshot`], [`Control::AppClosed`] or [`Control::Exit`]. They go
+    /// Sends a message of the main channel, such as [`Control::Snapshot`] or [`Control::Exit`]. They go
     /// out even before the peer's hello has come.
     ///
     /// # Errors
@@ -393,7 +393,9 @@ impl Session {
     pub fn control(&mut self, message: &Control) -> Result<(), Error> {
         let too_long = matches!(message, Control::Snapshot(bytes) if bytes.len() > MAX_SNAPSHOT);
         if !message.is_lasting() || message.is_internal() || too_long {
-            return Err(Error::Misuse { expected: "a snapshot of at most 64 KiB, or the end of a program" });
+            return Err(Error::Misuse {
+                expected: "a message for the peer's user, a snapshot of at most 64 KiB",
+            });
         }
         if !self.is_closed() {
             self.outgoing.control(message);
@@ -605,7 +607,11 @@ impl Session {
                 self.incoming.ledger()?.message();
                 self.incoming.given_up(number, code)?;
             }
-            message @ (Control::Snapshot(_) | Control::AppClosed { .. } | Control::Exit { .. }) => {
+            message @ (Control::Snapshot(_)
+            | Control::AppClosed { .. }
+            | Control::Exit { .. }
+            | Control::OpenUrl { .. }
+            | Control::UrlDone { .. }) => {
                 if let Ok(ledger) = self.incoming.ledger() {
                     ledger.message();
                 }

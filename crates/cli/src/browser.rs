@@ -1,0 +1,135 @@
+//! Opens addresses here that a host wants opened, as far as the user lets it.
+//!
+//! The user is asked once, on the terminal, and the answer holds for as long as the display is there. Where nobody can
+//! be asked, the answer is no. Invariant: a browser is started with one argument, which is a [`Url`], and nothing of
+//! what the host says is given to a shell.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use wayferry_host::opening::Open;
+use wayferry_host::url::Url;
+use wayferry_proto::UrlFate;
+
+use crate::flags::OpenUrl;
+
+/// What opens addresses of `host`, which is how the user calls it; `None` if nothing does. With a `terminal`, the user
+/// can be asked there.
+pub(crate) fn opener(how: OpenUrl, host: String, terminal: bool) -> Option<Open> {
+    let mut allowed = match how {
+        OpenUrl::Never => return None,
+        OpenUrl::Always => Some(true),
+        OpenUrl::Ask => None,
+    };
+    let mut pace = Pace::default();
+    Some(Box::new(move |url| {
+        let since = pace.since(Instant::now());
+        if !pace.take(since) {
+            return Err((UrlFate::TooMany, "but too many came at once".into()));
+        }
+        let terminal = terminal && std::io::stderr().is_terminal();
+        if allowed.is_none() && terminal {
+            allowed = question(&host, url);
+        }
+        match allowed {
+            Some(true) => open(url),
+            Some(false) => Err((UrlFate::Refused, "and you did not allow it".into())),
+            None => Err((
+                UrlFate::Refused,
+                "but you could not be asked; `wayferry --open-url always` opens what this host wants".into(),
+            )),
+        }
+    }))
+}
+
+/// The user's answer; `None` if there is no terminal, or it is closed.
+fn question(host: &str, url: &Url) -> Option<bool> {
+    let mut terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
+    // One that reads the terminal from the background is stopped.
+    if rustix::termios::tcgetpgrp(&terminal).ok()? != rustix::process::getpgrp() {
+        return None;
+    }
+    let text = format!(
+        "\r\nA program on `{host}` wants this opened here:\r\n  {}\r\nOpen it, and what it wants opened until this \
+         display leaves? [y/N] ",
+        url.as_str()
+    );
+    terminal.write_all(text.as_bytes()).ok()?;
+    let mut answer = String::new();
+    let read = BufReader::new(std::io::Read::take(&terminal, MAX_ANSWER)).read_line(&mut answer).ok()?;
+    (read > 0).then(|| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Starts the user's browser, and waits for none.
+fn open(url: &Url) -> Result<(), (UrlFate, String)> {
+    let named = std::env::var("BROWSER").unwrap_or_default();
+    let browser = named.split(':').find(|name| !name.is_empty()).unwrap_or("xdg-open");
+    let mut command = Command::new(browser);
+    command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    match command.spawn() {
+        Ok(mut child) => {
+            // Without a thread it stays in the table of processes until this one ends, which is no harm.
+            let _ = std::thread::Builder::new().name("browser".into()).spawn(move || child.wait());
+            Ok(())
+        }
+        Err(error) => Err((UrlFate::Failed, format!("but `{browser}` cannot be started ({error})"))),
+    }
+}
+
+/// How many addresses a host may have opened: a few at once, and then one now and then.
+#[derive(Debug, Default)]
+struct Pace {
+    began: Option<Instant>,
+    /// When all that were opened have been paid for.
+    paid: Duration,
+}
+
+impl Pace {
+    fn since(&mut self, now: Instant) -> Duration {
+        now.duration_since(*self.began.get_or_insert(now))
+    }
+
+    /// Whether another one may be opened at `now`.
+    fn take(&mut self, now: Duration) -> bool {
+        let paid = self.paid.max(now) + STEP;
+        let fits = paid - now <= STEP * MAX_AT_ONCE;
+        if fits {
+            self.paid = paid;
+        }
+        fits
+    }
+}
+
+/// Addresses that a host may have opened at once.
+const MAX_AT_ONCE: u32 = 5;
+/// After those, one in so long.
+const STEP: Duration = Duration::from_secs(2);
+/// Bytes of the user's answer.
+const MAX_ANSWER: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_addresses_is_held_back() {
+        let mut pace = Pace::default();
+        let at = |seconds| Duration::from_secs(seconds);
+        assert_eq!((0..100).filter(|_| pace.take(at(0))).count(), MAX_AT_ONCE as usize);
+        assert!(!pace.take(at(1)) && pace.take(at(2)) && !pace.take(at(2)));
+        assert_eq!((0..100).filter(|_| pace.take(at(600))).count(), MAX_AT_ONCE as usize);
+    }
+
+    #[test]
+    fn nobody_to_ask_is_a_no_and_never_is_no_question() {
+        assert!(opener(OpenUrl::Never, "host".into(), true).is_none());
+        let mut ask = opener(OpenUrl::Ask, "host".into(), false).expect("it is asked");
+        let url = Url::parse("https://example.org/").expect("an address");
+        let (fate, reason) = ask(&url).expect_err("nobody was asked");
+        assert_eq!(fate, UrlFate::Refused);
+        assert!(reason.contains("--open-url always"), "{reason}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Addresses that programs of a session open, through a real ssh server.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use crate::rig::{Compositor, Home, Launch, Sshd, Sway, until};
+
+#[test]
+fn what_programs_open_is_opened_at_the_desk() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    stub(sway.home(), "browser", "opened");
+    let line = "'xdg-open https://example.org/a?b=c; one=$?; $BROWSER mailto:a@example.org; exit $one$?'";
+    let mut wayferry = ferry(&sway, &sshd, &["--open-url", "always"], &["foot", "sh", "-c", line]).start();
+    assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+    until("both", || {
+        let opened = fs::read_to_string(sway.home().file("opened")).unwrap_or_default();
+        (opened.lines().count() == 2).then_some(())
+    });
+    let opened = fs::read_to_string(sway.home().file("opened")).expect("what was opened");
+    let mut opened: Vec<&str> = opened.lines().collect();
+    opened.sort_unstable();
+    assert_eq!(opened, ["https://example.org/a?b=c", "mailto:a@example.org"]);
+    assert_eq!(wayferry.count("url-opened"), 2, "{}", wayferry.stderr());
+    left_nothing(&sshd);
+}
+
+#[test]
+fn without_the_users_word_nothing_is_opened_and_both_sides_are_told() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    stub(sway.home(), "browser", "opened");
+    stub(sshd.home(), "bin/xdg-open", "opened-there");
+    let line = "'xdg-open https://example.org/ 2>$HOME/said; exit $?'";
+    let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", line]).start();
+    assert_eq!(wayferry.ended().code(), Some(4), "{}", wayferry.stderr());
+    assert_eq!(wayferry.count("url-refused"), 1, "{}", wayferry.stderr());
+    let said = fs::read_to_string(sshd.home().file("said")).expect("what the program was told");
+    assert!(said.contains("did not allow it") && said.contains("--open-url always"), "{said}");
+    assert!(!sway.home().file("opened").exists() && !sshd.home().file("opened-there").exists());
+}
+
+#[test]
+fn what_the_desk_does_not_open_goes_to_the_hosts_own_xdg_open() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    stub(sway.home(), "browser", "opened");
+    stub(sshd.home(), "bin/xdg-open", "opened-there");
+    for (options, word) in [
+        (&["--open-url", "never"][..], "https://example.org/"),
+        (&["--open-url", "always"], "file:///etc/hosts"),
+    ] {
+        let line = format!("'xdg-open {word}'");
+        let mut wayferry = ferry(&sway, &sshd, options, &["foot", "sh", "-c", &line]).start();
+        assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+        let opened = fs::read_to_string(sshd.home().file("opened-there")).expect("what was opened there");
+        assert_eq!(opened.lines().last(), Some(word));
+    }
+    assert!(!sway.home().file("opened").exists());
+}
+
+/// The session's own directory of commands goes with it.
+fn left_nothing(sshd: &Sshd) {
+    until("the session's end", || {
+        let directories = fs::read_dir(sshd.home().path()).expect("its home").flatten();
+        let sessions =
+            directories.filter(|entry| entry.file_name().to_string_lossy().starts_with("wayferry-"));
+        (sessions.count() == 0).then_some(())
+    });
+}
+
+/// A program that writes down what it is to open.
+fn stub(home: &Home, name: &str, file: &str) -> PathBuf {
+    let file = home.file(file).display().to_string();
+    if let Some(directory) = home.file(name).parent() {
+        fs::create_dir_all(directory).expect("its directory");
+    }
+    let path = home.write(name, format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> {file}\n"));
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its permissions");
+    path
+}
+
+fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
+    let remote = sshd.home().wayferry().words()[0].clone();
+    let options: Vec<&str> =
+        ["--remote-bin", remote.as_str()].into_iter().chain(options.iter().copied()).collect();
+    let launch = sshd.wayferry(sway.home(), &options, command).env("WAYLAND_DISPLAY", sway.display());
+    launch.env("BROWSER", sway.home().file("browser").display().to_string())
+}
