@@ -1,7 +1,7 @@
 //! Opens addresses here that a host wants opened, as far as the user lets it.
 //!
-//! The user is asked once, on the terminal, and the answer holds for as long as the display is there. Where nobody can
-//! be asked, the answer is no. Invariant: a browser is started with one argument, which is a [`Url`], and nothing of
+//! The user is asked once, on the terminal, and the answer holds for as long as the display is there. Where there is no way to
+//! ask, the answer is no. Invariant: a browser is started with one argument, which is a [`Url`], and nothing of
 //! what the host says is given to a shell.
 
 use std::fs::File;

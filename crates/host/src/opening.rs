@@ -88,7 +88,7 @@ impl Part for Opening {
     }
 }
 
-/// The thread: until nobody asks any more.
+/// The thread: until the loop is gone.
 fn work(mut open: Open, asked: &Receiver<(u64, Url)>, answer: &Sender<Answer>, wake: &OwnedFd) {
     while let Ok((id, url)) = asked.recv() {
         let name = url.as_str().to_owned();
