@@ -101,7 +101,9 @@ pub(crate) struct ShowFlags {
     /// Let programs record the microphone of this machine; a line tells when one does.
     #[arg(long)]
     pub(crate) microphone: bool,
-    /// Whether http, https and mailto addresses that programs open are opened here: never, ask or always [default: ask].
+    /// Open addresses here that programs open: never, ask or always [default: ask].
+    ///
+    /// Only http, https and mailto.
     ///
     /// ask: once for each display, on the terminal, if that is not ssh's; otherwise they are not opened, and you are told.
     #[arg(long, value_name = "WHEN", hide_possible_values = true)]
