@@ -7,7 +7,7 @@ use super::file::{Place, Value};
 use super::{Held, Sources, held, settings};
 use crate::error::Error;
 use crate::flags::{ConfigFlags, Words};
-use crate::tell::{notice, print};
+use crate::tell::print;
 
 /// Prints what holds for a host; gives the exit code.
 pub(crate) fn show(flags: &ConfigFlags) -> Result<u8, Error> {
@@ -17,15 +17,14 @@ pub(crate) fn show(flags: &ConfigFlags) -> Result<u8, Error> {
     definition.build();
     let settings = settings();
     let command = definition.find_subcommand("ssh").unwrap_or(&settings);
-    let (held, notes) = held(command, None, flags.host.as_deref().map(AsRef::as_ref), &sources)?;
+    // What is unknown was told when this command was read.
+    let (held, _) = held(command, None, flags.host.as_deref().map(AsRef::as_ref), &sources)?;
     let text = if flags.json {
         document(&held)
     } else {
         table(&held, &sources, flags.effective.then_some(&settings))
     };
-    print(text.as_bytes())?;
-    notes.iter().for_each(|text| notice(text));
-    Ok(0)
+    print(text.as_bytes())
 }
 
 fn document(held: &[Held]) -> String {
