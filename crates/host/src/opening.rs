@@ -2,7 +2,7 @@
 //!
 //! What opens them may have to ask the user, so it runs on a thread of its own; the loop only passes questions and
 //! answers. It exists where the user lets a host ask at all. Invariants: what is not a [`Url`] gets no further than
-//! this, and at most [`MAX_WAITING`] wait for the user.
+//! this, and at most `MAX_WAITING` wait for the user.
 
 use std::io;
 use std::os::fd::OwnedFd;
