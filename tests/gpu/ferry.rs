@@ -37,8 +37,10 @@ impl Ferry {
         let mut ticket = String::new();
         let output = host.stdout.take().expect("its output");
         BufReader::new(output).read_line(&mut ticket).expect("a ticket");
-        let attach =
-            wayferry(&directory).args(["attach", ticket.trim()]).env("WAYLAND_DISPLAY", "stage").spawn();
+        let attach = wayferry(&directory)
+            .args(["attach", "--title-prefix=", ticket.trim()])
+            .env("WAYLAND_DISPLAY", "stage")
+            .spawn();
         let display = until("the session's program", || {
             let name = fs::read_to_string(&file).ok()?;
             name.ends_with('\n').then(|| name.trim().to_owned())
