@@ -415,8 +415,10 @@ impl<'a> DisplaySide<'a> {
                 self.microphone.iter_mut().for_each(|microphone| microphone.on_listen(listen, session));
             }
             Event::Control(Control::OpenUrl { id, url }) => {
-                let reporter = &self.hub.reporter;
-                self.opening.iter_mut().for_each(|opening| opening.on_asked(id, url.as_str(), reporter));
+                let Base { link, reporter, .. } = &mut self.hub;
+                if let Some(opening) = &mut self.opening {
+                    opening.on_asked(id, url, &mut link.session, reporter);
+                }
             }
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });

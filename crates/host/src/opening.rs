@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use rustix::event::{EventfdFlags, eventfd};
-use wayferry_proto::{Control, Time, UrlFate};
+use wayferry_proto::{Control, Session, Time, UrlFate};
 
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
@@ -26,8 +26,6 @@ pub type Open = Box<dyn FnMut(&Url) -> Result<(), (UrlFate, String)> + Send>;
 pub struct Opening {
     questions: SyncSender<(u64, Url)>,
     answers: Receiver<Answer>,
-    /// For questions that the thread does not see.
-    answer: Sender<Answer>,
     wake: Arc<OwnedFd>,
 }
 
@@ -48,27 +46,24 @@ impl Opening {
         let (questions, asked) = sync_channel(MAX_WAITING);
         let (answer, answers) = channel();
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let thread = (answer.clone(), Arc::clone(&wake));
+        let waker = Arc::clone(&wake);
         std::thread::Builder::new()
             .name("open-url".into())
-            .spawn(move || work(open, &asked, &thread.0, &thread.1))?;
-        Ok(Self { questions, answers, answer, wake })
+            .spawn(move || work(open, &asked, &answer, &waker))?;
+        Ok(Self { questions, answers, wake })
     }
 
     /// The host wants an address opened.
-    pub(crate) fn on_asked(&mut self, id: u64, text: &str, reporter: &Reporter) {
-        let (fate, reason) = match Url::parse(text) {
+    pub(crate) fn on_asked(&mut self, id: u64, text: String, session: &mut Session, reporter: &Reporter) {
+        let (fate, reason) = match Url::parse(&text) {
             Some(url) => match self.questions.try_send((id, url)) {
                 Ok(()) => return,
                 Err(_) => (UrlFate::TooMany, "but others wait for an answer"),
             },
             None => (UrlFate::Unfit, "but only http, https and mailto are opened, in plain letters"),
         };
-        let event = SessionEvent::UrlRefused { url: text.to_owned(), reason: reason.to_owned() };
-        if self.answer.send(Answer { id, fate, event }).is_err() {
-            reporter.report(SessionEvent::Warning { text: "an address was not opened".into() });
-        }
-        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        let event = SessionEvent::UrlRefused { url: text, reason: reason.to_owned() };
+        tell(Answer { id, fate, event }, session, reporter);
     }
 }
 
@@ -79,13 +74,18 @@ impl Part for Opening {
 
     fn turn(&mut self, _now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         let _ = rustix::io::read(&*self.wake, &mut [0u8; 8]);
-        while let Ok(Answer { id, fate, event }) = self.answers.try_recv() {
-            hub.reporter.report(event);
-            // While the carrier is away this is kept, as all that must arrive once.
-            let _ = hub.link.session.control(&Control::UrlDone { id, fate });
+        while let Ok(answer) = self.answers.try_recv() {
+            tell(answer, &mut hub.link.session, hub.reporter);
         }
         Ok(())
     }
+}
+
+/// Tells the user and the host.
+fn tell(Answer { id, fate, event }: Answer, session: &mut Session, reporter: &Reporter) {
+    reporter.report(event);
+    // While the carrier is away this is kept, as all that must arrive once.
+    let _ = session.control(&Control::UrlDone { id, fate });
 }
 
 /// The thread: until the loop is gone.
@@ -123,15 +123,14 @@ mod tests {
         .expect("a thread");
         let (mut base, events) = alone::base();
         let reporter = base.reporter.clone();
-        opening.on_asked(0, "file:///etc/passwd", &reporter);
-        opening.on_asked(0, "https://example.org/\u{1b}[2J", &reporter);
-        opening.on_asked(1, "https://example.org/first", &reporter);
+        let mut ask = |id, text: &str| opening.on_asked(id, text.into(), &mut base.link.session, &reporter);
+        ask(0, "file:///etc/passwd");
+        ask(0, "https://example.org/\u{1b}[2J");
+        ask(1, "https://example.org/first");
         assert_eq!(asked.recv().as_deref(), Ok("https://example.org/first"));
         for id in 2..100 {
-            opening.on_asked(id, "https://example.org/", &reporter);
+            ask(id, "https://example.org/");
         }
-        let now = base.clock.now();
-        alone::turn(&mut opening, now, &mut base);
         let refused: Vec<SessionEvent> = events.try_iter().collect();
         assert!(refused.iter().all(|event| matches!(event, SessionEvent::UrlRefused { .. })));
         assert_eq!(refused.len(), 2 + 98 - MAX_WAITING);
