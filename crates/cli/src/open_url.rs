@@ -30,7 +30,7 @@ pub(crate) fn is_called() -> bool {
 pub(crate) fn run() -> u8 {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let [word] = &words[..] else { return here(&words) };
-    let Some(url) = address(word) else { return here(&words) };
+    let Some(url) = Url::quote(word.as_encoded_bytes()) else { return here(&words) };
     match ask(&url) {
         Some(Answer::Done) => 0,
         Some(Answer::Not(why)) => {
@@ -57,13 +57,6 @@ pub(crate) fn offer(named: &mut Named, environment: &mut Environment) -> std::io
         set("PATH", path);
     }
     Ok(())
-}
-
-/// The address, if it is one, with everything beyond plain letters in percent signs (RFC 3986 §2.1).
-fn address(word: &OsStr) -> Option<Url> {
-    let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"'`<>\\".contains(&byte);
-    let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    Url::parse(&word.as_encoded_bytes().iter().map(|byte| letter(*byte)).collect::<String>())
 }
 
 /// What the session says to it; `None` if it says nothing. A user who is asked may take longer than the caller should
@@ -119,17 +112,3 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// xdg-open(1), "Exit Codes": a required tool could not be found; the action failed.
 const MISSING: u8 = 3;
 const FAILED: u8 = 4;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_typed_becomes_an_address_or_stays_here() {
-        let address = |text: &str| address(OsStr::new(text)).map(|url| url.as_str().to_owned());
-        let umlaut = address("https://example.org/\u{e4} b\n\"").expect("an address");
-        assert_eq!(umlaut, "https://example.org/%C3%A4%20b%0A%22");
-        assert_eq!(address("report.pdf"), None);
-        assert_eq!(address("file:///tmp/report.pdf"), None);
-    }
-}

@@ -1,8 +1,8 @@
 //! Addresses that may be opened at the desk.
 //!
 //! What a host sends is parsed once, here. Nothing is resolved or decoded. Invariant: a [`Url`] begins with `http://`,
-//! `https://` or `mailto:`, and has neither white space, quotes, control characters nor anything beyond ASCII: it cannot
-//! be taken for an option or a file, and is on a terminal what it is.
+//! `https://` or `mailto:`, and has neither white space, quotes, control characters nor anything beyond ASCII: it
+//! cannot be taken for an option or a file, and is on a terminal what it is.
 
 use wayferry_proto::MAX_URL;
 
@@ -22,14 +22,25 @@ impl Url {
             _ => false,
         };
         let longer = rest.trim_start_matches('/').len();
-        let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`<>\\".contains(&byte));
+        let plain = text.bytes().all(is_plain);
         (is_named && longer > 0 && plain && text.len() <= MAX_URL).then(|| Self(text.to_owned()))
+    }
+
+    /// Reads what a program names, with everything beyond plain letters in percent signs (RFC 3986 §2.1).
+    pub fn quote(word: &[u8]) -> Option<Self> {
+        let letter =
+            |byte: &u8| if is_plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
+        Self::parse(&word.iter().map(letter).collect::<String>())
     }
 
     /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"'`<>\\".contains(&byte)
 }
 
 #[cfg(test)]
@@ -46,6 +57,15 @@ mod tests {
         ] {
             assert_eq!(Url::parse(good).map(|url| url.0).as_deref(), Some(good));
         }
+    }
+
+    #[test]
+    fn what_is_typed_becomes_an_address_or_is_none() {
+        let quoted = |text: &str| Url::quote(text.as_bytes()).map(|url| url.0);
+        let umlaut = quoted("https://example.org/\u{e4} b\n\"");
+        assert_eq!(umlaut.as_deref(), Some("https://example.org/%C3%A4%20b%0A%22"));
+        assert_eq!(quoted("report.pdf"), None);
+        assert_eq!(quoted("file:///tmp/report.pdf"), None);
     }
 
     #[test]
