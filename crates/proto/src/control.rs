@@ -603,15 +603,25 @@ impl Control {
     /// Whether the session sends and handles it itself; such a message is neither given to
     /// [`Session::control`](crate::Session::control) nor reported as an event.
     pub fn is_internal(&self) -> bool {
-        let told = matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. });
-        !told && !matches!(self, Self::Listen(_) | Self::OpenUrl { .. } | Self::UrlDone { .. })
+        !self.is_told() && !matches!(self, Self::Listen(_))
     }
 
     /// Whether it reaches the peer exactly once in a session that is resumed, however often that is: those that are
     /// not told again by something else.
     pub(crate) fn is_lasting(&self) -> bool {
-        let told = matches!(self, Self::Snapshot(_) | Self::AppClosed { .. } | Self::Exit { .. });
-        told || matches!(self, Self::GivenUp { .. } | Self::OpenUrl { .. } | Self::UrlDone { .. })
+        self.is_told() || matches!(self, Self::GivenUp { .. })
+    }
+
+    /// Whether a user of the session tells it to the peer's, and it must arrive.
+    fn is_told(&self) -> bool {
+        matches!(
+            self,
+            Self::Snapshot(_)
+                | Self::AppClosed { .. }
+                | Self::Exit { .. }
+                | Self::OpenUrl { .. }
+                | Self::UrlDone { .. }
+        )
     }
 }
 
