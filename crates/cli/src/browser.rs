@@ -1,7 +1,7 @@
 //! Opens addresses here that a host wants opened, as far as the user lets it.
 //!
-//! The user is asked once, on the terminal, and the answer holds for as long as the display is there. Where there is no way to
-//! ask, the answer is no. Invariant: a browser is started with one argument, which is a [`Url`], and nothing of
+//! The user is asked once, on the terminal, and the answer holds for as long as the display is there. Where there is no
+//! way to ask, the answer is no. Invariant: a browser is started with one argument, which is a [`Url`], and nothing of
 //! what the host says is given to a shell.
 
 use std::fs::File;
@@ -25,8 +25,7 @@ pub(crate) fn opener(how: OpenUrl, host: String, terminal: bool) -> Option<Open>
     };
     let mut pace = Pace::default();
     Some(Box::new(move |url| {
-        let since = pace.since(Instant::now());
-        if !pace.take(since) {
+        if !pace.take(Instant::now()) {
             return Err((UrlFate::TooMany, "but too many came at once".into()));
         }
         let terminal = terminal && std::io::stderr().is_terminal();
@@ -82,22 +81,17 @@ fn open(url: &Url) -> Result<(), (UrlFate, String)> {
 /// How many addresses a host may have opened: a few at once, and then one now and then.
 #[derive(Debug, Default)]
 struct Pace {
-    began: Option<Instant>,
     /// When all that were opened have been paid for.
-    paid: Duration,
+    paid: Option<Instant>,
 }
 
 impl Pace {
-    fn since(&mut self, now: Instant) -> Duration {
-        now.duration_since(*self.began.get_or_insert(now))
-    }
-
     /// Whether another one may be opened at `now`.
-    fn take(&mut self, now: Duration) -> bool {
-        let paid = self.paid.max(now) + STEP;
+    fn take(&mut self, now: Instant) -> bool {
+        let paid = self.paid.map_or(now, |paid| paid.max(now)) + STEP;
         let fits = paid - now <= STEP * MAX_AT_ONCE;
         if fits {
-            self.paid = paid;
+            self.paid = Some(paid);
         }
         fits
     }
@@ -117,18 +111,19 @@ mod tests {
     #[test]
     fn a_flood_of_addresses_is_held_back() {
         let mut pace = Pace::default();
-        let at = |seconds| Duration::from_secs(seconds);
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
         assert_eq!((0..100).filter(|_| pace.take(at(0))).count(), MAX_AT_ONCE as usize);
         assert!(!pace.take(at(1)) && pace.take(at(2)) && !pace.take(at(2)));
         assert_eq!((0..100).filter(|_| pace.take(at(600))).count(), MAX_AT_ONCE as usize);
     }
 
     #[test]
-    fn nobody_to_ask_is_a_no_and_never_is_no_question() {
+    fn without_a_terminal_the_answer_is_no_and_never_asks_nothing() {
         assert!(opener(OpenUrl::Never, "host".into(), true).is_none());
         let mut ask = opener(OpenUrl::Ask, "host".into(), false).expect("it is asked");
         let url = Url::parse("https://example.org/").expect("an address");
-        let (fate, reason) = ask(&url).expect_err("nobody was asked");
+        let (fate, reason) = ask(&url).expect_err("there was no way to ask");
         assert_eq!(fate, UrlFate::Refused);
         assert!(reason.contains("--open-url always"), "{reason}");
     }
