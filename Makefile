@@ -78,7 +78,7 @@ gpu-reader: ## Build target/static/wayferry-gpu-reader, which opens libEGL for a
 
 .PHONY: packages
 packages: ## Build tarballs, .deb and .rpm for x86-64 and AArch64, in target/packages
-	$(LIMIT) $(BUILD_SECONDS) scripts/packages
+	PACKED='$(PACKED)' $(LIMIT) $(BUILD_SECONDS) scripts/packages
 
 .PHONY: test-full
 test-full: ## Run all tests, with slow and heavy programs too
