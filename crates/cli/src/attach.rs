@@ -67,9 +67,8 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
         .map_err(|source| SessionError::System { doing: "speaking to the session", source })?;
     let leaving = Leaving::here();
     let again = |name: String| {
-        leaving.met(&name, None);
-        let place = leaving.place(&name);
-        Some((Other::Here(name, request), Some(place)))
+        let place = leaving.met(&name, None);
+        (Other::Here(name, request), Some(place))
     };
     let outcome = viewer.meet(socket, Prefer::Socket, false, no_more, again);
     leaving.tell(&outcome);
@@ -91,9 +90,8 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
     let (mut ssh, socket) = start_on_socket(&command)?;
     let leaving = Leaving::new(options, OsStr::new(host));
     let other = |name: String| {
-        leaving.met(&name, None);
         let again = ssh_again(own, options, OsStr::new(host), &name, view);
-        Some((Other::Command(again), Some(leaving.place(&name))))
+        (Other::Command(again), Some(leaving.met(&name, None)))
     };
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, other);
     leaving.tell(&result);

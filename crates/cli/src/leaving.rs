@@ -34,12 +34,14 @@ impl Leaving {
         Self { options: Vec::new(), host: None, session: RefCell::new(None) }
     }
 
-    /// The session is called so. `wanted` is what it would be called if that name had been free.
-    pub(crate) fn met(&self, name: &str, wanted: Option<&str>) {
+    /// The session is called so; gives what `attach` and `stop` take. `wanted` is what it would be called if that name
+    /// had been free.
+    pub(crate) fn met(&self, name: &str, wanted: Option<&str>) -> String {
         self.session.replace(Some(name.to_owned()));
         if let Some(wanted) = wanted.filter(|wanted| is_next_of(name, wanted)) {
             tell(&OwnEvent::NameTaken { wanted, name, place: &self.place(wanted) });
         }
+        self.place(name)
     }
 
     /// Whether the session was reached at all.
@@ -48,7 +50,7 @@ impl Leaving {
     }
 
     /// What `attach` and `stop` take.
-    pub(crate) fn place(&self, session: &str) -> String {
+    fn place(&self, session: &str) -> String {
         let session = Some(session.to_owned());
         let which = match &self.host {
             Some(host) => Which::There { host: host.trim_end_matches('/').to_owned(), session },

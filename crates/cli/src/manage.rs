@@ -88,10 +88,13 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
     let mut heard = Vec::new();
     loop {
         match control::take::<Answer>(&mut heard) {
-            Ok(Some(Answer::Done | Answer::Elsewhere)) => return Ok(0),
+            Ok(Some(Answer::Done)) => return Ok(0),
             Ok(Some(Answer::Ticket(ticket))) => {
                 println!("{}", sanitize(&ticket));
                 return Ok(0);
+            }
+            Ok(Some(Answer::Elsewhere)) => {
+                return Err(SessionError::PeerViolation("`elsewhere` answers no order".into()).into());
             }
             Ok(Some(Answer::Not(why))) => {
                 return Err(SessionError::NoSession(format!("`{name}`: {why}")).into());

@@ -52,9 +52,9 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
         Met::Socket(socket) => {
             let leaving = Leaving::new(&args.options, &args.destination);
             let again = |name: String| {
-                leaving.met(&name, args.session_name(own).as_deref());
+                let place = leaving.met(&name, args.session_name(own).as_deref());
                 let again = ssh_again(own, &args.options, &args.destination, &name, false);
-                Some((Other::Command(again), Some(leaving.place(&name))))
+                (Other::Command(again), Some(place))
             };
             let outcome = viewer.meet(socket, Prefer::Quic, false, |port| addresses(own, &args, port), again);
             leaving.tell(&outcome);

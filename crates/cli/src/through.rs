@@ -37,7 +37,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
             "meet".into(),
             OsString::from(name),
         ]);
-        Some((Other::Command(words), None))
+        (Other::Command(words), None)
     };
     let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
     finish(&mut child, result, &signals)

@@ -118,8 +118,8 @@ impl<'a> Viewer<'a> {
 
     /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port
     /// may be reached besides those that it names; `other` is a way back to the session of that name, should it be
-    /// lost, and what `attach` calls it. Where a command leads there, `login` says so: it may take as long as it likes, for a password or a place
-    /// in a queue.
+    /// lost, and what `attach` calls it. Where a command leads there, `login` says so: it may take as long as it likes,
+    /// for a password or a place in a queue.
     ///
     /// # Errors
     /// The two do not meet, or what ended the session.
@@ -129,7 +129,7 @@ impl<'a> Viewer<'a> {
         prefer: Prefer,
         login: bool,
         more: impl FnOnce(u16) -> Vec<SocketAddr>,
-        other: impl FnOnce(String) -> Option<(Other, Option<String>)>,
+        other: impl FnOnce(String) -> (Other, Option<String>),
     ) -> Result<Outcome, Error> {
         let deadline = self.clock.now() + if login { LOGIN_PATIENCE } else { MEET_PATIENCE };
         say(&socket, &Line::Greeting(self.identity.fingerprint().to_string()))?;
@@ -146,10 +146,10 @@ impl<'a> Viewer<'a> {
             }
         }
         let (carrier, quic) = self.carrier(&ticket, &addresses, &socket, prefer)?;
-        let (back, place) = other(name.clone()).unzip();
-        let (ways, place) = (self.ways(quic, back), place.flatten());
-        let caption =
-            Caption { name: Some(&name), place, prefix: if self.view_only { VIEW } else { "" }.into() };
+        let (back, place) = other(name.clone());
+        let ways = self.ways(quic, Some(back));
+        let prefix = if self.view_only { VIEW.into() } else { String::new() };
+        let caption = Caption { name: Some(&name), place, prefix };
         let outcome = self.show(&ticket, caption, carrier, ways);
         // Until now: its end tells the other side that this one has gone.
         drop(socket);

@@ -1,7 +1,7 @@
 //! Titles of windows, with what this side puts around them: where they are from, and that nothing is heard from there.
 //!
-//! The program's own title never changes, and the app side has no say in what is put around it. Invariant: the whole fits
-//! into a message, and is cut between characters.
+//! The program's own title never changes, and the app side has no say in what is put around it. Invariant: the whole
+//! fits into a message, and is cut between characters.
 
 use std::collections::HashMap;
 
