@@ -1,17 +1,15 @@
 //! The run loop beside the compositor.
 //!
-//! One connection to the compositor belongs to the session itself: the [`Watcher`], which describes the desktop to the
+//! One connection to the compositor belongs to the session itself: the watcher's, which describes the desktop to the
 //! app side. Each program gets a connection of its own, with a [`wayferry_wayland::display::Connection`], so
 //! that the compositor sees programs apart and an error ends one of them. It decides nothing about Wayland. Invariant:
 //! when the loop ends, every connection to the compositor is closed.
 
+mod compositor;
 mod share;
 mod watching;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +21,12 @@ use wayferry_proto::{
     UpdateHeader,
 };
 use wayferry_wayland::blob::Sent;
-use wayferry_wayland::display::{Config, Connection, Room, Watcher};
-use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
+use wayferry_wayland::display::{Config, Connection, Room};
+use wayferry_wayland::wire::{OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
+use self::compositor::MAX_READS;
+pub use self::compositor::{Compositor, Watched};
 use self::watching::Watching;
 use crate::clock::Clock;
 use crate::clock::earlier;
@@ -36,7 +36,6 @@ use crate::edge::offer::{Offer, answer};
 use crate::edge::part::{self, Base, Hub, Loop, Part, turn_parts};
 use crate::edge::pipes::Pipes;
 use crate::edge::signals::Signals;
-use crate::edge::socket;
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
@@ -49,23 +48,6 @@ use crate::program_connection::send_blob;
 use crate::returning::Return;
 use crate::sound::{Hearing, Speaking};
 use crate::trace::{Half, TraceFile};
-
-/// How to reach the compositor.
-#[derive(Debug)]
-pub enum Compositor {
-    /// By connecting to this socket, once per program.
-    At(PathBuf),
-    /// Through one inherited connection, which serves one program.
-    Only(OwnedFd),
-}
-
-/// The session's own connection to the compositor, with the first snapshot taken.
-pub struct Watched {
-    compositor: Compositor,
-    watcher: Option<(Socket, Watcher)>,
-    first: Bytes,
-    blobs: Vec<(u128, Vec<u8>)>,
-}
 
 /// Looks at content that arrives: an update's header and chunks.
 pub type Look = Box<dyn FnMut(&UpdateHeader, &[Bytes]) + Send>;
@@ -188,73 +170,6 @@ impl Loop for DisplaySide<'_> {
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
         self.gauges.next_timeout(now)
-    }
-}
-
-impl Compositor {
-    /// The compositor that WAYLAND_DISPLAY names.
-    pub fn from_environment() -> Result<Self, Error> {
-        let name = std::env::var_os("WAYLAND_DISPLAY").filter(|name| !name.is_empty());
-        let Some(name) = name else {
-            return Err(Error::NoCompositor { tried: "WAYLAND_DISPLAY is not set".into(), source: None });
-        };
-        let path = PathBuf::from(&name);
-        if path.is_absolute() {
-            return Ok(Self::At(path));
-        }
-        match std::env::var_os("XDG_RUNTIME_DIR") {
-            Some(dir) => Ok(Self::At(PathBuf::from(dir).join(path))),
-            None => Err(Error::NoCompositor { tried: "XDG_RUNTIME_DIR is not set".into(), source: None }),
-        }
-    }
-
-    fn connect(&self) -> io::Result<Socket> {
-        match self {
-            Self::At(path) => Socket::new(socket::connect(path)?),
-            Self::Only(_) => Err(io::ErrorKind::NotConnected.into()),
-        }
-    }
-}
-
-impl Watched {
-    /// Connects to the compositor and waits for its first snapshot.
-    ///
-    /// # Errors
-    /// No compositor, one that lacks what windows need, or one that does not answer.
-    pub fn new(compositor: Compositor, clock: Clock, signals: Option<&Signals>) -> Result<Self, Error> {
-        let socket = match &compositor {
-            Compositor::Only(fd) => fd.try_clone().and_then(Socket::new),
-            Compositor::At(_) => compositor.connect(),
-        };
-        let socket = socket.map_err(|source| match &compositor {
-            Compositor::At(path) => {
-                Error::NoCompositor { tried: path.display().to_string(), source: Some(source) }
-            }
-            Compositor::Only(_) => {
-                Error::NoCompositor { tried: "WAYLAND_SOCKET".into(), source: Some(source) }
-            }
-        })?;
-        let mut watcher = Watcher::new();
-        let deadline = clock.now() + COMPOSITOR_PATIENCE;
-        let first = loop {
-            if let Some(snapshot) = turn_watcher(&socket, &mut watcher, clock.now())? {
-                break snapshot;
-            }
-            let now = clock.now();
-            if now >= deadline {
-                return Err(Error::NoCompositor { tried: "it does not answer".into(), source: None });
-            }
-            let mut interests = Interests::default();
-            interests.add(&socket, interest(watcher.output()));
-            if let Some(signals) = signals {
-                interests.read(signals);
-            }
-            interests.until(Some(deadline));
-            interests.wait(now)?;
-            signals.map_or(Ok(()), Signals::check)?;
-        };
-        let blobs = watcher_blobs(&mut watcher);
-        Ok(Self { compositor, watcher: Some((socket, watcher)), first, blobs })
     }
 }
 
@@ -762,55 +677,8 @@ fn gives_up(closed: Option<Time>) -> Option<Time> {
     closed.map(|closed| closed + LAST_BREATH)
 }
 
-/// Moves the watcher's bytes; gives the encoded snapshot when there is a new one.
-fn turn_watcher(socket: &Socket, watcher: &mut Watcher, now: Time) -> Result<Option<Bytes>, Error> {
-    let mut newest = None;
-    for _ in 0..MAX_READS {
-        let state = read(socket, watcher.input());
-        if let Some(snapshot) = watcher.process(now) {
-            newest = Some(snapshot.encode().into());
-        }
-        if let Some(end) = watcher.end() {
-            return Err(watcher_error(end));
-        }
-        match state {
-            ReadState::Progress => {}
-            ReadState::WouldBlock => break,
-            ReadState::Closed => return Err(Error::Compositor("it closed the connection".into())),
-        }
-    }
-    let _ = socket.flush(watcher.output());
-    Ok(newest)
-}
-
-fn read(socket: &Socket, input: &mut InBuffer) -> ReadState {
-    socket.read_into(input).unwrap_or(ReadState::Closed)
-}
-
-fn watcher_blobs(watcher: &mut Watcher) -> Vec<(u128, Vec<u8>)> {
-    let actions = std::iter::from_fn(|| watcher.poll_action());
-    actions
-        .filter_map(|action| match action {
-            Action::Blob { hash, bytes } => Some((hash, bytes)),
-            _ => None,
-        })
-        .collect()
-}
-
 fn interest(output: &OutBuffer) -> PollFlags {
     if output.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
-}
-
-fn watcher_error(end: &End) -> Error {
-    match end {
-        // The watcher's own words for the two things that a user can do something about.
-        End::CompositorError(text) if text.starts_with("it lacks ") => {
-            Error::MissingGlobals(text.trim_start_matches("it lacks ").to_owned())
-        }
-        End::CompositorError(text) if text.starts_with("its keymap ") => Error::Keymap(text.clone()),
-        End::CompositorError(text) => Error::Compositor(text.clone()),
-        end => Error::Compositor(end.to_string()),
-    }
 }
 
 /// How long to wait, when the compositor closed a program's connection without an error, for it to close all of them: a
@@ -820,10 +688,6 @@ const LAST_BREATH: Duration = Duration::from_millis(500);
 const SILENT: Duration = Duration::from_millis(1500);
 /// Bytes of updates after which the programs' total is checked within a turn.
 const SHARE_EVERY: u64 = 4 << 20;
-/// Reads of one socket in one turn: 64 KiB.
-const MAX_READS: usize = 16;
-/// How long the compositor may take to send its globals and their state.
-const COMPOSITOR_PATIENCE: Duration = Duration::from_secs(10);
 /// Stop code: the program's connection to the compositor could not be made.
 const STOP_NO_COMPOSITOR: u32 = 4;
 /// Stop code: there are as many programs as may be.

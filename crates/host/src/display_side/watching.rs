@@ -12,7 +12,8 @@ use wayferry_wayland::blob::Sent;
 use wayferry_wayland::display::{Config, Connection, Watcher};
 use wayferry_wayland::wire::Socket;
 
-use super::{interest, turn_watcher, watcher_blobs};
+use super::compositor::{turn_watcher, watcher_blobs};
+use super::interest;
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
