@@ -55,7 +55,7 @@ fn weston_shows_simple_shm() {
 
 #[test]
 fn the_ssh_server_runs_commands() {
-    for network in [Network::Plain, Network::NoUdp] {
+    for network in [Network::Plain, Network::Own, Network::NoUdp] {
         let sshd = Sshd::start_with(network, "");
         let arguments = sshd.arguments();
         let ssh = sshd.home().launch("ssh").privileged().args(arguments.iter().map(String::as_str));

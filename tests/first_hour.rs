@@ -7,7 +7,7 @@ use rustix::process::{Signal, geteuid, kill_process};
 use serde_json::json;
 use wayferry_stage::LinkConfig;
 
-use crate::rig::{Compositor, Home, Launch, Network, Program, Session, Sshd, Sway, attach_to, until};
+use crate::rig::{Compositor, Home, Launch, Program, Session, Sshd, Sway, attach_to, until};
 use crate::sessions::manage;
 
 #[test]
@@ -52,10 +52,14 @@ fn a_user_who_leaves_is_told_how_to_come_back() {
 
 #[test]
 fn a_session_that_is_left_before_its_program_began_ends() {
-    // While QUIC is tried in vain, nothing has begun.
-    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::NoUdp, ""));
-    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "cat"]).start();
-    let list = || String::from_utf8(there(&sshd, &["list"]).run()).expect("text");
+    let (sway, home) = (Sway::start(), Home::new());
+    // Of what the display says only the first line arrives, so that nothing begins.
+    let hold = home.write("hold", "#!/bin/sh\n{ head -n 1; cat > /dev/null; } | \"$@\"\n");
+    let remote = home.wayferry().words()[0].clone();
+    let through = sway.home().wayferry().env("WAYLAND_DISPLAY", sway.display());
+    let hold = ["--remote-bin", &remote, "through", "sh", &hold.display().to_string(), "--", "foot", "cat"];
+    let mut ferry = through.args(hold).start();
+    let list = || String::from_utf8(sway.home().wayferry().args(["list"]).run()).expect("text");
     until("the session", || list().contains("foot").then_some(()));
     interrupt(&ferry);
     assert_eq!(ferry.ended().code(), Some(130), "{}", ferry.stderr());

@@ -1,6 +1,7 @@
 //! Whole programs: real compositors, real applications, and Wayferry between them.
 
 mod captures;
+mod carriers;
 mod clipboard;
 mod demo;
 mod direct;

@@ -23,8 +23,10 @@ fn a_window_comes_over_and_the_status_goes_back() {
 #[test]
 fn where_udp_is_blocked_ssh_carries_it() {
     let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::NoUdp, ""));
-    let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", "'head -n 1 > heard; exit 9'"]).start();
+    let mut wayferry =
+        ferry(&sway, &sshd, &[], &["foot", "sh", "-c", "'head -n 1 > $HOME/heard; exit 9'"]).start();
     sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    wayferry.happens("quic-unreachable");
     sway.settled();
     sway.type_text("carried");
     sway.keys(&["-k", "Return"]);
@@ -190,7 +192,7 @@ fn squatted(home: &Home) -> String {
     ssh.display().to_string()
 }
 
-fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
+pub(crate) fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
     let binary = remote_binary(sshd.home());
     let all: Vec<&str> =
         ["--remote-bin", binary.as_str()].into_iter().chain(options.iter().copied()).collect();

@@ -25,7 +25,9 @@ pub(crate) struct Sshd {
 pub(crate) enum Network {
     /// The machine's loopback device.
     Plain,
-    /// A loopback device of its own that loses every UDP packet without a word, as many firewalls do.
+    /// A loopback device of its own.
+    Own,
+    /// The same, and it loses every UDP packet without a word, as many firewalls do.
     NoUdp,
 }
 
@@ -52,8 +54,10 @@ impl Sshd {
         let config = home.write("sshd_config", server_config(home.path(), port, extra));
         let mut server = home.launch("/usr/sbin/sshd").privileged();
         server = server.args(["-D", "-e", "-f", &config.display().to_string()]);
-        if network == Network::NoUdp {
-            server = server.under(&["unshare", "--net", "sh", "-c", NO_UDP, "sh"]);
+        if network != Network::Plain {
+            let wall = if network == Network::NoUdp { WALL } else { "true" };
+            let make = format!("ip link set lo up && {wall} && exec \"$@\"");
+            server = server.under(&["unshare", "--net", "sh", "-c", &make, "sh"]);
         }
         let mut sshd = Self { process: server.start(), home, network };
         sshd.write_client_config(port);
@@ -85,10 +89,17 @@ impl Sshd {
     pub(crate) fn near(&self, launch: Launch) -> Launch {
         match self.network {
             Network::Plain => launch,
-            Network::NoUdp => {
+            Network::Own | Network::NoUdp => {
                 launch.under(&["nsenter", &format!("--net=/proc/{}/ns/net", self.process.pid())])
             }
         }
+    }
+
+    /// From now on, every UDP packet of the server's own network is lost, or none.
+    pub(crate) fn block_udp(&self, blocked: bool) {
+        assert!(self.network != Network::Plain, "that is everybody's network");
+        let change = if blocked { WALL } else { "nft delete table inet wall" };
+        self.near(self.home.launch("sh").privileged().args(["-c", change])).run();
     }
 
     fn write_client_config(&self, port: u16) {
@@ -117,8 +128,8 @@ fn free_port() -> u16 {
     listener.local_addr().expect("its number").port()
 }
 
-/// Makes the network of [`Network::NoUdp`], then runs what follows.
-const NO_UDP: &str = "ip link set lo up && nft 'table inet wall { chain in { type filter hook input priority 0; \
-    meta l4proto udp drop; }; }' && exec \"$@\"";
+/// Makes a network lose every UDP packet.
+const WALL: &str =
+    "nft 'table inet wall { chain in { type filter hook input priority 0; meta l4proto udp drop; }; }'";
 
 const EMPTY: &str = "/run/sshd";

@@ -17,7 +17,7 @@ use crate::tell::{OwnEvent, notice, tell};
 use crate::through::{finish, no_more};
 use crate::ticket_file;
 use crate::trust;
-use crate::viewer::{Prefer, Viewer};
+use crate::viewer::{Meeting, Viewer};
 use wayferry_host::control::{self, Request};
 use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::start_on_socket;
@@ -70,7 +70,8 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
         let place = leaving.met(&name, None);
         (Other::Here(name, request), Some(place))
     };
-    let outcome = viewer.meet(socket, Prefer::Socket, false, no_more, again);
+    let meeting = Meeting { socket, login: false, quic: None, standby: None };
+    let outcome = viewer.meet(meeting, again);
     leaving.tell(&outcome);
     code(&outcome?)
 }
@@ -93,7 +94,8 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
         let again = ssh_again(own, options, OsStr::new(host), &name, view);
         (Other::Command(again), Some(leaving.met(&name, None)))
     };
-    let result = viewer.meet(socket, Prefer::Quic, true, no_more, other);
+    let meeting = Meeting { socket, login: true, quic: Some(Box::new(no_more)), standby: None };
+    let result = viewer.meet(meeting, other);
     leaving.tell(&result);
     match finish(&mut ssh, result, &signals)? {
         // A program of a session that was met may end with the same code.

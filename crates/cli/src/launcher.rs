@@ -13,10 +13,12 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio as ChildStdio};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::error::{Error, SessionError};
@@ -37,25 +39,39 @@ use wayferry_host::sessions;
 struct Caller {
     from: OwnedFd,
     to: OwnedFd,
-    /// Stdin and stdout are free for the program.
-    stdio: bool,
+    /// Where ssh forwards a socket; stdin and stdout are free for the program then.
+    forwarded: Option<Forwarded>,
+}
+
+/// A socket that ssh forwards to the caller, for as long as ssh lives. sshd leaves the file behind.
+struct Forwarded(PathBuf);
+
+impl Drop for Forwarded {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// A session for the display behind this socket, which ssh forwards.
 pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Result<u8, Error> {
-    let reached = peer::connect(path);
     let stranger = |error: &io::Error| error.get_ref()?.downcast_ref::<peer::Stranger>().cloned();
-    if let Some(stranger) = reached.as_ref().err().and_then(stranger) {
-        // Its name stands in ssh's command line, so another user of both machines can be there first.
-        return Err(SessionError::Stranger { machine: machine(), stranger }.into());
-    }
-    // sshd leaves the file behind.
-    let _ = std::fs::remove_file(path);
-    let from = reached.map_err(|error| {
-        SessionError::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display()))
-    })?;
+    let from = match peer::connect(path) {
+        Ok(from) => from,
+        Err(error) => {
+            return Err(match stranger(&error) {
+                // Its name stands in ssh's command line, so another user of both machines can be there first.
+                Some(stranger) => SessionError::Stranger { machine: machine(), stranger },
+                None => SessionError::Bootstrap(format!(
+                    "ssh forwarded no socket to `{}`: {error}",
+                    path.display()
+                )),
+            }
+            .into());
+        }
+    };
+    let forwarded = Forwarded(path.to_owned());
     let to = from.try_clone().map_err(system("dup"))?;
-    start(own, host, Caller { from, to, stdio: true })
+    start(own, host, Caller { from, to, forwarded: Some(forwarded) })
 }
 
 /// What this machine calls itself.
@@ -71,14 +87,15 @@ pub(crate) fn on_stdio(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
 /// The way for the display behind stdin and stdout to a session that runs already.
 pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let relay = Relay::start(stdio()?, session, if view { Request::View } else { Request::Attach })?;
+    let Caller { from, to, .. } = stdio()?;
+    let relay = Relay::start(from, to, session, if view { Request::View } else { Request::Attach })?;
     signals.wait_readable(&[relay.over.as_fd(), relay.closed.as_fd()], None)?;
     Ok(0)
 }
 
 fn stdio() -> Result<Caller, Error> {
     let dup = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(system("dup"));
-    Ok(Caller { from: dup(io::stdin().as_fd())?, to: dup(io::stdout().as_fd())?, stdio: false })
+    Ok(Caller { from: dup(io::stdin().as_fd())?, to: dup(io::stdout().as_fd())?, forwarded: None })
 }
 
 /// What the session hands to its launcher: its readiness, the ends of the program's pipes, and where its notes come
@@ -106,7 +123,8 @@ struct Session {
 
 fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let terminal = caller.stdio && io::IsTerminal::is_terminal(&io::stdin());
+    let stdio = caller.forwarded.is_some();
+    let terminal = stdio && io::IsTerminal::is_terminal(&io::stdin());
     let (owner, theirs) = UnixStream::pair().map_err(system("making a socket"))?;
     let mut child = spawn(theirs.into(), terminal)?;
     let Some(session) = Session::hear(owner, &signals)? else {
@@ -118,10 +136,9 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         println!("{}", session.name);
         return Ok(0);
     }
-    let stdio = caller.stdio;
-    let relay = Relay::start(caller, Some(&session.name), Request::Attach)?;
+    let mut display = Display::meet(caller, &session.name)?;
     if terminal {
-        return attend(host, session, &relay, &signals);
+        return attend(host, session, &mut display, &signals);
     }
     let mut ends = session.ends.into_iter();
     let [Some(stdin), Some(stdout), Some(stderr), Some(notes)] = std::array::from_fn(|_| ends.next()) else {
@@ -136,7 +153,7 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         false => [output(stdout, io::stderr())?, output(stderr, io::stderr())?],
     };
     let notes = output(notes, io::stderr())?;
-    let code = wait(&session.owner, session.heard, &relay, &signals)?;
+    let code = wait(&session.owner, session.heard, &mut display, &signals)?;
     for over in outputs.iter().chain([&notes]) {
         signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
     }
@@ -186,7 +203,7 @@ impl Session {
                     Notice::Set(name, value) => environment.set.push((name.into(), value.into())),
                     Notice::Unset(name) => environment.unset.push(name.into()),
                     Notice::Ready(name) => return Ok(Some(Self { owner, heard, name, environment, ends })),
-                    Notice::Shown | Notice::Exit(_) | Notice::Detached => {}
+                    Notice::Shown | Notice::Exit(_) | Notice::Detached | Notice::Silent => {}
                 }
             }
             signals.wait_readable(&[owner.as_fd()], None)?;
@@ -198,7 +215,12 @@ impl Session {
 }
 
 /// Waits for the session's end, or for the caller's.
-fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals) -> Result<u8, Error> {
+fn wait(
+    owner: &UnixStream,
+    mut heard: Vec<u8>,
+    display: &mut Display,
+    signals: &Signals,
+) -> Result<u8, Error> {
     let clock = Clock::start();
     let mut left_by = None;
     loop {
@@ -206,6 +228,7 @@ fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals
             match notice {
                 Notice::Exit(code) => return Ok(code),
                 Notice::Detached => return Ok(0),
+                Notice::Silent => display.meet_again(),
                 _ => {}
             }
         }
@@ -215,7 +238,7 @@ fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals
             return Ok(0);
         }
         let mut fds = vec![owner.as_fd()];
-        fds.extend(left_by.is_none().then(|| relay.over.as_fd()));
+        fds.extend(left_by.is_none().then(|| display.relay.over.as_fd()));
         let ready = signals.wait_readable(&fds, left)?;
         if ready[0] && !passing::receive(owner, &mut heard, &mut Vec::new()).unwrap_or(false) {
             return Ok(255);
@@ -228,7 +251,7 @@ fn wait(owner: &UnixStream, mut heard: Vec<u8>, relay: &Relay, signals: &Signals
 }
 
 /// Runs the program on the terminal, once a display is there.
-fn attend(host: &HostFlags, session: Session, relay: &Relay, signals: &Signals) -> Result<u8, Error> {
+fn attend(host: &HostFlags, session: Session, display: &mut Display, signals: &Signals) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
         drop(output(notes, io::stderr())?);
@@ -240,6 +263,7 @@ fn attend(host: &HostFlags, session: Session, relay: &Relay, signals: &Signals) 
         while let Some(notice) = control::take::<Notice>(&mut heard).map_err(SessionError::Bootstrap)? {
             match notice {
                 Notice::Exit(code) => return Ok(code),
+                Notice::Silent => display.meet_again(),
                 Notice::Shown if program.is_none() => {
                     let launch = launch(host);
                     program = Some(Program::start(&launch, &environment, Place::Foreground, None)?);
@@ -250,7 +274,7 @@ fn attend(host: &HostFlags, session: Session, relay: &Relay, signals: &Signals) 
         if let Some(status) = program.as_mut().and_then(Program::status) {
             let code = exit_code(status);
             let _ = passing::send(&owner, &control::line(&Ended(code)), &[]);
-            return wait(&owner, heard, relay, signals).map(|_| code);
+            return wait(&owner, heard, display, signals).map(|_| code);
         }
         if program.is_none() && gone {
             return Ok(0);
@@ -260,14 +284,46 @@ fn attend(host: &HostFlags, session: Session, relay: &Relay, signals: &Signals) 
         interests.read(signals);
         match &program {
             Some(program) => interests.read(program),
-            None => interests.read(&relay.over),
+            None => interests.read(&display.relay.over),
         }
         let ready = interests.wait(wayferry_proto::Time::ZERO)?;
         signals.check()?;
         if ready.has(&owner) && !passing::receive(&owner, &mut heard, &mut Vec::new()).unwrap_or(false) {
             return Ok(255);
         }
-        gone |= program.is_none() && ready.has(&relay.over);
+        gone |= program.is_none() && ready.has(&display.relay.over);
+    }
+}
+
+/// The display that the session was started for, as its launcher sees it.
+struct Display {
+    session: String,
+    /// How it met the session. Its end is the display's, over all its carriers.
+    relay: Relay,
+    forwarded: Option<Forwarded>,
+    /// How it can go on while nothing of it comes to the session otherwise.
+    later: Option<Relay>,
+}
+
+impl Display {
+    fn meet(caller: Caller, session: &str) -> Result<Self, Error> {
+        let Caller { from, to, forwarded } = caller;
+        let relay = Relay::start(from, to, Some(session), Request::Attach)?;
+        Ok(Self { session: session.to_owned(), relay, forwarded, later: None })
+    }
+
+    /// Nothing is heard of it: brings it another way to the session, if ssh still reaches it. Where that fails it has
+    /// to come by itself.
+    fn meet_again(&mut self) {
+        let Some(Forwarded(path)) = &self.forwarded else { return };
+        if self.later.as_ref().is_some_and(Relay::is_open) {
+            return;
+        }
+        let dup = |from: OwnedFd| from.try_clone().map(|to| (from, to));
+        self.later = peer::connect(path)
+            .and_then(dup)
+            .ok()
+            .and_then(|(from, to)| Relay::start(from, to, Some(&self.session), Request::Attach).ok());
     }
 }
 
@@ -282,7 +338,8 @@ struct Relay {
 impl Relay {
     /// Asks a session to let the caller attach, or view.
     fn start(
-        caller: Caller,
+        from: OwnedFd,
+        to: OwnedFd,
         session: Option<&str>,
         request: impl FnOnce(Option<IpAddr>) -> Request,
     ) -> Result<Self, Error> {
@@ -293,10 +350,17 @@ impl Relay {
         let request = control::line(&request(reached));
         passing::send(&socket, &request, &[]).map_err(system("speaking to the session"))?;
         let other = socket.try_clone().map_err(system("dup"))?;
-        let Caller { from, to, .. } = caller;
-        let over = copy(File::from(from), UnixStream::from(socket))?;
+        // To its end: when the session has closed the socket, the caller is still there.
+        let over = output(from, UnixStream::from(socket))?;
         let closed = copy(UnixStream::from(other), File::from(to))?;
         Ok(Self { over, closed })
+    }
+
+    /// Whether both ends are there.
+    fn is_open(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let is_open = |end: &UnixStream| rustix::net::recv(end, &mut [0; 1], flags) == Err(Errno::AGAIN);
+        is_open(&self.over) && is_open(&self.closed)
     }
 }
 
@@ -305,7 +369,7 @@ fn copy(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Re
     pass_on(from, to, false)
 }
 
-/// The same for what a program writes, which is read even without a taker: the program must not wait for that.
+/// The same for what is read even without a taker: a program must not wait for who reads what it writes.
 fn output(from: OwnedFd, to: impl Write + Send + 'static) -> Result<UnixStream, Error> {
     pass_on(File::from(from), to, true)
 }

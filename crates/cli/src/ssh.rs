@@ -1,9 +1,9 @@
 //! `wayferry ssh`: a remote program's windows here, with ssh as the bootstrap.
 //!
 //! ssh runs `wayferry host --bootstrap` on the other machine with the user's command behind it and keeps its stdio and
-//! terminal for that command; how the two sides meet is in [`wayferry_host::bootstrap`]. Then QUIC is raced to the
-//! addresses that ssh itself used, and if nothing answers, the session goes through ssh. Invariant: ssh is reaped, and
-//! no socket of ours is left, before this returns.
+//! terminal for that command; how the two sides meet is in [`wayferry_host::bootstrap`]. The session begins on ssh, and
+//! moves to QUIC when that answers at the addresses that ssh itself used. Invariant: ssh is reaped, and no socket of
+//! ours is left, before this returns.
 
 pub(crate) mod args;
 pub(crate) mod failure;
@@ -11,7 +11,7 @@ mod install;
 mod quote;
 
 use std::ffi::{OsStr, OsString};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::flags::{OwnFlags, SshFlags};
 use crate::leaving::Leaving;
 use crate::remote::{self, BROKEN, MISSING};
 use crate::tell::{OwnEvent, notice, tell};
-use crate::viewer::{Prefer, Viewer};
+use crate::viewer::{Lookup, Meeting, Viewer};
 use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::{Place, Program, exit_code};
 use wayferry_host::edge::signals::Signals;
@@ -48,6 +48,7 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
     let dir = RuntimeDir::private()?;
     let listener = Listener::unlocked(dir.path().join("ssh"))?;
     let (mut ssh, met) = reach(own, &args, install, &listener, &signals)?;
+    let lookup = lookup(own, &args);
     let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
             let leaving = Leaving::new(&args.options, &args.destination);
@@ -56,7 +57,8 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
                 let again = ssh_again(own, &args.options, &args.destination, &name, false);
                 (Other::Command(again), Some(place))
             };
-            let outcome = viewer.meet(socket, Prefer::Quic, false, |port| addresses(own, &args, port), again);
+            let meeting = Meeting { socket, login: false, quic: Some(lookup), standby: Some(listener) };
+            let outcome = viewer.meet(meeting, again);
             leaving.tell(&outcome);
             finish(&mut ssh, outcome, &signals)
         }
@@ -287,24 +289,20 @@ pub(crate) fn ssh_again(
     words
 }
 
-/// Where the host's port may be reached as ssh resolved its name.
-fn addresses(own: &OwnFlags, args: &SshArgs, port: u16) -> Vec<SocketAddr> {
-    let Some(name) = ssh_host_name(own, args) else { return Vec::new() };
-    (name.as_str(), port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
+/// Looks up where the host's port may be reached as ssh resolves its name.
+fn lookup(own: &OwnFlags, args: &SshArgs) -> Lookup {
+    let mut command = Command::new(own.reach.ssh());
+    command.arg("-G").args(&args.options).arg("--").arg(&args.destination);
+    Box::new(move |port| {
+        let Some(name) = ssh_host_name(command) else { return Vec::new() };
+        (name.as_str(), port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
+    })
 }
 
 /// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy,
 /// whose far end our UDP cannot use.
-fn ssh_host_name(own: &OwnFlags, args: &SshArgs) -> Option<String> {
-    let output = Command::new(own.reach.ssh())
-        .arg("-G")
-        .args(&args.options)
-        .arg("--")
-        .arg(&args.destination)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
+fn ssh_host_name(mut command: Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     host_name(&String::from_utf8_lossy(&output.stdout))
 }
 

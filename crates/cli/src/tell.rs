@@ -33,8 +33,6 @@ pub(crate) enum OwnEvent<'a> {
     SessionLeft,
     /// A session of the wanted name runs there already; this one is called otherwise.
     NameTaken { wanted: &'a str, name: &'a str, place: &'a str },
-    /// No answer on QUIC; the session goes the other way.
-    QuicUnreachable { port: u16, reason: &'a str },
     /// This program is copied to the other machine.
     Copying { path: &'a str },
     /// The host's certificate is verified for this name, with these authorities.
@@ -118,9 +116,6 @@ pub(crate) fn tell(event: &OwnEvent<'_>) {
         OwnEvent::NameTaken { wanted, name, place } => format!(
             "a session `{wanted}` runs there already, and `wayferry attach {place}` shows it; this one is `{name}`"
         ),
-        OwnEvent::QuicUnreachable { port, reason } => format!(
-            "no QUIC to UDP port {port} ({reason}); using the other path, which is slower on a bad network"
-        ),
         OwnEvent::Copying { path } => format!("copying `{path}` to ~/.local/bin on the other machine"),
         OwnEvent::TrustNamed { name, roots } => {
             format!("the certificate is verified for `{name}` with {roots}")
@@ -185,6 +180,15 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::InfoUnavailable { reason } => format!("`wayferry info` cannot show this session: {reason}"),
         Event::ConnectionLost { reason } => format!("connection lost ({reason}); reconnecting"),
         Event::Back => "reconnected".into(),
+        Event::QuicUnreachable { port, reason } => format!(
+            "no QUIC to UDP port {port} ({reason}); the session goes the other way, which is slower on a bad network, \
+             until QUIC answers; a firewall that lets UDP to that port pass helps (`--port` chooses it)"
+        ),
+        Event::QuicReached { again: false } => return Words::None,
+        Event::QuicReached { again: true } => "QUIC answers: the session goes over it from now on".into(),
+        Event::QuicSilent => {
+            "nothing comes over UDP any more; the session goes the other way until it does".into()
+        }
         Event::Silent { seconds } => format!("no contact for {seconds} s"),
         Event::Heard => "contact restored".into(),
         Event::Replaced => "another display shows the session now".into(),

@@ -11,7 +11,7 @@ use crate::error::{Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::ssh::remote_options;
 use crate::tell::{OwnEvent, tell};
-use crate::viewer::{Prefer, Viewer};
+use crate::viewer::{Meeting, Viewer};
 use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::start_on_socket;
 use wayferry_host::edge::programs::{Program, exit_code};
@@ -39,7 +39,8 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
         ]);
         (Other::Command(words), None)
     };
-    let result = viewer.meet(socket, Prefer::Quic, true, no_more, again);
+    let meeting = Meeting { socket, login: true, quic: Some(Box::new(no_more)), standby: None };
+    let result = viewer.meet(meeting, again);
     finish(&mut child, result, &signals)
 }
 

@@ -1,8 +1,9 @@
 //! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
 //!
-//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]); then QUIC is raced
-//! to the addresses that the session names, and if nothing answers, that socket carries the session. Invariant: the
-//! compositor was looked at before anybody was asked for anything.
+//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]). It carries the session
+//! at once, and QUIC is raced to the addresses that the session names; when it answers, the session moves there
+//! ([`wayferry_host::returning`]). A view-only display waits for QUIC, as it is told everything anew on each carrier.
+//! Invariant: the compositor was looked at before anybody was asked for anything.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -16,7 +17,7 @@ use wayferry_proto::{Capabilities, Secret, Session, Side};
 use crate::browser;
 use crate::flags::OwnFlags;
 use crate::session::{options, settings, trace_file};
-use crate::tell::{OwnEvent, notice, reporter, tell};
+use crate::tell::{notice, reporter};
 use wayferry_host::bootstrap::{Choice, Line, hear_past, say};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
@@ -24,12 +25,13 @@ use wayferry_host::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use wayferry_host::edge::context::Context;
 use wayferry_host::edge::offer::Offer;
 use wayferry_host::edge::signals::Signals;
-use wayferry_host::edge::socket::random_bytes;
+use wayferry_host::edge::socket::{Listener, random_bytes};
 use wayferry_host::error::Error;
+use wayferry_host::event::SessionEvent;
 use wayferry_host::link::Link;
 use wayferry_host::opening::Opening;
 use wayferry_host::reconnect::{Other, Ways};
-use wayferry_host::returning::Return;
+use wayferry_host::returning::{Better, Return};
 use wayferry_host::sanitize::sanitize;
 use wayferry_host::sound::{Audio, Hearing, Output, Speaking};
 use wayferry_host::trace::Half;
@@ -59,13 +61,26 @@ struct Caption<'a> {
     prefix: String,
 }
 
-/// Which carriers are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prefer {
-    /// QUIC, and the socket if nothing answers.
-    Quic,
-    /// The socket: it goes no further than this machine.
-    Socket,
+/// Where a session is met.
+pub(crate) struct Meeting {
+    /// It is at the other end.
+    pub(crate) socket: OwnedFd,
+    /// A command leads there, which may take as long as it likes, for a password or a place in a queue.
+    pub(crate) login: bool,
+    /// How to get away from the socket; not at all where it goes no further than this machine.
+    pub(crate) quic: Option<Lookup>,
+    /// Where the other side connects anew when it misses this one.
+    pub(crate) standby: Option<Listener>,
+}
+
+/// Looks up where the session's port, which it is given, may be reached besides where the session says.
+pub(crate) type Lookup = Box<dyn FnOnce(u16) -> Vec<SocketAddr> + Send>;
+
+/// A carrier, and what more there is.
+struct Carried {
+    carrier: Box<dyn Carrier>,
+    quic: Option<Reconnect>,
+    better: Option<Better>,
 }
 
 impl<'a> Viewer<'a> {
@@ -116,21 +131,17 @@ impl<'a> Viewer<'a> {
         Self { view_only, ..self }
     }
 
-    /// Meets the session at the other end of `socket` and shows it. `more` are addresses at which the session's port
-    /// may be reached besides those that it names; `other` is a way back to the session of that name, should it be
-    /// lost, and what `attach` calls it. Where a command leads there, `login` says so: it may take as long as it likes,
-    /// for a password or a place in a queue.
+    /// Meets a session and shows it. `other` is a way back to the session of that name, should it be lost, and what
+    /// `attach` calls it.
     ///
     /// # Errors
     /// The two do not meet, or what ended the session.
     pub(crate) fn meet(
         self,
-        socket: OwnedFd,
-        prefer: Prefer,
-        login: bool,
-        more: impl FnOnce(u16) -> Vec<SocketAddr>,
+        meeting: Meeting,
         other: impl FnOnce(String) -> (Other, Option<String>),
     ) -> Result<Outcome, Error> {
+        let Meeting { socket, login, quic, standby } = meeting;
         let deadline = self.clock.now() + if login { LOGIN_PATIENCE } else { MEET_PATIENCE };
         say(&socket, &Line::Greeting(self.identity.fingerprint().to_string()))?;
         let heard = hear_past(&socket, &self.clock, deadline, Some(self.signals))?;
@@ -138,19 +149,16 @@ impl<'a> Viewer<'a> {
             return Err(Error::Bootstrap(format!("unexpected line `{}`", heard.encode().trim_end())));
         };
         let ticket: Ticket = ticket.parse().map_err(|error| Error::Bootstrap(format!("{error}")))?;
-        let mut addresses = ticket.addresses.clone();
-        let port = addresses.first().map_or(0, SocketAddr::port);
-        for address in if prefer == Prefer::Quic && port != 0 { more(port) } else { Vec::new() } {
-            if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
-                addresses.push(address);
-            }
-        }
-        let (carrier, quic) = self.carrier(&ticket, &addresses, &socket, prefer)?;
+        let port = ticket.addresses.first().map_or(0, SocketAddr::port);
+        let carried = match quic.filter(|_| port != 0) {
+            None => self.on_socket(&socket)?,
+            Some(lookup) if self.view_only => self.on_quic(&ticket, &lookup(port), &socket)?,
+            Some(lookup) => self.towards_quic(&ticket, move || lookup(port), &socket, standby)?,
+        };
         let (back, place) = other(name.clone());
-        let ways = self.ways(quic, Some(back));
         let prefix = if self.view_only { VIEW.into() } else { String::new() };
         let caption = Caption { name: Some(&name), place, prefix };
-        let outcome = self.show(&ticket, caption, carrier, ways);
+        let outcome = self.show(&ticket, caption, carried, Some(back));
         // Until now: its end tells the other side that this one has gone.
         drop(socket);
         outcome
@@ -176,24 +184,22 @@ impl<'a> Viewer<'a> {
             self.signals,
             &reporter(),
         )?;
-        let ways = self.ways(Some(quic), None);
         // Who printed the ticket is not known to be the user.
         let from = addresses.first().map(|address| format!("{}: ", address.ip()));
         let prefix = from.filter(|_| !self.view_only).unwrap_or_else(|| VIEW.into());
-        self.show(ticket, Caption { name: None, place: None, prefix }, carrier, ways)
-    }
-
-    fn ways(&self, quic: Option<Reconnect>, other: Option<Other>) -> Ways {
-        Ways { identity: Arc::clone(&self.identity), quic, other }
+        let carried = Carried { carrier, quic: Some(quic), better: None };
+        self.show(ticket, Caption { name: None, place: None, prefix }, carried, None)
     }
 
     fn show(
         self,
         ticket: &Ticket,
         caption: Caption<'_>,
-        carrier: Box<dyn Carrier>,
-        ways: Ways,
+        carried: Carried,
+        other: Option<Other>,
     ) -> Result<Outcome, Error> {
+        let Carried { carrier, quic, better } = carried;
+        let ways = Ways { identity: Arc::clone(&self.identity), quic, other };
         let sound = self.sound(caption.name)?;
         let microphone = self.microphone(caption.name)?;
         let opening = self.opening(caption.name)?;
@@ -225,7 +231,7 @@ impl<'a> Viewer<'a> {
             .with_sound(sound)
             .with_microphone(microphone)
             .with_opening(opening)
-            .with_return(Return::new(again, ways))
+            .with_return(Return::new(again, ways).with_better(better))
             .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
             .with_signals(self.signals)
@@ -273,49 +279,63 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// QUIC if it answers, else the socket.
-    fn carrier(
+    /// The socket.
+    fn on_socket(&self, socket: &OwnedFd) -> Result<Carried, Error> {
+        say(socket, &Line::Choice(Choice::Stream))?;
+        Ok(Carried { carrier: carriers::byte_stream(dup(socket)?)?, quic: None, better: None })
+    }
+
+    /// The socket, until QUIC answers.
+    fn towards_quic(
         &self,
         ticket: &Ticket,
-        addresses: &[SocketAddr],
+        more: impl FnOnce() -> Vec<SocketAddr> + Send + 'static,
         socket: &OwnedFd,
-        prefer: Prefer,
-    ) -> Result<(Box<dyn Carrier>, Option<Reconnect>), Error> {
-        let port = addresses.first().map_or(0, SocketAddr::port);
-        if prefer == Prefer::Quic && port != 0 {
-            let pinned = ticket.fingerprint;
-            match carriers::connect(
-                &options(self.own),
-                addresses,
-                &self.identity,
-                pinned,
-                QUIC_PATIENCE,
-                self.signals,
-                &reporter(),
-            ) {
-                Ok((carrier, reconnect)) => {
-                    say(socket, &Line::Choice(Choice::Quic))?;
-                    return Ok((carrier, Some(reconnect)));
-                }
-                Err(error @ (Error::Signal(_) | Error::Fingerprint(_) | Error::Rejected(_))) => {
-                    return Err(error);
-                }
-                Err(error) => tell(&OwnEvent::QuicUnreachable { port, reason: &error.to_string() }),
+        standby: Option<Listener>,
+    ) -> Result<Carried, Error> {
+        let carried = self.on_socket(socket)?;
+        let quic =
+            carriers::reconnect(&options(self.own), &ticket.addresses, &self.identity, ticket.fingerprint)?;
+        let better = Better::new(quic.clone(), more, dup(socket)?, standby, self.clock.now())?;
+        Ok(Carried { quic: Some(quic), better: Some(better), ..carried })
+    }
+
+    /// QUIC if it answers, else the socket.
+    fn on_quic(&self, ticket: &Ticket, more: &[SocketAddr], socket: &OwnedFd) -> Result<Carried, Error> {
+        let mut addresses = ticket.addresses.clone();
+        addresses.extend(more.iter().filter(|address| !ticket.addresses.contains(address)));
+        match carriers::connect(
+            &options(self.own),
+            &addresses,
+            &self.identity,
+            ticket.fingerprint,
+            QUIC_PATIENCE,
+            self.signals,
+            &reporter(),
+        ) {
+            Ok((carrier, reconnect)) => {
+                say(socket, &Line::Choice(Choice::Quic))?;
+                Ok(Carried { carrier, quic: Some(reconnect), better: None })
+            }
+            Err(error @ (Error::Signal(_) | Error::Fingerprint(_) | Error::Rejected(_))) => Err(error),
+            Err(error) => {
+                let port = addresses.first().map_or(0, SocketAddr::port);
+                reporter().report(SessionEvent::QuicUnreachable { port, reason: error.to_string() });
+                self.on_socket(socket)
             }
         }
-        say(socket, &Line::Choice(Choice::Stream))?;
-        let socket = socket.try_clone().map_err(|source| Error::System { doing: "dup", source })?;
-        Ok((carriers::byte_stream(socket)?, None))
     }
+}
+
+fn dup(socket: &OwnedFd) -> Result<OwnedFd, Error> {
+    socket.try_clone().map_err(|source| Error::System { doing: "dup", source })
 }
 
 /// Put before the titles of windows that are only looked at.
 const VIEW: &str = "view: ";
-/// How long QUIC may take to answer before the session goes another way.
+/// How long a view-only display waits for QUIC.
 const QUIC_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the other side may take for its line, once it is there.
 const MEET_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a command may take to get there; its end, or a signal, comes first.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(30 * 86_400);
-/// Addresses to race: the host's own and those of its name.
-const MAX_ADDRESSES: usize = 16;

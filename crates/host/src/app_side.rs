@@ -223,7 +223,8 @@ impl Loop for AppSide<'_> {
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        earlier(earlier(self.hub.link.next_due(), self.look_again_at()), self.gauges.next_timeout(now))
+        let link = earlier(self.hub.link.next_due(), self.hub.link.contact_timeout());
+        earlier(earlier(link, self.look_again_at()), self.gauges.next_timeout(now))
     }
 }
 
@@ -591,6 +592,10 @@ impl<'a> AppSide<'a> {
             }
         }
         self.refresh_clock(now);
+        if let Some(SessionEvent::Silent { .. }) = self.hub.link.contact_event(now) {
+            // The display may be reached through the launcher all the same.
+            self.control_server.iter_mut().for_each(|server| server.tell(&Notice::Silent));
+        }
         let count = self.programs.connections.len();
         self.gauges.publish(now, &self.hub.link, count, &self.hub.reporter);
     }

@@ -37,7 +37,7 @@ pub fn connect(
     signals: &Signals,
     reporter: &Reporter,
 ) -> Result<(Box<dyn Carrier>, Reconnect), Error> {
-    let reconnect = Reconnect::new(addresses, identity, trust, options).map_err(setup_error)?;
+    let reconnect = reconnect(options, addresses, identity, trust)?;
     let mut attempt = reconnect.attempt(Vec::new(), patience).map_err(setup_error)?;
     loop {
         match attempt.poll() {
@@ -49,6 +49,19 @@ pub fn connect(
             None => drop(signals.wait_readable(&[attempt.wake_fd()], None)?),
         }
     }
+}
+
+/// The way to the app side at one of these addresses; nothing is sent there yet.
+///
+/// # Errors
+/// The identity cannot be used.
+pub fn reconnect(
+    options: &Options,
+    addresses: &[SocketAddr],
+    identity: &Identity,
+    trust: impl Into<Trust>,
+) -> Result<Reconnect, Error> {
+    Reconnect::new(addresses, identity, trust, options).map_err(setup_error)
 }
 
 /// Listens for displays.
@@ -74,7 +87,8 @@ pub fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
     ByteStream::spawn_on_socket(socket).map_err(|source| Error::System { doing: "starting the link", source })
 }
 
-fn warn(warnings: Vec<Warning>, reporter: &Reporter) {
+/// Tells the user what should be known of a socket.
+pub(crate) fn warn(warnings: Vec<Warning>, reporter: &Reporter) {
     for warning in warnings {
         reporter.report(SessionEvent::UdpBuffer { text: warning.to_string() });
     }

@@ -64,6 +64,8 @@ pub enum Notice {
     Exit(u8),
     /// Its display left: the owner need not stay.
     Detached,
+    /// Nothing is heard of the display on the carrier that it has: the owner may know another way to it.
+    Silent,
 }
 
 /// What the owner tells the session: the program that the owner ran has ended, with this code.
@@ -153,6 +155,7 @@ impl Word for Notice {
             Self::Shown => "shown".into(),
             Self::Exit(code) => format!("exit {code}"),
             Self::Detached => "detached".into(),
+            Self::Silent => "silent".into(),
         }
     }
 
@@ -165,6 +168,7 @@ impl Word for Notice {
             ("shown", None, None) => Some(Self::Shown),
             ("exit", Some(code), None) => Some(Self::Exit(code.parse().ok()?)),
             ("detached", None, None) => Some(Self::Detached),
+            ("silent", None, None) => Some(Self::Silent),
             _ => None,
         }
     }

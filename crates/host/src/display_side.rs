@@ -141,6 +141,9 @@ impl Loop for DisplaySide<'_> {
             result => result?,
         }
         self.hear_parts(now);
+        if self.back.as_mut().is_some_and(Return::take_moved) {
+            self.tell_again();
+        }
         self.hub.link.receive(now);
         while let Some(event) = self.hub.link.poll_event() {
             if let Some(outcome) = self.on_event(now, event)? {
@@ -169,7 +172,7 @@ impl Loop for DisplaySide<'_> {
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        self.gauges.next_timeout(now)
+        earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout())
     }
 }
 
@@ -370,7 +373,10 @@ impl<'a> DisplaySide<'a> {
             }
             Event::Warning(text) => self.hub.reporter.report(SessionEvent::Warning { text }),
             Event::Suspended { reason } => self.on_carrier_lost(now, &reason)?,
-            Event::Resumed => self.hub.reporter.report(SessionEvent::Back),
+            Event::Resumed => {
+                let event = self.back.as_mut().map_or(SessionEvent::Back, Return::resumed);
+                self.hub.reporter.report(event);
+            }
             Event::Declined => {
                 self.begin_anew();
                 self.hub.reporter.report(SessionEvent::Back);
@@ -395,10 +401,15 @@ impl<'a> DisplaySide<'a> {
         Ok(None)
     }
 
-    /// The programs' windows stay while another carrier is looked for.
-    fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
+    /// What was sent of sound and for it is gone with the carrier.
+    fn tell_again(&mut self) {
         self.sound.iter_mut().for_each(Hearing::tell_again);
         self.microphone.iter_mut().for_each(Speaking::forget);
+    }
+
+    /// The programs' windows stay while another carrier is looked for.
+    fn on_carrier_lost(&mut self, now: Time, reason: &CloseReason) -> Result<(), Error> {
+        self.tell_again();
         self.hub.link.lose_carrier();
         let lost = || Error::Lost(reason.to_string());
         let back = self.back.as_mut().ok_or_else(lost)?;
@@ -494,6 +505,7 @@ impl<'a> DisplaySide<'a> {
         self.gauges.counters.updates += 1;
         let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         self.gauges.counters.content_bytes += bytes;
+        self.back.iter_mut().for_each(|back| back.note_content(now));
         self.gauges.trace.arrived(header, bytes);
         if let Some(look) = &mut self.look {
             look(header, &chunks);

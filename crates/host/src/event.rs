@@ -76,6 +76,12 @@ pub enum SessionEvent {
     ConnectionLost { reason: String },
     /// Display side: the session goes on, on another carrier.
     Back,
+    /// Display side: no answer on QUIC; the session goes the other way, and QUIC is tried again now and then.
+    QuicUnreachable { port: u16, reason: String },
+    /// Display side: the session goes over QUIC from now on; the user was told before that it could not, or not.
+    QuicReached { again: bool },
+    /// Display side: nothing comes over QUIC any more, and the session goes the other way.
+    QuicSilent,
     /// Display side: nothing has come from the host for so many seconds.
     Silent { seconds: u64 },
     /// Display side: the host was heard again after a silence.

@@ -15,7 +15,7 @@
 //! | `edge` | what they poll: sockets, pipes, programs, signals |
 //! | `link`, `carriers` | a session and its carrier; how carriers are made |
 //! | `admission`, `control_server`, `control`, `sessions` | who is let in; the control socket; sessions by name |
-//! | `bootstrap`, `returning`, `reconnect` | how the two sides meet, and meet again |
+//! | `bootstrap`, `returning`, `reconnect`, `moving` | how the two sides meet, meet again, and get a better carrier |
 //! | `event`, `error`, `info`, `stats`, `trace` | what is reported |
 //! | `settings` | what the user has chosen |
 
@@ -34,6 +34,7 @@ pub mod event;
 mod gauges;
 pub mod info;
 pub mod link;
+mod moving;
 pub mod opening;
 pub mod passing;
 mod program_connection;

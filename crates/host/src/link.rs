@@ -195,8 +195,26 @@ impl Link {
     }
 
     /// How long ago the peer was last heard, or acknowledged anything.
-    fn contact_age(&self, now: Time) -> Duration {
-        now.since(self.acked.1).min(self.session.contact_age(now))
+    pub(crate) fn contact_age(&self, now: Time) -> Duration {
+        now.since(self.last_contact())
+    }
+
+    fn last_contact(&self) -> Time {
+        self.acked.1.max(self.session.last_heard())
+    }
+
+    /// When [`Link::contact_event`] has something, if nothing is heard until then.
+    pub(crate) fn contact_timeout(&self) -> Option<Time> {
+        let silence = match self.contact {
+            Contact::Fine => SILENCE,
+            Contact::Missing { reported } => reported + SILENCE_STEP,
+        };
+        (self.is_up() && self.is_met()).then(|| self.last_contact() + silence)
+    }
+
+    /// Whether the session has begun and has not ended.
+    fn is_met(&self) -> bool {
+        !self.session.is_closed() && self.session.peer().is_some()
     }
 
     /// Whether the user was told that nothing is heard of the peer, and not yet that it is back.
@@ -208,7 +226,7 @@ impl Link {
     pub fn contact_event(&mut self, now: Time) -> Option<SessionEvent> {
         let age = self.contact_age(now);
         match self.contact {
-            _ if self.session.is_closed() || self.session.peer().is_none() => None,
+            _ if !self.is_met() => None,
             Contact::Fine if age >= SILENCE => {
                 self.contact = Contact::Missing { reported: age };
                 Some(SessionEvent::Silent { seconds: age.as_secs() })

@@ -24,7 +24,6 @@ use crate::passing;
 use crate::sessions;
 
 /// How a session can be reached again.
-#[derive(Clone)]
 pub struct Ways {
     /// Who this display is.
     pub identity: Arc<Identity>,
@@ -49,6 +48,8 @@ pub struct Back {
     pub carrier: Box<dyn Carrier>,
     /// The command that carries it.
     pub command: Option<Program>,
+    /// What it reads and writes, if no command does.
+    pub socket: Option<OwnedFd>,
 }
 
 /// The search for a carrier that is not QUIC.
@@ -61,6 +62,23 @@ pub struct Detour {
 }
 
 impl Detour {
+    fn begin(
+        search: impl FnOnce(&Receiver<()>) -> Option<Result<Back, Error>> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let fail = |source| Error::System { doing: "starting to reconnect", source };
+        let (over, running) = UnixStream::pair().map_err(fail)?;
+        let (tell, found) = mpsc::channel();
+        let (wanted, told) = mpsc::channel();
+        let work = move || {
+            if let Some(result) = search(&told) {
+                let _ = tell.send(result);
+            }
+            drop(running);
+        };
+        std::thread::Builder::new().name("reconnect".into()).spawn(work).map_err(fail)?;
+        Ok(Self { found, over, _wanted: wanted })
+    }
+
     /// Readable when [`Detour::result`] has something.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.over.as_fd()
@@ -79,27 +97,29 @@ impl Detour {
 }
 
 impl Ways {
-    /// Begins to search for a carrier that is not QUIC, if there is such a way.
+    /// Begins to search for a carrier that is not QUIC, if there is such a way. QUIC has a head start where it is
+    /// likely to answer: it is better, and costs the other side less than a login.
     ///
     /// # Errors
     /// The system has no thread or descriptor left.
-    pub fn detour(&self) -> Result<Option<Detour>, Error> {
+    pub(crate) fn detour(&self, quic_is_likely: bool) -> Result<Option<Detour>, Error> {
         let Some(other) = self.other.clone() else { return Ok(None) };
-        let fail = |source| Error::System { doing: "starting to reconnect", source };
-        let (over, running) = UnixStream::pair().map_err(fail)?;
-        let (tell, found) = mpsc::channel();
-        let (wanted, told) = mpsc::channel();
         let identity = Arc::clone(&self.identity);
-        // QUIC is better, and costs the other side less than a login.
-        let patience = if self.quic.is_some() { HEAD_START } else { FIRST_PAUSE };
-        let work = move || {
-            if let Some(result) = other.search(&identity, patience, &told) {
-                let _ = tell.send(result);
-            }
-            drop(running);
-        };
-        std::thread::Builder::new().name("reconnect".into()).spawn(work).map_err(fail)?;
-        Ok(Some(Detour { found, over, _wanted: wanted }))
+        let patience = if quic_is_likely { HEAD_START } else { FIRST_PAUSE };
+        Detour::begin(move |wanted| other.search(&identity, patience, wanted)).map(Some)
+    }
+
+    /// Meets the session on a socket that it has come to by itself.
+    ///
+    /// # Errors
+    /// The system has no thread or descriptor left.
+    pub(crate) fn meet(&self, socket: OwnedFd) -> Result<Detour, Error> {
+        let identity = Arc::clone(&self.identity);
+        Detour::begin(move |_| {
+            let dup = socket.try_clone().map_err(speaking);
+            let met = dup.and_then(|dup| Ok((meet(&identity, socket)?, dup)));
+            Some(met.map(|(carrier, dup)| Back { carrier, command: None, socket: Some(dup) }))
+        })
     }
 }
 
@@ -128,12 +148,12 @@ impl Other {
             Self::Here(name, request) => {
                 let (_, socket) = sessions::call(Some(name))?;
                 passing::send(&socket, &control::line(request), &[]).map_err(speaking)?;
-                Ok(Back { carrier: meet(identity, socket)?, command: None })
+                Ok(Back { carrier: meet(identity, socket)?, command: None, socket: None })
             }
             Self::Command(words) => {
                 let (mut command, socket) = start_on_socket(words)?;
                 match meet(identity, socket) {
-                    Ok(carrier) => Ok(Back { carrier, command: Some(command) }),
+                    Ok(carrier) => Ok(Back { carrier, command: Some(command), socket: None }),
                     Err(error) => {
                         command.end(COMMAND_PATIENCE);
                         let gone = command.status().map(exit_code) == Some(GONE);

@@ -1,14 +1,18 @@
-//! How a display comes back to its session: it retries, and begins each carrier with the session's hello.
+//! How a display comes back to its session, or leaves a carrier for a better one: each begins with the session's hello.
 //!
-//! Two searches go on side by side: QUIC to where the session was, with a fresh hello in each try, which leaves as
-//! early data where there is a ticket; and the other way that brought the two sides together ([`crate::reconnect`]).
-//! The first to find a carrier ends the other. Invariant: without a carrier the session is suspended, or is the
-//! subject of the one try that is under way.
+//! When the carrier is lost, two searches go on side by side: QUIC to where the session was, with a fresh hello in each
+//! try, which leaves as early data where there is a ticket; and the other way that brought the two sides together
+//! ([`crate::reconnect`]). The first to find a carrier ends the other. While there is a carrier, `better` looks for one
+//! that is better. Invariant: without a carrier the session is suspended, or is the subject of the one try that is
+//! under way.
+
+mod better;
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
+use wayferry_net::Carrier;
 use wayferry_net::quic::{Attempt, ConnectError};
 use wayferry_proto::{Config, Session, Side, Time, Transmit};
 
@@ -19,7 +23,9 @@ use crate::edge::programs::Program;
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::link::Link;
+use crate::moving::Way;
 use crate::reconnect::{Back, Detour, Ways};
+pub use better::Better;
 
 /// See the module.
 pub struct Return {
@@ -32,6 +38,10 @@ pub struct Return {
     /// When the last carrier was found, and how many were lost at once.
     found: Time,
     in_vain: u32,
+    /// What is better than the carrier that it began on.
+    better: Option<Better>,
+    /// The session has begun to go over to another carrier, and the side has not heard of that.
+    moved: bool,
 }
 
 /// Whether the session has let this display in.
@@ -53,13 +63,17 @@ struct Search {
 }
 
 impl Part for Return {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, _now: Time, hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout());
         self.fds().for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
+        if let Some(better) = &self.better {
+            better.interests(hub.link, self.search.is_some(), interests);
+        }
     }
 
-    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
-        self.search(now, hub.link)
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
+        self.search(now, hub.link)?;
+        self.look_for_better(now, hub, |fd| ready.has(fd))
     }
 }
 
@@ -67,13 +81,35 @@ impl Return {
     /// For a session that began with this, and can be reached so.
     pub fn new(config: Config, ways: Ways) -> Self {
         let standing = Standing::Unknown(None);
-        Self { config, ways, search: None, command: None, standing, found: Time::ZERO, in_vain: 0 }
+        let found = Time::ZERO;
+        Self {
+            config,
+            ways,
+            search: None,
+            command: None,
+            standing,
+            found,
+            in_vain: 0,
+            better: None,
+            moved: false,
+        }
+    }
+
+    /// The session began on a byte stream, and there may be something better.
+    #[must_use]
+    pub fn with_better(self, better: Option<Better>) -> Self {
+        Self { better, ..self }
     }
 
     /// The session has let this display in: it knows its incarnation from now on, and needs no secret.
     pub(super) fn welcome(&mut self) {
         self.standing = Standing::Welcome;
         self.config.secret = self.config.resume;
+    }
+
+    /// Whether the session has left its carrier for another since this was last asked.
+    pub(super) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
     }
 
     /// Whether it ever has.
@@ -93,7 +129,11 @@ impl Return {
             return Ok(false);
         }
         self.command = None;
-        let detour = self.ways.detour()?;
+        let quic_is_likely = match &mut self.better {
+            None => self.ways.quic.is_some(),
+            Some(better) => better.pause(),
+        };
+        let detour = self.ways.detour(quic_is_likely)?;
         let next = now + self.respite(now);
         self.search = Some(Search { attempt: None, next, since: now, detour });
         Ok(true)
@@ -110,9 +150,10 @@ impl Return {
     }
 
     /// A carrier was found.
-    fn find(&mut self, now: Time) {
+    fn find(&mut self, now: Time, on: Way) {
         self.search = None;
         self.found = now;
+        self.better.iter_mut().for_each(|better| better.found_again(now, on));
     }
 
     /// What is polled for input while a search is under way.
@@ -153,7 +194,7 @@ impl Return {
             None => {}
             Some(Ok((connected, _))) => {
                 link.put_on(connected.carrier);
-                self.find(now);
+                self.find(now, Way::Quic);
                 return Ok(());
             }
             Some(Err(error)) => {
@@ -172,11 +213,10 @@ impl Return {
             }
         }
         if let Some(result) = search.detour.as_ref().and_then(Detour::result) {
-            let Back { carrier, command } = result?;
-            self.find(now);
+            let Back { carrier, command, .. } = result?;
+            self.find(now, Way::Stream);
             self.command = command;
-            self.resume(now, link);
-            link.put_on(carrier);
+            self.go_on(now, link, carrier);
             return Ok(());
         }
         if search.attempt.is_none() && now >= search.next {
@@ -198,6 +238,13 @@ impl Return {
             search.attempt = Some(attempt);
         }
         Ok(())
+    }
+
+    /// Puts the session onto a carrier on which nothing has been said.
+    fn go_on(&mut self, now: Time, link: &mut Link, carrier: Box<dyn Carrier>) {
+        link.lose_carrier();
+        self.resume(now, link);
+        link.put_on(carrier);
     }
 
     /// The session as it begins on a new carrier.
@@ -241,7 +288,7 @@ mod tests {
         let mut pauses = Vec::new();
         for lost in [60_000, 60_200, 60_700, 61_200, 70_000, 70_100] {
             let pause = back.respite(at(lost));
-            back.find(at(lost) + pause);
+            back.find(at(lost) + pause, Way::Quic);
             pauses.push(pause.as_millis());
         }
         assert_eq!(pauses, [0, 100, 200, 400, 0, 100]);

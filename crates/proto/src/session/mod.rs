@@ -447,6 +447,11 @@ impl Session {
         &self.clock
     }
 
+    /// When the peer was last heard.
+    pub fn last_heard(&self) -> Time {
+        self.timers.last_heard()
+    }
+
     /// How long ago the peer was last heard.
     pub fn contact_age(&self, now: Time) -> Duration {
         self.timers.contact_age(now)

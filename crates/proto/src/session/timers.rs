@@ -118,6 +118,11 @@ impl Timers {
         now - self.heard
     }
 
+    /// When the peer was last heard.
+    pub(super) fn last_heard(&self) -> Time {
+        self.heard
+    }
+
     /// A ping of the peer came.
     pub(super) fn pinged(&mut self, now: Time) -> Result<(), Error> {
         if now - self.pinged.0 >= PING_INTERVAL {

@@ -1,0 +1,91 @@
+//! A session changes its carrier: from ssh to QUIC and back, while somebody types.
+
+use crate::rig::{Compositor, Home, Network, Program, Sshd, Sway, until};
+use crate::ssh::ferry;
+
+#[test]
+fn a_session_begins_on_ssh_and_moves_to_quic() {
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Own, ""));
+    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", HEAR]).start();
+    let mut typing = Typing::start(&sway);
+    ferry.happens("quic-reached");
+    typing.ends();
+    assert_eq!(ferry.ended().code(), Some(9), "{}", ferry.stderr());
+    typing.arrived(sshd.home());
+    for event in ["quic-unreachable", "quic-silent", "back", "connection-lost", "display-away"] {
+        assert_eq!(ferry.count(event), 0, "{event}: {}", ferry.stderr());
+    }
+    // A user has nothing to be told.
+    assert!(!ferry.stderr().contains("note:"), "{}", ferry.stderr());
+    sway.empty();
+}
+
+#[test]
+fn udp_that_opens_later_is_found() {
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::NoUdp, ""));
+    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", HEAR]).start();
+    ferry.happens("quic-unreachable");
+    let mut typing = Typing::start(&sway);
+    sshd.block_udp(false);
+    ferry.happens("quic-reached");
+    typing.ends();
+    assert_eq!(ferry.ended().code(), Some(9), "{}", ferry.stderr());
+    typing.arrived(sshd.home());
+    assert_eq!((ferry.count("quic-unreachable"), ferry.count("quic-reached")), (1, 1), "{}", ferry.stderr());
+}
+
+#[test]
+fn udp_that_closes_sends_the_session_back_to_ssh_and_opens_again() {
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Own, ""));
+    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", HEAR]).start();
+    ferry.happens("quic-reached");
+    let before = sway.window("foot", |window| window.app_id == "foot");
+    let mut typing = Typing::start(&sway);
+    sshd.block_udp(true);
+    ferry.happens("quic-silent");
+    sshd.block_udp(false);
+    until("QUIC again", || (ferry.count("quic-reached") == 2).then_some(()));
+    let after = sway.window("foot", |window| window.app_id == "foot");
+    assert_eq!(before.id, after.id, "it is the same window");
+    typing.ends();
+    assert_eq!(ferry.ended().code(), Some(9), "{}", ferry.stderr());
+    typing.arrived(sshd.home());
+    for event in ["connection-lost", "back"] {
+        assert_eq!(ferry.count(event), 0, "{event}: {}", ferry.stderr());
+    }
+    sway.empty();
+}
+
+/// Somebody who types while things happen.
+struct Typing<'a> {
+    sway: &'a Sway,
+    program: Program,
+}
+
+impl<'a> Typing<'a> {
+    fn start(sway: &'a Sway) -> Self {
+        sway.window("foot", |window| window.app_id == "foot" && window.focused);
+        sway.settled();
+        Self { sway, program: sway.launch("wtype").args(["-d", "30", &text()]).start() }
+    }
+
+    /// Waits until everything has been typed, and ends the line.
+    fn ends(&mut self) {
+        assert!(self.program.ended().success(), "{}", self.program.stderr());
+        self.sway.keys(&["-k", "Return"]);
+    }
+
+    /// The line is there, whole.
+    fn arrived(&self, home: &Home) {
+        let heard = std::fs::read_to_string(home.file("heard")).expect("what was heard");
+        assert_eq!(heard, format!("{}\n", text()));
+    }
+}
+
+/// No part of it is like another.
+fn text() -> String {
+    (100..200).map(|number| number.to_string()).collect::<Vec<_>>().join(".")
+}
+
+/// Hears a line.
+const HEAR: &str = "'head -n 1 > $HOME/heard; exit 9'";
