@@ -46,6 +46,14 @@ struct Caller {
 /// A socket that ssh forwards to the caller, for as long as ssh lives. sshd leaves the file behind.
 struct Forwarded(PathBuf);
 
+impl Forwarded {
+    /// The same, kept with a session; none where that cannot be, and then the file goes.
+    fn kept_with(mut self, session: &str) -> Option<Self> {
+        self.0 = sessions::keep(session, &self.0).ok()?;
+        Some(self)
+    }
+}
+
 impl Drop for Forwarded {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
@@ -309,6 +317,7 @@ impl Display {
     fn meet(caller: Caller, session: &str) -> Result<Self, Error> {
         let Caller { from, to, forwarded } = caller;
         let relay = Relay::start(from, to, Some(session), Request::Attach)?;
+        let forwarded = forwarded.and_then(|forwarded| forwarded.kept_with(session));
         Ok(Self { session: session.to_owned(), relay, forwarded, later: None })
     }
 

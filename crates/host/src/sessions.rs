@@ -176,6 +176,7 @@ impl Named {
             }
             // Left by a session that was killed; no process uses it.
             let _ = fs::remove_file(beside(directory, &name, WAYLAND));
+            let _ = fs::remove_file(beside(directory, &name, DESK));
             remove_commands(&beside(directory, &name, BIN));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
             let directory = Directory::hold(directory);
@@ -252,6 +253,12 @@ impl Named {
     }
 }
 
+impl Drop for Named {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(beside(&self.directory.path, &self.name, DESK));
+    }
+}
+
 /// Makes a file look used now.
 fn touch(path: &Path) -> io::Result<()> {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -294,6 +301,20 @@ pub fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
     let none = || Error::NoSession(format!("no session `{name}` runs here"));
     check(&name).map_err(|_| none())?;
     reach(&directories(), &name).map(|socket| (name.clone(), socket)).ok_or_else(none)
+}
+
+/// Puts a socket that leads to a session's display beside the session's own, where only this user comes to it and where
+/// it goes with the session at the latest. Gives its new place.
+///
+/// # Errors
+/// There is no such session, or the socket is in another file system.
+pub fn keep(name: &str, socket: &Path) -> io::Result<PathBuf> {
+    let is_here =
+        |directory: &PathBuf| is_private(directory) && peer::connect_at_once(&directory.join(name)).is_ok();
+    let directory = directories().into_iter().find(is_here).ok_or(io::ErrorKind::NotFound)?;
+    let place = beside(&directory, name, DESK);
+    fs::rename(socket, &place)?;
+    Ok(place)
 }
 
 /// A connection to the session of this name, in whichever of these directories it is.
@@ -384,6 +405,8 @@ const SUFFIX: usize = 5;
 const ATTEMPTS: u32 = 5;
 /// Sessions of one user on one machine.
 const MAX_SESSIONS: usize = 999;
+/// The socket that leads to a session's display through ssh.
+const DESK: &str = "desk";
 /// What the socket of a session's programs is called, beside its own.
 const WAYLAND: &str = "wayland";
 /// And the file that keeps the name.
@@ -479,7 +502,7 @@ mod tests {
     #[test]
     fn what_a_killed_session_left_is_no_session_and_its_name_is_free() {
         let dir = RuntimeDir::private().expect("a directory");
-        for name in ["dead", ".dead", ".dead.wayland"] {
+        for name in ["dead", ".dead", ".dead.wayland", ".dead.desk"] {
             drop(std::os::unix::net::UnixListener::bind(dir.path().join(name)).expect("a stale socket"));
         }
         fs::write(dir.path().join(".dead.lock"), "").expect("a file that is not locked");

@@ -144,6 +144,9 @@ pub(crate) enum BenchCommand {
     /// Sound beside a window that could fill the link: how much is made up, and how late it is heard; and how far a
     /// film's sound is from its picture. It needs `sox`, `mpv` and `ffmpeg`.
     Sound(SoundFlags),
+    /// From Enter to the first window: `wayferry ssh` beside ssh's own connection, with UDP open and blocked. It needs
+    /// /dev/net/tun, namespaces, `unshare`, `ip`, an ssh client and server, and foot.
+    Start(StartFlags),
     /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
     Resume(BenchFlags),
     /// Updates over lossy links in virtual time: blocking, response, overhead, for each delivery and controller.
@@ -159,6 +162,16 @@ pub(crate) enum BenchCommand {
     Compression(CompressionFlags),
     /// Put together what `bench updates --shard` wrote.
     Merge(MergeFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartFlags {
+    /// How often each is measured.
+    #[arg(long, value_name = "NUMBER", default_value = "11", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) runs: u16,
+    /// Write the results to FILE as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@
 //!
 //! Invariant: device, thread and all that is on its way go with the value.
 
+mod beyond;
 mod device;
 mod namespace;
 
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use wayferry_stage::{Lane, LinkConfig};
 
+pub(crate) use beyond::Beyond;
 pub(crate) use namespace::enter;
 
 /// See the module.

@@ -12,6 +12,7 @@ mod progress;
 pub(crate) mod resume;
 pub(crate) mod rig;
 pub(crate) mod sound;
+pub(crate) mod start;
 pub(crate) mod updates;
 pub(crate) mod windows;
 

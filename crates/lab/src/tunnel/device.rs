@@ -1,6 +1,6 @@
 //! A TUN device of this network namespace.
 //!
-//! The one place of this crate with `unsafe`: the kernel is told the device's name and kind by an `ioctl`, which rustix
+//! With `unsafe`: the kernel is told the device's name and kind by an `ioctl`, which rustix
 //! has no function for. Invariant: the device is gone when the file is closed.
 #![allow(unsafe_code)]
 
