@@ -101,6 +101,28 @@ fn text_typed_over_a_cut_never_loses_its_middle() {
     session.must_run();
 }
 
+/// What a program would take a picture of does not change: it is drawn at the display alone.
+#[test]
+fn windows_are_dimmed_while_nothing_is_heard_and_are_as_before_when_it_is() {
+    let sway = Sway::start();
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &[]);
+    let red = ["-o", "colors.background=ff0000", "-o", "cursor.color=ff0000 ff0000", "cat"];
+    let mut foot = session.launch("foot").args(red).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    let before = sway.screenshot();
+    assert_eq!(before.pixel(640, 360), [255, 0, 0]);
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    until("a dim window", || (sway.screenshot().pixel(640, 360) == [127, 0, 0]).then_some(()));
+    assert_eq!(sway.screenshot().pixel(3, 360), [127, 0, 0], "{}", sway.screenshot().keep("dim"));
+    assert!(sway.windows()[0].title.ends_with(" (no contact)"));
+    link.set_down(false);
+    until("the window as it was", || (sway.screenshot() == before).then_some(()));
+    foot.must_run();
+    session.must_run();
+}
+
 #[test]
 fn a_display_that_comes_back_after_another_took_over_is_told_so() {
     let (first, second) = (Sway::start(), Sway::start());

@@ -55,6 +55,10 @@ impl Connection {
             self.bind_own("wl_shm", 1, Own::Shm)?.ok_or_else(|| lacks("wl_shm"))?;
         let presentation = self.bind_own("wp_presentation", 1, Own::Presentation)?;
         self.globals.helpers.presentation = presentation.map(|(id, _)| id);
+        let subcompositor = self.bind_own("wl_subcompositor", 1, Own::Helper)?;
+        self.globals.helpers.subcompositor = subcompositor.map(|(id, _)| id);
+        let viewporter = self.bind_own("wp_viewporter", 1, Own::Helper)?;
+        self.globals.helpers.viewporter = viewporter.map(|(id, _)| id);
         Ok(())
     }
 

@@ -149,6 +149,8 @@ impl Connection {
             let outcome = self.set_title(toplevel, title);
             self.settle(outcome);
         }
+        let outcome = self.draw_veils(is_stale);
+        self.settle(outcome);
     }
 
     /// Gives a window a title, if the compositor knows it.

@@ -36,6 +36,8 @@ pub(super) struct Helpers {
     pub(super) compositor_version: u32,
     pub(super) shm: u32,
     pub(super) presentation: Option<u32>,
+    pub(super) subcompositor: Option<u32>,
+    pub(super) viewporter: Option<u32>,
     /// Presentation times are of a clock that is not `CLOCK_MONOTONIC`.
     pub(super) foreign_clock: bool,
 }

@@ -41,6 +41,7 @@ mod tree;
 mod turn;
 mod units;
 mod updates;
+mod veil;
 mod videos;
 mod waiting;
 mod watcher;

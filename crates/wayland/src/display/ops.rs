@@ -36,10 +36,19 @@ pub(crate) const SURFACE_DESTROY: u16 = 0;
 pub(crate) const SURFACE_ATTACH: u16 = 1;
 pub(crate) const SURFACE_DAMAGE: u16 = 2;
 pub(crate) const SURFACE_FRAME: u16 = 3;
+pub(crate) const SURFACE_SET_INPUT_REGION: u16 = 5;
 pub(crate) const SURFACE_COMMIT: u16 = 6;
 pub(crate) const SURFACE_SET_BUFFER_SCALE: u16 = 8;
 pub(crate) const SURFACE_DAMAGE_BUFFER: u16 = 9;
 pub(crate) const SURFACE_OFFSET: u16 = 10;
+pub(crate) const SUBCOMPOSITOR_GET_SUBSURFACE: u16 = 1;
+pub(crate) const SUBSURFACE_DESTROY: u16 = 0;
+pub(crate) const SUBSURFACE_SET_POSITION: u16 = 1;
+pub(crate) const SUBSURFACE_PLACE_ABOVE: u16 = 2;
+pub(crate) const SUBSURFACE_SET_DESYNC: u16 = 5;
+pub(crate) const VIEWPORTER_GET_VIEWPORT: u16 = 1;
+pub(crate) const VIEWPORT_DESTROY: u16 = 0;
+pub(crate) const VIEWPORT_SET_DESTINATION: u16 = 2;
 pub(crate) const PRESENTATION_FEEDBACK: u16 = 1;
 pub(crate) const WM_BASE_CREATE_POSITIONER: u16 = 1;
 pub(crate) const WM_BASE_PONG: u16 = 3;
@@ -85,10 +94,19 @@ mod tests {
             ("wl_surface", "attach", SURFACE_ATTACH),
             ("wl_surface", "damage", SURFACE_DAMAGE),
             ("wl_surface", "frame", SURFACE_FRAME),
+            ("wl_surface", "set_input_region", SURFACE_SET_INPUT_REGION),
             ("wl_surface", "commit", SURFACE_COMMIT),
             ("wl_surface", "set_buffer_scale", SURFACE_SET_BUFFER_SCALE),
             ("wl_surface", "damage_buffer", SURFACE_DAMAGE_BUFFER),
             ("wl_surface", "offset", SURFACE_OFFSET),
+            ("wl_subcompositor", "get_subsurface", SUBCOMPOSITOR_GET_SUBSURFACE),
+            ("wl_subsurface", "destroy", SUBSURFACE_DESTROY),
+            ("wl_subsurface", "set_position", SUBSURFACE_SET_POSITION),
+            ("wl_subsurface", "place_above", SUBSURFACE_PLACE_ABOVE),
+            ("wl_subsurface", "set_desync", SUBSURFACE_SET_DESYNC),
+            ("wp_viewporter", "get_viewport", VIEWPORTER_GET_VIEWPORT),
+            ("wp_viewport", "destroy", VIEWPORT_DESTROY),
+            ("wp_viewport", "set_destination", VIEWPORT_SET_DESTINATION),
             ("wp_presentation", "feedback", PRESENTATION_FEEDBACK),
             ("xdg_wm_base", "create_positioner", WM_BASE_CREATE_POSITIONER),
             ("xdg_wm_base", "pong", WM_BASE_PONG),

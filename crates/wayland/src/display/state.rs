@@ -8,6 +8,7 @@ use super::cursor::Cursors;
 use super::images::Images;
 use super::keyboard::Keyboards;
 use super::pings::Pings;
+use super::veil::Veils;
 
 /// All of it, of one program.
 #[derive(Debug)]
@@ -18,11 +19,13 @@ pub(super) struct State {
     pub(super) captures: Captures,
     pub(super) captions: Captions,
     pub(super) pings: Pings,
+    pub(super) veils: Veils,
 }
 
 impl State {
     pub(super) fn new(cursors: Cursors, captions: Captions) -> Self {
         let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
-        Self { keyboards, cursors, images, captures: Captures::default(), captions, pings }
+        let (captures, veils) = (Captures::default(), Veils::default());
+        Self { keyboards, cursors, images, captures, captions, pings, veils }
     }
 }

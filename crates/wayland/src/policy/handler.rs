@@ -48,7 +48,7 @@ macro_rules! handlers {
             windows {
                 WmBase: app display,
                 Positioner: app,
-                XdgSurface: app,
+                XdgSurface: app display,
                 Toplevel: app display,
                 Popup: app display,
                 DecorationManager: app,

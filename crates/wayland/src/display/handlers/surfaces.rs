@@ -78,6 +78,8 @@ impl Handles for Subcompositor {
     fn sent(&self, connection: &mut Connection, asked: Asked<'_>) {
         if let Some((child, parent)) = made_child(asked) {
             place(connection, child, Some(parent));
+            let outcome = connection.raise_veil(parent, child);
+            connection.settle(outcome);
         }
     }
 }

@@ -23,6 +23,23 @@ impl Handles for WmBase {
     }
 }
 
+/// `xdg_surface`.
+pub(super) struct XdgSurface;
+
+impl Handles for XdgSurface {
+    fn before(&self, connection: &mut Connection, asked: Asked<'_>, args: &mut [Arg]) {
+        let ("set_window_geometry", [Arg::Int(x), Arg::Int(y), Arg::Int(width), Arg::Int(height)]) =
+            (asked.desc.name, args)
+        else {
+            return;
+        };
+        if let Some(window) = connection.surface_of(asked.request.object) {
+            let outcome = connection.place_veil(window, [*x, *y, *width, *height]);
+            connection.settle(outcome);
+        }
+    }
+}
+
 /// `xdg_toplevel`.
 pub(super) struct Toplevel;
 
@@ -34,6 +51,7 @@ impl Handles for Toplevel {
     }
 
     fn made(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.make_veil(object)?;
         match connection.state.captions.untitled(object) {
             Some(title) => connection.set_title(object, title),
             None => Ok(()),
@@ -42,7 +60,7 @@ impl Handles for Toplevel {
 
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
         connection.state.captions.forget(object);
-        Ok(())
+        connection.end_veil(object)
     }
 
     fn claim(&self, connection: &Connection, asked: Asked<'_>, claim: &mut Claim) {

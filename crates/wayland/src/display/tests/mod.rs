@@ -9,6 +9,7 @@ mod order;
 mod rig;
 mod startup;
 mod units;
+mod veils;
 #[cfg(feature = "video")]
 mod videos;
 mod watching;

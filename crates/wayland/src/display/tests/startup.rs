@@ -17,7 +17,7 @@ fn messages_wait_until_the_globals_are_known() {
     rig.turn();
     rig.assert_alive();
     let binds = rig.requests().into_iter().filter(|request| request == "wl_registry.bind").count();
-    assert_eq!(binds, 4, "three of our own and the program's");
+    assert_eq!(binds, 6, "five of our own and the program's");
     assert!(rig.connection.objects.live(id).is_some());
 }
 

@@ -145,8 +145,9 @@ fn a_destructor_waits_for_the_units_that_need_its_object() {
     let update = rig.fresh(surface, size(1, 1), RED);
     rig.deliver(update);
     let requests = rig.requests();
-    let last: Vec<&str> = requests.iter().rev().take(3).rev().map(String::as_str).collect();
-    assert_eq!(last, ["wl_surface.commit", "xdg_toplevel.destroy", "xdg_surface.destroy"]);
+    let order = ["wl_surface.commit", "xdg_toplevel.destroy", "xdg_surface.destroy"];
+    let sent: Vec<&str> = requests.iter().map(String::as_str).filter(|name| order.contains(name)).collect();
+    assert_eq!(sent, order);
     rig.assert_alive();
 }
 
@@ -162,7 +163,9 @@ fn destroying_a_surface_cancels_its_units() {
     rig.request(toplevel, "destroy", vec![]);
     rig.request(xdg_surface, "destroy", vec![]);
     rig.request(surface, "destroy", vec![]);
-    assert_eq!(rig.requests(), ["xdg_toplevel.destroy", "xdg_surface.destroy", "wl_surface.destroy"]);
+    let veil = ["wp_viewport.destroy", "wl_subsurface.destroy", "wl_surface.destroy"];
+    let window = ["xdg_toplevel.destroy", "xdg_surface.destroy", "wl_surface.destroy"];
+    assert_eq!(rig.requests(), [&window[..1], &veil, &window[1..]].concat());
     let told = rig.take_reported();
     assert_eq!(told[0], ToApp::Discarded { surface, unit: 1 });
     assert_eq!(told[1..], [toplevel, xdg_surface, surface].map(ToApp::Deleted));
