@@ -19,6 +19,7 @@ pub(crate) fn settings(own: &OwnFlags) -> Settings {
         compress: own.begin.pixels.compress.unwrap_or_default(),
         lossy: (!own.begin.pixels.lossless).then_some(own.begin.pixels.quality.unwrap_or(DEFAULT_QUALITY)),
         threads: own.begin.pixels.threads.map_or(default.threads, usize::from),
+        silence: own.side.silence,
         ..default
     }
 }

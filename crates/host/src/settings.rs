@@ -1,6 +1,7 @@
 //! What the user has chosen for a session, and the configurations made from it.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use wayferry_proto::{Capabilities, Compression, Config, Kinds, Repair, Side};
 use wayferry_wayland::HAS_VIDEO;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub lossy: Option<u8>,
     /// Threads that share the compression of a large picture.
     pub threads: usize,
+    /// How long the other side may be silent before the link counts as lost; the session's default without.
+    pub silence: Option<Duration>,
 }
 
 /// How pixels are compressed.
@@ -101,6 +104,7 @@ impl Default for Settings {
             delivery: Delivery::default(),
             lossy: Some(DEFAULT_QUALITY),
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(DEFAULT_THREADS),
+            silence: None,
         }
     }
 }
@@ -111,6 +115,7 @@ impl Settings {
         let mut config = Config::new(side);
         config.start = clock.now();
         config.clock_origin = clock.origin();
+        config.silence = self.silence.unwrap_or(config.silence);
         config.capabilities = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
         config.compression = match self.compress {
             Compress::None => vec![Compression::None],

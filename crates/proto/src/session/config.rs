@@ -1,5 +1,7 @@
 //! What a session is told when it starts.
 
+use std::time::Duration;
+
 use wayferry_fec::LossPrior;
 
 use crate::{Capabilities, Compression, Hello, HostTime, Kinds, Secret, SessionId, Side, Time, Versions};
@@ -44,6 +46,9 @@ pub struct Config {
     pub limits: Limits,
     /// When the session starts, by the run loop's time; deadlines count from here. Default [`Time::ZERO`].
     pub start: Time,
+    /// How long the peer may be silent before its link counts as lost. Default 60 s; less than 3 s is taken for 3 s, as
+    /// pings come once a second.
+    pub silence: Duration,
     /// What the host's monotonic clock showed at [`Time::ZERO`]. Default 0, right in virtual time.
     pub clock_origin: HostTime,
 }
@@ -67,6 +72,7 @@ impl Config {
             compression: vec![Compression::Zstd, Compression::Lz4, Compression::None],
             limits: Limits::default(),
             start: Time::ZERO,
+            silence: Duration::from_secs(60),
             clock_origin: HostTime(0),
         }
     }

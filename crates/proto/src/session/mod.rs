@@ -144,7 +144,7 @@ impl Session {
             outgoing: Outgoing::new(config.repair, config.main_only, resumable),
             incoming: Incoming::new(config.side, config.streams, config.limits),
             events: VecDeque::new(),
-            timers: Timers::new(config.start),
+            timers: Timers::new(config.start, config.silence),
             clock: ClockMap::default(),
             agreed: None,
             state: State::Open,

@@ -12,8 +12,8 @@ const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the peer's hello may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the peer may be silent.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a peer may be silent at the least: two pings in a row are late then.
+const MIN_SILENCE: Duration = Duration::from_secs(3);
 
 /// Most pings of the peer within [`PING_INTERVAL`]; each costs an answer.
 const MAX_PINGS: u32 = 20;
@@ -35,6 +35,8 @@ const RECEIPT_BYTES: usize = 64 << 10;
 pub(super) struct Timers {
     /// When the peer was last heard.
     heard: Time,
+    /// How long it may be silent.
+    silence: Duration,
     phase: Phase,
     ping: Ping,
     /// Start of the interval in which the peer's pings are counted, and their number.
@@ -79,9 +81,10 @@ pub(super) enum Due {
 }
 
 impl Timers {
-    pub(super) fn new(start: Time) -> Self {
+    pub(super) fn new(start: Time, silence: Duration) -> Self {
         Self {
             heard: start,
+            silence: silence.max(MIN_SILENCE),
             phase: Phase::Handshake { until: start + HANDSHAKE_TIMEOUT },
             ping: Ping::Next { at: start, token: 0 },
             pinged: (start, 0),
@@ -150,7 +153,7 @@ impl Timers {
     pub(super) fn next(&self, pipes: bool) -> Time {
         let silence = match self.phase {
             Phase::Handshake { until } => return until,
-            Phase::Ready => self.heard + SILENCE_TIMEOUT,
+            Phase::Ready => self.heard + self.silence,
         };
         let ping = match self.ping {
             Ping::Next { at, .. } => at,
@@ -168,7 +171,7 @@ impl Timers {
     pub(super) fn due(&mut self, now: Time, pipes: bool) -> Option<Due> {
         match self.phase {
             Phase::Handshake { until } => return (now >= until).then_some(Due::Silence),
-            Phase::Ready if now >= self.heard + SILENCE_TIMEOUT => return Some(Due::Silence),
+            Phase::Ready if now >= self.heard + self.silence => return Some(Due::Silence),
             Phase::Ready => {}
         }
         if self.receipt.is_some_and(|at| now >= at) {
@@ -198,13 +201,15 @@ impl Timers {
 mod tests {
     use super::*;
 
+    const SILENCE: Duration = Duration::from_secs(60);
+
     fn at(millis: u64) -> Time {
         Time::from_millis(millis)
     }
 
     #[test]
     fn a_handshake_has_ten_seconds() {
-        let mut timers = Timers::new(at(500));
+        let mut timers = Timers::new(at(500), SILENCE);
         assert_eq!(timers.next(true), at(10_500));
         timers.heard(at(10_000));
         assert_eq!(timers.due(at(10_499), true), None);
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn one_ping_at_a_time() {
-        let mut timers = Timers::new(at(0));
+        let mut timers = Timers::new(at(0), SILENCE);
         timers.ready(at(40));
         assert_eq!(timers.due(at(40), false), Some(Due::Ping(0)));
         assert_eq!(timers.due(at(5_000), false), None);
@@ -226,7 +231,7 @@ mod tests {
 
     #[test]
     fn sixty_silent_seconds_are_the_end() {
-        let mut timers = Timers::new(at(0));
+        let mut timers = Timers::new(at(0), SILENCE);
         timers.ready(at(0));
         timers.due(at(0), false);
         timers.heard(at(7_000));
@@ -237,8 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn a_user_may_want_less_silence_but_not_less_than_pings_take() {
+        for (wanted, most) in [(20, 20), (1, 3)] {
+            let mut timers = Timers::new(at(0), Duration::from_secs(wanted));
+            timers.ready(at(0));
+            timers.due(at(0), false);
+            assert_eq!(timers.next(false), at(most * 1000));
+            assert_eq!(timers.due(at(most * 1000 - 1), false), None);
+            assert_eq!(timers.due(at(most * 1000), false), Some(Due::Silence));
+        }
+    }
+
+    #[test]
     fn pipes_get_a_tenth_of_the_time() {
-        let mut timers = Timers::new(at(0));
+        let mut timers = Timers::new(at(0), SILENCE);
         timers.ready(at(0));
         timers.due(at(0), true);
         let mut on = 0;
@@ -259,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_receipt_waits_for_a_tenth_of_a_second_or_for_much() {
-        let mut timers = Timers::new(at(0));
+        let mut timers = Timers::new(at(0), SILENCE);
         timers.ready(at(0));
         timers.due(at(0), false);
         timers.news(at(50), 1);
@@ -274,7 +291,7 @@ mod tests {
 
     #[test]
     fn pings_of_the_peer_are_limited() {
-        let mut timers = Timers::new(at(0));
+        let mut timers = Timers::new(at(0), SILENCE);
         for second in 0..5 {
             for _ in 0..MAX_PINGS {
                 timers.pinged(at(second * 1000)).unwrap();
