@@ -6,8 +6,8 @@
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::prelude::{
-    ChartBuilder, Color, DrawingBackend, IntoDrawingArea, IntoFont, IntoLogRange, LineSeries, PathElement,
-    RGBColor, SVGBackend, ShapeStyle, Text, WHITE,
+    BindKeyPoints, ChartBuilder, Color, DrawingBackend, IntoDrawingArea, IntoFont, IntoLogRange, LineSeries,
+    PathElement, RGBColor, SVGBackend, ShapeStyle, Text, WHITE,
 };
 use wayferry_sim::Samples;
 
@@ -62,12 +62,13 @@ fn draw_panel<B: DrawingBackend>(area: &DrawingArea<B, Shift>, panel: &Panel) ->
     let bound = |share| panel.series.iter().filter_map(move |(_, samples)| samples.percentile(share));
     let longest = bound(1.0).fold(1.0, f64::max);
     let shortest = bound(0.0).fold(longest, f64::min).max(SHORTEST);
+    let (least, most) = (shortest * 0.9, longest * 1.1);
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 14).into_font())
         .margin(6)
         .x_label_area_size(28)
         .y_label_area_size(46)
-        .build_cartesian_2d((shortest * 0.9..longest * 1.1).log_scale(), 0.0..NINES)
+        .build_cartesian_2d((least..most).log_scale().with_key_points(round_values(least, most)), 0.0..NINES)
         .ok()?;
     chart
         .configure_mesh()
@@ -93,6 +94,37 @@ fn points(samples: &Samples) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// What a logarithmic axis between these is labelled with: 1, 2 and 5 of each decade, 1 alone where there are many
+/// decades; the multiples of such a number where the axis is shorter than that.
+fn round_values(least: f64, most: f64) -> Vec<f64> {
+    let decades = least.log10().floor() as i32..=most.log10().ceil() as i32;
+    let of = |digits: &[f64]| -> Vec<f64> {
+        let all = decades.clone().flat_map(|power| digits.iter().map(move |digit| scaled(*digit, power)));
+        all.filter(|value| (least..=most).contains(value)).collect()
+    };
+    let values = [of(&[1.0, 2.0, 5.0]), of(&[1.0])].into_iter().find(|values| values.len() <= LABELS);
+    match values.unwrap_or_default() {
+        few if few.len() < 3 => multiples(least, most),
+        values => values,
+    }
+}
+
+/// The multiples of 1, 2 or 5 of a decade between these, five at most.
+fn multiples(least: f64, most: f64) -> Vec<f64> {
+    let power = ((most - least) / 5.0).log10().floor() as i32;
+    let mut steps = [1, 2, 5, 10].into_iter().map(|digit| {
+        let step = scaled(f64::from(digit), power);
+        ((least / step).ceil() as i64..=(most / step).floor() as i64, digit)
+    });
+    let Some((range, digit)) = steps.find(|(range, _)| range.clone().count() <= 5) else { return Vec::new() };
+    range.map(|number| scaled((number * i64::from(digit)) as f64, power)).collect()
+}
+
+/// This many times a power of ten, as it would be written.
+fn scaled(number: f64, power: i32) -> f64 {
+    if power < 0 { number / 10_f64.powi(-power) } else { number * 10_f64.powi(power) }
+}
+
 fn percent(nines: f64) -> String {
     let share = 100.0 * (1.0 - 0.1_f64.powf(nines));
     format!("{share:.*} %", if nines > 1.5 { (nines - 1.5) as usize } else { 0 })
@@ -109,6 +141,9 @@ const SHORTEST: f64 = 0.1;
 
 /// The top of the vertical axis: 99.99 %.
 const NINES: f64 = 4.0;
+
+/// Labels for which a horizontal axis has room.
+const LABELS: usize = 11;
 
 /// Points of a line.
 const POINTS: u32 = 80;
@@ -144,6 +179,21 @@ mod tests {
         assert!(svg.contains("response &lt;ms&gt;"));
         assert_eq!(svg.matches("99.9 %").count(), 2);
         assert!(svg.contains("kB"));
+    }
+
+    #[test]
+    fn axes_have_round_labels() {
+        assert_eq!(round_values(0.9, 220.0), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(round_values(0.09, 11_000.0), [0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+        assert_eq!(round_values(0.27, 2.2), [0.5, 1.0, 2.0]);
+        assert_eq!(round_values(110.0, 190.0), [120.0, 140.0, 160.0, 180.0]);
+        assert_eq!(round_values(0.31, 0.55), [0.35, 0.4, 0.45, 0.5, 0.55]);
+        let samples: Samples = (1..1000).map(Duration::from_millis).collect();
+        let svg = draw(&[panel(samples)], 1).unwrap();
+        let labels: Vec<&str> = svg.lines().map(str::trim).collect();
+        for label in ["1", "10", "500", "1000", "0 %", "90 %", "99 %", "99.9 %", "99.99 %"] {
+            assert!(labels.contains(&label), "{label} is missing: {svg}");
+        }
     }
 
     #[test]
