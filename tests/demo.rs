@@ -1,6 +1,6 @@
 //! `wayferry demo` and what the command line says of itself.
 
-use crate::rig::{Compositor, Home, Picture, Sway};
+use crate::rig::{Compositor, Home, Picture, Sway, until};
 
 #[test]
 fn the_demo_needs_no_compositor() {
@@ -11,8 +11,43 @@ fn the_demo_needs_no_compositor() {
     for figure in ["fps", "p50", "p95", "bytes"] {
         assert!(summary.contains(figure), "`{figure}` is missing: {summary}");
     }
+    let last = summary.lines().last().expect("a line");
+    assert!(last.starts_with("19 of 20 keys: ") && last.contains(" instead of "), "{summary}");
+    assert!(last.ends_with("; nothing lost"), "{summary}");
     let shown = Picture::from_png(&picture).expect("a picture");
+    assert_eq!(shown.size(), (1288, 668), "two windows, and the text below");
     assert!(shown.colours() > 10, "an empty picture");
+}
+
+#[test]
+fn the_demo_types_by_itself_in_one_window_of_the_desktop() {
+    let sway = Sway::with_output(1400, 800);
+    let picture = sway.home().file("demo.png");
+    let mut demo = sway
+        .home()
+        .wayferry_and_lab()
+        .env("WAYLAND_DISPLAY", sway.display())
+        .args(["demo", "--duration", "60", "--rtt", "20", "--png", &picture.display().to_string()])
+        .start();
+    let window = sway.window("the demo", |window| window.title == "Wayferry demo");
+    until("keys that are seen", || demo.stdout().contains("key to picture").then_some(()));
+    assert!(sway.screenshot().colours() > 10, "an empty window");
+    // The user has seen enough.
+    sway.message(&[&format!("[con_id={}] kill", window.id)]);
+    assert!(demo.ended().success(), "{}", demo.stderr());
+    assert!(demo.stdout().contains("nothing lost"), "{}", demo.stdout());
+    sway.empty();
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_is_told_before_anything_is_shown() {
+    let home = Home::new();
+    let picture = home.file("nowhere").join("demo.png").display().to_string();
+    let mut demo = home.wayferry_and_lab().args(["demo", "--stage", "--png", &picture]).start();
+    assert_eq!(demo.ended().code(), Some(74), "{}", demo.stderr());
+    let messages = demo.stderr();
+    assert!(messages.contains(&picture) && messages.contains("\nhint: "), "{messages}");
+    assert_eq!(demo.stdout(), "", "nothing was shown");
 }
 
 #[test]

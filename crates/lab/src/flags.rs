@@ -110,7 +110,7 @@ pub(crate) struct DemoFlags {
     #[arg(long, value_name = "MS", default_value_t = 100)]
     pub(crate) rtt: u32,
     /// Packets that the link loses, per cent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub(crate) loss: f64,
     /// Rate of the link, Mbit/s.
     #[arg(long, value_name = "MBITS", default_value_t = 20.0)]

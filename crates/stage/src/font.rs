@@ -6,11 +6,12 @@
 use crate::image::Image;
 
 /// The font at one size.
-pub(crate) struct Font {
+#[derive(Debug)]
+pub struct Font {
     /// From one character to the next, pixels.
-    pub(crate) advance: i32,
+    pub advance: i32,
     /// From the top of a glyph to the end of its descender, pixels.
-    pub(crate) height: i32,
+    pub height: i32,
     width: i32,
     /// Coverage of the characters from `!` to `~` in order, 0 to 255, row by row.
     glyphs: Vec<Vec<u8>>,
@@ -18,7 +19,7 @@ pub(crate) struct Font {
 
 impl Font {
     /// The font with `scale` pixels a dot, at least 1.
-    pub(crate) fn new(scale: f64) -> Font {
+    pub fn new(scale: f64) -> Font {
         let size = |dots: usize| (dots as f64 * scale.max(1.0)).round() as i32;
         let (width, height) = (size(WIDTH), size(HEIGHT));
         let glyphs = glyphs().map(|dots| resample(&dots.doubled().doubled().doubled(), width, height));
@@ -26,7 +27,7 @@ impl Font {
     }
 
     /// Draws a text of printable ASCII with its top-left corner at (x, y); returns where it ends.
-    pub(crate) fn draw(&self, image: &mut Image, (x, y): (i32, i32), colour: u32, text: &str) -> i32 {
+    pub fn draw(&self, image: &mut Image, (x, y): (i32, i32), colour: u32, text: &str) -> i32 {
         let mut left = x;
         for character in text.chars() {
             self.draw_glyph(image, (left, y), colour, character);

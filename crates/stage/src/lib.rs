@@ -28,6 +28,7 @@ pub use compositor::{
     ClientNumber, Clipboard, Commit, Config, Format, Frames, Global, Missing, Rect, Role, Stage, StageEvent,
     Stamped, SurfaceId, Watch, Window,
 };
+pub use font::Font;
 pub use image::{Difference, Image};
 pub use link::{Lane, LaneStats, Link, LinkConfig, LinkStats, Loss, Outage, Reorder, Trace, TraceError};
 pub use measure::{commits_per_second, freshness, key_latencies, percentile};

@@ -21,6 +21,10 @@ use crate::strip::Strip;
 pub struct Demo {
     /// Title of the window.
     pub title: String,
+    /// What the picture is called, large at its top: printable ASCII, 20 characters have room.
+    pub name: String,
+    /// What is said of it below: 70 characters have room.
+    pub motto: String,
     /// Whether it types [`Demo::TEXT`] by itself while no user types.
     pub types_itself: bool,
     /// Frames to draw; `None` goes on until it is stopped.
@@ -29,13 +33,19 @@ pub struct Demo {
 
 impl Default for Demo {
     fn default() -> Demo {
-        Demo { title: "Wayferry demo".to_owned(), types_itself: true, frames: None }
+        Demo {
+            title: "Wayferry demo".to_owned(),
+            name: "Wayferry".to_owned(),
+            motto: "a program over there, its window here".to_owned(),
+            types_itself: true,
+            frames: None,
+        }
     }
 }
 
 impl Demo {
     /// Width of the window in pixels.
-    pub const WIDTH: u32 = 960;
+    pub const WIDTH: u32 = 640;
     /// Height of the window in pixels.
     pub const HEIGHT: u32 = 600;
     /// What it types, and what a script may type at it.
@@ -62,7 +72,7 @@ impl Demo {
         client.set_fixed_size(window, Demo::WIDTH as i32, Demo::HEIGHT as i32);
         client.commit(window);
         client.wait_configure(window, 1)?;
-        let mut scene = Scene::new(window, self.types_itself);
+        let mut scene = Scene::new(window, &self);
         let mut frame = 0;
         while !client.closed(window) && self.frames.is_none_or(|frames| frame < frames) {
             frame += 1;
@@ -111,14 +121,12 @@ struct Log {
 }
 
 impl Scene {
-    fn new(window: Pane, types_itself: bool) -> Scene {
+    fn new(window: Pane, demo: &Demo) -> Scene {
         let (body, small) = (Font::new(2.0), Font::new(1.4));
         let mut plain = Image::new(Demo::WIDTH, Demo::HEIGHT, 0);
         gradient(&mut plain, 0xff10_1b2e, 0xff1d_3350);
-        let title = Font::new(3.4);
-        title.draw(&mut plain, (24, 32), 0xfff4_f7fa, "Wayferry");
-        let right = Demo::WIDTH as i32 - 24 - 38 * small.advance;
-        small.draw(&mut plain, (right, 40), 0xff9f_b4cc, "a program over there, its window here.");
+        Font::new(3.4).draw(&mut plain, (24, 24), 0xfff4_f7fa, &demo.name);
+        small.draw(&mut plain, (24, 62), 0xff9f_b4cc, &demo.motto);
         small.draw(&mut plain, (Strip::WIDTH as i32 + 8, 3), 0xff5c_7290, "< frame code");
         card(&mut plain, PAPER, 10, 0xfff7_f3e8);
         body.draw(&mut plain, (PAPER.0 + 20, PAPER.1 + 16), 0xffb0_5a3c, "Letter from the other side");
@@ -137,7 +145,7 @@ impl Scene {
             log: Log { random: Random::new(3), lines: VecDeque::new(), next: Duration::ZERO, written: 0 },
             began: crate::now(),
             last_key: None,
-            types_itself,
+            types_itself: demo.types_itself,
             scripted: 0,
             next_scripted: Duration::from_millis(400),
             shifted: false,
@@ -268,7 +276,7 @@ impl Scene {
         let step = self.small.height + 4;
         for (row, line) in (0..).zip(&self.log.lines) {
             let y = area.y + row * step;
-            let (time, rest) = line.split_at(8);
+            let (time, rest) = line.split_at(7);
             let after = self.small.draw(&mut self.image, (area.x + 4, y), 0xff5f_7a9c, time);
             let colour = if rest.contains("late") { 0xffff_b454 } else { 0xff9f_d8a4 };
             self.small.draw(&mut self.image, (after, y), colour, rest);
@@ -286,7 +294,7 @@ impl Scene {
             return;
         }
         let area =
-            Rect::new(Demo::WIDTH as i32 - 24 - 20 * self.small.advance, 60, 20 * self.small.advance, 18);
+            Rect::new(Demo::WIDTH as i32 - 24 - 20 * self.small.advance, 36, 20 * self.small.advance, 18);
         self.restore(area);
         let text = format!("{:>3} fps  {:>6} keys", self.recent.len(), self.presses);
         let x = area.x + (20 - text.len() as i32) * self.small.advance;
@@ -338,7 +346,7 @@ impl Log {
         let (boat, pier) = (self.random.next() % 8 + 1, self.random.next() % 5 + 1);
         let people = self.random.next() % 280;
         let what = match self.random.next() % 5 {
-            0 => format!("boat {boat} at pier {pier}, doors open"),
+            0 => format!("boat {boat} is at pier {pier}"),
             1 => format!("boat {boat} left, {people} on board"),
             2 => format!("boat {boat} is {} min late", people % 9 + 1),
             3 => format!("pier {pier} clear"),
@@ -347,17 +355,17 @@ impl Log {
         if self.lines.len() == LOG_LINES {
             self.lines.pop_front();
         }
-        self.lines.push_back(format!("{:02}:{:02}   {what}", 6 + minute / 60 % 18, minute % 60));
+        self.lines.push_back(format!("{:02}:{:02}  {what}", 6 + minute / 60 % 18, minute % 60));
         self.next += Duration::from_millis(350 + self.random.next() % 300);
     }
 }
 
 /// x, y, width, height.
-const PAPER: (i32, i32, i32, i32) = (24, 92, 540, 484);
-const FERRY: (i32, i32, i32, i32) = (588, 92, 348, 232);
-const TERMINAL: (i32, i32, i32, i32) = (588, 348, 348, 228);
+const PAPER: (i32, i32, i32, i32) = (24, 88, 592, 284);
+const FERRY: (i32, i32, i32, i32) = (24, 388, 284, 188);
+const TERMINAL: (i32, i32, i32, i32) = (324, 388, 292, 188);
 const INK: u32 = 0xff2a_2e38;
-const PAGE_LINES: usize = 16;
-const LINE_LENGTH: usize = 40;
-const LOG_LINES: usize = 12;
+const PAGE_LINES: usize = 8;
+const LINE_LENGTH: usize = 44;
+const LOG_LINES: usize = 9;
 const PAUSE_AFTER_KEY: Duration = Duration::from_secs(3);
