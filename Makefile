@@ -80,6 +80,10 @@ gpu-reader: ## Build target/static/wayferry-gpu-reader, which opens libEGL for a
 packages: ## Build tarballs, .deb and .rpm for x86-64 and AArch64, in target/packages
 	PACKED='$(PACKED)' $(LIMIT) $(BUILD_SECONDS) scripts/packages
 
+.PHONY: test-packages
+test-packages: ## Install the .deb in bare Debian systems, use it there, and remove it (as root)
+	$(LIMIT) $(FULL_SECONDS) scripts/test-packages $(ARGS)
+
 .PHONY: test-full
 test-full: ## Run all tests, with slow and heavy programs too
 	scripts/setup --full
@@ -89,6 +93,7 @@ test-full: ## Run all tests, with slow and heavy programs too
 	$(LIMIT) $(FULL_SECONDS) scripts/fuzz-smoke 60
 	$(LIMIT) $(FULL_SECONDS) scripts/test-wlcs
 	$(LIMIT) $(FULL_SECONDS) scripts/test-gpu
+	$(LIMIT) $(FULL_SECONDS) scripts/test-packages
 	$(LIMIT) $(BUILD_SECONDS) cargo clippy --package wayferry --package wayferry-wayland --no-default-features \
 	    --all-targets --locked -- -D warnings
 	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry-audio --features opus --locked

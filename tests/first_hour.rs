@@ -126,6 +126,30 @@ fn a_wayferry_that_cargo_installed_is_found_by_every_command() {
 }
 
 #[test]
+fn what_runs_on_another_machine_is_told() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let ssh = ssh_to(&sway, &sshd);
+    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "cat"]).start();
+    sway.window("foot", |window| window.app_id == "foot");
+    ferry.happens("quic-reached");
+    let binary = sshd.home().wayferry().words()[0].clone();
+    let status = |more: &[&str]| {
+        let words = ["--ssh-bin", &ssh, "--remote-bin", &binary, "status", "ferry-host"];
+        let launch = sway.home().wayferry().privileged().args(words).args(more.iter().copied());
+        String::from_utf8(launch.run()).expect("text")
+    };
+    let told = status(&[]);
+    assert!(told.ends_with(" s\n") && told.contains("running on `ferry-host`:\n  SESSION"), "{told}");
+    let told: serde_json::Value = serde_json::from_str(&status(&["--json"])).expect("JSON");
+    assert_eq!(
+        (&told["host"], &told["running"][0]["name"]),
+        (&"ferry-host".into(), &"foot".into()),
+        "{told}"
+    );
+    ferry.must_run();
+}
+
+#[test]
 fn a_wayferry_that_is_missing_there_is_told_with_the_whole_next_command() {
     let (sway, sshd) = (Sway::start(), Sshd::start());
     let ssh = ssh_to(&sway, &sshd);

@@ -41,6 +41,12 @@ fn both_sides_of_a_session_tell_how_it_fares() {
 
     let text = String::from_utf8(sway.home().wayferry().arg("info").run()).expect("text");
     assert!(text.starts_with("app side, process ") && text.contains("\n\ndisplay side, "), "{text}");
+    let text = String::from_utf8(sway.home().wayferry().arg("status").run()).expect("text");
+    assert!(
+        text.starts_with("shown here:\n  a session of a ticket: 1 program, over QUIC, round trip "),
+        "{text}"
+    );
+    assert!(text.contains("running here:\n  SESSION"), "{text}");
 
     // Both are asked: the link may lose what one of them says of its end.
     attach.terminate();

@@ -21,6 +21,7 @@ mod open_url;
 mod remote;
 mod session;
 mod ssh;
+mod status;
 mod tell;
 mod through;
 mod ticket_file;
@@ -71,6 +72,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Ssh(flags) => ssh::run(&own, &flags),
         Command::Through(flags) => through::run(&own, &flags.words),
         Command::List(flags) => manage::list(&own, &flags),
+        Command::Status(flags) => status::run(&own, &flags),
         Command::Ticket(flags) => manage::ticket(&own, flags),
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),

@@ -30,6 +30,13 @@ pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
         words.extend(flags.json.then(|| "--json".to_owned()));
         return over_ssh(own, host, &words);
     }
+    let documents = here()?;
+    let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { table(&documents) };
+    print(text.as_bytes())
+}
+
+/// What the sessions of this machine tell.
+pub(crate) fn here() -> Result<Vec<Value>, Error> {
     let signals = Signals::new()?;
     let mut documents = Vec::new();
     for name in sessions::names() {
@@ -39,8 +46,18 @@ pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
             None => notice(&format!("the session `{name}` does not answer")),
         }
     }
-    let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { table(&documents) };
-    print(text.as_bytes())
+    Ok(documents)
+}
+
+/// What the sessions of another machine tell, or the exit code of what has failed there and has said so.
+pub(crate) fn there(own: &OwnFlags, host: &str) -> Result<Result<Vec<Value>, u8>, Error> {
+    let (code, answer) = ask_over_ssh(own, host, &["list".to_owned(), "--json".to_owned()])?;
+    if code != 0 {
+        return Ok(Err(code));
+    }
+    let documents: Option<Vec<Value>> = serde_json::from_slice(&answer).ok();
+    let none = || SessionError::PeerViolation(format!("`wayferry list --json` on `{host}` is no JSON array"));
+    Ok(Ok(documents.ok_or_else(none)?))
 }
 
 /// Prints the version of this program, or of another machine's; gives the exit code.
@@ -133,6 +150,12 @@ fn say(socket: &OwnedFd, request: &Request) -> Result<(), SessionError> {
 
 /// The same order to the other machine's own wayferry.
 fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
+    let (code, answer) = ask_over_ssh(own, host, words)?;
+    print(&answer).map(|_| code)
+}
+
+/// The same; gives its exit code and its answer.
+fn ask_over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<(u8, Vec<u8>), Error> {
     let mark = random_name();
     let line = remote::marked_line(own, &mark, words);
     let mut command = Command::new(own.reach.ssh());
@@ -143,9 +166,7 @@ fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
         SessionError::Program { program, source }
     };
     let mut ssh = command.spawn().map_err(failed)?;
-    if let Some(stdout) = ssh.stdout.take() {
-        pass_answer(stdout, &mark)?;
-    }
+    let answer = ssh.stdout.take().map(|stdout| answer_of(stdout, &mark)).transpose()?.unwrap_or_default();
     match exit_code(ssh.wait().map_err(failed)?) {
         BROKEN => Err(remote::broken(own, host)),
         MISSING => {
@@ -154,19 +175,19 @@ fn over_ssh(own: &OwnFlags, host: &str, words: &[String]) -> Result<u8, Error> {
             let which = Which::There { host: host.to_owned(), session };
             Err(remote::missing(own, host, &format!("{order} {}", again(own, &which))))
         }
-        code => Ok(code),
+        code => Ok((code, answer)),
     }
 }
 
-/// Prints what follows the line with `mark`; what a login has printed before is no answer.
-fn pass_answer(stdout: impl Read, mark: &str) -> Result<(), Error> {
+/// What follows the line with `mark`; what a login has printed before is no answer.
+fn answer_of(stdout: impl Read, mark: &str) -> Result<Vec<u8>, Error> {
     let mut lines = BufReader::new(stdout.take(MAX_ANSWER));
     let fail = |source| SessionError::System { doing: "reading ssh's output", source };
     let mut line = Vec::new();
     loop {
         line.clear();
         if lines.read_until(b'\n', &mut line).map_err(fail)? == 0 {
-            return Ok(());
+            return Ok(Vec::new());
         }
         if line.trim_ascii() == mark.as_bytes() {
             break;
@@ -174,10 +195,11 @@ fn pass_answer(stdout: impl Read, mark: &str) -> Result<(), Error> {
     }
     let mut answer = Vec::new();
     lines.read_to_end(&mut answer).map_err(fail)?;
-    print(&answer).map(drop)
+    Ok(answer)
 }
 
-fn table(documents: &[Value]) -> String {
+/// Sessions in columns.
+pub(crate) fn table(documents: &[Value]) -> String {
     if documents.is_empty() {
         return "no sessions\n".into();
     }
@@ -206,7 +228,8 @@ fn rows(document: &Value) -> Vec<[String; 4]> {
     std::iter::once(session).chain(viewers).collect()
 }
 
-fn span(seconds: u64) -> String {
+/// A time that has passed, as people say it.
+pub(crate) fn span(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),

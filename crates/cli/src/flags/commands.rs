@@ -196,6 +196,17 @@ pub(crate) struct LabFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct StatusFlags {
+    /// The machine whose sessions are listed, as ssh knows it, ssh's options before it [default: this one].
+    pub(crate) host: Option<String>,
+    /// Print a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct InfoFlags {
     /// Print a JSON array with a document for each side.
     #[arg(long)]

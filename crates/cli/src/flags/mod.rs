@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Stop(WhichFlags),
     /// List the sessions that run here, or on another machine
     List(ListFlags),
+    /// Show what is shown here, over which link, and what runs here or on another machine
+    Status(StatusFlags),
     /// Show how this user's sessions on this machine fare: loss, repair, round trips, rates
     ///
     /// One paragraph for each side that runs here, or a document for a script. Each side counts what it sends itself;
@@ -239,6 +241,7 @@ impl Command {
             Self::Stop(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Ticket(flags) => OwnFlags { reach: take(&mut flags.which.reach), ..none() },
             Self::List(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
+            Self::Status(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Version(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             _ => none(),
         }

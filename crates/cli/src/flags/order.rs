@@ -88,6 +88,8 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
         for part in parts(&mut words, &takes_value)? {
             match part {
                 Part::Own(words) => line.words.extend(words),
+                // An option that ssh does not have.
+                Part::Ssh(words) if words[0] == "-h" => line.words.extend(words),
                 Part::Ssh(words) => sshs.extend(words),
                 Part::Rest(words) => sshs.extend(words),
             }

@@ -29,13 +29,18 @@ pub(crate) use text::attention;
 
 /// Prints what the sides tell; gives the exit code.
 pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {
-    let clock = Clock::start();
-    let documents = match offer::directory().filter(|directory| offer::is_private(directory)) {
-        Some(directory) => ask_all(&directory, &clock, clock.now() + PATIENCE)?,
-        None => Vec::new(),
-    };
+    let documents = documents()?;
     let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { words(&documents) };
     print(text.as_bytes())
+}
+
+/// What the sides tell that run here.
+pub(crate) fn documents() -> Result<Vec<Value>, Error> {
+    let clock = Clock::start();
+    match offer::directory().filter(|directory| offer::is_private(directory)) {
+        Some(directory) => ask_all(&directory, &clock, clock.now() + PATIENCE),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn words(documents: &[Value]) -> String {
