@@ -36,7 +36,8 @@ fn wayferry(runtime: &Path, words: &[&str]) -> Command {
 /// Draws traces; gives the lines of the table by stage, and the picture.
 fn draw(dir: &Dir, files: &[&str]) -> (String, String) {
     let svg = dir.file("out.svg");
-    let words: Vec<&str> = ["trace"].iter().chain(files).chain(&["--svg", &svg]).copied().collect();
+    let words: Vec<&str> =
+        ["trace"].iter().chain(files).chain(&["--from", "0", "--svg", &svg]).copied().collect();
     let output = wayferry(&dir.0, &words).output().expect("wayferry trace");
     assert!(output.status.success(), "{output:?}");
     let table = String::from_utf8(output.stdout).expect("text");

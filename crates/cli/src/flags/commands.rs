@@ -218,12 +218,14 @@ pub(crate) struct TraceFlags {
     /// A file that `--trace` wrote, or the files of both sides of a session.
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     pub(crate) files: Vec<PathBuf>,
-    /// Draw the timeline into this file.
+    /// Draw the worst second, or what `--from` and `--to` choose, into this file.
+    ///
+    /// The worst second is the one in which the update is shown, or the sound heard, that took longest.
     #[arg(long, value_name = "OUT")]
     pub(crate) svg: Option<PathBuf>,
     /// Leave out what is over before, in seconds since the first picture.
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = parse_instant)]
-    pub(crate) from: f64,
+    #[arg(long, value_name = "SECONDS", value_parser = parse_instant)]
+    pub(crate) from: Option<f64>,
     /// Leave out what begins after this time.
     #[arg(long, value_name = "SECONDS", value_parser = parse_instant)]
     pub(crate) to: Option<f64>,

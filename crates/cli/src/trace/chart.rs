@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use super::join::Bar;
 use wayferry_host::trace::{Half, Stage, Subject};
@@ -21,12 +22,13 @@ pub(crate) struct Chart {
 /// What a row shows: rows of a surface stand together, in the order in which an update goes through them.
 type Key = (Subject, Stage, Half, u32);
 
-/// Draws the bars.
-pub(crate) fn draw(bars: &[Bar]) -> Chart {
+/// Draws the bars, and of each what is in this time, in nanoseconds.
+pub(crate) fn draw(bars: &[Bar], time: &RangeInclusive<u64>) -> Chart {
     let (rows, count) = rows(&bars[..bars.len().min(MAX_BARS)]);
     let placed: Vec<(&Bar, usize)> = rows.values().flat_map(|row| row.bars.iter().copied()).collect();
-    let begin = placed.iter().map(|(bar, _)| bar.start).min().unwrap_or(0);
-    let axis = Axis::new(begin, placed.iter().map(|(bar, _)| bar.end).max().unwrap_or(begin));
+    let begin = placed.iter().map(|(bar, _)| bar.start).min().unwrap_or(0).max(*time.start());
+    let end = placed.iter().map(|(bar, _)| bar.end).max().unwrap_or(begin).min(*time.end());
+    let axis = Axis::new(begin, end.max(begin));
     let mut svg = String::new();
     // Writing to a string cannot fail.
     let _ = head(&mut svg, &axis, count)
@@ -89,7 +91,7 @@ impl Axis {
     }
 
     fn x(&self, time: u64) -> f64 {
-        MARGIN + time.saturating_sub(self.begin) as f64 / self.span as f64 * self.width
+        MARGIN + time.saturating_sub(self.begin).min(self.span) as f64 / self.span as f64 * self.width
     }
 
     /// Between two lines of the grid: 1, 2 or 5 of some unit, about a hundred pixels apart.
@@ -231,8 +233,8 @@ const MARGIN: f64 = 270.0;
 const TOP: f64 = 56.0;
 /// Height of a row.
 const HEIGHT: f64 = 17.0;
-/// A frame of 60 Hz is about 30 pixels wide.
-const PIXELS_PER_MS: f64 = 2.0;
+/// A second is as wide as most screens; a frame of 60 Hz is 17 pixels of it.
+const PIXELS_PER_MS: f64 = 1.0;
 /// Widths between which the time axis stays.
 const MIN_WIDTH: f64 = 900.0;
 const MAX_WIDTH: f64 = 20_000.0;
@@ -242,6 +244,8 @@ const LEAST_BAR: f64 = 0.8;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALL: RangeInclusive<u64> = 0..=u64::MAX;
 
     fn bar(stage: Stage, surface: u64, thread: u32, start: u64, end: u64) -> Bar {
         let subject = Subject::Surface { connection: 1, surface };
@@ -280,11 +284,11 @@ mod tests {
             bar(Stage::Capture, 24, 0, 500_000, 950_000),
             bar(Stage::Capture, 26, 0, 50_000_000, 50_000_000),
         ];
-        let Chart { svg, left_out } = draw(&bars);
+        let Chart { svg, left_out } = draw(&bars, &ALL);
         assert!(well_formed(&svg), "{svg}");
         assert_eq!(left_out, 0);
         let sound = [Bar { subject: Subject::Sound, ..bar(Stage::Hear, 0, 0, 0, 60_000_000) }];
-        let heard = draw(&sound).svg;
+        let heard = draw(&sound, &ALL).svg;
         assert!(heard.contains(">sound · app · hear</text>"), "{heard}");
         assert!(heard.contains("<title>hear of packet 9: 60 ms at 0 µs, 5 bytes</title>"), "{heard}");
         assert_eq!(svg.matches("program 1 · surface ").count(), 4);
@@ -299,8 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bar_is_cut_where_the_time_ends() {
+        let bars = [bar(Stage::Wire, 1, 0, 0, 9_000_000_000)];
+        let svg = draw(&bars, &(3_000_000_000..=4_000_000_000)).svg;
+        assert!(svg.contains("<title>wire of update 9: 9 s at 0 µs"), "{svg}");
+        let mark = format!("<rect x=\"{MARGIN:.2}\" y=\"{:.0}\" width=\"1000.00\"", top(0) + 3.0);
+        assert!(svg.contains(&mark), "{svg}");
+        for label in ["3 s", "3.5 s", "4 s"] {
+            assert!(svg.contains(&format!(">{label}</text>")), "{label}: {svg}");
+        }
+    }
+
+    #[test]
     fn nothing_is_a_picture_too() {
-        let chart = draw(&[]);
+        let chart = draw(&[], &ALL);
         assert!(well_formed(&chart.svg) && chart.left_out == 0, "{}", chart.svg);
     }
 
@@ -308,12 +324,12 @@ mod tests {
     fn a_picture_is_bounded() {
         let many: Vec<Bar> =
             (0..60_000).map(|index| bar(Stage::Wire, index % 1000, 0, index, index + 1)).collect();
-        let chart = draw(&many);
+        let chart = draw(&many, &ALL);
         assert!(well_formed(&chart.svg));
         assert_eq!(chart.svg.matches("surface ").count(), MAX_ROWS);
         assert_eq!(chart.svg.matches("<title>").count() + chart.left_out, many.len());
         let far = [bar(Stage::Queue, 1, 0, 0, u64::MAX), bar(Stage::Queue, 1, 0, u64::MAX, u64::MAX)];
-        let chart = draw(&far);
+        let chart = draw(&far, &ALL);
         assert!(well_formed(&chart.svg) && chart.svg.len() < 100_000, "{}", chart.svg.len());
     }
 }

@@ -5,6 +5,7 @@
 //! begin.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use wayferry_host::trace::read::Trace;
 use wayferry_host::trace::{ClockRow, Half, Row, Stage, Subject};
@@ -30,11 +31,27 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// The bars that are under way between these times, in seconds; the end may be left open.
-    pub(super) fn cut(self, from: f64, to: Option<f64>) -> Vec<Bar> {
-        // A cast of a float saturates.
-        let (from, to) = ((from * 1e9) as u64, to.map_or(u64::MAX, |to| (to * 1e9) as u64));
-        self.bars.into_iter().filter(|bar| bar.end >= from && bar.start <= to).collect()
+    /// The bars that are under way in this time, which is in nanoseconds.
+    pub(super) fn cut(&self, time: &RangeInclusive<u64>) -> Vec<Bar> {
+        self.bars.iter().filter(|bar| bar.end >= *time.start() && bar.start <= *time.end()).copied().collect()
+    }
+
+    /// The second at whose end that is over which took longest from its first bar to its last. Sound, which waits
+    /// for its turn by design, counts only where there are no updates.
+    pub(super) fn worst_second(&self) -> RangeInclusive<u64> {
+        let mut spans: HashMap<(Subject, u64), (u64, u64)> = HashMap::new();
+        for bar in &self.bars {
+            let span = spans.entry((bar.subject, bar.seq)).or_insert((bar.start, bar.end));
+            *span = (span.0.min(bar.start), span.1.max(bar.end));
+        }
+        let worst = spans.into_iter().max_by_key(|((subject, seq), (start, end))| {
+            (*subject != Subject::Sound, end - start, *end, *seq)
+        });
+        let (start, end) = worst.map_or((0, 0), |(_, span)| span);
+        // All of it with the same before and after, or as much of its end as there is room for.
+        let around = SECOND.saturating_sub(end - start) / 2;
+        let to = end.saturating_add(around).max(SECOND);
+        to - SECOND..=to
     }
 }
 
@@ -67,6 +84,9 @@ pub(super) fn join(traces: Vec<Trace>) -> Result<Joined, &'static str> {
     bars.sort_by_key(|bar| (bar.start, bar.end));
     Ok(Joined { bars })
 }
+
+/// In nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// How to map the second trace's clock to the first one's.
 struct Offsets {
@@ -217,13 +237,34 @@ mod tests {
     fn a_part_can_be_cut_out() {
         let (app, _) = traces();
         let stages = |from, to| {
-            let bars = join(vec![traces().0]).expect("one").cut(from, to);
+            let bars = join(vec![traces().0]).expect("one").cut(&(from..=to));
             bars.iter().map(|bar| bar.stage).collect::<Vec<_>>()
         };
         assert_eq!(join(vec![app]).expect("one").bars.len(), 2);
-        assert_eq!(stages(0.006, None), [Stage::Queue]);
-        assert_eq!(stages(0.0, Some(0.004)), [Stage::Encode]);
-        assert_eq!(stages(1e300, Some(f64::MAX)), []);
+        assert_eq!(stages(6 * MS, u64::MAX), [Stage::Queue]);
+        assert_eq!(stages(0, 4 * MS), [Stage::Encode]);
+        assert_eq!(stages(u64::MAX, u64::MAX), []);
+    }
+
+    #[test]
+    fn the_worst_second_is_around_what_took_longest() {
+        let worst = |rows: &[(Subject, u64, u64)]| {
+            let rows = (0..).zip(rows).map(|(seq, (subject, start, end))| Row {
+                subject: *subject,
+                seq,
+                ..row(Stage::Encode, Half::App, start * MS, end * MS)
+            });
+            let trace = Trace { half: Some(Half::App), rows: rows.collect(), clocks: vec![] };
+            let worst = join(vec![trace]).expect("one").worst_second();
+            (worst.start() / MS, worst.end() / MS)
+        };
+        let update = Subject::Surface { connection: 1, surface: 2 };
+        assert_eq!(worst(&[]), (0, 1000));
+        assert_eq!(worst(&[(update, 0, 9), (update, 5000, 5200), (update, 9000, 9010)]), (4600, 5600));
+        assert_eq!(worst(&[(update, 0, 9), (update, 5000, 7000)]), (6000, 7000), "its end");
+        assert_eq!(worst(&[(update, 0, 100)]), (0, 1000), "nothing is before the begin");
+        assert_eq!(worst(&[(Subject::Sound, 3000, 3900), (update, 0, 100)]), (0, 1000));
+        assert_eq!(worst(&[(Subject::Sound, 0, 10), (Subject::Sound, 3000, 3900)]), (2950, 3950));
     }
 
     #[test]
@@ -239,7 +280,7 @@ mod tests {
         };
         let rows = vec![row(Stage::Arrive, Half::Display, u64::MAX, u64::MAX)];
         let display = Trace { half: Some(Half::Display), rows, clocks: vec![] };
-        let bars = join(vec![app, display]).expect("they go together").cut(0.0, None);
+        let bars = join(vec![app, display]).expect("they go together").cut(&(0..=u64::MAX));
         assert!(bars.iter().all(|bar| bar.start <= bar.end), "{bars:?}");
     }
 }

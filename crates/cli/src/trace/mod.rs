@@ -5,6 +5,7 @@ mod join;
 
 use std::fmt::Write;
 use std::io::BufReader;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use wayferry_host::trace::{Stage, Subject, read};
@@ -23,10 +24,18 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
         traces.push(read::read(BufReader::new(file)).map_err(|error| failed(error.into()))?);
     }
     let joined = join(traces).map_err(|what| Error::usage(what.to_owned()))?;
-    let bars = joined.cut(flags.from, flags.to);
-    print!("{}", summary(&bars));
+    let time = chosen(flags);
+    print!("{}", summary(&joined.cut(&time.clone().unwrap_or(0..=u64::MAX))));
     if let Some(path) = &flags.svg {
-        let chart = chart::draw(&bars);
+        let shown = time.clone().unwrap_or_else(|| joined.worst_second());
+        let bars = joined.cut(&shown);
+        let chart = chart::draw(&bars, &shown);
+        if time.is_none() {
+            let [from, to] = [shown.start(), shown.end()].map(|at| *at as f64 / 1e9);
+            notice(&format!(
+                "the picture shows the worst second, {from:.3} to {to:.3}: `--from 0` shows all"
+            ));
+        }
         if chart.left_out > 0 {
             notice(&format!(
                 "{} of {} bars are not in the picture: choose a part with --from and --to",
@@ -38,6 +47,16 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
             .map_err(|source| SessionError::File { path: PathBuf::from(path), source })?;
     }
     Ok(0)
+}
+
+/// The time that the user chose, in nanoseconds, if any.
+fn chosen(flags: &TraceFlags) -> Option<RangeInclusive<u64>> {
+    // A cast of a float saturates.
+    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+    match (flags.from, flags.to) {
+        (None, None) => None,
+        (from, to) => Some(from.map_or(0, nanoseconds)..=to.map_or(u64::MAX, nanoseconds)),
+    }
 }
 
 /// A table of the stages.

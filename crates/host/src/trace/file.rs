@@ -4,8 +4,9 @@
 //! all is, with one notice. Invariant: trouble with the file never reaches the session.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,7 +41,10 @@ impl TraceFile {
     /// # Errors
     /// The file cannot be made.
     pub fn create(path: &Path, half: Option<Half>, reporter: Reporter) -> Result<Arc<Self>, Error> {
-        let file = File::create(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
+        // When keys were typed is for no other user to know.
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
         Ok(Arc::new(Self::over(Box::new(BufWriter::with_capacity(BUFFER, file)), half, MAX_FILE, reporter)))
     }
 
