@@ -36,6 +36,48 @@ fn where_udp_is_blocked_ssh_carries_it() {
 }
 
 #[test]
+fn a_trace_has_both_halves_at_the_end() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let trace = sway.home().file("a.trace").display().to_string();
+    let svg = sway.home().file("a.svg").display().to_string();
+    let command = ["foot", "sh", "-c", "'read line; exit 7'"];
+    let mut wayferry = ferry(&sway, &sshd, &["--trace", &trace], &command).start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(wayferry.ended().code(), Some(7), "{}", wayferry.stderr());
+    let table = sway.home().wayferry().privileged().args(["trace", &trace, "--svg", &svg]).run();
+    let table = String::from_utf8(table).expect("text");
+    for stage in ["encode", "queue", "wire", "decode", "commit"] {
+        assert!(table.lines().any(|line| line.starts_with(stage)), "{stage} is missing: {table}");
+    }
+}
+
+#[test]
+fn a_half_of_a_trace_that_is_missing_is_told_with_its_place() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let trace = sway.home().file("a.trace").display().to_string();
+    // The first login is let in alone.
+    let once = sway
+        .home()
+        .write("ssh-once", "#!/bin/sh\ncase $* in *-oBatchMode*) exit 255 ;; esac\nexec ssh \"$@\"\n");
+    fs::set_permissions(&once, Permissions::from_mode(0o755)).expect("its permissions");
+    let options = ["--trace", &trace, "--ssh-bin", &once.display().to_string()];
+    let mut wayferry = ferry(&sway, &sshd, &options, &["sh", "-c", "'exit 7'"]).start();
+    assert_eq!(wayferry.ended().code(), Some(7), "{}", wayferry.stderr());
+    let told = wayferry.stderr();
+    assert!(told.contains("the half of the trace that ferry-host has is missing here"), "{told}");
+    let line = told.split('`').find(|line| line.starts_with("ssh -F ")).expect("a line that brings it");
+    let there = sway.home().file("a.trace.there");
+    assert!(!there.exists());
+    for (line, comes) in [(line.to_owned(), true), (line.replace(" cat ", " rm "), false)] {
+        let mut ssh = sway.home().launch("sh").privileged().args(["-c", &line]).start();
+        assert!(ssh.ended().success(), "{line}: {}", ssh.stderr());
+        assert_eq!(fs::metadata(&there).is_ok_and(|file| file.len() > 0), comes, "{line}");
+    }
+}
+
+#[test]
 fn without_a_command_the_shell_runs() {
     let (sway, sshd) = (Sway::start(), Sshd::start());
     let input = sway.home().write("input", "echo display=$WAYLAND_DISPLAY\nexit 5\n");

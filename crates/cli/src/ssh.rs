@@ -7,6 +7,7 @@
 
 pub(crate) mod args;
 pub(crate) mod failure;
+pub(crate) mod far_half;
 mod install;
 mod quote;
 
@@ -31,6 +32,7 @@ use wayferry_host::settings::Compress;
 use wayferry_host::sound::Audio;
 
 use args::SshArgs;
+use far_half::FarHalf;
 pub(crate) use quote::quote;
 
 /// Runs `wayferry ssh`; gives the exit code.
@@ -47,7 +49,9 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
     let viewer = Viewer::new(own, &signals)?.of(&args.destination.to_string_lossy()).without_terminal();
     let dir = RuntimeDir::private()?;
     let listener = Listener::unlocked(dir.path().join("ssh"))?;
-    let (mut ssh, met) = reach(own, &args, install, &listener, &signals)?;
+    let far_half = FarHalf::new(own)?;
+    let begin = Begin { own, args: &args, far_half: far_half.as_ref() };
+    let (mut ssh, met) = reach(&begin, install, &listener, &signals)?;
     let lookup = lookup(own, &args);
     let result = met.and_then(|met| match met {
         Met::Socket(socket) => {
@@ -60,7 +64,11 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
             let meeting = Meeting { socket, login: false, quic: Some(lookup), standby: Some(listener) };
             let outcome = viewer.meet(meeting, again);
             leaving.tell(&outcome);
-            finish(&mut ssh, outcome, &signals)
+            let finished = finish(&mut ssh, outcome, &signals);
+            if let Some(half) = &far_half {
+                half.fetch(own, &args.options, &args.destination);
+            }
+            finished
         }
         Met::SshEnded(status) => before_meeting(own, &args, status),
     });
@@ -70,17 +78,24 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
     result
 }
 
+/// What a session begins with.
+struct Begin<'a> {
+    own: &'a OwnFlags,
+    args: &'a SshArgs,
+    /// Of the trace, if there is to be one.
+    far_half: Option<&'a FarHalf>,
+}
+
 /// Starts ssh, a second time if this program has to be copied first, and waits for the other side.
 fn reach(
-    own: &OwnFlags,
-    args: &SshArgs,
+    begin: &Begin<'_>,
     install: bool,
     listener: &Listener,
     signals: &Signals,
 ) -> Result<(Program, Result<Met, Error>), Error> {
     let remote_socket = format!("/tmp/wayferry-{}.sock", random_name());
     let attempt = || {
-        let mut ssh = start_ssh(own, args, listener, &remote_socket)?;
+        let mut ssh = start_ssh(begin, listener, &remote_socket)?;
         let met = meet(&mut ssh, listener, signals);
         Ok((ssh, met))
     };
@@ -88,7 +103,7 @@ fn reach(
     if !install || !matches!(first.1, Ok(Met::SshEnded(MISSING))) {
         return Ok(first);
     }
-    install::install(own, &args.options, &args.destination)?;
+    install::install(begin.own, &begin.args.options, &begin.args.destination)?;
     attempt()
 }
 
@@ -96,7 +111,11 @@ fn reach(
 fn detached(own: &OwnFlags, args: &SshArgs, install: bool, signals: &Signals) -> Result<u8, Error> {
     let attempt = || -> Result<u8, SessionError> {
         let mut command = Command::new(own.reach.ssh());
-        command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(own, args, None));
+        command
+            .args(&args.options)
+            .arg("--")
+            .arg(&args.destination)
+            .arg(remote_command(own, args, None, None));
         let program = own.reach.ssh().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
         let mut ssh = Program::watch(child, Place::Foreground)?;
@@ -142,12 +161,8 @@ enum Met {
     SshEnded(u8),
 }
 
-fn start_ssh(
-    own: &OwnFlags,
-    args: &SshArgs,
-    listener: &Listener,
-    remote_socket: &str,
-) -> Result<Program, SessionError> {
+fn start_ssh(begin: &Begin<'_>, listener: &Listener, remote_socket: &str) -> Result<Program, SessionError> {
+    let Begin { own, args, far_half } = begin;
     let mut command = Command::new(own.reach.ssh());
     let mut forward = OsString::from(format!("{remote_socket}:"));
     forward.push(listener.path());
@@ -157,15 +172,21 @@ fn start_ssh(
         // ssh gives a shell a terminal by itself, but for ssh we are a command.
         command.arg("-t");
     }
-    command.arg("--").arg(&args.destination).arg(remote_command(own, args, Some(remote_socket)));
+    command.arg("--").arg(&args.destination).arg(remote_command(own, args, Some(remote_socket), *far_half));
     let program = own.reach.ssh().to_string_lossy().into_owned();
     let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
     Program::watch(child, Place::Foreground)
 }
 
 /// What ssh runs on the other machine.
-fn remote_command(own: &OwnFlags, args: &SshArgs, remote_socket: Option<&str>) -> String {
+fn remote_command(
+    own: &OwnFlags,
+    args: &SshArgs,
+    remote_socket: Option<&str>,
+    far_half: Option<&FarHalf>,
+) -> String {
     let mut words = remote_options(own);
+    words.extend(far_half.map(FarHalf::option));
     words.push(match args.command_line() {
         Some(line) => format!("--shell-line={line}"),
         None => "--login-shell".into(),

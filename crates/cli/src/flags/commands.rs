@@ -215,7 +215,7 @@ pub(crate) struct InfoFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceFlags {
-    /// A file that `--trace` wrote, or the files of both sides of a session.
+    /// A file that `--trace` wrote, or both of a session [default: with FILE.there].
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     pub(crate) files: Vec<PathBuf>,
     /// Draw the worst second, or what `--from` and `--to` choose, into this file.

@@ -78,6 +78,8 @@ pub(crate) struct SideFlags {
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) qlog: Option<PathBuf>,
     /// Write to FILE where the time goes; `wayferry trace` draws it.
+    ///
+    /// `ssh` brings what the other machine wrote at the end, to FILE.there.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Print a line of statistics every second.

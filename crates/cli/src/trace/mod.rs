@@ -12,13 +12,14 @@ use wayferry_host::trace::{Stage, Subject, read};
 
 use crate::error::{Error, SessionError};
 use crate::flags::TraceFlags;
+use crate::ssh::far_half::beside;
 use crate::tell::notice;
 use join::{Bar, join};
 
 /// Runs `wayferry trace`; gives the exit code.
 pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
     let mut traces = Vec::new();
-    for path in &flags.files {
+    for path in &both(&flags.files) {
         let failed = |source| SessionError::File { path: path.clone(), source };
         let file = std::fs::File::open(path).map_err(failed)?;
         traces.push(read::read(BufReader::new(file)).map_err(|error| failed(error.into()))?);
@@ -47,6 +48,15 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
             .map_err(|source| SessionError::File { path: PathBuf::from(path), source })?;
     }
     Ok(0)
+}
+
+/// The files; where one is named, also what `wayferry ssh` has brought beside it.
+fn both(files: &[PathBuf]) -> Vec<PathBuf> {
+    let brought = match files {
+        [ours] => Some(beside(ours)).filter(|path| path.exists()),
+        _ => None,
+    };
+    files.iter().cloned().chain(brought).collect()
 }
 
 /// The time that the user chose, in nanoseconds, if any.
