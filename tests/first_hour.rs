@@ -126,6 +126,19 @@ fn a_wayferry_that_cargo_installed_is_found_by_every_command() {
 }
 
 #[test]
+fn a_user_who_waits_for_ssh_is_told_what_is_waited_for() {
+    let sway = Sway::start();
+    let ssh = sway.home().write("ssh", "#!/bin/sh\nexec tail -f /dev/null\n");
+    fs::set_permissions(&ssh, Permissions::from_mode(0o755)).expect("its permissions");
+    let launch = sway.home().wayferry().env("WAYLAND_DISPLAY", sway.display());
+    let mut ferry = launch.args(["--ssh-bin", &ssh.display().to_string(), "ssh", "far", "foot"]).start();
+    until("word of the wait", || ferry.stderr().contains("note: still waiting for ssh (5 s)").then_some(()));
+    ferry.must_run();
+    ferry.terminate();
+    ferry.ended();
+}
+
+#[test]
 fn what_runs_on_another_machine_is_told() {
     let (sway, sshd) = (Sway::start(), Sshd::start());
     let ssh = ssh_to(&sway, &sshd);

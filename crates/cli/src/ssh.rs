@@ -23,6 +23,7 @@ use crate::leaving::Leaving;
 use crate::remote::{self, BROKEN, MISSING};
 use crate::tell::{OwnEvent, notice, tell};
 use crate::viewer::{Lookup, Meeting, Viewer};
+use wayferry_host::clock::Clock;
 use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::{Place, Program, exit_code};
 use wayferry_host::edge::signals::Signals;
@@ -259,6 +260,7 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
 
 /// Waits until the other side has come through ssh, as long as ssh takes: it may be asking for a password.
 fn meet(ssh: &mut Program, listener: &Listener, signals: &Signals) -> Result<Met, Error> {
+    let (clock, mut tell_at) = (Clock::start(), FIRST_WAIT);
     loop {
         let accepted = listener
             .accept()
@@ -269,8 +271,23 @@ fn meet(ssh: &mut Program, listener: &Listener, signals: &Signals) -> Result<Met
         if let Some(status) = ssh.status() {
             return Ok(Met::SshEnded(exit_code(status)));
         }
-        signals.wait_readable(&[listener.as_fd(), ssh.as_fd()], None)?;
+        let waited = clock.now().since_start();
+        if waited >= tell_at {
+            tell_at *= 2;
+            if !is_asking() {
+                notice(&format!("still waiting for ssh ({} s)", waited.as_secs()));
+            }
+        }
+        signals.wait_readable(&[listener.as_fd(), ssh.as_fd()], Some(tell_at.saturating_sub(waited)))?;
     }
+}
+
+/// Whether ssh is asking the user for a secret: it has turned the terminal's echo off, and whom it keeps waiting is the
+/// user.
+fn is_asking() -> bool {
+    let terminal = std::fs::File::open("/dev/tty").ok();
+    let modes = terminal.and_then(|terminal| rustix::termios::tcgetattr(terminal).ok());
+    modes.is_some_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ECHO))
 }
 
 /// ssh ended before the two sides met.
@@ -341,6 +358,8 @@ fn ended_soon(ssh: &mut Program, signals: &Signals) -> Result<Option<u8>, Error>
     Ok(ssh.status().map(exit_code))
 }
 
+/// When a user is told first that ssh has not come through yet; each time after that is twice the one before.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// How long ssh may take to end when it has no more to do.
 const SSH_PATIENCE: Duration = Duration::from_secs(2);
 
