@@ -7,14 +7,20 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
 
 use super::quote;
 use crate::error::SessionError;
 use crate::flags::OwnFlags;
 use crate::tell::notice;
+use wayferry_host::edge::programs::{Place, Program, exit_code};
 use wayferry_host::edge::socket::random_name;
+use wayferry_host::edge::wait::poll;
 use wayferry_host::trace::MAX_FILE;
 
 /// See the module.
@@ -52,7 +58,7 @@ impl FarHalf {
         command.args(["-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=5"]).args(options);
         command.arg("-T").arg("--").arg(host).arg(self.line(&mark));
         let here = beside(&self.ours);
-        match bring(command, &mark, &here) {
+        match bring(command, &mark, &here, PATIENCE) {
             Ok(()) => {
                 notice(&format!("`wayferry trace {}` shows both halves of the trace", self.ours.display()))
             }
@@ -87,21 +93,58 @@ pub(crate) fn beside(ours: &Path) -> PathBuf {
     path.into()
 }
 
-fn bring(mut command: Command, mark: &str, here: &Path) -> io::Result<()> {
-    let mut ssh = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let copied = ssh.stdout.take().map_or(Ok(0), |stdout| copy(stdout, mark, here));
-    // What is left of it is not wanted, and its pipe is closed.
-    let status = ssh.wait()?;
-    match copied? {
-        0 => Err(io::Error::other(format!("ssh ended with {}", status.code().unwrap_or(255)))),
-        length if length > MAX_FILE => Err(io::Error::other("it is too long")),
-        _ if !status.success() => Err(io::Error::other("it came in part")),
-        _ => Ok(()),
+fn bring(mut command: Command, mark: &str, here: &Path, patience: Duration) -> io::Result<()> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let stdout = child.stdout.take();
+    // It is ended when this returns before its end.
+    let mut ssh = Program::watch(child, Place::Foreground).map_err(io::Error::other)?;
+    let copied = stdout.map_or(Ok(0), |from| copy(Patient { from, patience }, mark, here))?;
+    // More than may come is not waited for.
+    if copied > MAX_FILE {
+        return Err(io::Error::other("it is too long"));
+    }
+    readable(&ssh, patience)?;
+    match ssh.status() {
+        Some(status) if status.success() && copied > 0 => Ok(()),
+        Some(status) => Err(io::Error::other(format!("ssh ended with {}", exit_code(status)))),
+        None => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Output that must not pause for longer.
+struct Patient {
+    from: ChildStdout,
+    patience: Duration,
+}
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        readable(&self.from, self.patience)?;
+        self.from.read(into)
+    }
+}
+
+/// Waits until something can be read.
+///
+/// # Errors
+/// Nothing came in this time.
+fn readable(from: &impl AsFd, patience: Duration) -> io::Result<()> {
+    let late = Instant::now() + patience;
+    loop {
+        let left = late.saturating_duration_since(Instant::now());
+        let mut set = [PollFd::new(from, PollFlags::IN)];
+        poll(&mut set, Some(left)).map_err(io::Error::other)?;
+        if !set[0].revents().is_empty() {
+            return Ok(());
+        }
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "nothing comes"));
+        }
     }
 }
 
 /// Copies what follows the line with `mark`; how many bytes that were.
-fn copy(stdout: ChildStdout, mark: &str, here: &Path) -> io::Result<u64> {
+fn copy(stdout: Patient, mark: &str, here: &Path) -> io::Result<u64> {
     let mut output = BufReader::new(stdout.take(MAX_LOGIN));
     let mut line = Vec::new();
     while line.trim_ascii() != mark.as_bytes() {
@@ -115,6 +158,9 @@ fn copy(stdout: ChildStdout, mark: &str, here: &Path) -> io::Result<u64> {
     io::copy(&mut output, &mut File::create(here)?)
 }
 
+/// How long ssh and the other machine may be silent.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Bytes that a login may print.
 const MAX_LOGIN: u64 = 1 << 20;
 
@@ -127,7 +173,7 @@ mod tests {
     fn brought(dir: &Path, half: &FarHalf, mark: &str) -> io::Result<()> {
         let mut command = Command::new("/bin/sh");
         command.current_dir(dir).arg("-c").arg(format!("echo Welcome; {}", half.line(mark)));
-        bring(command, mark, &beside(&half.ours))
+        bring(command, mark, &beside(&half.ours), PATIENCE)
     }
 
     #[test]
@@ -139,6 +185,22 @@ mod tests {
         assert_eq!(fs::read(dir.path().join("a.trace.there")).expect("a file"), b"rows\nmark\n");
         assert!(!dir.path().join("it's there").exists());
         brought(dir.path(), &half, "mark").expect_err("it is not there twice");
+    }
+
+    #[test]
+    fn a_host_that_falls_silent_is_not_waited_for() {
+        let dir = RuntimeDir::private().expect("a directory");
+        for script in [
+            "exec tail -f /dev/null",
+            "echo mark; echo rows; exec tail -f /dev/null",
+            "echo mark; echo rows; exec tail -f /dev/null >/dev/null",
+        ] {
+            let mut command = Command::new("/bin/sh");
+            command.arg("-c").arg(script);
+            let here = dir.path().join("here");
+            let error = bring(command, "mark", &here, Duration::from_millis(50)).expect_err(script);
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{script}: {error}");
+        }
     }
 
     #[test]
