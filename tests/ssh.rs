@@ -234,6 +234,47 @@ fn squatted(home: &Home) -> String {
     ssh.display().to_string()
 }
 
+/// Each display brings the keys of its own desk, and takes them along when it goes.
+#[test]
+fn programs_use_the_agent_of_the_display_that_came_last() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let agent = |name: &str| {
+        let (key, socket) = (sway.home().file(name), sway.home().file(&format!("{name}-agent")));
+        let (key, socket) = (key.display().to_string(), socket.display().to_string());
+        let run = |words: &[&str]| {
+            let launch = sway.home().launch(words[0]).privileged().env("SSH_AUTH_SOCK", &socket);
+            launch.args(words[1..].iter().copied())
+        };
+        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", &key]).run();
+        let agent = run(&["ssh-agent", "-D", "-a", &socket]).start();
+        until("the agent", || Path::new(&socket).exists().then_some(()));
+        run(&["ssh-add", "-q", &key]).run();
+        (agent, socket)
+    };
+    let [(_one, first), (_two, second)] = ["one", "two"].map(agent);
+    let binary = remote_binary(sshd.home());
+    let arguments = sshd.arguments();
+    let wayferry = |socket: &str, command: &str| {
+        let launch = sway.home().wayferry().privileged().env("SSH_AUTH_SOCK", socket);
+        let launch = launch.args(["--remote-bin", binary.as_str(), command, "-A"]);
+        on(&sway, launch.args(arguments[..2].iter().map(String::as_str)))
+    };
+    let script = "'ssh-add -L > $HOME/first; read line; ssh-add -L > $HOME/second; exit 3'";
+    let begin = wayferry(&first, "ssh").args(["ferry-host", "foot", "sh", "-c", script]);
+    let mut begun = begin.start();
+    sway.window("foot", |window| window.app_id == "foot");
+    sshd.home().read_when("first", |keys| keys.ends_with(b" one\n"));
+    begun.terminate();
+    begun.ended();
+    sway.empty();
+    let mut attach = wayferry(&second, "attach").arg("ferry-host:foot").start();
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.settled();
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(attach.ended().code(), Some(3), "{}", attach.stderr());
+    sshd.home().read_when("second", |keys| keys.ends_with(b" two\n"));
+}
+
 pub(crate) fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
     let binary = remote_binary(sshd.home());
     let all: Vec<&str> =

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::OFlags;
 use wayferry_net::{Admitted, Peers};
@@ -135,6 +136,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     };
     let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
     offer_urls(&mut named, &mut start.environment);
+    offer_agent(&named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
     let identity = carriers::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
@@ -187,6 +189,17 @@ fn offer_urls(named: &mut Named, environment: &mut Environment) {
         notice(&format!("programs open addresses on this machine: {error}"));
     }
 }
+
+/// Has programs find the ssh agent that came with the latest display at a place that stays, if one has come with this.
+fn offer_agent(named: &Named, environment: &mut Environment) {
+    let Some(agent) = std::env::var_os(AGENT) else { return };
+    if named.point_agent(Path::new(&agent)).is_ok() {
+        environment.set.push((AGENT.into(), named.agent().into()));
+    }
+}
+
+/// Where programs look for an ssh agent.
+pub(crate) const AGENT: &str = "SSH_AUTH_SOCK";
 
 /// Does not wait for a display if there is none to be.
 fn begin<'a>(side: AppSide<'a>, own: &OwnFlags) -> AppSide<'a> {

@@ -23,7 +23,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
-use crate::host::{launch, ssh_server_address};
+use crate::host::{AGENT, launch, ssh_server_address};
 use wayferry_host::clock::Clock;
 use wayferry_host::clock::earlier;
 use wayferry_host::control::{self, Ended, Notice, Request};
@@ -97,7 +97,9 @@ pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let Caller { from, to, .. } = stdio()?;
     let relay = Relay::start(from, to, session, if view { Request::View } else { Request::Attach })?;
-    signals.wait_readable(&[relay.over.as_fd(), relay.closed.as_fd()], None)?;
+    // The agent goes with this login: it stays for as long as the display does, which may go on by QUIC.
+    let ends = [relay.over.as_fd(), relay.closed.as_fd()];
+    signals.wait_readable(if relay.brings_agent { &ends[..1] } else { &ends }, None)?;
     Ok(0)
 }
 
@@ -342,6 +344,8 @@ struct Relay {
     over: UnixStream,
     /// Readable when the session has closed its end: it is over, or the display comes another way.
     closed: UnixStream,
+    /// Programs use the ssh agent that has come with the caller.
+    brings_agent: bool,
 }
 
 impl Relay {
@@ -352,17 +356,20 @@ impl Relay {
         session: Option<&str>,
         request: impl FnOnce(Option<IpAddr>) -> Request,
     ) -> Result<Self, Error> {
-        let (_, socket) = sessions::call(session)?;
+        let (name, socket) = sessions::call(session)?;
         rustix::io::ioctl_fionbio(&socket, false).map_err(|error| system("fcntl")(error.into()))?;
         let address = ssh_server_address();
         let reached = (!address.is_unspecified()).then_some(address);
-        let request = control::line(&request(reached));
-        passing::send(&socket, &request, &[]).map_err(system("speaking to the session"))?;
+        let request = request(reached);
+        // One that is gone, or no socket, takes no other's place.
+        let agent = std::env::var_os(AGENT).filter(|_| matches!(request, Request::Attach(_)));
+        let brings_agent = agent.is_some_and(|agent| sessions::point_agent(&name, Path::new(&agent)).is_ok());
+        passing::send(&socket, &control::line(&request), &[]).map_err(system("speaking to the session"))?;
         let other = socket.try_clone().map_err(system("dup"))?;
         // To its end: when the session has closed the socket, the caller is still there.
         let over = output(from, UnixStream::from(socket))?;
         let closed = copy(UnixStream::from(other), File::from(to))?;
-        Ok(Self { over, closed })
+        Ok(Self { over, closed, brings_agent })
     }
 
     /// Whether both ends are there.

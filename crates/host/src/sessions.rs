@@ -177,6 +177,7 @@ impl Named {
             // Left by a session that was killed; no process uses it.
             let _ = fs::remove_file(beside(directory, &name, WAYLAND));
             let _ = fs::remove_file(beside(directory, &name, DESK));
+            let _ = fs::remove_file(beside(directory, &name, AGENT));
             remove_commands(&beside(directory, &name, BIN));
             let listener = Listener::appearing(directory, &name).map_err(failed)?;
             let directory = Directory::hold(directory);
@@ -198,6 +199,19 @@ impl Named {
     /// Where its programs connect.
     pub fn wayland(&self) -> PathBuf {
         beside(&self.directory.path, &self.name, WAYLAND)
+    }
+
+    /// Where the session's programs find the ssh agent that [`Named::point_agent`] or [`point_agent`] names.
+    pub fn agent(&self) -> PathBuf {
+        beside(&self.directory.path, &self.name, AGENT)
+    }
+
+    /// Lets the session's programs use this ssh agent.
+    ///
+    /// # Errors
+    /// It is no socket at an absolute path, or the link cannot be made.
+    pub fn point_agent(&self, agent: &Path) -> io::Result<()> {
+        link_agent(&self.directory.path, &self.name, agent)
     }
 
     /// Makes a directory for the session's PATH, in which `xdg-open` is `program`.
@@ -255,7 +269,9 @@ impl Named {
 
 impl Drop for Named {
     fn drop(&mut self) {
-        let _ = fs::remove_file(beside(&self.directory.path, &self.name, DESK));
+        for kind in [DESK, AGENT] {
+            let _ = fs::remove_file(beside(&self.directory.path, &self.name, kind));
+        }
     }
 }
 
@@ -309,12 +325,40 @@ pub fn call(name: Option<&str>) -> Result<(String, OwnedFd), Error> {
 /// # Errors
 /// There is no such session, or the socket is in another file system.
 pub fn keep(name: &str, socket: &Path) -> io::Result<PathBuf> {
-    let is_here =
-        |directory: &PathBuf| is_private(directory) && peer::connect_at_once(&directory.join(name)).is_ok();
-    let directory = directories().into_iter().find(is_here).ok_or(io::ErrorKind::NotFound)?;
-    let place = beside(&directory, name, DESK);
+    let place = beside(&directory_of(name)?, name, DESK);
     fs::rename(socket, &place)?;
     Ok(place)
+}
+
+/// Lets the programs of a session that runs use this ssh agent, in place of the one before.
+///
+/// # Errors
+/// There is no such session, it is no socket at an absolute path, or the link cannot be made.
+pub fn point_agent(name: &str, agent: &Path) -> io::Result<()> {
+    link_agent(&directory_of(name)?, name, agent)
+}
+
+/// The directory in which a session runs.
+fn directory_of(name: &str) -> io::Result<PathBuf> {
+    let is_here =
+        |directory: &PathBuf| is_private(directory) && peer::connect_at_once(&directory.join(name)).is_ok();
+    directories().into_iter().find(is_here).ok_or(io::ErrorKind::NotFound.into())
+}
+
+/// Replaces the link at once: a program finds the one or the other.
+fn link_agent(directory: &Path, name: &str, agent: &Path) -> io::Result<()> {
+    if !agent.is_absolute() || !fs::metadata(agent)?.file_type().is_socket() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let place = beside(directory, name, AGENT);
+    // A session's own agent again, which was started from a program of it: it is there already.
+    if agent == place {
+        return Ok(());
+    }
+    let fresh = beside(directory, name, FRESH_AGENT);
+    let _ = fs::remove_file(&fresh);
+    std::os::unix::fs::symlink(agent, &fresh)?;
+    fs::rename(&fresh, &place)
 }
 
 /// A connection to the session of this name, in whichever of these directories it is.
@@ -405,6 +449,9 @@ const SUFFIX: usize = 5;
 const ATTEMPTS: u32 = 5;
 /// Sessions of one user on one machine.
 const MAX_SESSIONS: usize = 999;
+/// A link to the ssh agent of a session's programs, and what it is called before it takes its place.
+const AGENT: &str = "agent";
+const FRESH_AGENT: &str = "agent+";
 /// The socket that leads to a session's display through ssh.
 const DESK: &str = "desk";
 /// What the socket of a session's programs is called, beside its own.
@@ -514,6 +561,27 @@ mod tests {
         drop(named);
         let left: Vec<_> = fs::read_dir(dir.path()).expect("it is there").flatten().collect();
         assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn programs_find_the_agent_that_was_named_last_and_none_when_the_session_is_over() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let named = claim(dir.path(), "s", true).expect("free");
+        let agents = ["a", "b"].map(|agent| dir.path().join(agent));
+        let sockets =
+            agents.each_ref().map(|agent| std::os::unix::net::UnixListener::bind(agent).expect("one"));
+        for agent in agents.iter().chain([&agents[0]]) {
+            named.point_agent(agent).expect("a link");
+            assert_eq!(fs::read_link(named.agent()).expect("a link"), *agent);
+        }
+        fs::write(dir.path().join("file"), "").expect("a file");
+        for wrong in [dir.path().join("file"), dir.path().join("none"), "relative".into(), named.agent()] {
+            let _ = named.point_agent(&wrong);
+            assert_eq!(fs::read_link(named.agent()).expect("a link"), agents[0], "{wrong:?}");
+        }
+        let place = named.agent();
+        drop((named, sockets));
+        assert!(fs::symlink_metadata(place).is_err());
     }
 
     #[test]
