@@ -158,7 +158,7 @@ fn a_key_held_over_an_outage_goes_up_once() {
     ];
     assert_eq!(heard, expected);
     drop(shown);
-    far.end();
+    far.end_saying("note: no contact for 3 s\nnote: contact restored\n");
 }
 
 #[test]

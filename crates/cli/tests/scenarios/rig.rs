@@ -87,11 +87,16 @@ impl Far {
     }
 
     /// The session's program ends, so both sides must, without a word.
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) {
+        self.end_saying("");
+    }
+
+    /// The same, after the user of the display was told this.
+    pub(crate) fn end_saying(mut self, told: &str) {
         self.leash = None;
-        for side in [&mut self.host, &mut self.attach] {
+        for (side, told) in [(&mut self.host, ""), (&mut self.attach, told)] {
             let status = side.ended();
-            assert_eq!((status.code(), side.messages().as_str()), (Some(0), ""), "{}", side.name);
+            assert_eq!((status.code(), side.messages().as_str()), (Some(0), told), "{}", side.name);
         }
         self.nothing_stays();
     }

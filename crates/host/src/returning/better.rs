@@ -131,16 +131,20 @@ impl Better {
     }
 
     /// Meets the other side, where it has come by itself and this one has missed it; gives what carries the session
-    /// then. It is turned away if the session has no need of it.
-    fn brought(&mut self, ways: &Ways, needed: bool) -> Result<Option<Back>, Error> {
-        while let Some(socket) = self.standby.as_ref().and_then(|standby| standby.accept().ok().flatten()) {
+    /// then. It is turned away if the session has no need of it, or nothing to meet it with: it comes again.
+    fn brought(&mut self, ways: &Ways, needed: bool) -> Option<Back> {
+        for _ in 0..MAX_ACCEPTS {
+            let Some(socket) = self.standby.as_ref().and_then(|standby| standby.accept().ok().flatten())
+            else {
+                break;
+            };
             if needed && self.meeting.is_none() {
-                self.meeting = Some(ways.meet(socket)?);
+                self.meeting = ways.meet(socket).ok();
             }
         }
-        let Some(result) = self.meeting.as_ref().and_then(Detour::result) else { return Ok(None) };
+        let result = self.meeting.as_ref().and_then(Detour::result)?;
         self.meeting = None;
-        Ok(result.ok().filter(|_| needed))
+        result.ok().filter(|_| needed)
     }
 
     /// Hears how a try has ended.
@@ -207,10 +211,10 @@ impl Return {
         }
     }
 
-    /// Looks for a better carrier, and goes over to it. Says whether the session has begun to go over.
+    /// Looks for a better carrier, and goes over to it.
     ///
     /// # Errors
-    /// Somebody else answers where the session should be; or the system has nothing left to search with.
+    /// Somebody else answers where the session should be.
     pub(super) fn look_for_better(
         &mut self,
         now: Time,
@@ -221,8 +225,10 @@ impl Return {
         better.drain();
         let searching = self.search.is_some();
         let is_silent = hub.link.contact_age(now) >= SILENT && better.moving.on() == Way::Quic;
-        let needed = searching || (is_silent && is_movable(hub.link));
-        if let Some(Back { carrier, socket, .. }) = better.brought(&self.ways, needed)? {
+        // Also where it is going over to QUIC, and that has fallen silent at once.
+        let may_leave = is_movable(hub.link) || (better.going.is_some() && hub.link.session.is_resumable());
+        let needed = searching || (is_silent && may_leave);
+        if let Some(Back { carrier, socket, .. }) = better.brought(&self.ways, needed) {
             better.later = socket;
             if searching {
                 self.find(now, Way::Stream);
@@ -238,10 +244,11 @@ impl Return {
         };
         better.hear_attempt(now, hub.reporter)?;
         match better.step(now, ready) {
-            Some(Step::Try) => {
-                let attempt = better.quic.attempt(Vec::new(), TRY);
-                better.attempt = Some(attempt.map_err(|error| connect_error(&[], TRY, error.into()))?);
-            }
+            Some(Step::Try) => match better.quic.attempt(Vec::new(), TRY) {
+                Ok(attempt) => better.attempt = Some(attempt),
+                // There may be threads and descriptors again at the next try.
+                Err(_) => drop(better.moving.failed(now)),
+            },
             Some(Step::Go) => {
                 if let Some(carrier) = better.waiting.take() {
                     self.move_to(now, hub.link, carrier, Way::Quic);
@@ -276,5 +283,7 @@ const TRY: Duration = Duration::from_secs(3);
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
 /// Silence after which the other side is met on a byte stream that it brings; it does so a little later.
 const SILENT: Duration = Duration::from_secs(2);
+/// Byte streams of the other side's taken in a turn.
+const MAX_ACCEPTS: usize = 8;
 /// Reads in a turn of what was left.
 const MAX_READS: usize = 8;
