@@ -63,23 +63,20 @@ impl Drop for Forwarded {
 /// A session for the display behind this socket, which ssh forwards.
 pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Result<u8, Error> {
     let stranger = |error: &io::Error| error.get_ref()?.downcast_ref::<peer::Stranger>().cloned();
-    let from = match peer::connect(path) {
-        Ok(from) => from,
-        Err(error) => {
-            return Err(match stranger(&error) {
-                // Its name stands in ssh's command line, so another user of both machines can be there first.
-                Some(stranger) => SessionError::Stranger { machine: machine(), stranger },
-                None => SessionError::Bootstrap(format!(
-                    "ssh forwarded no socket to `{}`: {error}",
-                    path.display()
-                )),
-            }
-            .into());
-        }
-    };
+    let (from, to) = connect(path).map_err(|error| match stranger(&error) {
+        // Its name stands in ssh's command line, so another user of both machines can be there first.
+        Some(stranger) => SessionError::Stranger { machine: machine(), stranger },
+        None => SessionError::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display())),
+    })?;
     let forwarded = Forwarded(path.to_owned());
-    let to = from.try_clone().map_err(system("dup"))?;
     start(own, host, Caller { from, to, forwarded: Some(forwarded) })
+}
+
+/// Both directions of the socket that ssh forwards to the caller.
+fn connect(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
+    let from = peer::connect(path)?;
+    let to = from.try_clone()?;
+    Ok((from, to))
 }
 
 /// What this machine calls itself.
@@ -330,11 +327,8 @@ impl Display {
         if self.later.as_ref().is_some_and(Relay::is_open) {
             return;
         }
-        let dup = |from: OwnedFd| from.try_clone().map(|to| (from, to));
-        self.later = peer::connect(path)
-            .and_then(dup)
-            .ok()
-            .and_then(|(from, to)| Relay::start(from, to, Some(&self.session), Request::Attach).ok());
+        let start = |(from, to)| Relay::start(from, to, Some(&self.session), Request::Attach).ok();
+        self.later = connect(path).ok().and_then(start);
     }
 }
 

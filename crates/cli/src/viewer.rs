@@ -152,8 +152,15 @@ impl<'a> Viewer<'a> {
         let port = ticket.addresses.first().map_or(0, SocketAddr::port);
         let carried = match quic.filter(|_| port != 0) {
             None => self.on_socket(&socket)?,
-            Some(lookup) if self.view_only => self.on_quic(&ticket, &lookup(port), &socket)?,
-            Some(lookup) => self.towards_quic(&ticket, move || lookup(port), &socket, standby)?,
+            Some(lookup) if self.view_only => {
+                let more = further(&ticket.addresses, lookup(port));
+                self.on_quic(&[&ticket.addresses[..], &more].concat(), &ticket, &socket)?
+            }
+            Some(lookup) => {
+                let known = ticket.addresses.clone();
+                let more = move || further(&known, lookup(port));
+                self.towards_quic(&ticket, more, &socket, standby)?
+            }
         };
         let (back, place) = other(name.clone());
         let prefix = if self.view_only { VIEW.into() } else { String::new() };
@@ -301,12 +308,10 @@ impl<'a> Viewer<'a> {
     }
 
     /// QUIC if it answers, else the socket.
-    fn on_quic(&self, ticket: &Ticket, more: &[SocketAddr], socket: &OwnedFd) -> Result<Carried, Error> {
-        let mut addresses = ticket.addresses.clone();
-        addresses.extend(more.iter().filter(|address| !ticket.addresses.contains(address)));
+    fn on_quic(&self, addresses: &[SocketAddr], ticket: &Ticket, socket: &OwnedFd) -> Result<Carried, Error> {
         match carriers::connect(
             &options(self.own),
-            &addresses,
+            addresses,
             &self.identity,
             ticket.fingerprint,
             QUIC_PATIENCE,
@@ -327,15 +332,38 @@ impl<'a> Viewer<'a> {
     }
 }
 
+/// Those addresses that are new, as far as there is room for them.
+fn further(known: &[SocketAddr], found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let new = found.into_iter().filter(|address| !known.contains(address));
+    new.take(MAX_ADDRESSES.saturating_sub(known.len())).collect()
+}
+
 fn dup(socket: &OwnedFd) -> Result<OwnedFd, Error> {
     socket.try_clone().map_err(|source| Error::System { doing: "dup", source })
 }
 
 /// Put before the titles of windows that are only looked at.
 const VIEW: &str = "view: ";
+/// Addresses to race: the host's own and those of its name.
+const MAX_ADDRESSES: usize = 16;
 /// How long a view-only display waits for QUIC.
 const QUIC_PATIENCE: Duration = Duration::from_secs(3);
 /// How long the other side may take for its line, once it is there.
 const MEET_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a command may take to get there; its end, or a signal, comes first.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(30 * 86_400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regression_a_name_with_many_addresses_has_them_all_raced() {
+        let addresses = |range: std::ops::Range<u8>| -> Vec<SocketAddr> {
+            range.map(|last| ([192, 0, 2, last], 9).into()).collect()
+        };
+        assert_eq!(further(&addresses(0..2), addresses(1..4)), addresses(2..4));
+        assert_eq!(further(&addresses(0..2), addresses(2..99)), addresses(2..16));
+        assert_eq!(further(&addresses(0..20), addresses(20..99)), []);
+    }
+}

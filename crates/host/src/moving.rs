@@ -113,19 +113,18 @@ impl Moving {
     /// The session is on that from now on.
     pub(crate) fn went(&mut self, now: Time, on: Way) {
         match on {
-            Way::Quic => self.proven = true,
+            Way::Quic => {
+                self.proven = true;
+                self.probe = Probe::Rests(now);
+            }
             Way::Stream => {
-                let lasted = self.on == Way::Quic && now.since(self.since) >= LASTING;
-                if lasted {
+                if self.on == Way::Quic && now.since(self.since) >= LASTING {
                     self.pause = FIRST_PAUSE;
                 }
                 self.rest(now);
             }
         }
         (self.on, self.since) = (on, now);
-        if on == Way::Quic {
-            self.probe = Probe::Rests(now);
-        }
     }
 
     fn rest(&mut self, now: Time) {

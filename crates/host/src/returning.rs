@@ -153,7 +153,7 @@ impl Return {
     fn find(&mut self, now: Time, on: Way) {
         self.search = None;
         self.found = now;
-        self.better.iter_mut().for_each(|better| better.found_again(now, on));
+        self.better.iter_mut().for_each(|better| better.went(now, on));
     }
 
     /// What is polled for input while a search is under way.

@@ -10,6 +10,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::event::PollFlags;
+use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use wayferry_net::Carrier;
 use wayferry_net::quic::{Attempt, ConnectError, Reconnect};
@@ -89,12 +91,12 @@ impl Better {
     /// What is waited for, while the session has a carrier or is `searching` for one.
     pub(super) fn interests<'a>(&'a self, link: &Link, searching: bool, interests: &mut Interests<'a>) {
         self.standby.iter().for_each(|standby| interests.read(standby));
-        self.meeting.iter().for_each(|meeting| interests.add_borrowed(meeting.fd(), POLL_IN));
+        self.meeting.iter().for_each(|meeting| interests.add_borrowed(meeting.fd(), PollFlags::IN));
         self.first.iter().filter(|_| self.left).for_each(|first| interests.read(first));
         if searching || self.going.is_some() || !is_movable(link) {
             return;
         }
-        self.attempt.iter().for_each(|attempt| interests.add_borrowed(attempt.wake_fd(), POLL_IN));
+        self.attempt.iter().for_each(|attempt| interests.add_borrowed(attempt.wake_fd(), PollFlags::IN));
         match &self.lookup {
             Some((over, until)) => {
                 interests.read(over);
@@ -110,8 +112,8 @@ impl Better {
         self.moving.is_proven()
     }
 
-    /// Another carrier was found after the session had lost its own.
-    pub(super) fn found_again(&mut self, now: Time, on: Way) {
+    /// The session is on another carrier, after it had lost its own or to have a better one.
+    pub(super) fn went(&mut self, now: Time, on: Way) {
         self.left = true;
         self.moving.went(now, on);
     }
@@ -123,8 +125,8 @@ impl Better {
             let Some(first) = self.first.as_ref().filter(|_| self.left) else { return };
             match rustix::net::recv(first, &mut piece, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => self.first = None,
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => return,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
                 Err(_) => self.first = None,
             }
         }
@@ -265,7 +267,7 @@ impl Return {
         self.go_on(now, link, carrier);
         self.moved = true;
         if let Some(better) = &mut self.better {
-            better.found_again(now, on);
+            better.went(now, on);
             better.going = Some(on);
         }
     }
@@ -276,7 +278,6 @@ fn is_movable(link: &Link) -> bool {
     link.session.is_welcome() && link.session.is_resumable()
 }
 
-const POLL_IN: rustix::event::PollFlags = rustix::event::PollFlags::IN;
 /// How long QUIC may take to answer.
 const TRY: Duration = Duration::from_secs(3);
 /// How long the lookup of more addresses may hold up the first try.
