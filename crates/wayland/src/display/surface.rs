@@ -27,6 +27,8 @@ pub(super) struct Surface {
     pub(super) videos: Videos,
     /// The compositor's copies.
     pub(super) pool: Pool,
+    /// How they become its size.
+    pub(super) extent: Extent,
     /// The number of the last unit accepted.
     pub(super) last_unit: u64,
     /// Whether the surface has content once all units accepted are applied.
@@ -57,11 +59,37 @@ pub(super) enum Lost {
     Asked,
 }
 
+/// How a surface's pixels become its size, as the program has said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Pixels per unit.
+    pub(super) scale: i32,
+    /// Width and height are exchanged.
+    pub(super) is_turned: bool,
+    /// The size itself, where there is a viewport.
+    pub(super) destination: Option<[i32; 2]>,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self { scale: 1, is_turned: false, destination: None }
+    }
+}
+
+impl Extent {
+    /// How large a surface with so many pixels is.
+    pub(super) fn of(self, [width, height]: [i32; 2]) -> [i32; 2] {
+        let pixels = if self.is_turned { [height, width] } else { [width, height] };
+        self.destination.unwrap_or_else(|| pixels.map(|side| side / self.scale.max(1)))
+    }
+}
+
 impl Surface {
     pub(super) fn new(version: u32) -> Self {
         Self {
             version,
             content: None,
+            extent: Extent::default(),
             videos: Videos::default(),
             pool: Pool::default(),
             last_unit: 0,

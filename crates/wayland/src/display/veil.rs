@@ -129,7 +129,7 @@ impl Connection {
         let Some(veil) = self.state.veils.veils.get(&window) else { return Ok(()) };
         let (surface, viewport) = (veil.surface, veil.viewport);
         let size = veil.geometry.map(|[_, _, width, height]| [width, height]);
-        let Some([width, height]) = size.or_else(|| self.content_size(window)) else { return Ok(()) };
+        let Some([width, height]) = size.or_else(|| self.surface_size(window)) else { return Ok(()) };
         let pixel = if drawn { self.veil_pixel()? } else { 0 };
         self.send(surface, ops::SURFACE_ATTACH, vec![Arg::Object(pixel), Arg::Int(0), Arg::Int(0)])?;
         if drawn {
@@ -140,10 +140,11 @@ impl Connection {
         self.send(surface, ops::SURFACE_COMMIT, vec![])
     }
 
-    /// How large a window is whose program does not say it: as its pixels, at scale 1.
-    fn content_size(&self, window: WireId) -> Option<[i32; 2]> {
-        let size = self.surfaces.get(&window)?.content.as_ref()?.size();
-        Some([size.width(), size.height()].map(u32::cast_signed))
+    /// How large a window is whose program does not say it.
+    fn surface_size(&self, window: WireId) -> Option<[i32; 2]> {
+        let surface = self.surfaces.get(&window)?;
+        let pixels = surface.content.as_ref()?.size();
+        Some(surface.extent.of([pixels.width(), pixels.height()].map(u32::cast_signed)))
     }
 
     fn veil_pixel(&mut self) -> Result<u32, End> {

@@ -32,7 +32,7 @@ macro_rules! handlers {
                 Surface: app display,
                 Subcompositor: app display,
                 Subsurface: app display,
-                Viewport: app,
+                Viewport: app display,
                 FractionalScaleManager: app,
                 FractionalScale: app,
                 AlphaModifier: app,

@@ -2,6 +2,7 @@
 
 use crate::action::End;
 use crate::message::{ToApp, WireArg, WireId};
+use crate::wire::Arg;
 
 use super::super::connection::Connection;
 use super::super::handler::{Asked, Handles};
@@ -27,6 +28,18 @@ impl Handles for Surface {
             connection.cancel_units(id);
         }
         connection.tree.forget(id);
+    }
+
+    fn before(&self, connection: &mut Connection, asked: Asked<'_>, args: &mut [Arg]) {
+        let Some(surface) = connection.surfaces.get_mut(&asked.request.object) else { return };
+        match (asked.desc.name, args) {
+            ("set_buffer_scale", [Arg::Int(scale)]) => surface.extent.scale = *scale,
+            // Those by a quarter have odd numbers.
+            ("set_buffer_transform", [Arg::Int(transform)]) => {
+                surface.extent.is_turned = *transform % 2 != 0;
+            }
+            _ => {}
+        }
     }
 
     fn made(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
@@ -115,6 +128,24 @@ impl Handles for Subsurface {
             _ => return,
         };
         place(connection, child, parent);
+    }
+}
+
+/// `wp_viewport`.
+pub(super) struct Viewport;
+
+impl Handles for Viewport {
+    fn before(&self, connection: &mut Connection, asked: Asked<'_>, args: &mut [Arg]) {
+        let Some(surface) = connection.surface_of(asked.request.object) else { return };
+        let Some(surface) = connection.surfaces.get_mut(&surface) else { return };
+        match (asked.desc.name, args) {
+            // -1 takes it back.
+            ("set_destination", [Arg::Int(width), Arg::Int(height)]) => {
+                surface.extent.destination = (*width > 0 && *height > 0).then_some([*width, *height]);
+            }
+            ("destroy", _) => surface.extent.destination = None,
+            _ => {}
+        }
     }
 }
 

@@ -73,6 +73,39 @@ fn a_veil_covers_what_the_program_calls_its_window() {
 }
 
 #[test]
+fn regression_a_veil_is_as_large_as_its_window_at_any_scale() {
+    let mut rig = Rig::new();
+    let [_, surface, ..] = rig.toplevel();
+    let viewporter = rig.bind("wp_viewporter");
+    let viewport = rig.make(viewporter, "get_viewport", vec![WireArg::Object(surface)]);
+    let say = |rig: &mut Rig, object, name, args: &[i32]| {
+        let mut unit = rig.unit(surface, crate::message::UnitContent::Keep);
+        unit.state.push(rig.message(object, name, args.iter().copied().map(WireArg::Int).collect()));
+        rig.say(&crate::message::ToDisplay::Unit(unit));
+    };
+    let veiled = |rig: &mut Rig| {
+        let id = rig.id(surface);
+        rig.requests();
+        rig.connection.set_stale(true);
+        rig.turn();
+        let size = asked(rig, id).1.expect("it is veiled");
+        rig.connection.set_stale(false);
+        rig.turn();
+        size
+    };
+    say(&mut rig, surface, "set_buffer_scale", &[2]);
+    rig.paint(surface, size(8, 6), GREEN);
+    assert_eq!(veiled(&mut rig), [4, 3]);
+    say(&mut rig, surface, "set_buffer_transform", &[3]);
+    assert_eq!(veiled(&mut rig), [3, 4]);
+    say(&mut rig, viewport, "set_destination", &[70, 50]);
+    assert_eq!(veiled(&mut rig), [70, 50]);
+    say(&mut rig, viewport, "set_destination", &[-1, -1]);
+    assert_eq!(veiled(&mut rig), [3, 4]);
+    rig.assert_alive();
+}
+
+#[test]
 fn a_veil_stays_above_what_the_program_puts_into_its_window() {
     let mut rig = Rig::new();
     let [_, surface, ..] = window(&mut rig);
