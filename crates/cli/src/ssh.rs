@@ -150,6 +150,13 @@ fn finish(ssh: &mut Program, outcome: Result<Outcome, SessionError>, signals: &S
             Some(status) if status != 255 && status != 0 => Ok(status),
             _ => Err(error.into()),
         },
+        // The program may have ended while nothing else came through: its launcher says so by its own end.
+        Err(error @ (SessionError::NoSession(_) | SessionError::Lost(_))) => {
+            match ended_soon(ssh, signals)? {
+                Some(status) if status != 255 => Ok(status),
+                _ => Err(error.into()),
+            }
+        }
         Err(error) => Err(error.into()),
     }
 }
