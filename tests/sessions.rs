@@ -124,6 +124,22 @@ fn windows_are_dimmed_while_nothing_is_heard_and_are_as_before_when_it_is() {
 }
 
 #[test]
+fn regression_windows_are_dimmed_where_the_connection_was_given_up_early() {
+    let sway = Sway::start();
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &["--silence", "1"]);
+    let mut foot = session.launch("foot").args(["-T", "mine", "cat"]).start();
+    sway.window("foot", |window| window.title == "mine");
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    sway.window("a window that says so", |window| window.title == "mine (no contact)");
+    assert_eq!(session.attach.count("silent"), 0, "{}", session.attach.stderr());
+    link.set_down(false);
+    sway.window("foot", |window| window.title == "mine");
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
 fn a_display_that_comes_back_after_another_took_over_is_told_so() {
     let (first, second) = (Sway::start(), Sway::start());
     let mut session = Session::start_over(&first, LinkConfig::default(), &["--silence", "1"]);

@@ -282,6 +282,15 @@ pub(crate) fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]
     on(sway, sshd.wayferry(sway.home(), &all, command))
 }
 
+/// Shows a session that runs there.
+pub(crate) fn attach(sway: &Sway, sshd: &Sshd, session: &str) -> Launch {
+    let binary = remote_binary(sshd.home());
+    let launch = sway.home().wayferry().privileged().args(["--remote-bin", binary.as_str(), "attach"]);
+    let arguments = sshd.arguments();
+    let launch = launch.args(arguments[..2].iter().map(String::as_str)).arg(session);
+    on(sway, sshd.near(launch))
+}
+
 /// Where the other side finds `wayferry`.
 fn remote_binary(home: &Home) -> String {
     home.wayferry().words()[0].clone()

@@ -102,6 +102,27 @@ impl Sshd {
         self.near(self.home.launch("sh").privileged().args(["-c", change])).run();
     }
 
+    /// From now on, of QUIC only what belongs to handshakes passes in the server's own network: short headers are lost
+    /// (RFC 9000 §17.3).
+    pub(crate) fn pass_handshakes_alone(&self) {
+        self.filter(
+            "inet wall { chain in { type filter hook input priority 0; udp dport != 53 @th,64,1 0 drop; }; }",
+        );
+    }
+
+    /// From now on, what goes to one UDP port of the server's own network comes to another.
+    pub(crate) fn redirect_udp(&self, from: u16, to: u16) {
+        self.filter(&format!(
+            "ip bend {{ chain out {{ type nat hook output priority -100; udp dport {from} redirect to :{to}; }}; }}"
+        ));
+    }
+
+    fn filter(&self, table: &str) {
+        assert!(self.network != Network::Plain, "that is everybody's network");
+        let change = format!("nft 'table {table}'");
+        self.near(self.home.launch("sh").privileged().args(["-c", &change])).run();
+    }
+
     fn write_client_config(&self, port: u16) {
         let home = self.home.path().display();
         self.home.write(

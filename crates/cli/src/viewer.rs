@@ -322,7 +322,8 @@ impl<'a> Viewer<'a> {
                 say(socket, &Line::Choice(Choice::Quic))?;
                 Ok(Carried { carrier, quic: Some(reconnect), better: None })
             }
-            Err(error @ (Error::Signal(_) | Error::Fingerprint(_) | Error::Rejected(_))) => Err(error),
+            Err(error @ Error::Signal(_)) => Err(error),
+            // Also where another host answers: the socket leads to the right one.
             Err(error) => {
                 let port = addresses.first().map_or(0, SocketAddr::port);
                 reporter().report(SessionEvent::QuicUnreachable { port, reason: error.to_string() });

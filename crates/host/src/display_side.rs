@@ -41,7 +41,7 @@ use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::gauges::Gauges;
 use crate::info::Figures;
-use crate::link::{CleanEnd, Link, closed};
+use crate::link::{CleanEnd, Link, SILENCE, closed};
 use crate::opening::Opening;
 use crate::program_connection::Blobs;
 use crate::program_connection::send_blob;
@@ -172,7 +172,8 @@ impl Loop for DisplaySide<'_> {
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout())
+        let stale = self.lost_too_long_at().filter(|at| *at > now);
+        earlier(stale, earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout()))
     }
 }
 
@@ -379,6 +380,7 @@ impl<'a> DisplaySide<'a> {
             }
             Event::Declined => {
                 self.begin_anew();
+                self.back.as_mut().map(Return::resumed);
                 self.hub.reporter.report(SessionEvent::Back);
             }
             Event::Closed { reason, .. } if self.is_replaced(&reason) => {
@@ -420,6 +422,11 @@ impl<'a> DisplaySide<'a> {
             self.hub.reporter.report(SessionEvent::ConnectionLost { reason: reason.to_string() });
         }
         Ok(())
+    }
+
+    /// When windows are to say that the session is lost.
+    fn lost_too_long_at(&self) -> Option<Time> {
+        self.back.as_ref()?.lost().map(|lost| lost + SILENCE)
     }
 
     /// Whether the session ends this because it has another display now: it says so, or does not know this one any
@@ -575,9 +582,9 @@ impl<'a> DisplaySide<'a> {
         }
         if let Some(event) = self.hub.link.contact_event(now) {
             self.hub.reporter.report(event);
-            let is_stale = self.hub.link.is_missed();
-            self.connections.values_mut().for_each(|shown| shown.core.set_stale(is_stale));
         }
+        let is_stale = self.hub.link.is_missed() || self.lost_too_long_at().is_some_and(|at| at <= now);
+        self.connections.values_mut().for_each(|shown| shown.core.set_stale(is_stale));
         self.gauges.publish(now, &self.hub.link, self.connections.len(), &self.hub.reporter);
     }
 

@@ -199,7 +199,8 @@ impl Link {
         now.since(self.last_contact())
     }
 
-    fn last_contact(&self) -> Time {
+    /// When that was.
+    pub(crate) fn last_contact(&self) -> Time {
         self.acked.1.max(self.session.last_heard())
     }
 
@@ -209,7 +210,7 @@ impl Link {
             Contact::Fine => SILENCE,
             Contact::Missing { reported } => reported + SILENCE_STEP,
         };
-        (self.is_up() && self.is_met()).then(|| self.last_contact() + silence)
+        self.is_met().then(|| self.last_contact() + silence)
     }
 
     /// Whether the session has begun and has not ended.
@@ -288,7 +289,7 @@ const FIRST_PER_SECOND: u64 = 10;
 /// Arrivals taken in one turn: about a millisecond of work.
 const MAX_ARRIVALS: usize = 512;
 /// Silence after which the user is told; two pings are missing then.
-const SILENCE: Duration = Duration::from_secs(3);
+pub(crate) const SILENCE: Duration = Duration::from_secs(3);
 /// How often the user is told again.
 const SILENCE_STEP: Duration = Duration::from_secs(10);
 

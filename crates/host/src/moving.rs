@@ -31,8 +31,20 @@ pub(crate) struct Moving {
     pause: Duration,
     /// When content came last; and whether any has.
     content: Option<Time>,
-    /// QUIC has carried the session.
+    /// QUIC has carried something of the session, ever; and since the session last went there.
     proven: bool,
+    carries: bool,
+}
+
+/// How likely QUIC is to answer in a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hope {
+    /// It has carried the session, and goes first.
+    Likely,
+    /// Not known.
+    Open,
+    /// It let the session come and carried nothing of it: it goes last, after so long.
+    Faint(Duration),
 }
 
 /// The next try of QUIC.
@@ -59,7 +71,15 @@ impl Moving {
     /// For a session that begins on the byte stream at `now`.
     pub(crate) fn new(now: Time) -> Self {
         let probe = Probe::Rests(now);
-        Self { on: Way::Stream, since: now, probe, pause: FIRST_PAUSE, content: None, proven: false }
+        Self {
+            on: Way::Stream,
+            since: now,
+            probe,
+            pause: FIRST_PAUSE,
+            content: None,
+            proven: false,
+            carries: false,
+        }
     }
 
     /// What carries the session, as far as this was told.
@@ -67,9 +87,19 @@ impl Moving {
         self.on
     }
 
-    /// Whether QUIC has ever carried it.
-    pub(crate) fn is_proven(&self) -> bool {
-        self.proven
+    /// What to expect of QUIC now that the carrier is lost. A firewall may let handshakes pass and nothing else.
+    pub(crate) fn hope(&self) -> Hope {
+        match self.on {
+            Way::Quic if !self.carries => Hope::Faint(self.pause.min(LONGEST_FAINT)),
+            _ if self.proven => Hope::Likely,
+            _ => Hope::Open,
+        }
+    }
+
+    /// The session has gone on over what carries it.
+    pub(crate) fn carried(&mut self) {
+        self.carries = true;
+        self.proven |= self.on == Way::Quic;
     }
 
     /// Pixels have come.
@@ -113,10 +143,7 @@ impl Moving {
     /// The session is on that from now on.
     pub(crate) fn went(&mut self, now: Time, on: Way) {
         match on {
-            Way::Quic => {
-                self.proven = true;
-                self.probe = Probe::Rests(now);
-            }
+            Way::Quic => self.probe = Probe::Rests(now),
             Way::Stream => {
                 if self.on == Way::Quic && now.since(self.since) >= LASTING {
                     self.pause = FIRST_PAUSE;
@@ -124,7 +151,7 @@ impl Moving {
                 self.rest(now);
             }
         }
-        (self.on, self.since) = (on, now);
+        (self.on, self.since, self.carries) = (on, now, false);
     }
 
     fn rest(&mut self, now: Time) {
@@ -143,6 +170,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LAST_PAUSE: Duration = Duration::from_secs(600);
 /// A session that was on QUIC for so long has left it for a new reason.
 const LASTING: Duration = Duration::from_secs(60);
+/// Longest time for which QUIC is left out of a search.
+const LONGEST_FAINT: Duration = Duration::from_secs(30);
 /// A burst is over when no pixels have come for so long.
 const QUIET: Duration = Duration::from_millis(100);
 /// How long a connection waits for that.
@@ -209,6 +238,25 @@ mod tests {
         moving.went(now, Way::Quic);
         moving.went(now + LASTING, Way::Stream);
         assert_eq!(moving.next_timeout(), Some(now + LASTING + FIRST_PAUSE));
+    }
+
+    #[test]
+    fn regression_a_firewall_that_passes_handshakes_alone_has_quic_go_last() {
+        let mut moving = Moving::new(at(0));
+        assert_eq!(moving.hope(), Hope::Open);
+        moving.step(at(0));
+        moving.found(at(50));
+        moving.went(at(100), Way::Quic);
+        assert_eq!(moving.hope(), Hope::Faint(FIRST_PAUSE), "nothing has come over it");
+        moving.went(at(200), Way::Stream);
+        assert_eq!(moving.hope(), Hope::Open);
+        moving.went(at(300), Way::Quic);
+        moving.carried();
+        assert_eq!(moving.hope(), Hope::Likely);
+        moving.went(at(400), Way::Stream);
+        assert_eq!(moving.hope(), Hope::Likely, "it has carried the session before");
+        moving.went(at(500), Way::Quic);
+        assert!(matches!(moving.hope(), Hope::Faint(_)), "this time it does not");
     }
 
     #[derive(Debug, Clone, Copy)]

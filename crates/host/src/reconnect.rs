@@ -20,6 +20,7 @@ use crate::control::{self, Request};
 use crate::edge::programs::start_on_socket;
 use crate::edge::programs::{Program, exit_code};
 use crate::error::Error;
+use crate::moving::Hope;
 use crate::passing;
 use crate::sessions;
 
@@ -46,10 +47,26 @@ pub enum Other {
 pub struct Back {
     /// Carries the session from now on.
     pub carrier: Box<dyn Carrier>,
-    /// The command that carries it.
-    pub command: Option<Program>,
+    /// The command that it goes through.
+    pub login: Option<Login>,
     /// What it reads and writes, if no command does.
     pub socket: Option<OwnedFd>,
+}
+
+/// A command that carries the session, or did. It ends when this is dropped, and not before: what came with it, as an
+/// ssh agent, stays for as long.
+pub struct Login {
+    program: Program,
+    /// Its end would end the command.
+    _socket: OwnedFd,
+}
+
+impl Login {
+    /// Ends it without waiting for that.
+    pub(crate) fn end_aside(self) {
+        // Without a thread it is waited for.
+        let _ = std::thread::Builder::new().name("login".into()).spawn(move || drop(self.program));
+    }
 }
 
 /// The search for a carrier that is not QUIC.
@@ -59,6 +76,16 @@ pub struct Detour {
     over: UnixStream,
     /// Its end tells the thread that its result is not wanted any more.
     _wanted: Sender<()>,
+    /// What the thread speaks on, until it has come to an end.
+    socket: Option<OwnedFd>,
+}
+
+impl Drop for Detour {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
+    }
 }
 
 impl Detour {
@@ -76,7 +103,7 @@ impl Detour {
             drop(running);
         };
         std::thread::Builder::new().name("reconnect".into()).spawn(work).map_err(fail)?;
-        Ok(Self { found, over, _wanted: wanted })
+        Ok(Self { found, over, _wanted: wanted, socket: None })
     }
 
     /// Readable when [`Detour::result`] has something.
@@ -85,14 +112,15 @@ impl Detour {
     }
 
     /// A carrier; or why there will never be one.
-    pub fn result(&self) -> Option<Result<Back, Error>> {
-        match self.found.try_recv() {
-            Ok(result) => Some(result),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => {
-                Some(Err(Error::Lost("the search for a way back ended".into())))
-            }
-        }
+    pub fn result(&mut self) -> Option<Result<Back, Error>> {
+        let result = match self.found.try_recv() {
+            Ok(result) => result,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => Err(Error::Lost("the search for a way back ended".into())),
+        };
+        // It is the carrier's now.
+        self.socket = None;
+        Some(result)
     }
 }
 
@@ -102,10 +130,10 @@ impl Ways {
     ///
     /// # Errors
     /// The system has no thread or descriptor left.
-    pub(crate) fn detour(&self, quic_is_likely: bool) -> Result<Option<Detour>, Error> {
+    pub(crate) fn detour(&self, hope: Hope) -> Result<Option<Detour>, Error> {
         let Some(other) = self.other.clone() else { return Ok(None) };
         let identity = Arc::clone(&self.identity);
-        let patience = if quic_is_likely { HEAD_START } else { FIRST_PAUSE };
+        let patience = if hope == Hope::Likely { HEAD_START } else { FIRST_PAUSE };
         Detour::begin(move |wanted| other.search(&identity, patience, wanted)).map(Some)
     }
 
@@ -115,11 +143,14 @@ impl Ways {
     /// The system has no thread or descriptor left.
     pub(crate) fn meet(&self, socket: OwnedFd) -> Result<Detour, Error> {
         let identity = Arc::clone(&self.identity);
-        Detour::begin(move |_| {
-            let dup = socket.try_clone().map_err(speaking);
-            let met = dup.and_then(|dup| Ok((meet(&identity, socket)?, dup)));
-            Some(met.map(|(carrier, dup)| Back { carrier, command: None, socket: Some(dup) }))
-        })
+        let dup = || socket.try_clone().map_err(speaking);
+        let (spoken_on, kept) = (dup()?, dup()?);
+        let mut detour = Detour::begin(move |_| {
+            let met = meet(&identity, socket);
+            Some(met.map(|carrier| Back { carrier, login: None, socket: Some(kept) }))
+        })?;
+        detour.socket = Some(spoken_on);
+        Ok(detour)
     }
 }
 
@@ -148,15 +179,20 @@ impl Other {
             Self::Here(name, request) => {
                 let (_, socket) = sessions::call(Some(name))?;
                 passing::send(&socket, &control::line(request), &[]).map_err(speaking)?;
-                Ok(Back { carrier: meet(identity, socket)?, command: None, socket: None })
+                Ok(Back { carrier: meet(identity, socket)?, login: None, socket: None })
             }
             Self::Command(words) => {
-                let (mut command, socket) = start_on_socket(words)?;
+                let (mut program, socket) = start_on_socket(words)?;
+                let kept = socket.try_clone().map_err(speaking)?;
                 match meet(identity, socket) {
-                    Ok(carrier) => Ok(Back { carrier, command: Some(command), socket: None }),
+                    Ok(carrier) => {
+                        let login = Some(Login { program, _socket: kept });
+                        Ok(Back { carrier, login, socket: None })
+                    }
                     Err(error) => {
-                        command.end(COMMAND_PATIENCE);
-                        let gone = command.status().map(exit_code) == Some(GONE);
+                        drop(kept);
+                        program.end(COMMAND_PATIENCE);
+                        let gone = program.status().map(exit_code) == Some(GONE);
                         Err(if gone { Error::NoSession("the session is over".into()) } else { error })
                     }
                 }

@@ -19,12 +19,11 @@ use wayferry_proto::{Config, Session, Side, Time, Transmit};
 use crate::carriers::connect_error;
 use crate::clock::earlier;
 use crate::edge::part::{Hub, Part};
-use crate::edge::programs::Program;
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::link::Link;
-use crate::moving::Way;
-use crate::reconnect::{Back, Detour, Ways};
+use crate::moving::{Hope, Way};
+use crate::reconnect::{Back, Detour, Login, Ways};
 pub use better::Better;
 
 /// See the module.
@@ -32,8 +31,10 @@ pub struct Return {
     config: Config,
     ways: Ways,
     search: Option<Search>,
-    /// The command that the carrier goes through; ends with it.
-    command: Option<Program>,
+    /// Since when the session has not gone on over any carrier.
+    lost: Option<Time>,
+    /// The command that the carrier goes through, or that was the last to.
+    login: Option<Login>,
     standing: Standing,
     /// When the last carrier was found, and how many were lost at once.
     found: Time,
@@ -63,11 +64,11 @@ struct Search {
 }
 
 impl Part for Return {
-    fn interests<'a>(&'a mut self, _now: Time, hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.until(self.next_timeout());
         self.fds().for_each(|fd| interests.add_borrowed(fd, PollFlags::IN));
         if let Some(better) = &self.better {
-            better.interests(hub.link, self.search.is_some(), interests);
+            better.interests(now, hub.link, self.search.is_some(), interests);
         }
     }
 
@@ -86,7 +87,8 @@ impl Return {
             config,
             ways,
             search: None,
-            command: None,
+            lost: None,
+            login: None,
             standing,
             found,
             in_vain: 0,
@@ -112,6 +114,11 @@ impl Return {
         std::mem::take(&mut self.moved)
     }
 
+    /// Since when the session has been without a carrier on which it goes on.
+    pub(super) fn lost(&self) -> Option<Time> {
+        self.lost
+    }
+
     /// Whether it ever has.
     pub(super) fn is_welcome(&self) -> bool {
         self.standing == Standing::Welcome
@@ -128,13 +135,19 @@ impl Return {
         if self.search.is_some() {
             return Ok(false);
         }
-        self.command = None;
-        let quic_is_likely = match &mut self.better {
-            None => self.ways.quic.is_some(),
+        self.lost.get_or_insert(now);
+        self.carry_through(None);
+        let hope = match &mut self.better {
+            None if self.ways.quic.is_some() => Hope::Likely,
+            None => Hope::Open,
             Some(better) => better.pause(),
         };
-        let detour = self.ways.detour(quic_is_likely)?;
-        let next = now + self.respite(now);
+        let detour = self.ways.detour(hope)?;
+        let respite = match hope {
+            Hope::Faint(respite) if detour.is_some() => respite,
+            _ => Duration::ZERO,
+        };
+        let next = now + self.respite(now).max(respite);
         self.search = Some(Search { attempt: None, next, since: now, detour });
         Ok(true)
     }
@@ -146,6 +159,13 @@ impl Return {
         match self.in_vain {
             0 => Duration::ZERO,
             times => (FIRST_RESPITE * 2u32.saturating_pow(times - 1)).min(SELDOM),
+        }
+    }
+
+    /// The session's carrier goes through this command from now on; the one before ends.
+    fn carry_through(&mut self, login: Option<Login>) {
+        if let Some(before) = std::mem::replace(&mut self.login, login) {
+            before.end_aside();
         }
     }
 
@@ -212,10 +232,10 @@ impl Return {
                 return Ok(());
             }
         }
-        if let Some(result) = search.detour.as_ref().and_then(Detour::result) {
-            let Back { carrier, command, .. } = result?;
+        if let Some(result) = search.detour.as_mut().and_then(Detour::result) {
+            let Back { carrier, login, .. } = result?;
             self.find(now, Way::Stream);
-            self.command = command;
+            self.carry_through(login);
             self.go_on(now, link, carrier);
             return Ok(());
         }

@@ -14,7 +14,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use wayferry_net::Carrier;
-use wayferry_net::quic::{Attempt, ConnectError, Reconnect};
+use wayferry_net::quic::{Attempt, Reconnect};
 use wayferry_proto::Time;
 
 use super::Return;
@@ -25,7 +25,7 @@ use crate::edge::wait::Interests;
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::link::Link;
-use crate::moving::{Moving, Step, Way};
+use crate::moving::{Hope, Moving, Step, Way};
 use crate::reconnect::{Back, Detour, Ways};
 
 /// See the module.
@@ -39,7 +39,7 @@ pub struct Better {
     waiting: Option<Box<dyn Carrier>>,
     /// Where the other side comes to by itself, when nothing of this one is heard.
     standby: Option<Listener>,
-    meeting: Option<Detour>,
+    meeting: Option<Meeting>,
     /// The byte stream on which the session began, and whether it has left it.
     first: Option<OwnedFd>,
     left: bool,
@@ -49,6 +49,12 @@ pub struct Better {
     going: Option<Way>,
     /// The user was told that QUIC does not answer.
     told: bool,
+}
+
+/// The two sides meet on another byte stream, which either has brought.
+struct Meeting {
+    detour: Detour,
+    since: Time,
 }
 
 impl Better {
@@ -89,10 +95,20 @@ impl Better {
     }
 
     /// What is waited for, while the session has a carrier or is `searching` for one.
-    pub(super) fn interests<'a>(&'a self, link: &Link, searching: bool, interests: &mut Interests<'a>) {
+    pub(super) fn interests<'a>(
+        &'a self,
+        now: Time,
+        link: &Link,
+        searching: bool,
+        interests: &mut Interests<'a>,
+    ) {
         self.standby.iter().for_each(|standby| interests.read(standby));
-        self.meeting.iter().for_each(|meeting| interests.add_borrowed(meeting.fd(), PollFlags::IN));
+        self.meeting.iter().for_each(|meeting| interests.add_borrowed(meeting.detour.fd(), PollFlags::IN));
         self.first.iter().filter(|_| self.left).for_each(|first| interests.read(first));
+        if !searching && self.moving.on() == Way::Quic && self.meeting.is_none() {
+            // What is overdue could not be begun.
+            interests.until(Some(link.last_contact() + self.patience()).filter(|due| *due > now));
+        }
         if searching || self.going.is_some() || !is_movable(link) {
             return;
         }
@@ -106,10 +122,15 @@ impl Better {
         }
     }
 
-    /// The carrier is lost, and the search for another has begun. Says whether QUIC is likely to answer.
-    pub(super) fn pause(&mut self) -> bool {
+    /// The carrier is lost, and the search for another has begun. Says what to expect of QUIC.
+    pub(super) fn pause(&mut self) -> Hope {
         (self.attempt, self.waiting, self.going, self.later) = (None, None, None, None);
-        self.moving.is_proven()
+        self.moving.hope()
+    }
+
+    /// How long QUIC may be silent before the other side is met on a byte stream that this one makes.
+    fn patience(&self) -> Duration {
+        if self.standby.is_some() { SILENT_FOR_LONG } else { SILENT }
     }
 
     /// The session is on another carrier, after it had lost its own or to have a better one.
@@ -134,24 +155,46 @@ impl Better {
 
     /// Meets the other side, where it has come by itself and this one has missed it; gives what carries the session
     /// then. It is turned away if the session has no need of it, or nothing to meet it with: it comes again.
-    fn brought(&mut self, ways: &Ways, needed: bool) -> Option<Back> {
+    ///
+    /// # Errors
+    /// The session is over.
+    fn brought(&mut self, now: Time, ways: &Ways, needed: bool) -> Result<Option<Back>, Error> {
+        if !needed {
+            self.meeting = None;
+        }
         for _ in 0..MAX_ACCEPTS {
             let Some(socket) = self.standby.as_ref().and_then(|standby| standby.accept().ok().flatten())
             else {
                 break;
             };
-            if needed && self.meeting.is_none() {
-                self.meeting = ways.meet(socket).ok();
+            // What it came to before may be dead.
+            let is_free = self.meeting.as_ref().is_none_or(|meeting| meeting.since + SILENT <= now);
+            if needed && is_free {
+                self.meeting = ways.meet(socket).ok().map(|detour| Meeting { detour, since: now });
             }
         }
-        let result = self.meeting.as_ref().and_then(Detour::result)?;
+        let Some(result) = self.meeting.as_mut().and_then(|meeting| meeting.detour.result()) else {
+            return Ok(None);
+        };
         self.meeting = None;
-        result.ok().filter(|_| needed)
+        match result {
+            Ok(back) => Ok(Some(back)),
+            Err(error @ Error::NoSession(_)) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Goes to meet the other side, as nothing comes over QUIC and nothing has come by itself.
+    fn seek(&mut self, now: Time, link: &Link, ways: &Ways) {
+        if self.meeting.is_none() && link.contact_age(now) >= self.patience() {
+            let detour = ways.detour(Hope::Open).ok().flatten();
+            self.meeting = detour.map(|detour| Meeting { detour, since: now });
+        }
     }
 
     /// Hears how a try has ended.
-    fn hear_attempt(&mut self, now: Time, reporter: &Reporter) -> Result<(), Error> {
-        let Some(result) = self.attempt.as_mut().and_then(Attempt::poll) else { return Ok(()) };
+    fn hear_attempt(&mut self, now: Time, reporter: &Reporter) {
+        let Some(result) = self.attempt.as_mut().and_then(Attempt::poll) else { return };
         self.attempt = None;
         match result {
             Ok((connected, warnings)) => {
@@ -160,23 +203,16 @@ impl Better {
                 self.moving.found(now);
             }
             Err(error) => {
-                let first = self.moving.failed(now);
-                let verdict =
-                    matches!(error, ConnectError::WrongFingerprint { .. } | ConnectError::Rejected { .. });
-                let addresses = self.quic.addresses();
-                let port = addresses.first().map_or(0, SocketAddr::port);
-                let error = connect_error(&addresses, TRY, error);
-                // Later, in another network, the address may be another host's.
-                if first && verdict {
-                    return Err(error);
-                }
-                if first {
+                // Another host may have answered there, and must not end a session that goes well where it is.
+                if self.moving.failed(now) {
+                    let addresses = self.quic.addresses();
+                    let port = addresses.first().map_or(0, SocketAddr::port);
+                    let reason = connect_error(&addresses, TRY, error).to_string();
                     self.told = true;
-                    reporter.report(SessionEvent::QuicUnreachable { port, reason: error.to_string() });
+                    reporter.report(SessionEvent::QuicUnreachable { port, reason });
                 }
             }
         }
-        Ok(())
     }
 
     /// What is due.
@@ -199,11 +235,13 @@ impl Return {
 
     /// The session goes on over the carrier that it has: what the user is to be told of that.
     pub(crate) fn resumed(&mut self) -> SessionEvent {
+        self.lost = None;
         let Some(better) = &mut self.better else { return SessionEvent::Back };
+        better.moving.carried();
         match better.going.take() {
             None => SessionEvent::Back,
             Some(Way::Quic) => {
-                (better.later, self.command) = (None, None);
+                better.later = None;
                 SessionEvent::QuicReached { again: std::mem::take(&mut better.told) }
             }
             Some(Way::Stream) => {
@@ -216,7 +254,7 @@ impl Return {
     /// Looks for a better carrier, and goes over to it.
     ///
     /// # Errors
-    /// Somebody else answers where the session should be.
+    /// The session is over.
     pub(super) fn look_for_better(
         &mut self,
         now: Time,
@@ -230,8 +268,12 @@ impl Return {
         // Also where it is going over to QUIC, and that has fallen silent at once.
         let may_leave = is_movable(hub.link) || (better.going.is_some() && hub.link.session.is_resumable());
         let needed = searching || (is_silent && may_leave);
-        if let Some(Back { carrier, socket, .. }) = better.brought(&self.ways, needed) {
+        if needed && !searching {
+            better.seek(now, hub.link, &self.ways);
+        }
+        if let Some(Back { carrier, login, socket }) = better.brought(now, &self.ways, needed)? {
             better.later = socket;
+            self.carry_through(login);
             if searching {
                 self.find(now, Way::Stream);
                 self.go_on(now, hub.link, carrier);
@@ -244,7 +286,7 @@ impl Return {
         let Some(better) = self.better.as_mut().filter(|better| may_go && better.going.is_none()) else {
             return Ok(());
         };
-        better.hear_attempt(now, hub.reporter)?;
+        better.hear_attempt(now, hub.reporter);
         match better.step(now, ready) {
             Some(Step::Try) => match better.quic.attempt(Vec::new(), TRY) {
                 Ok(attempt) => better.attempt = Some(attempt),
@@ -284,6 +326,8 @@ const TRY: Duration = Duration::from_secs(3);
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
 /// Silence after which the other side is met on a byte stream that it brings; it does so a little later.
 const SILENT: Duration = Duration::from_secs(2);
+/// Silence after which this side goes to meet the other, where that should have come by itself.
+const SILENT_FOR_LONG: Duration = Duration::from_secs(8);
 /// Byte streams of the other side's taken in a turn.
 const MAX_ACCEPTS: usize = 8;
 /// Reads in a turn of what was left.
