@@ -40,6 +40,27 @@ fn without_the_users_word_nothing_is_opened_and_both_sides_are_told() {
 }
 
 #[test]
+fn an_answer_that_was_given_for_good_holds_for_that_host_and_no_other() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    stub(sway.home(), "browser", "opened");
+    let run = || ferry(&sway, &sshd, &[], &["foot", "xdg-open", "https://example.org/"]).start();
+    let hosts = ".local/state/wayferry/hosts";
+    fs::create_dir_all(sway.home().file(hosts)).expect("a directory");
+    sway.home().write(&format!("{hosts}/another-host.toml"), "open-url = 'always'\n".to_owned());
+    let mut wayferry = run();
+    assert_eq!(wayferry.ended().code(), Some(4), "{}", wayferry.stderr());
+    let file = format!("{hosts}/ferry-host.toml");
+    sway.home().write(&file, "open-url = 'perhaps'\n".to_owned());
+    let mut wayferry = run();
+    assert_eq!(wayferry.ended().code(), Some(4), "{}", wayferry.stderr());
+    assert!(wayferry.stderr().contains("ferry-host.toml"), "{}", wayferry.stderr());
+    sway.home().write(&file, "open-url = 'always'\n".to_owned());
+    let mut wayferry = run();
+    assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+    until("the browser", || sway.home().file("opened").exists().then_some(()));
+}
+
+#[test]
 fn what_the_desk_does_not_open_goes_to_the_hosts_own_xdg_open() {
     let (sway, sshd) = (Sway::start(), Sshd::start());
     stub(sway.home(), "browser", "opened");

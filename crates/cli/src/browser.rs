@@ -1,8 +1,8 @@
 //! Opens addresses here that a host wants opened, as far as the user lets it.
 //!
-//! The user is asked once, on the terminal, and the answer holds for as long as the display is there. Where there is no
-//! way to ask, the answer is no. Invariant: a browser is started with one argument, which is a [`Url`], and nothing of
-//! what the host says is given to a shell.
+//! The user is asked once, on the terminal, and the answer holds for as long as the display is there, or for good if
+//! the user says so. Where there is no way to ask, the answer is no. Invariant: a browser is started with one argument,
+//! which is a [`Url`], and nothing of what the host says is given to a shell.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -14,10 +14,18 @@ use wayferry_host::url::Url;
 use wayferry_proto::UrlFate;
 
 use crate::flags::OpenUrl;
+use crate::memory::{Memory, Standing};
+use crate::tell::notice;
 
-/// What opens addresses of `host`, which is how the user calls it; `None` if nothing does. With a `terminal`, the user
-/// can be asked there.
-pub(crate) fn opener(how: OpenUrl, host: String, terminal: bool) -> Option<Open> {
+/// What opens addresses of `host`, which is how the user calls it; `None` if nothing does. Where the user has not said
+/// `how`, the answer in `memory` holds. With a `terminal`, the user can be asked there.
+pub(crate) fn opener(
+    how: Option<OpenUrl>,
+    host: String,
+    memory: Option<Memory>,
+    terminal: bool,
+) -> Option<Open> {
+    let how = how.or_else(|| memory.as_ref()?.recall().open_url.map(OpenUrl::from)).unwrap_or_default();
     let mut allowed = match how {
         OpenUrl::Never => return None,
         OpenUrl::Always => Some(true),
@@ -30,7 +38,11 @@ pub(crate) fn opener(how: OpenUrl, host: String, terminal: bool) -> Option<Open>
         }
         let terminal = terminal && std::io::stderr().is_terminal();
         if allowed.is_none() && terminal {
-            allowed = question(&host, url);
+            let answer = question(&host, url, memory.as_ref());
+            if let (Some(answer), Some(memory)) = (answer, &memory) {
+                remember(answer, memory);
+            }
+            allowed = answer.map(Answer::is_yes);
         }
         match allowed {
             Some(true) => open(url),
@@ -43,8 +55,49 @@ pub(crate) fn opener(how: OpenUrl, host: String, terminal: bool) -> Option<Open>
     }))
 }
 
-/// The user's answer; `None` if there is no terminal, or it is closed.
-fn question(host: &str, url: &Url) -> Option<bool> {
+impl From<Standing> for OpenUrl {
+    fn from(standing: Standing) -> Self {
+        match standing {
+            Standing::Always => Self::Always,
+            Standing::Never => Self::Never,
+        }
+    }
+}
+
+/// What the user says to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Until the display leaves.
+    ForNow(bool),
+    ForGood(Standing),
+}
+
+impl Answer {
+    /// Everything that is not clear is a no.
+    fn parse(text: &str) -> Self {
+        match text.trim().to_lowercase().as_str() {
+            "y" | "yes" => Self::ForNow(true),
+            "always" => Self::ForGood(Standing::Always),
+            "never" => Self::ForGood(Standing::Never),
+            _ => Self::ForNow(false),
+        }
+    }
+
+    fn is_yes(self) -> bool {
+        matches!(self, Self::ForNow(true) | Self::ForGood(Standing::Always))
+    }
+}
+
+/// Keeps an answer that is for good.
+fn remember(answer: Answer, memory: &Memory) {
+    let Answer::ForGood(standing) = answer else { return };
+    if let Err(error) = memory.change(|facts| facts.open_url = Some(standing)) {
+        notice(&format!("your answer is not remembered: cannot write {}: {error}", memory.path().display()));
+    }
+}
+
+/// The user's answer; `None` if there is no terminal, or it is closed. It can be for good where there is a `memory`.
+fn question(host: &str, url: &Url, memory: Option<&Memory>) -> Option<Answer> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
     // One that reads the terminal from the background is stopped.
     if rustix::termios::tcgetpgrp(&terminal).ok()? != rustix::process::getpgrp() {
@@ -52,13 +105,14 @@ fn question(host: &str, url: &Url) -> Option<bool> {
     }
     let text = format!(
         "\r\nA program on `{host}` wants this opened here:\r\n  {}\r\nOpen it, and what it wants opened until this \
-         display leaves? [y/N] ",
-        url.as_str()
+         display leaves? [{}] ",
+        url.as_str(),
+        if memory.is_some() { "y/N, or for good: always/never" } else { "y/N" }
     );
     terminal.write_all(text.as_bytes()).ok()?;
     let mut answer = String::new();
     let read = BufReader::new(std::io::Read::take(&terminal, MAX_ANSWER)).read_line(&mut answer).ok()?;
-    (read > 0).then(|| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    (read > 0).then(|| Answer::parse(&answer))
 }
 
 /// Starts the user's browser, and waits for none.
@@ -107,6 +161,7 @@ const MAX_ANSWER: u64 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wayferry_host::edge::socket::RuntimeDir;
 
     #[test]
     fn a_flood_of_addresses_is_held_back() {
@@ -120,11 +175,31 @@ mod tests {
 
     #[test]
     fn without_a_terminal_the_answer_is_no_and_never_asks_nothing() {
-        assert!(opener(OpenUrl::Never, "host".into(), true).is_none());
-        let mut ask = opener(OpenUrl::Ask, "host".into(), false).expect("it is asked");
+        assert!(opener(Some(OpenUrl::Never), "host".into(), None, true).is_none());
+        let mut ask = opener(None, "host".into(), None, false).expect("it is asked");
         let url = Url::parse("https://example.org/").expect("an address");
         let (fate, reason) = ask(&url).expect_err("there was no way to ask");
         assert_eq!(fate, UrlFate::Refused);
         assert!(reason.contains("--open-url always"), "{reason}");
+    }
+
+    #[test]
+    fn an_answer_for_good_holds_for_the_next_display_until_the_user_says_otherwise() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let memory = || Memory::below(dir.path(), "host");
+        let kept = || memory().expect("a name").recall().open_url;
+        for (text, yes, standing) in [
+            ("y\n", true, None),
+            ("perhaps\n", false, None),
+            ("Always\n", true, Some(Standing::Always)),
+            ("no\n", false, Some(Standing::Always)),
+            ("never\n", false, Some(Standing::Never)),
+        ] {
+            let answer = Answer::parse(text);
+            remember(answer, &memory().expect("a name"));
+            assert_eq!((answer.is_yes(), kept()), (yes, standing), "{text}");
+        }
+        assert!(opener(None, "host".into(), memory(), true).is_none());
+        assert!(opener(Some(OpenUrl::Ask), "host".into(), memory(), true).is_some());
     }
 }

@@ -1,16 +1,16 @@
 //! Tickets on their way from one machine to the other: files that only their user can read, and stdin.
 //!
 //! A ticket holds a secret. A command line is no place for one, because other users of the machine see it, and neither
-//! is a log that others may read. It does not look into tickets. Invariant: a file made here has mode 0600 before there
-//! is anything in it, is whole when it appears, and goes with its value.
+//! is a log that others may read. It does not look into tickets. Invariant: a file made here is a private one, and
+//! goes with its value.
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, SessionError};
-use wayferry_host::edge::socket::random_name;
+use crate::private_file;
 
 /// A file with a ticket in it.
 #[derive(Debug)]
@@ -26,21 +26,8 @@ impl TicketFile {
     /// [`SessionError::File`].
     pub(crate) fn write(path: &Path, ticket: &str) -> Result<Self, Error> {
         let fail = |source| SessionError::File { path: path.to_owned(), source };
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}", random_name()));
-        let hidden = PathBuf::from(name);
-        let mut file =
-            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&hidden).map_err(fail)?;
-        let made = writeln!(file, "{ticket}")
-            .and_then(|()| file.metadata())
-            .and_then(|metadata| fs::rename(&hidden, path).map(|()| metadata.ino()));
-        match made {
-            Ok(inode) => Ok(Self { path: path.to_owned(), inode }),
-            Err(source) => {
-                let _ = fs::remove_file(&hidden);
-                Err(fail(source).into())
-            }
-        }
+        let inode = private_file::write(path, &format!("{ticket}\n")).map_err(fail)?;
+        Ok(Self { path: path.to_owned(), inode })
     }
 }
 

@@ -16,6 +16,7 @@ use wayferry_proto::{Capabilities, Secret, Session, Side};
 
 use crate::browser;
 use crate::flags::OwnFlags;
+use crate::memory::Memory;
 use crate::session::{options, settings, trace_file};
 use crate::tell::{notice, reporter};
 use wayferry_host::bootstrap::{Choice, Line, hear_past, say};
@@ -270,9 +271,11 @@ impl<'a> Viewer<'a> {
 
     /// What opens addresses here, if the user lets the host ask. Viewers are not asked.
     fn opening(&self, name: Option<&str>) -> Result<Option<Opening>, Error> {
-        let how = self.own.show.open_url.unwrap_or_default();
+        // The session's name is the peer's word, by which nothing is remembered.
+        let memory = self.host.as_deref().and_then(Memory::of);
         let host = self.host.clone().or(name.map(sanitize)).unwrap_or_else(|| "the host".into());
-        let open = browser::opener(how, host, !self.terminal_is_taken).filter(|_| !self.view_only);
+        let how = self.own.show.open_url;
+        let open = browser::opener(how, host, memory, !self.terminal_is_taken).filter(|_| !self.view_only);
         let opening = open.map(Opening::start).transpose();
         opening.map_err(|source| Error::System { doing: "preparing to open addresses", source })
     }

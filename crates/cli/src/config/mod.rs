@@ -20,6 +20,7 @@ use self::file::{Entry, Value};
 pub(crate) use self::show::show;
 use self::sources::Said;
 pub(crate) use self::sources::Sources;
+pub(crate) use self::sources::read as read_text;
 use crate::error::Error;
 use crate::flags::{BeginFlags, CommonFlags, ReachFlags, ShowFlags, SideFlags};
 

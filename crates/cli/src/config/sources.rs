@@ -88,8 +88,8 @@ pub(super) struct Said {
     pub(super) notes: Vec<String>,
 }
 
-/// The text of a file; `None` where there is none.
-fn read(path: &Path) -> Option<Result<String, String>> {
+/// The text of a small file, or why it cannot be had; `None` where there is none.
+pub(crate) fn read(path: &Path) -> Option<Result<String, String>> {
     let cannot = |error: std::io::Error| format!("it cannot be read: {error}");
     let found = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
