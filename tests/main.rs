@@ -7,6 +7,7 @@ mod demo;
 mod direct;
 mod docs;
 mod elsewhere;
+mod files;
 mod first_hour;
 mod fuse;
 mod halves;

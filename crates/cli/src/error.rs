@@ -35,6 +35,8 @@ pub(crate) enum Error {
     Ssh { status: u8 },
     /// `wayferry` cannot be copied to the other machine.
     Install(Failure),
+    /// A file was not sent or fetched.
+    Transfer { name: String, why: String },
     /// `wayferry-lab` cannot be started.
     NoLaboratory { source: io::Error },
 }
@@ -80,6 +82,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (86, "`wayferry-lab`, which has the demo and the benches, cannot be run"),
     (87, "a setting of the configuration file, or of the environment, cannot be used"),
     (88, "`wayferry` on the other machine does not run"),
+    (89, "a file was not sent, or not fetched"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -105,6 +108,7 @@ impl Error {
             Self::NoLaboratory { .. } => 86,
             Self::Config { .. } => 87,
             Self::RemoteBroken { .. } => 88,
+            Self::Transfer { .. } => 89,
             Self::Install(_) => 84,
             Self::Ssh { .. } => 255,
         }
@@ -123,6 +127,9 @@ impl Error {
             }
             Self::OwnCertificate(_) => "give the files in PEM, the host's own certificate first",
             Self::Install(failure) => failure.hint(),
+            Self::Transfer { .. } => {
+                "files cross while a display shows the session, and where neither side was begun with `--files off`"
+            }
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
             }
@@ -214,6 +221,9 @@ impl fmt::Display for Error {
             Self::Install(failure) => {
                 write!(f, "cannot install wayferry there: {}", sanitize(&failure.to_string()))
             }
+            Self::Transfer { name, why } => {
+                write!(f, "`{}` did not arrive: {}", sanitize(name), sanitize(why))
+            }
             Self::NoLaboratory { source } => write!(f, "cannot run `wayferry-lab`: {source}"),
             Self::RemoteMissing { binary, destination, .. } => {
                 write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
@@ -263,6 +273,7 @@ mod tests {
             Error::Config { place: text(), what: text() },
             Error::RemoteBroken { binary: text(), destination: text() },
             Error::Ticket(text()),
+            Error::Transfer { name: "x".into(), why: "y".into() },
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),
             Error::RemoteMissing { binary: text(), destination: text(), again: text() },

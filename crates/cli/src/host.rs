@@ -19,12 +19,13 @@ use wayferry_proto::{Capabilities, Config, Secret, SessionId, Side, Time};
 use wayferry_wayland::snapshot::{Mode, Output, Snapshot};
 
 use crate::error::{Error, SessionError};
-use crate::flags::{Gpu, HostFlags, OwnFlags};
+use crate::flags::{Gpu, HostFlags, OwnFlags, Switch};
 use crate::launcher;
 use crate::open_url;
 use crate::session::{options, settings, trace_file};
 use crate::tell::{self, notice};
 use crate::ticket_file::TicketFile;
+use crate::transfer;
 use crate::trust;
 use wayferry_host::GpuHow;
 use wayferry_host::admission::Admission;
@@ -40,6 +41,7 @@ use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir, random_bytes};
 use wayferry_host::edge::xwayland::Satellite;
 use wayferry_host::event::SessionEvent;
+use wayferry_host::files::Files;
 use wayferry_host::sessions::{self, Named};
 use wayferry_host::sound::{Audio, SoundServer};
 use wayferry_host::trace::Half;
@@ -108,7 +110,9 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
+    let files = files(own, named.name());
     let side = app_side(own, clock, expires)
+        .with_files(files)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
@@ -160,6 +164,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
             None
         }
     };
+    let files = files(own, named.name());
     let admission = Admission::new(listener, identity.fingerprint(), config(own, &clock), reporter.clone())
         .with_list(admitted);
     let ready = ready(named.name(), &start.environment)?;
@@ -168,6 +173,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     leave_stdio(&notes).map_err(system("leaving the terminal"))?;
     drop(ends);
     let side = app_side(own, clock, None)
+        .with_files(files)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
@@ -188,6 +194,13 @@ fn offer_urls(named: &mut Named, environment: &mut Environment) {
     if let Err(error) = open_url::offer(named, environment) {
         notice(&format!("programs open addresses on this machine: {error}"));
     }
+}
+
+/// What keeps the display's files here, and gives it those that it asks for; a session does without where that cannot
+/// be.
+fn files(own: &OwnFlags, session: &str) -> Option<Files> {
+    let place = transfer::place(session).filter(|_| own.side.files != Some(Switch::Off))?;
+    Files::new(place, transfer::home()).ok()
 }
 
 /// Has programs find the ssh agent that came with the latest display at a place that stays, if one has come with this.
@@ -237,6 +250,9 @@ fn config(own: &OwnFlags, clock: &Clock) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
     config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
+    if own.side.files != Some(Switch::Off) {
+        config.capabilities = config.capabilities.with(Capabilities::FILES);
+    }
     if own.side.audio != Some(Audio::Off) {
         config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);
     }

@@ -28,6 +28,7 @@ mod tell;
 mod through;
 mod ticket_file;
 mod trace;
+mod transfer;
 mod trust;
 mod viewer;
 
@@ -84,6 +85,8 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Help(flags) => flags::help(flags.command.as_deref()),
         Command::Version(flags) => manage::version(&own, &flags),
         Command::Info(flags) => info::run(&flags),
+        Command::Send(flags) => transfer::send(&flags),
+        Command::Fetch(flags) => transfer::fetch(&flags),
         Command::Trace(flags) => trace::run(&flags),
         Command::GpuReader { how } => {
             how.0.iter().for_each(wayferry_host::read_gpu_buffers);

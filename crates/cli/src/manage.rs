@@ -110,8 +110,8 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
                 println!("{}", sanitize(&ticket));
                 return Ok(0);
             }
-            Ok(Some(Answer::Elsewhere)) => {
-                return Err(SessionError::PeerViolation("`elsewhere` answers no order".into()).into());
+            Ok(Some(Answer::Elsewhere | Answer::Kept(_))) => {
+                return Err(SessionError::PeerViolation("what it said answers no such order".into()).into());
             }
             Ok(Some(Answer::Not(why))) => {
                 return Err(SessionError::NoSession(format!("`{name}`: {why}")).into());

@@ -104,7 +104,7 @@ fn here(words: &[OsString]) -> u8 {
 
 const NAME: &str = "xdg-open";
 /// Names the session's control socket to its programs.
-const CONTROL: &str = "WAYFERRY_CONTROL";
+pub(crate) const CONTROL: &str = "WAYFERRY_CONTROL";
 /// Bytes of a PATH that is passed on: a line to the launcher has no more.
 const MAX_PATH: usize = 4096;
 /// How long a caller waits for a user.

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::error::{Error, SessionError};
-use crate::flags::{OwnFlags, SshFlags};
+use crate::flags::{OwnFlags, SshFlags, Switch};
 use crate::leaving::Leaving;
 use crate::remote::{self, BROKEN, MISSING};
 use crate::tell::{OwnEvent, notice, tell};
@@ -239,6 +239,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     }
     if let Some(silence) = own.side.silence {
         words.push(format!("--silence={}", silence.as_secs_f64()));
+    }
+    if own.side.files == Some(Switch::Off) {
+        words.push("--files=off".into());
     }
     // Programs record through the same sound server.
     if own.side.audio == Some(Audio::Off) && !own.show.microphone {

@@ -11,7 +11,7 @@ mod sink;
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -130,6 +130,59 @@ pub(crate) fn notice(text: &str) {
     tell(&OwnEvent::Note { text });
 }
 
+/// How far long work is: a line on a terminal, which is written anew.
+pub(crate) struct Progress {
+    name: String,
+    size: u64,
+    done: u64,
+    begun: Instant,
+    /// When the line was written last.
+    told: Instant,
+    /// Whether one was.
+    shown: bool,
+}
+
+impl Progress {
+    /// Of so many bytes.
+    pub(crate) fn new(name: &str, size: u64) -> Self {
+        let now = Instant::now();
+        Self { name: sanitize(name), size, done: 0, begun: now, told: now, shown: false }
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        if self.told.elapsed() >= PROGRESS && may_tell() && std::io::stderr().is_terminal() {
+            self.told = Instant::now();
+            self.shown = true;
+            let rate = self.done as f64 / self.begun.elapsed().as_secs_f64();
+            let percent = 100 * self.done / self.size.max(1);
+            let mut stderr = std::io::stderr();
+            let _ = write!(stderr, "\r\x1b[K{}: {percent} %, {}/s", self.name, amount(rate as u64));
+        }
+    }
+
+    /// The line goes.
+    pub(crate) fn end(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// An amount of bytes for people.
+fn amount(bytes: u64) -> String {
+    let units = ["bytes", "kB", "MB", "GB", "TB"];
+    let power = (0..4).take_while(|power| bytes >= 1000_u64.pow(power + 1)).count();
+    match power {
+        0 => format!("{bytes} bytes"),
+        _ => format!("{:.1} {}", bytes as f64 / 1000_f64.powi(power as i32), units[power]),
+    }
+}
+
+/// How often it is told how far work is.
+const PROGRESS: Duration = Duration::from_millis(250);
+
 /// Tells the user why the command ends. It is the last thing told, so it is never left out.
 pub(crate) fn last_words(error: &Error) {
     let (text, hint) = (error.to_string().replace('\n', " "), error.hint());
@@ -203,6 +256,10 @@ fn words(event: &SessionEvent) -> Words<'_> {
             format!("a program wants to record, and there is no microphone: {reason}")
         }
         Event::UrlOpened { url } => format!("opened here for a program of the session: {url}"),
+        Event::FileKept { path, bytes } => {
+            format!("a file has come ({}): {}", amount(*bytes), path.display())
+        }
+        Event::FileRefused { name, reason } => format!("the file `{name}` did not come: {reason}"),
         Event::UrlRefused { url, reason } => {
             format!("a program of the session wanted this opened here, {reason}: {url}")
         }

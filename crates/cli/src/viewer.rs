@@ -15,20 +15,23 @@ use wayferry_net::{Carrier, Identity, Ticket, Trust};
 use wayferry_proto::{Capabilities, Secret, Session, Side};
 
 use crate::browser;
-use crate::flags::OwnFlags;
+use crate::flags::{OwnFlags, Switch};
 use crate::memory::Memory;
 use crate::session::{options, settings, trace_file};
 use crate::tell::{notice, reporter};
+use crate::transfer;
 use wayferry_host::bootstrap::{Choice, Line, hear_past, say};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::display_side::{Compositor, DisplaySide, Outcome, Watched};
 use wayferry_host::edge::context::Context;
+use wayferry_host::edge::counter::Counter;
 use wayferry_host::edge::offer::Offer;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, random_bytes};
 use wayferry_host::error::Error;
 use wayferry_host::event::SessionEvent;
+use wayferry_host::files::Files;
 use wayferry_host::link::Link;
 use wayferry_host::opening::Opening;
 use wayferry_host::reconnect::{Other, Ways};
@@ -211,6 +214,8 @@ impl<'a> Viewer<'a> {
         let sound = self.sound(caption.name)?;
         let microphone = self.microphone(caption.name)?;
         let opening = self.opening(caption.name)?;
+        let files = self.files(caption.name)?;
+        let counter = files.as_ref().and_then(|_| Counter::new(&reporter()));
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
@@ -227,6 +232,9 @@ impl<'a> Viewer<'a> {
         if opening.is_some() {
             config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
         }
+        if files.is_some() {
+            config.capabilities = config.capabilities.with(Capabilities::FILES);
+        }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
         config.resume = Some(Secret::from(random_bytes::<32>()));
@@ -239,6 +247,7 @@ impl<'a> Viewer<'a> {
             .with_sound(sound)
             .with_microphone(microphone)
             .with_opening(opening)
+            .with_files(files, counter)
             .with_return(Return::new(again, ways).with_better(better))
             .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
@@ -278,6 +287,16 @@ impl<'a> Viewer<'a> {
         let open = browser::opener(how, host, memory, !self.terminal_is_taken).filter(|_| !self.view_only);
         let opening = open.map(Opening::start).transpose();
         opening.map_err(|source| Error::System { doing: "preparing to open addresses", source })
+    }
+
+    /// What keeps the session's files here, if the user lets them come. Viewers get none.
+    fn files(&self, name: Option<&str>) -> Result<Option<Files>, Error> {
+        if self.own.side.files == Some(Switch::Off) || self.view_only {
+            return Ok(None);
+        }
+        let host = self.host.as_deref().or(name).unwrap_or("host");
+        let files = transfer::place(host).map(|place| Files::new(place, None)).transpose();
+        files.map_err(|source| Error::System { doing: "preparing to keep files", source })
     }
 
     /// What the mixer here shows.

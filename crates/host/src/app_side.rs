@@ -43,7 +43,7 @@ use self::views::Views;
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::clock::earlier;
-use crate::control::Notice;
+use crate::control::{Answer, Notice};
 use crate::edge::descriptors;
 use crate::edge::handle::Handle;
 use crate::edge::offer::{Offer, answer};
@@ -57,9 +57,10 @@ use crate::edge::socket::{Listener, RuntimeDir};
 use crate::edge::wait::Ready;
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
+use crate::files::{self, Files};
 use crate::gauges::Gauges;
 
-use crate::control_server::ControlServer;
+use crate::control_server::{self, ControlServer};
 use crate::program_connection::MAX_PROGRAMS;
 use crate::program_connection::{
     Blobs, ProgramConnection, STOP_UNKNOWN, pixel_compression, send_blob, send_update,
@@ -114,6 +115,8 @@ pub struct AppSide<'a> {
     desk: Option<Rc<Desk>>,
     blobs: Blobs,
     urls: Urls,
+    /// Files cross, where the user lets them.
+    files: Option<Files>,
     gauges: Gauges,
     ending: Ending,
 }
@@ -186,6 +189,7 @@ impl Loop for AppSide<'_> {
             &mut self.outlets,
             &mut self.accepting,
             &mut self.own,
+            &mut self.files,
             &mut self.pipes,
             &mut self.programs.connections,
         ];
@@ -203,6 +207,7 @@ impl Loop for AppSide<'_> {
         }
         turn_parts(self, now, ready)?;
         self.hear_parts(now);
+        self.with_way(Files::hear);
         self.pass_sound(now);
         self.look(now);
         if let Some(end) = self.ending.over.take() {
@@ -250,6 +255,7 @@ impl<'a> AppSide<'a> {
             desk: None,
             blobs: Blobs::default(),
             urls: Urls::default(),
+            files: None,
             ending: Ending::default(),
         }
     }
@@ -317,6 +323,13 @@ impl<'a> AppSide<'a> {
             self.views.share_sound(mode);
         }
         self.sound = server.map(|server| Sound::new(server, mode));
+        self
+    }
+
+    /// Keeps files of the display here, and gives it those that it asks for.
+    #[must_use]
+    pub fn with_files(mut self, files: Option<Files>) -> Self {
+        self.files = files;
         self
     }
 
@@ -447,6 +460,17 @@ impl<'a> AppSide<'a> {
                 self.sound.iter_mut().for_each(|sound| sound.on_datagram(now, &bytes));
             }
             Event::Control(Control::UrlDone { id, fate }) => self.urls.on_done(id, fate),
+            Event::Control(Control::FetchFile { id, path }) => {
+                if let Some(files) = &mut self.files {
+                    files.on_fetch(&mut self.hub.link.session, id, &path);
+                }
+            }
+            Event::Control(Control::FileDone { id, fate }) => {
+                self.files.iter_mut().for_each(|files| files.on_done(id, fate));
+            }
+            Event::Control(Control::File(offer)) => {
+                self.with_way(|files, way| files.on_offer(way, offer));
+            }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
                 self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
@@ -479,6 +503,24 @@ impl<'a> AppSide<'a> {
         }
     }
 
+    /// A caller sends a file to the display.
+    fn send_file(&mut self, size: u64, name: String, caller: OwnedFd) {
+        if self.files.is_none() {
+            return control_server::answer(
+                &caller,
+                &Answer::Not("this session was begun with `--files off`".into()),
+            );
+        }
+        self.with_way(|files, way| files.send(way, size, name, caller));
+    }
+
+    /// What passes files on, if they cross.
+    fn with_way(&mut self, act: impl FnOnce(&mut Files, &mut files::Way<'_>)) {
+        let Some(files) = &mut self.files else { return };
+        let Base { link, reporter, .. } = &mut self.hub;
+        act(files, &mut files::Way { session: &mut link.session, pipes: &mut self.pipes, reporter });
+    }
+
     fn on_channel_end(&mut self, header: Header, reset: Option<u32>) {
         match (header, reset) {
             (Header::Pipe { connection, pipe }, None) => {
@@ -498,7 +540,9 @@ impl<'a> AppSide<'a> {
     }
 
     fn on_snapshot(&mut self, now: Time, bytes: &Bytes) {
-        self.urls.keep_to(self.hub.link.session.peer().and_then(|peer| peer.incarnation));
+        let display = self.hub.link.session.peer().and_then(|peer| peer.incarnation);
+        self.urls.keep_to(display);
+        self.files.iter_mut().for_each(|files| files.keep_to(display));
         let snapshot = match Snapshot::decode(bytes) {
             Ok(snapshot) => snapshot,
             Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),

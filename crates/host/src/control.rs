@@ -5,6 +5,7 @@
 //! its own, the *owner's*, on which the session sends it [`Notice`]s. Nothing here reads or writes.
 //! Invariant: a line has less than [`MAX_LINE`] bytes.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -34,6 +35,15 @@ pub enum Request {
     Stop,
     /// To have this address opened beside the display. It has no white space.
     OpenUrl(String),
+    /// To have a file kept at the other side: its bytes follow the line, and then the end.
+    Send {
+        /// Bytes that follow.
+        size: u64,
+        /// What it is called.
+        name: String,
+    },
+    /// To have a file of the other side kept here. It may be said to a display only.
+    Fetch(String),
 }
 
 /// The answer to an order.
@@ -43,6 +53,8 @@ pub enum Answer {
     Done,
     /// A ticket that works once.
     Ticket(String),
+    /// The file is there.
+    Kept(String),
     /// No display would do it: the caller may do it here.
     Elsewhere,
     /// It cannot be done, and why.
@@ -98,6 +110,8 @@ impl Word for Request {
             Self::DetachViews => "detach --views".into(),
             Self::Stop => "stop".into(),
             Self::OpenUrl(url) => format!("open {url}"),
+            Self::Send { size, name } => format!("send {size} {}", one_word(name)),
+            Self::Fetch(path) => format!("fetch {}", one_word(path)),
         }
     }
 
@@ -120,6 +134,8 @@ impl Word for Request {
             ["detach", "--views"] => Some(Self::DetachViews),
             ["stop"] => Some(Self::Stop),
             ["open", url] if !url.is_empty() => Some(Self::OpenUrl(url.to_owned())),
+            ["send", size, name] => Some(Self::Send { size: size.parse().ok()?, name: words_of(name)? }),
+            ["fetch", path] => Some(Self::Fetch(words_of(path)?)),
             _ => None,
         }
     }
@@ -131,6 +147,7 @@ impl Word for Answer {
             Self::Done => "done".into(),
             Self::Elsewhere => "elsewhere".into(),
             Self::Ticket(ticket) => format!("ticket {ticket}"),
+            Self::Kept(path) => format!("kept {}", one_word(path)),
             Self::Not(why) => format!("not {}", why.replace('\n', " ")),
         }
     }
@@ -140,6 +157,7 @@ impl Word for Answer {
             None if text == "done" => Some(Self::Done),
             None if text == "elsewhere" => Some(Self::Elsewhere),
             Some(("ticket", ticket)) => Some(Self::Ticket(ticket.to_owned())),
+            Some(("kept", path)) => Some(Self::Kept(words_of(path)?)),
             Some(("not", why)) => Some(Self::Not(why.to_owned())),
             _ => None,
         }
@@ -184,6 +202,17 @@ impl Word for Ended {
     }
 }
 
+/// A text as one word without white space or control characters.
+fn one_word(text: &str) -> impl fmt::Display + '_ {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
+}
+
+/// The text of such a word.
+fn words_of(word: &str) -> Option<String> {
+    let text = percent_encoding::percent_decode_str(word).decode_utf8().ok()?;
+    Some(text.into_owned()).filter(|text| !text.is_empty())
+}
+
 fn seconds(text: &str) -> Option<Duration> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds))?;
     Some(Duration::from_secs_f64(seconds))
@@ -216,7 +245,7 @@ pub const MAX_LINE: usize = 8 << 10;
 mod tests {
     use super::*;
 
-    fn survives<W: Word + PartialEq + std::fmt::Debug>(words: &[W]) {
+    fn survives<W: Word + PartialEq + fmt::Debug>(words: &[W]) {
         let mut bytes: Vec<u8> = words.iter().flat_map(line).collect();
         for word in words {
             assert_eq!(take(&mut bytes).as_ref(), Ok(&Some(W::decode(&word.encode()).expect("a word"))));
@@ -243,11 +272,14 @@ mod tests {
             Request::DetachViews,
             Request::Stop,
             Request::OpenUrl("https://example.org/?a=b".into()),
+            Request::Send { size: u64::MAX, name: "a b\n\u{202e}.pdf".into() },
+            Request::Fetch("../x y".into()),
         ]);
         survives(&[
             Answer::Done,
             Answer::Elsewhere,
             Answer::Ticket("wf1:x".into()),
+            Answer::Kept("/home/a b/c".into()),
             Answer::Not("no display is there".into()),
         ]);
         survives(&[Ended(0), Ended(255)]);
@@ -279,6 +311,9 @@ mod tests {
             b"detach --all\n",
             b"open \n",
             b"open a b\n",
+            b"send 1\n",
+            b"send -1 a\n",
+            b"fetch %ff\n",
             b"\n",
             b"\xff\n",
             &[b'x'; MAX_LINE],

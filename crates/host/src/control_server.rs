@@ -44,6 +44,8 @@ pub enum Call {
     Stop(OwnedFd),
     /// This address is to be opened beside the display.
     OpenUrl(String, OwnedFd),
+    /// To send this file to the display.
+    Send(u64, String, OwnedFd),
     /// The program that the owner ran has ended.
     Ended(u8),
     /// The owner is gone.
@@ -274,7 +276,8 @@ impl ControlServer {
                     Ok(None)
                 }
                 Some(Request::Info | Request::Detach | Request::DetachViews) => Ok(None),
-                Some(Request::Stop | Request::OpenUrl(_)) => Ok(None),
+                Some(Request::Stop | Request::OpenUrl(_) | Request::Send { .. }) => Ok(None),
+                Some(Request::Fetch(_)) => Err("a display alone fetches files".into()),
                 None => Err(format!("`{text}` is nothing that this session knows")),
             },
             // Only now does the display listen.
@@ -326,9 +329,8 @@ fn finish(visitor: Visitor, text: &str) -> Fate {
             Some(Request::DetachViews) => Fate::Calls(Call::DetachViews(visitor.socket)),
             Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
             Some(Request::OpenUrl(url)) => Fate::Calls(Call::OpenUrl(url, visitor.socket)),
-            Some(Request::Attach(_) | Request::View(_) | Request::Ticket { .. } | Request::Revoke) | None => {
-                Fate::Leaves
-            }
+            Some(Request::Send { size, name }) => Fate::Calls(Call::Send(size, name, visitor.socket)),
+            _ => Fate::Leaves,
         },
         Step::Choice(certificate) => match Line::decode(text) {
             Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket, certificate),
@@ -345,14 +347,14 @@ pub fn answer(socket: &OwnedFd, answer: &Answer) {
     let _ = rustix::net::send(socket, &control::line(answer), flags);
 }
 
-enum Heard {
+pub(crate) enum Heard {
     Line(String),
     Nothing,
     End,
 }
 
 /// Reads up to the end of a line, and nothing behind it: a carrier's bytes may follow.
-fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
+pub(crate) fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
     loop {
         let mut byte = [0];
         match rustix::net::recv(socket, &mut byte, RecvFlags::DONTWAIT) {

@@ -10,6 +10,7 @@ mod share;
 mod watching;
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,9 @@ pub use self::compositor::{Compositor, Watched};
 use self::watching::Watching;
 use crate::clock::Clock;
 use crate::clock::earlier;
+use crate::control::{Answer, Request};
+use crate::control_server;
+use crate::edge::counter::Counter;
 use crate::edge::descriptors;
 use crate::edge::handle::Handle;
 use crate::edge::offer::{Offer, answer};
@@ -39,6 +43,7 @@ use crate::edge::signals::Signals;
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
+use crate::files::{self, Files};
 use crate::gauges::Gauges;
 use crate::info::Figures;
 use crate::link::{CleanEnd, Link, SILENCE, closed};
@@ -73,6 +78,9 @@ pub struct DisplaySide<'a> {
     microphone: Option<Speaking>,
     /// Opens addresses here, where the user lets it.
     opening: Option<Opening>,
+    /// Files cross, where the user lets them; and who wants that.
+    files: Option<Files>,
+    counter: Option<Counter>,
     blobs: Blobs,
     /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
@@ -120,6 +128,8 @@ impl Loop for DisplaySide<'_> {
             &mut self.sound,
             &mut self.microphone,
             &mut self.opening,
+            &mut self.files,
+            &mut self.counter,
             &mut self.pipes,
             &mut self.connections,
             &mut self.back,
@@ -195,6 +205,8 @@ impl<'a> DisplaySide<'a> {
             sound: None,
             microphone: None,
             opening: None,
+            files: None,
+            counter: None,
             blobs: Blobs::default(),
             arrived: 0,
             last_end: None,
@@ -237,6 +249,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_opening(mut self, opening: Option<Opening>) -> Self {
         self.opening = opening;
+        self
+    }
+
+    /// Keeps files of the session here, and passes those on that callers of this socket send or fetch.
+    #[must_use]
+    pub fn with_files(mut self, files: Option<Files>, counter: Option<Counter>) -> Self {
+        (self.files, self.counter) = (files, counter);
         self
     }
 
@@ -338,6 +357,10 @@ impl<'a> DisplaySide<'a> {
                 if let Some(opening) = &mut self.opening {
                     opening.on_asked(id, url, &mut link.session, reporter);
                 }
+            }
+            Event::Control(Control::File(offer)) => self.with_way(|files, way| files.on_offer(way, offer)),
+            Event::Control(Control::FileDone { id, fate }) => {
+                self.files.iter_mut().for_each(|files| files.on_done(id, fate));
             }
             Event::Control(Control::AppClosed { error: Some(text), .. }) => {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
@@ -445,6 +468,7 @@ impl<'a> DisplaySide<'a> {
         self.sound.iter_mut().for_each(Hearing::begin_anew);
         self.microphone.iter_mut().for_each(Speaking::forget);
         self.pipes.clear();
+        self.files.iter_mut().for_each(Files::forget);
         self.blobs.sent = Sent::default();
         self.watching.tell_again();
         self.tell_news();
@@ -558,9 +582,32 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
+    /// What passes files on, if they cross.
+    fn with_way(&mut self, act: impl FnOnce(&mut Files, &mut files::Way<'_>)) {
+        let Some(files) = &mut self.files else { return };
+        let Base { link, reporter, .. } = &mut self.hub;
+        act(files, &mut files::Way { session: &mut link.session, pipes: &mut self.pipes, reporter });
+    }
+
+    /// Does what callers want.
+    fn serve(&mut self) {
+        for (request, caller) in self.counter.as_mut().map(Counter::take_calls).unwrap_or_default() {
+            match request {
+                _ if self.files.is_none() => say(&caller, "this display was begun with `--files off`"),
+                Request::Send { size, name } => {
+                    self.with_way(|files, way| files.send(way, size, name, caller));
+                }
+                Request::Fetch(path) => self.with_way(|files, way| files.fetch(way, path, caller)),
+                _ => say(&caller, "a display knows no such order"),
+            }
+        }
+    }
+
     /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.tell_news();
+        self.serve();
+        self.with_way(Files::hear);
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
             let figures = figures.with_shares(self.shares());
@@ -689,6 +736,11 @@ impl CompositorConnection {
         // A compositor that closed its end may have left an error to be read, which says more than this failure.
         let _ = self.socket.flush(self.core.output());
     }
+}
+
+/// Tells a caller why not.
+fn say(caller: &OwnedFd, why: &str) {
+    control_server::answer(caller, &Answer::Not(why.to_owned()));
 }
 
 /// When a connection that was closed without an error is given up.

@@ -5,6 +5,7 @@
 //! and a test compares. Invariant: reporting never blocks and never fails.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -108,6 +109,10 @@ pub enum SessionEvent {
     UrlOpened { url: String },
     /// Display side: a program of the session wanted an address opened here, and it was not.
     UrlRefused { url: String, reason: String },
+    /// Either side: a file of the other side's is here.
+    FileKept { path: PathBuf, bytes: u64 },
+    /// Either side: a file of the other side's was not kept.
+    FileRefused { name: String, reason: String },
     /// Display side: a program cannot be connected to the compositor.
     CompositorRefused { reason: String },
 }

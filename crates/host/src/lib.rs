@@ -16,6 +16,7 @@
 //! | `link`, `carriers` | a session and its carrier; how carriers are made |
 //! | `admission`, `control_server`, `control`, `sessions` | who is let in; the control socket; sessions by name |
 //! | `bootstrap`, `returning`, `reconnect`, `moving` | how the two sides meet, meet again, and get a better carrier |
+//! | `files`, `opening` | files that cross; addresses that the desk opens |
 //! | `event`, `error`, `info`, `stats`, `trace` | what is reported |
 //! | `settings` | what the user has chosen |
 
@@ -31,6 +32,7 @@ pub mod display_side;
 pub mod edge;
 pub mod error;
 pub mod event;
+pub mod files;
 mod gauges;
 pub mod info;
 pub mod link;

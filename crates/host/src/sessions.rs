@@ -214,7 +214,7 @@ impl Named {
         link_agent(&self.directory.path, &self.name, agent)
     }
 
-    /// Makes a directory for the session's PATH, in which `xdg-open` is `program`.
+    /// Makes a directory for the session's PATH, in which `wayferry` and `xdg-open` are `program`.
     ///
     /// # Errors
     /// It cannot be made.
@@ -461,7 +461,7 @@ const LOCK: &str = "lock";
 /// And the directory of the session's own commands.
 const BIN: &str = "bin";
 /// What is in it.
-const COMMANDS: [&str; 1] = ["xdg-open"];
+const COMMANDS: [&str; 2] = ["wayferry", "xdg-open"];
 /// Bytes added to a name: a separator, dots, the longer of the two.
 const BESIDE: usize = 3 + WAYLAND.len();
 /// Bytes of a socket's path (unix(7)).

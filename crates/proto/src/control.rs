@@ -8,6 +8,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use crate::file::{FileFate, FileOffer, MAX_FILE_PATH};
 use crate::wire::{Reader, Writer};
 use crate::{ConnectionId, Error, HostTime, Kinds, Receipt, Side, sanitise};
 
@@ -129,6 +130,10 @@ impl Capabilities {
 
     /// [`Control::OpenUrl`]. Of a display side: its user lets the host ask, at least.
     pub const OPEN_URL: Self = Self(32);
+
+    /// [`Control::File`] and [`Control::FetchFile`]: the user takes files, and on the app side gives those that the
+    /// display asks for.
+    pub const FILES: Self = Self(128);
 
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -418,6 +423,22 @@ pub enum Control {
         /// Whether it is open.
         fate: UrlFate,
     },
+    /// A file comes in a pipe of [`FILES`](crate::FILES); either side's.
+    File(FileOffer),
+    /// The display's user wants a file, which comes as a [`Control::File`]; from the display side.
+    FetchFile {
+        /// Named in the answer; counted with the sender's files.
+        id: u64,
+        /// Where it is, from the home directory there on; at most [`MAX_FILE_PATH`](crate::MAX_FILE_PATH) bytes.
+        path: String,
+    },
+    /// What became of a file that the receiver of this offered, or wanted.
+    FileDone {
+        /// The receiver's number.
+        id: u64,
+        /// Whether it is there.
+        fate: FileFate,
+    },
 }
 
 /// What became of an address that a program wanted to be opened.
@@ -538,6 +559,16 @@ impl Control {
             Self::UrlDone { id, fate } => {
                 writer.varint(18).varint(*id).u8(*fate as u8);
             }
+            Self::File(offer) => {
+                writer.varint(23);
+                offer.encode(writer);
+            }
+            Self::FetchFile { id, path } => {
+                writer.varint(24).varint(*id).str(path);
+            }
+            Self::FileDone { id, fate } => {
+                writer.varint(25).varint(*id).u8(*fate as u8);
+            }
         }
     }
 
@@ -594,6 +625,15 @@ impl Control {
                 id: reader.varint("the number of a question")?,
                 fate: UrlFate::from_code(reader.u8("what became of an address")?),
             },
+            23 => Self::File(FileOffer::decode(&mut reader)?),
+            24 => Self::FetchFile {
+                id: reader.varint("the number of a request for a file")?,
+                path: reader.str(MAX_FILE_PATH, "the path of a file")?.to_owned(),
+            },
+            25 => Self::FileDone {
+                id: reader.varint("the number of a file")?,
+                fate: FileFate::from_code(reader.u8("what became of a file")?),
+            },
             _ => return Ok(None),
         };
         reader.finish("a control message")?;
@@ -621,6 +661,9 @@ impl Control {
                 | Self::Exit { .. }
                 | Self::OpenUrl { .. }
                 | Self::UrlDone { .. }
+                | Self::File(_)
+                | Self::FetchFile { .. }
+                | Self::FileDone { .. }
         )
     }
 }
@@ -683,6 +726,10 @@ mod tests {
             Control::Listen(Listen { track: 2, rate: 96_000, target: 80, delay: 1 << 20 }),
             Control::OpenUrl { id: 7, url: "https://example.org/".into() },
             Control::UrlDone { id: 7, fate: UrlFate::Refused },
+            Control::File(FileOffer { id: 8, answers: None, size: 1 << 40, name: "a b.pdf".into() }),
+            Control::File(FileOffer { id: 8, answers: Some(9), ..FileOffer::default() }),
+            Control::FetchFile { id: 9, path: "results/../x".into() },
+            Control::FileDone { id: 9, fate: FileFate::NoSpace },
         ];
         for message in messages {
             let frame = encode(&message);

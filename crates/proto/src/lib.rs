@@ -19,6 +19,7 @@ mod clock;
 mod control;
 mod error;
 pub mod fence;
+mod file;
 mod parse;
 mod places;
 mod rebuild;
@@ -41,6 +42,7 @@ pub use control::{
     MAX_SNAPSHOT, MAX_SOFTWARE, MAX_STOPPED, MAX_URL, Resume, Secret, SessionId, UrlFate, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
+pub use file::{FILES, FileFate, FileOffer, MAX_FILE_NAME, MAX_FILE_PATH};
 pub use places::{Places, Source};
 pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};
 pub use session::{

@@ -207,6 +207,26 @@ pub(crate) struct StatusFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SendFlags {
+    /// What is sent.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Which session, where several are shown: as `status` calls it, its host, or :NAME.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) to: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FetchFlags {
+    /// Paths there, from the home directory on.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Which session, where several are shown: as `status` calls it, its host, or :NAME.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) from: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct InfoFlags {
     /// Print a JSON array with a document for each side.
     #[arg(long)]

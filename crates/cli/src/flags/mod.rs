@@ -19,7 +19,7 @@ use wayferry_host::{GPU_HELPER, gpu_helper};
 pub(crate) use self::commands::*;
 use self::order::arrange;
 pub(crate) use self::own::{BeginFlags, CommonFlags, OwnFlags, ReachFlags, ShowFlags, SideFlags};
-pub(crate) use self::values::{Events, Gpu, OpenUrl, Role};
+pub(crate) use self::values::{Events, Gpu, OpenUrl, Role, Switch};
 pub(crate) use self::which::Which;
 use crate::config;
 use crate::error::Error;
@@ -80,6 +80,15 @@ pub(crate) enum Command {
     /// One paragraph for each side that runs here, or a document for a script. Each side counts what it sends itself;
     /// the other half is known where the other side runs.
     Info(InfoFlags),
+    /// Send files to the other machine of a session
+    ///
+    /// From a program of the session, to the machine that shows it; where a session is shown, to that of its programs.
+    /// They are kept in ~/Downloads/wayferry there, and none is overwritten.
+    Send(SendFlags),
+    /// Fetch files from the machine where a session's programs run, to ~/Downloads/wayferry/HOST
+    ///
+    /// Their paths are printed.
+    Fetch(FetchFlags),
     /// Run programs here for a display elsewhere, which attaches with a ticket
     ///
     /// The first line on stdout is the ticket for `attach`.

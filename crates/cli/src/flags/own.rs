@@ -12,7 +12,9 @@ use clap::Args;
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::{Audio, Mode};
 
-use super::values::{Events, Gpu, OpenUrl, parse_events, parse_name, parse_ports, parse_seconds, parse_sink};
+use super::values::{
+    Events, Gpu, OpenUrl, Switch, parse_events, parse_name, parse_ports, parse_seconds, parse_sink,
+};
 
 /// All groups; those that a command does not take have their defaults.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +73,12 @@ pub(crate) struct SideFlags {
     /// How sound crosses the link: hybrid, stream or datagram [default: hybrid].
     #[arg(long, value_name = "MODE", hide_short_help = true)]
     pub(crate) audio_mode: Option<Mode>,
+    /// Keep files that `wayferry send` brings: on or off [default: on].
+    ///
+    /// In ~/Downloads/wayferry, in a folder named for the other machine, or for the session where its programs run; none
+    /// is ever overwritten. off: `send` and `fetch` are refused in both directions.
+    #[arg(long, value_name = "WHETHER", hide_possible_values = true)]
+    pub(crate) files: Option<Switch>,
     /// Give the link up after this much silence [default: 60].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) silence: Option<Duration>,

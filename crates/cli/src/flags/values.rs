@@ -42,6 +42,16 @@ pub(crate) enum OpenUrl {
     Always,
 }
 
+/// Whether something that crosses by itself does so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// It does.
+    #[default]
+    On,
+    /// It does not.
+    Off,
+}
+
 /// How GPU buffers of programs are read, if they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gpu(pub(crate) Option<GpuHow>);

@@ -1,6 +1,7 @@
 //! What a run loop polls, and the loop itself. No part knows another; a side has them and asks each after its turn.
 
 pub mod context;
+pub mod counter;
 pub(crate) mod descriptors;
 pub mod handle;
 pub mod offer;

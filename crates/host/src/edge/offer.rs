@@ -128,10 +128,10 @@ pub fn is_private(directory: &Path) -> bool {
 
 /// The directory of all sides; goes with the last.
 #[derive(Debug)]
-struct SharedDir(PathBuf);
+pub(super) struct SharedDir(PathBuf);
 
 impl SharedDir {
-    fn new(path: &Path) -> io::Result<Self> {
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
         match fs::DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}

@@ -616,7 +616,10 @@ impl Session {
             | Control::AppClosed { .. }
             | Control::Exit { .. }
             | Control::OpenUrl { .. }
-            | Control::UrlDone { .. }) => {
+            | Control::UrlDone { .. }
+            | Control::File(_)
+            | Control::FetchFile { .. }
+            | Control::FileDone { .. }) => {
                 if let Ok(ledger) = self.incoming.ledger() {
                     ledger.message();
                 }

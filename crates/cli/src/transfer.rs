@@ -1,0 +1,216 @@
+//! `wayferry send` and `wayferry fetch`: files between the two machines of a session, through the session.
+//!
+//! A program of a session says what it sends to the session's control socket; at the desk, the display that shows the
+//! session is told, on a socket of its own ([`wayferry_host::edge::counter`]). What becomes of a file is decided on the
+//! other side. Invariant: a file is sent with the size that it had when it was opened, or not at all.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, Shutdown};
+use serde_json::Value;
+use wayferry_proto::Time;
+
+use crate::error::{Error, SessionError};
+use crate::flags::{FetchFlags, SendFlags as Send};
+use crate::info;
+use crate::open_url::CONTROL;
+use crate::tell::{Progress, print};
+use wayferry_host::control::{self, Answer, Request};
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::wait::Interests;
+use wayferry_host::edge::{counter, offer, peer};
+use wayferry_host::files::folder;
+use wayferry_host::passing;
+use wayferry_host::sanitize::sanitize;
+
+/// Where the other side's files are kept: `~/Downloads/wayferry/NAME`. `None` without a home.
+pub(crate) fn place(name: &str) -> Option<PathBuf> {
+    Some(home()?.join("Downloads/wayferry").join(folder(name)))
+}
+
+/// The user's home.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// Sends files to the other side; gives the exit code.
+pub(crate) fn send(flags: &Send) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let mut way = Way::find(flags.to.as_deref(), true)?;
+    for path in &flags.files {
+        let fail = |source| SessionError::File { path: path.clone(), source };
+        let file = File::open(path).map_err(fail)?;
+        let about = file.metadata().map_err(fail)?;
+        let name = path.file_name().unwrap_or(OsStr::new("file")).to_string_lossy().into_owned();
+        if !about.is_file() {
+            return Err(failed(&name, "it is no plain file"));
+        }
+        let request = Request::Send { size: about.len(), name: name.clone() };
+        let caller = way.call(&request).map_err(|why| failed(&name, &why))?;
+        pass(&caller, file, about.len(), &name, &signals)?;
+        match heard(&caller, &signals)? {
+            Some(Answer::Done) => {}
+            Some(Answer::Not(why)) => return Err(failed(&name, &why)),
+            _ => return Err(failed(&name, "the session has ended")),
+        }
+    }
+    Ok(0)
+}
+
+/// Fetches files from the machine of the programs; gives the exit code.
+pub(crate) fn fetch(flags: &FetchFlags) -> Result<u8, Error> {
+    let signals = Signals::new()?;
+    let mut way = Way::find(flags.from.as_deref(), false)?;
+    for path in &flags.files {
+        let caller = way.call(&Request::Fetch(path.clone())).map_err(|why| failed(path, &why))?;
+        match heard(&caller, &signals)? {
+            Some(Answer::Kept(kept)) => drop(print(format!("{}\n", sanitize(&kept)).as_bytes())?),
+            Some(Answer::Not(why)) => return Err(failed(path, &why)),
+            _ => return Err(failed(path, "the display has ended")),
+        }
+    }
+    Ok(0)
+}
+
+/// A socket that takes orders.
+struct Way {
+    path: PathBuf,
+}
+
+impl Way {
+    /// That of the session around this program, or that of the display here which shows `place`, or the only one.
+    fn find(place: Option<&str>, may_be_inside: bool) -> Result<Self, Error> {
+        if let (true, None, Some(path)) = (may_be_inside, place, std::env::var_os(CONTROL)) {
+            return Ok(Self { path: path.into() });
+        }
+        let mut shown = info::documents()?;
+        shown.retain(|document| document["role"] == "display" && is_meant(document, place));
+        let directory = offer::directory();
+        match (&shown[..], directory) {
+            ([one], Some(directory)) => {
+                let pid = one["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
+                Ok(Self { path: directory.join(counter::name(pid)) })
+            }
+            ([], _) => Err(SessionError::NoSession(match place {
+                Some(place) => format!("nothing that is called `{}` is shown here", sanitize(place)),
+                None => "no session is shown here".into(),
+            })
+            .into()),
+            (several, _) => {
+                let places = several.iter().map(|one| one["place"].as_str().map_or("?".into(), sanitize));
+                let places = places.collect::<Vec<_>>().join("`, `");
+                Err(SessionError::NoSession(format!("several are shown here: name one of `{places}`")).into())
+            }
+        }
+    }
+
+    /// Says what is wanted.
+    fn call(&mut self, request: &Request) -> Result<OwnedFd, String> {
+        let socket = peer::connect_at_once(&self.path)
+            .map_err(|error| format!("`{}` does not answer: {error}", self.path.display()))?;
+        let line = control::line(request);
+        if line.len() > control::MAX_LINE {
+            return Err("its name is too long".into());
+        }
+        passing::send(&socket, &line, &[]).map_err(|error| error.to_string())?;
+        Ok(socket)
+    }
+}
+
+/// Whether a display shows the place that the user means: all of it, or its host or its name alone.
+fn is_meant(document: &Value, place: Option<&str>) -> bool {
+    let (Some(place), Some(shown)) = (place, document["place"].as_str()) else { return place.is_none() };
+    let (host, name) = shown.rsplit_once(':').unwrap_or((shown, ""));
+    place == shown || place == host || place.strip_prefix(':').is_some_and(|place| place == name)
+}
+
+/// Passes a file's bytes on, until they are all gone or the other side has answered.
+fn pass(caller: &OwnedFd, mut file: File, size: u64, name: &str, signals: &Signals) -> Result<(), Error> {
+    let fail = |source| SessionError::File { path: Path::new(name).to_owned(), source };
+    let mut progress = Progress::new(name, size);
+    let (mut piece, mut at, mut end) = (vec![0; 256 << 10], 0, 0);
+    let mut left = size;
+    loop {
+        if at == end && left > 0 {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+            (at, end) = (0, file.read(&mut piece[..most]).map_err(fail)?);
+            left -= end as u64;
+            if end == 0 {
+                // It has become shorter: the other side sees that.
+                left = 0;
+            }
+        }
+        if at == end {
+            let _ = rustix::net::shutdown(caller, Shutdown::Write);
+            progress.end();
+            return Ok(());
+        }
+        let mut interests = Interests::default();
+        interests.add(caller, PollFlags::IN | PollFlags::OUT);
+        interests.read(signals);
+        let ready = interests.wait(Time::ZERO)?;
+        signals.check()?;
+        if ready.flags(caller.as_fd()).contains(PollFlags::IN) {
+            // It has answered already.
+            progress.end();
+            return Ok(());
+        }
+        match rustix::net::send(caller, &piece[at..end], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(count) => {
+                at += count;
+                progress.add(count as u64);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // It says why, or has ended.
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// The answer; `None` when there is none.
+fn heard(caller: &OwnedFd, signals: &Signals) -> Result<Option<Answer>, Error> {
+    let mut heard = Vec::new();
+    loop {
+        if let Some(answer) = control::take(&mut heard).map_err(SessionError::Bootstrap)? {
+            return Ok(Some(answer));
+        }
+        signals.wait_readable(&[caller.as_fd()], None)?;
+        if !passing::receive(caller, &mut heard, &mut Vec::new()).unwrap_or(false) {
+            return Ok(None);
+        }
+    }
+}
+
+fn failed(name: &str, why: &str) -> Error {
+    Error::Transfer { name: name.to_owned(), why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_display_is_meant_by_its_place_or_a_part_of_it() {
+        let shown = json!({ "place": "ann@host:foot" });
+        for (place, meant) in [
+            (None, true),
+            (Some("ann@host:foot"), true),
+            (Some("ann@host"), true),
+            (Some(":foot"), true),
+            (Some("host"), false),
+            (Some("foot"), false),
+            (Some(""), false),
+        ] {
+            assert_eq!(is_meant(&shown, place), meant, "{place:?}");
+        }
+        assert!(!is_meant(&json!({ "place": null }), Some("x")));
+    }
+}

@@ -1,0 +1,179 @@
+//! Files on this machine's disk: kept as they come, and read to be given away.
+//!
+//! Disks wait, so this runs on threads of its own; bytes come and go through pipes. It knows no session. Invariants: a
+//! file appears under its name whole or not at all, never in place of another, and is its user's alone.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::io::Errno;
+use wayferry_proto::FileFate;
+
+use super::name;
+use crate::edge::socket::random_name;
+
+/// Why a file is not there, for the other side and for the user.
+pub(super) type Trouble = (FileFate, String);
+
+/// Writes what comes from `from` to a file of `size` bytes in `place`; gives its path.
+///
+/// # Errors
+/// What came is not whole, or the disk has no room or fails; then nothing is left of it.
+pub(super) fn keep(place: &Path, called: &str, size: u64, from: OwnedFd) -> Result<PathBuf, Trouble> {
+    let fail = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: io::Error| (fate_of(&error), format!("`{path}`: {error}"))
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(fail(place))?;
+    let room = rustix::fs::statvfs(place).map_err(|error| fail(place)(error.into()))?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    if free < size.saturating_add(RESERVE) {
+        let missing = format!("`{}`: no room for {size} bytes", place.display());
+        return Err((FileFate::NoSpace, missing));
+    }
+    let called = name::usable(called);
+    let part = place.join(format!(".{}.part", random_name()));
+    let written = write(&part, size, from).map_err(|error| match error {
+        Some(error) => fail(&part)(error),
+        None => (FileFate::Broken, "not all of it came".to_owned()),
+    });
+    let put = written.and_then(|()| put(&part, place, &called).map_err(fail(place)));
+    if put.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    put
+}
+
+/// Writes exactly `size` bytes; `None` in place of an error if there are fewer or more.
+fn write(part: &Path, size: u64, from: OwnedFd) -> Result<(), Option<io::Error>> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)?;
+    let mut from = File::from(from);
+    let copied = io::copy(&mut (&mut from).take(size), &mut file)?;
+    let more = from.read(&mut [0])?;
+    if copied == size && more == 0 { Ok(()) } else { Err(None) }
+}
+
+/// Gives a file its name, or the next that is free.
+fn put(part: &Path, place: &Path, called: &str) -> io::Result<PathBuf> {
+    for count in 1..=MAX_ALIKE {
+        let path = place.join(name::numbered(called, count));
+        match rename(part, &path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Renames a file, never over another.
+fn rename(part: &Path, path: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, part, CWD, path, RenameFlags::NOREPLACE) {
+        // The file system knows no such renaming.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            std::fs::hard_link(part, path)?;
+            std::fs::remove_file(part)
+        }
+        result => Ok(result?),
+    }
+}
+
+/// A file that is to be given away: its size, and itself.
+///
+/// # Errors
+/// There is none of that name that can be read, or it is no plain file.
+pub(super) fn open(path: &Path) -> Result<(u64, File), Trouble> {
+    let fail = |error: io::Error| (FileFate::Missing, format!("`{}`: {error}", path.display()));
+    // A FIFO without a writer would wait.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path).map_err(fail)?;
+    let about = file.metadata().map_err(fail)?;
+    if about.is_file() {
+        Ok((about.len(), file))
+    } else {
+        Err((FileFate::Missing, format!("`{}`: no plain file", path.display())))
+    }
+}
+
+/// Passes `size` bytes of a file on. A reader who goes away ends it.
+pub(super) fn give(file: File, size: u64, to: OwnedFd) {
+    let _ = io::copy(&mut file.take(size), &mut File::from(to));
+}
+
+fn fate_of(error: &io::Error) -> FileFate {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => FileFate::NoSpace,
+        _ => FileFate::Failed,
+    }
+}
+
+/// Bytes of a disk that are left to others.
+const RESERVE: u64 = 64 << 20;
+/// Files of one name.
+const MAX_ALIKE: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::edge::socket::RuntimeDir;
+
+    /// A pipe that says this.
+    fn saying(bytes: &'static [u8]) -> OwnedFd {
+        let (read, write) = rustix::pipe::pipe().expect("a pipe");
+        std::thread::spawn(move || drop(File::from(write).write_all(bytes)));
+        read
+    }
+
+    #[test]
+    fn a_file_is_kept_whole_beside_others_and_is_its_users_alone() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let place = dir.path().join("wayferry/host");
+        let kept = |bytes, size| keep(&place, "a.txt", size, saying(bytes));
+        assert_eq!(kept(b"one", 3), Ok(place.join("a.txt")));
+        assert_eq!(kept(b"two", 3), Ok(place.join("a (2).txt")));
+        assert_eq!(fs::read(place.join("a.txt")).expect("read"), b"one");
+        assert_eq!(fs::read(place.join("a (2).txt")).expect("read"), b"two");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&place), mode(&place.join("a.txt"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn what_is_not_whole_or_has_no_room_leaves_nothing() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let fate = |bytes, size| keep(dir.path(), "a", size, saying(bytes)).map_err(|trouble| trouble.0);
+        assert_eq!(fate(b"one", 4), Err(FileFate::Broken));
+        assert_eq!(fate(b"one", 2), Err(FileFate::Broken));
+        assert_eq!(fate(b"one", u64::MAX), Err(FileFate::NoSpace));
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 0);
+        let file = dir.path().join("file");
+        fs::write(&file, "x").expect("written");
+        let fate = keep(&file, "a", 3, saying(b"one")).map_err(|trouble| trouble.0);
+        assert_eq!(fate, Err(FileFate::Failed), "it is no directory");
+    }
+
+    #[test]
+    fn plain_files_alone_are_given() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let fate = |name: &str| open(&dir.path().join(name)).map(|(size, _)| size).map_err(|it| it.0);
+        fs::write(dir.path().join("file"), "four").expect("written");
+        rustix::fs::mkfifoat(CWD, dir.path().join("fifo"), rustix::fs::Mode::RWXU).expect("a FIFO");
+        assert_eq!(fate("file"), Ok(4));
+        for name in ["fifo", "none", ""] {
+            assert_eq!(fate(name), Err(FileFate::Missing), "{name}");
+        }
+        let (read, write) = rustix::pipe::pipe().expect("a pipe");
+        let (size, file) = open(&dir.path().join("file")).expect("a file");
+        give(file, size, write);
+        let mut got = String::new();
+        File::from(read).read_to_string(&mut got).expect("read");
+        assert_eq!(got, "four");
+    }
+}

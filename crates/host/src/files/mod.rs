@@ -1,0 +1,367 @@
+//! Files that cross in a session, in either direction.
+//!
+//! A caller here, on a socket, sends one to the other side, or fetches one from there; the other side's are kept in one
+//! directory. The bytes go through the session's pipes ([`crate::edge::pipes`]), whose window bounds them, and to the
+//! disk on a thread for each file ([`disk`]). Invariants: a caller is answered once, at most [`MAX_AT_WORK`] files are
+//! written here at a time, and what the other side sends is never put anywhere but into that directory.
+
+mod disk;
+mod name;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use wayferry_proto::{Capabilities, Control, FILES, FileFate, FileOffer, Secret, Session, Time};
+
+use self::disk::Trouble;
+use crate::control::Answer;
+use crate::control_server::answer;
+use crate::edge::part::{Hub, Part};
+use crate::edge::pipes::Pipes;
+use crate::edge::wait::{Interests, Ready};
+use crate::error::Error;
+use crate::event::{Reporter, SessionEvent};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Files {
+    /// Where those of the other side are kept.
+    place: PathBuf,
+    /// Where paths that the other side wants begin; none are given without.
+    home: Option<PathBuf>,
+    /// Files and wishes so far.
+    count: u64,
+    callers: BTreeMap<u64, Caller>,
+    at_work: usize,
+    workers: Workers,
+    /// Whose callers these are.
+    display: Option<Secret>,
+}
+
+/// Who waits for the other side's word.
+#[derive(Debug)]
+enum Caller {
+    Sends(OwnedFd),
+    Fetches(OwnedFd),
+}
+
+/// The threads, and what they tell.
+#[derive(Debug)]
+struct Workers {
+    tell: Sender<Told>,
+    told: Receiver<Told>,
+    wake: Arc<OwnedFd>,
+}
+
+#[derive(Debug)]
+enum Told {
+    /// A file of the other side's is there, or is not.
+    Kept { offer: FileOffer, result: Result<PathBuf, Trouble> },
+    /// What the other side wants is here.
+    Found { id: u64, name: String, size: u64, bytes: OwnedFd },
+    /// It is not.
+    Missing { id: u64, fate: FileFate },
+    /// All of it has been read, or the other side does not want more.
+    Given,
+}
+
+/// What passes files on.
+pub(crate) struct Way<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) pipes: &'a mut Pipes,
+    pub(crate) reporter: &'a Reporter,
+}
+
+/// What a folder for files of this origin is called.
+pub fn folder(origin: &str) -> String {
+    name::usable(&origin.replace('/', "_"))
+}
+
+impl Part for Files {
+    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+        interests.read(&*self.workers.wake);
+    }
+
+    /// Pipes are the side's: see [`Files::hear`].
+    fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Files {
+    /// Keeps the other side's files in `place`, and gives it those below `home`, if there is one.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn new(place: PathBuf, home: Option<PathBuf>) -> io::Result<Self> {
+        let (tell, told) = channel();
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let workers = Workers { tell, told, wake };
+        Ok(Self { place, home, count: 0, callers: BTreeMap::new(), at_work: 0, workers, display: None })
+    }
+
+    /// A caller has a file for the other side; its bytes follow on the socket.
+    pub(crate) fn send(&mut self, way: &mut Way<'_>, size: u64, name: String, caller: OwnedFd) {
+        if let Some(why) = self.obstacle(way.session) {
+            return refuse(&caller, why);
+        }
+        let Ok(bytes) = caller.try_clone() else { return refuse(&caller, "no descriptors are left") };
+        self.count += 1;
+        let offer = FileOffer { id: self.count, answers: None, size, name: name::usable(&name) };
+        match way.session.control(&Control::File(offer)) {
+            Ok(()) => {
+                way.pipes.send_from(way.session, (FILES, self.count), bytes);
+                self.callers.insert(self.count, Caller::Sends(caller));
+            }
+            Err(error) => refuse(&caller, &error.to_string()),
+        }
+    }
+
+    /// A caller wants a file of the other side's.
+    pub(crate) fn fetch(&mut self, way: &mut Way<'_>, path: String, caller: OwnedFd) {
+        if let Some(why) = self.obstacle(way.session) {
+            return refuse(&caller, why);
+        }
+        self.count += 1;
+        match way.session.control(&Control::FetchFile { id: self.count, path }) {
+            Ok(()) => drop(self.callers.insert(self.count, Caller::Fetches(caller))),
+            Err(error) => refuse(&caller, &error.to_string()),
+        }
+    }
+
+    fn obstacle(&self, session: &Session) -> Option<&'static str> {
+        if !session.capabilities().has(Capabilities::FILES) {
+            return Some("no display is there that takes files");
+        }
+        (self.callers.len() >= MAX_CALLERS).then_some("too many files are on their way")
+    }
+
+    /// The other side sends one.
+    pub(crate) fn on_offer(&mut self, way: &mut Way<'_>, offer: FileOffer) {
+        let is_wanted = |id| matches!(self.callers.get(&id), Some(Caller::Fetches(_)));
+        let trouble = match offer.answers {
+            Some(id) if !is_wanted(id) => Some((FileFate::Refused, "it was not asked for")),
+            _ if self.at_work >= MAX_AT_WORK => Some((FileFate::TooMany, "too many others are on their way")),
+            _ => None,
+        };
+        if let Some((fate, why)) = trouble {
+            return self.tell_kept(way, &offer, Err((fate, why.to_owned())));
+        }
+        let begun = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).and_then(|(read, write)| {
+            let (place, offer) = (self.place.clone(), offer.clone());
+            self.workers.start(move |tell| {
+                let result = disk::keep(&place, &offer.name, offer.size, read);
+                tell(Told::Kept { offer, result });
+            })?;
+            Ok(write)
+        });
+        match begun {
+            Ok(write) => {
+                self.at_work += 1;
+                way.pipes.receive_into(way.session, (FILES, offer.id), write);
+            }
+            Err(error) => self.tell_kept(way, &offer, Err((FileFate::Failed, error.to_string()))),
+        }
+    }
+
+    /// The other side wants one.
+    pub(crate) fn on_fetch(&mut self, session: &mut Session, id: u64, path: &str) {
+        let trouble = match &self.home {
+            None => Some(FileFate::Refused),
+            Some(_) if self.at_work >= MAX_AT_WORK => Some(FileFate::TooMany),
+            Some(home) => {
+                let path = home.join(path);
+                let name = name::usable(&path.file_name().unwrap_or_default().to_string_lossy());
+                let begun = self.workers.start(move |tell| match open(&path) {
+                    Ok((size, file, read, write)) => {
+                        tell(Told::Found { id, name, size, bytes: read });
+                        disk::give(file, size, write);
+                        tell(Told::Given);
+                    }
+                    Err((fate, _)) => tell(Told::Missing { id, fate }),
+                });
+                begun.err().map(|_| FileFate::Failed)
+            }
+        };
+        match trouble {
+            None => self.at_work += 1,
+            Some(fate) => drop(session.control(&Control::FileDone { id, fate })),
+        }
+    }
+
+    /// The other side tells what became of one.
+    pub(crate) fn on_done(&mut self, id: u64, fate: FileFate) {
+        match (self.callers.get(&id), fate) {
+            (Some(Caller::Sends(_)), FileFate::Kept) => self.answer(id, &Answer::Done),
+            // It comes, and is answered for when it is here.
+            (_, FileFate::Kept) => {}
+            (_, fate) => self.answer(id, &Answer::Not(words(fate).to_owned())),
+        }
+    }
+
+    /// Goes on with what the threads have told.
+    pub(crate) fn hear(&mut self, way: &mut Way<'_>) {
+        let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
+        while let Ok(told) = self.workers.told.try_recv() {
+            if !matches!(told, Told::Found { .. }) {
+                self.at_work -= 1;
+            }
+            match told {
+                Told::Kept { offer, result } => self.tell_kept(way, &offer, result),
+                Told::Missing { id, fate } => drop(way.session.control(&Control::FileDone { id, fate })),
+                Told::Found { id, name, size, bytes } => {
+                    self.count += 1;
+                    let offer = FileOffer { id: self.count, answers: Some(id), size, name };
+                    if way.session.control(&Control::File(offer)).is_ok() {
+                        way.pipes.send_from(way.session, (FILES, self.count), bytes);
+                    }
+                }
+                Told::Given => {}
+            }
+        }
+    }
+
+    /// Tells everyone what became of the other side's file.
+    fn tell_kept(&mut self, way: &mut Way<'_>, offer: &FileOffer, result: Result<PathBuf, Trouble>) {
+        let fate = result.as_ref().map_or_else(|(fate, _)| *fate, |_| FileFate::Kept);
+        let _ = way.session.control(&Control::FileDone { id: offer.id, fate });
+        match offer.answers.filter(|id| self.callers.contains_key(id)) {
+            Some(id) => {
+                let word = match result {
+                    Ok(path) => Answer::Kept(path.to_string_lossy().into_owned()),
+                    Err((_, why)) => Answer::Not(why),
+                };
+                self.answer(id, &word);
+            }
+            None => way.reporter.report(match result {
+                Ok(path) => SessionEvent::FileKept { path, bytes: offer.size },
+                Err((_, reason)) => SessionEvent::FileRefused { name: name::usable(&offer.name), reason },
+            }),
+        }
+    }
+
+    fn answer(&mut self, id: u64, word: &Answer) {
+        if let Some(Caller::Sends(caller) | Caller::Fetches(caller)) = self.callers.remove(&id) {
+            answer(&caller, word);
+        }
+    }
+
+    /// This display is at the other end now: another one will not answer.
+    pub(crate) fn keep_to(&mut self, display: Option<Secret>) {
+        if display.is_none() || self.display != display {
+            self.display = display;
+            self.forget();
+        }
+    }
+
+    /// The other side has forgotten what is on its way.
+    pub(crate) fn forget(&mut self) {
+        for caller in std::mem::take(&mut self.callers).into_values() {
+            let (Caller::Sends(caller) | Caller::Fetches(caller)) = caller;
+            refuse(&caller, "the display has left");
+        }
+    }
+}
+
+impl Drop for Files {
+    /// Their pipes are closed: what was not whole is removed.
+    fn drop(&mut self) {
+        for _ in 0..self.at_work {
+            let _ = self.workers.told.recv_timeout(LAST_PATIENCE);
+        }
+    }
+}
+
+impl Workers {
+    fn start(&self, work: impl FnOnce(&dyn Fn(Told)) + Send + 'static) -> io::Result<()> {
+        let (tell, wake) = (self.tell.clone(), Arc::clone(&self.wake));
+        let work = move || {
+            work(&|told| {
+                let _ = tell.send(told);
+                let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
+            });
+        };
+        std::thread::Builder::new().name("file".into()).spawn(work).map(drop)
+    }
+}
+
+/// A file, its size, and a pipe for it.
+fn open(path: &Path) -> Result<(u64, File, OwnedFd, OwnedFd), Trouble> {
+    let (size, file) = disk::open(path)?;
+    let fail = |error: Errno| (FileFate::Failed, error.to_string());
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(fail)?;
+    Ok((size, file, read, write))
+}
+
+fn refuse(caller: &OwnedFd, why: &str) {
+    answer(caller, &Answer::Not(why.to_owned()));
+}
+
+/// What a caller is told of the other side's refusal.
+fn words(fate: FileFate) -> &'static str {
+    match fate {
+        FileFate::Kept => "it is there",
+        FileFate::Refused => "the user there takes and gives no files",
+        FileFate::TooMany => "too many files are on their way",
+        FileFate::NoSpace => "there is no room for it there",
+        FileFate::Broken => "not all of it came",
+        FileFate::Missing => "there is no plain file of that name there that can be read",
+        FileFate::Failed => "it cannot be written or read there",
+    }
+}
+
+/// Callers that wait; more are refused.
+const MAX_CALLERS: usize = 8;
+/// Files that are written, or looked for, at a time; more are refused.
+const MAX_AT_WORK: usize = 8;
+/// How long a disk may take for its last word at the end.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::part::alone;
+
+    #[test]
+    fn a_desk_gives_nothing_and_takes_no_answer_to_what_it_did_not_ask() {
+        let (mut base, events) = alone::base();
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        let mut files = Files::new("/nonexistent".into(), None).expect("descriptors");
+        files.on_fetch(&mut base.link.session, 1, "etc/passwd");
+        assert_eq!(files.at_work, 0, "no thread looks for it");
+        let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+        files.on_offer(way, FileOffer { id: 1, answers: Some(7), size: 1, name: "../x".into() });
+        let refused: Vec<SessionEvent> = events.try_iter().collect();
+        assert!(
+            matches!(&refused[..], [SessionEvent::FileRefused { name, .. }] if name == "x"),
+            "{refused:?}"
+        );
+        assert_eq!((files.at_work, pipes.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_flood_of_files_has_few_threads_and_the_rest_is_told() {
+        let (mut base, events) = alone::base();
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        let mut files = Files::new("/proc/nonexistent".into(), None).expect("descriptors");
+        let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+        for id in 0..100 {
+            files.on_offer(way, FileOffer { id, answers: None, size: 1, name: "x".into() });
+        }
+        assert_eq!((files.at_work, events.try_iter().count()), (MAX_AT_WORK, 100 - MAX_AT_WORK));
+        while files.at_work > 0 {
+            files.hear(way);
+            std::thread::yield_now();
+        }
+        assert_eq!(events.try_iter().count(), MAX_AT_WORK, "there is no such place");
+    }
+}
