@@ -51,7 +51,7 @@ fn files_that_are_not_wanted_or_have_no_room_do_not_come() {
 fn the_desk_sends_and_fetches_files() {
     let (sway, there) = (Sway::start(), Home::new());
     there.write("result.csv", "a,b\n");
-    let mut host = host(&there, &["--name", "work"], &["foot", "cat"]);
+    let mut host = host(&there, &["--name", "work", "--files", "on"], &["foot", "cat"]);
     let mut attach = attach(&sway, &[], &host.first_line());
     sway.window("foot", |_| true);
     sway.home().write("letter", "dear");
@@ -77,6 +77,23 @@ fn the_desk_sends_and_fetches_files() {
     attach.ended();
     let mut alone = desk(&["send", &letter]);
     until("the display to go", || (alone.ended().code() == Some(82)).then_some(()));
+    host.must_run();
+}
+
+#[test]
+fn files_cross_to_who_has_a_ticket_only_if_the_user_says_so() {
+    let (sway, there) = (Sway::start(), Home::new());
+    there.write("secret", "x");
+    let mut host = host(&there, &[], &["foot", "cat"]);
+    let mut attach = attach(&sway, &[], &host.first_line());
+    sway.window("foot", |_| true);
+    let letter = sway.home().write("letter", "dear").display().to_string();
+    for words in [["fetch", "secret"], ["send", &letter]] {
+        let mut refused = sway.home().wayferry().args(words).start();
+        assert_eq!(refused.ended().code(), Some(89), "{}", refused.stderr());
+    }
+    assert!(!there.file("Downloads").exists());
+    attach.must_run();
     host.must_run();
 }
 

@@ -95,8 +95,12 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         Peers::Secret,
         &reporter,
     )?;
-    let mut admission =
-        Admission::new(Some(listener), identity.fingerprint(), config(own, &clock), reporter.clone());
+    let mut admission = Admission::new(
+        Some(listener),
+        identity.fingerprint(),
+        config(own, &clock, Switch::Off),
+        reporter.clone(),
+    );
     let expires = host.expire.map(|patience| clock.now() + patience);
     let until = host.good_for.map(|life| clock.now() + life).or(expires);
     let until = until.unwrap_or(clock.now() + TICKET_LIFE);
@@ -110,7 +114,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         Some(path) => Some(TicketFile::write(path, &ticket.to_string())?),
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
-    let files = files(own, named.name());
+    let files = files(own, named.name(), Switch::Off);
     let side = app_side(own, clock, expires)
         .with_files(files)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
@@ -164,9 +168,10 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
             None
         }
     };
-    let files = files(own, named.name());
-    let admission = Admission::new(listener, identity.fingerprint(), config(own, &clock), reporter.clone())
-        .with_list(admitted);
+    let files = files(own, named.name(), Switch::On);
+    let admission =
+        Admission::new(listener, identity.fingerprint(), config(own, &clock, Switch::On), reporter.clone())
+            .with_list(admitted);
     let ready = ready(named.name(), &start.environment)?;
     let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
     let notes = launcher::hand_over(&owner, &ready, &ends)?;
@@ -196,10 +201,10 @@ fn offer_urls(named: &mut Named, environment: &mut Environment) {
     }
 }
 
-/// What keeps the display's files here, and gives it those that it asks for; a session does without where that cannot
-/// be.
-fn files(own: &OwnFlags, session: &str) -> Option<Files> {
-    let place = transfer::place(session).filter(|_| own.side.files != Some(Switch::Off))?;
+/// What keeps the display's files here, and gives it those that it asks for, if the user lets them cross; a session does
+/// without where that cannot be.
+fn files(own: &OwnFlags, session: &str, usual: Switch) -> Option<Files> {
+    let place = transfer::place(session).filter(|_| own.side.files.unwrap_or(usual) == Switch::On)?;
     Files::new(place, transfer::home()).ok()
 }
 
@@ -246,11 +251,12 @@ fn sound(own: &OwnFlags, clock: &Clock, environment: &mut Environment) -> Option
     Some(server)
 }
 
-fn config(own: &OwnFlags, clock: &Clock) -> Config {
+/// What this side says of itself; whether files cross where the user has not said it is `files`.
+fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
     config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
-    if own.side.files != Some(Switch::Off) {
+    if own.side.files.unwrap_or(files) == Switch::On {
         config.capabilities = config.capabilities.with(Capabilities::FILES);
     }
     if own.side.audio != Some(Audio::Off) {

@@ -76,7 +76,8 @@ pub(crate) struct SideFlags {
     /// Keep files that `wayferry send` brings: on or off [default: on].
     ///
     /// In ~/Downloads/wayferry, in a folder named for the other machine, or for the session where its programs run; none
-    /// is ever overwritten. off: `send` and `fetch` are refused in both directions.
+    /// is ever overwritten. off: `send` and `fetch` are refused in both directions. With `host`, which lets in who has a
+    /// ticket, off is the default: who attaches can read your files there.
     #[arg(long, value_name = "WHETHER", hide_possible_values = true)]
     pub(crate) files: Option<Switch>,
     /// Give the link up after this much silence [default: 60].
