@@ -6,6 +6,7 @@ mod clipboard;
 mod demo;
 mod direct;
 mod docs;
+mod doctor;
 mod elsewhere;
 mod files;
 mod first_hour;

@@ -39,6 +39,8 @@ pub(crate) enum Error {
     Transfer { name: String, why: String },
     /// `wayferry-lab` cannot be started.
     NoLaboratory { source: io::Error },
+    /// `doctor` found this many things without which no session is shown.
+    Unwell { failed: usize },
 }
 
 impl From<SessionError> for Error {
@@ -50,6 +52,7 @@ impl From<SessionError> for Error {
 /// Exit codes with what they mean: the rows of `docs/exit-codes.md`.
 pub(crate) const CODES: &[(u8, &str)] = &[
     (0, "the session ended as asked, and the program, if there was one, returned 0"),
+    (1, "`doctor` found something without which no session is shown"),
     (16, "TLS failed in a way that no other row names, or the file after `--ca` cannot be used"),
     (18, "nothing answered: timeout while connecting, or no way there"),
     (
@@ -111,6 +114,7 @@ impl Error {
             Self::Transfer { .. } => 89,
             Self::Install(_) => 84,
             Self::Ssh { .. } => 255,
+            Self::Unwell { .. } => 1,
         }
     }
 
@@ -141,6 +145,7 @@ impl Error {
                 );
             }
             Self::RemoteMissing { again, .. } => return remote_missing(&sanitize(again)),
+            Self::Unwell { .. } => "the lines with `fail` say what can be done",
             Self::Ssh { .. } => "ssh's own message is above; try the same destination with ssh alone",
         }
         .to_owned()
@@ -234,6 +239,8 @@ impl fmt::Display for Error {
                 sanitize(binary),
                 sanitize(destination)
             ),
+            Self::Unwell { failed: 1 } => f.write_str("one check failed"),
+            Self::Unwell { failed } => write!(f, "{failed} checks failed"),
             Self::Ssh { status } => write!(f, "ssh ended with status {status} before the session began"),
         }
     }
@@ -275,6 +282,7 @@ mod tests {
             Error::Ticket(text()),
             Error::Transfer { name: "x".into(), why: "y".into() },
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
+            Error::Unwell { failed: 2 },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),
             Error::RemoteMissing { binary: text(), destination: text(), again: text() },
         ];

@@ -7,6 +7,7 @@ mod attach;
 mod browser;
 mod config;
 mod conn;
+mod doctor;
 mod error;
 mod flags;
 mod generate;
@@ -76,6 +77,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Through(flags) => through::run(&own, &flags.words),
         Command::List(flags) => manage::list(&own, &flags),
         Command::Status(flags) => status::run(&own, &flags),
+        Command::Doctor(flags) => doctor::run(&own, &flags),
         Command::Ticket(flags) => manage::ticket(&own, flags),
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),

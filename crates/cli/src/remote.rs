@@ -14,6 +14,9 @@ enum Task<'a> {
     Host(Option<&'a str>),
     /// These words, whose output begins behind a line with this mark: a login may print something before.
     Marked(&'a str),
+    /// Questions, whose answers stand between two lines with this mark, and then `host` with these words, for the display
+    /// behind this forwarded socket or, where ssh forwards none, behind stdin and stdout.
+    Examined(&'a str, &'a str),
     /// These words.
     Plain,
 }
@@ -26,6 +29,11 @@ pub(crate) fn host_line(own: &OwnFlags, socket: Option<&str>, words: &[String]) 
 /// The line for these words after `wayferry`, whose output follows a line with `mark`.
 pub(crate) fn marked_line(own: &OwnFlags, mark: &str, words: &[String]) -> String {
     line(own, &Task::Marked(mark), words)
+}
+
+/// The line that answers what `doctor` asks, between two lines with `mark`, then starts a session with these words.
+pub(crate) fn examined_line(own: &OwnFlags, mark: &str, socket: &str, words: &[String]) -> String {
+    line(own, &Task::Examined(mark, socket), words)
 }
 
 /// The line for these words after `wayferry`.
@@ -60,13 +68,17 @@ fn binary(own: &OwnFlags) -> &str {
 
 fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
     let (run, socket) = match task {
+        Task::Examined(_, socket) => (MEET, *socket),
         Task::Host(Some(socket)) => ("exec \"$b\" host --bootstrap \"$s\" \"$@\"", *socket),
         Task::Host(None) => ("exec \"$b\" host --stdio \"$@\"", ""),
         Task::Marked(mark) => ("echo \"$s\"; exec \"$b\" \"$@\"", *mark),
         Task::Plain => ("exec \"$b\" \"$@\"", ""),
     };
-    let script = format!("{FIND}{run}");
-    let all = ["sh", "-c", &script, "wayferry", binary(own), socket].into_iter();
+    let (script, mark) = match task {
+        Task::Examined(mark, _) => (format!("{ASK}{FIND}{run}"), Some(*mark)),
+        _ => (format!("{FIND}{run}"), None),
+    };
+    let all = ["sh", "-c", &script, "wayferry", binary(own), socket].into_iter().chain(mark);
     all.chain(words.iter().map(String::as_str)).map(quote).collect::<Vec<_>>().join(" ")
 }
 
@@ -84,6 +96,17 @@ const FIND: &str = "b=$1; s=$2; shift 2; \
     if [ -x \"$d/$b\" ]; then b=$d/$b; break; fi; done;; esac; \
     e() { [ ! -S \"$s\" ] || rm -f \"$s\"; exit \"$1\"; }; \
     command -v \"$b\" >/dev/null 2>&1 || e 72; \"$b\" --version </dev/null >/dev/null 2>&1 || e 88; ";
+
+/// What is asked before the binary is looked for, whose name is the first word; the second is a forwarded socket, the third
+/// the mark.
+const ASK: &str = "echo \"$3 begin\"; [ ! -S \"$2\" ] || echo forwarded; echo \"machine $(uname -sm)\"; \
+    ! command -v \"$1\" >/dev/null 2>&1 || echo in-path; ";
+
+/// What is asked of the binary, which may be of a version that does not know all of it, and then its session.
+const MEET: &str = "m=$1; shift; echo \"binary $(command -v \"$b\")\"; \
+    echo \"version $(\"$b\" --version </dev/null 2>/dev/null | head -n 1)\"; \
+    f=$(\"$b\" doctor --there </dev/null 2>/dev/null) && echo \"facts $f\"; echo \"$m end\"; \
+    if [ -S \"$s\" ]; then exec \"$b\" host --bootstrap \"$s\" \"$@\"; fi; exec \"$b\" host --stdio \"$@\"";
 
 #[cfg(test)]
 mod tests {
@@ -133,6 +156,20 @@ mod tests {
         let dir = RuntimeDir::private().expect("a directory");
         let said = sh(&marked_line(&own("echo"), "mark", &["[]".into()]), dir.path());
         assert_eq!(String::from_utf8_lossy(&said.stdout), "mark\n[]\n");
+    }
+
+    #[test]
+    fn what_doctor_asks_is_answered_between_the_marks_before_the_session_begins() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let said = sh(&examined_line(&own("echo"), "m", "/no/socket", &["--x y".into()]), dir.path());
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines[2]), ("m begin", "in-path"), "{text}");
+        assert!(lines[1].starts_with("machine ") && lines[3].starts_with("binary "), "{text}");
+        assert_eq!(lines[4..], ["version --version", "facts doctor --there", "m end", "host --stdio --x y"]);
+        let said = sh(&examined_line(&own("/no/such"), "m", "/no/socket", &[]), dir.path());
+        assert_eq!(said.status.code(), Some(MISSING.into()));
+        assert!(said.stdout.starts_with(b"m begin\n"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod install;
 mod quote;
 
 use std::ffi::{OsStr, OsString};
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -339,12 +339,21 @@ pub(crate) fn ssh_again(
 
 /// Looks up where the host's port may be reached as ssh resolves its name.
 fn lookup(own: &OwnFlags, args: &SshArgs) -> Lookup {
+    let command = configuration(own, &args.options, &args.destination);
+    Box::new(move |port| addresses(command, port))
+}
+
+/// The command that prints what ssh's configuration files say of a host.
+pub(crate) fn configuration(own: &OwnFlags, options: &[OsString], host: &OsStr) -> Command {
     let mut command = Command::new(own.reach.ssh());
-    command.arg("-G").args(&args.options).arg("--").arg(&args.destination);
-    Box::new(move |port| {
-        let Some(name) = ssh_host_name(command) else { return Vec::new() };
-        (name.as_str(), port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
-    })
+    command.arg("-G").args(options).arg("--").arg(host);
+    command
+}
+
+/// Where ssh would reach a port of the host of this [`configuration`]; it waits for ssh and for name servers.
+pub(crate) fn addresses(configuration: Command, port: u16) -> Vec<SocketAddr> {
+    let Some(name) = ssh_host_name(configuration) else { return Vec::new() };
+    (name.as_str(), port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
 /// The name that ssh connects to, after its configuration files; none when it goes through a jump host or a proxy,

@@ -356,7 +356,7 @@ impl<'a> Viewer<'a> {
 }
 
 /// Those addresses that are new, as far as there is room for them.
-fn further(known: &[SocketAddr], found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+pub(crate) fn further(known: &[SocketAddr], found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let new = found.into_iter().filter(|address| !known.contains(address));
     new.take(MAX_ADDRESSES.saturating_sub(known.len())).collect()
 }

@@ -18,6 +18,7 @@
 //! | `bootstrap`, `returning`, `reconnect`, `moving` | how the two sides meet, meet again, and get a better carrier |
 //! | `files`, `opening` | files that cross; addresses that the desk opens |
 //! | `event`, `error`, `info`, `stats`, `trace` | what is reported |
+//! | `gpu` | what would read GPU buffers, told before a session |
 //! | `settings` | what the user has chosen |
 
 pub mod admission;
@@ -34,6 +35,7 @@ pub mod error;
 pub mod event;
 pub mod files;
 mod gauges;
+pub mod gpu;
 pub mod info;
 pub mod link;
 mod moving;

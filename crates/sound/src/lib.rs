@@ -14,7 +14,7 @@ mod playback;
 mod source;
 
 pub use capture::{Capture, Door};
-pub use link::Surroundings;
+pub use link::{Surroundings, find_server};
 pub use microphone::{Heeding, Microphone};
 pub use outbox::{Captured, Content, Wanted};
 pub use playback::{Codec, DeviceState, Heard, Notice, Output, Playback, Report, Watcher};

@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -214,6 +214,27 @@ impl Open {
     }
 }
 
+/// The sound server that a device in these `surroundings` would play to; it is connected to, and told nothing. Waits up
+/// to two seconds for each that has to be tried.
+///
+/// # Errors
+/// Which were tried, and why each did not do.
+pub fn find_server(surroundings: &Surroundings) -> Result<String, String> {
+    let began = Instant::now();
+    let now = || Time::new(began.elapsed());
+    let mut open = Open::new(now(), 0, surroundings);
+    loop {
+        match open.advance(now()) {
+            Some(true) => return Ok(open.current),
+            Some(false) => return Err(open.failed.join("; ")),
+            None => {}
+        }
+        let Some(fd) = &open.fd else { continue };
+        let left = (open.began + CONNECTED_LATEST).since(now());
+        let _ = poll(&mut [PollFd::new(fd, PollFlags::OUT)], Timespec::try_from(left).ok().as_ref());
+    }
+}
+
 /// Begins to connect.
 fn begin(address: &Address) -> Result<OwnedFd, String> {
     let result = match address {
@@ -282,6 +303,19 @@ mod tests {
             fds.push(begin(&Address::Tcp(address)).unwrap());
         }
         (address, fds)
+    }
+
+    #[test]
+    fn a_server_that_is_looked_for_is_the_first_that_answers() {
+        let path = std::env::temp_dir().join(format!("wayferry-find-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = format!("unix:/no/such {{other}}tcp:127.0.0.1 unix:{}", path.display());
+        let surroundings = Surroundings { server: Some(server), ..Surroundings::default() };
+        assert_eq!(find_server(&surroundings), Ok(format!("`{}`", path.display())));
+        drop(listener);
+        fs::remove_file(&path).unwrap();
+        let tried = find_server(&surroundings).unwrap_err();
+        assert!(tried.contains("`/no/such`: ") && tried.contains("another machine's"), "{tried}");
     }
 
     /// A user whose server ends in each of its turns, and which wants no other.

@@ -12,9 +12,10 @@ mod sources;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args};
+use clap::{ArgAction, ArgMatches, Args, CommandFactory};
 
 use self::file::{Entry, Value};
 pub(crate) use self::show::show;
@@ -22,7 +23,7 @@ use self::sources::Said;
 pub(crate) use self::sources::Sources;
 pub(crate) use self::sources::read as read_text;
 use crate::error::Error;
-use crate::flags::{BeginFlags, CommonFlags, ReachFlags, ShowFlags, SideFlags};
+use crate::flags::{BeginFlags, CommonFlags, ReachFlags, ShowFlags, SideFlags, Words};
 
 /// What is put into a command line.
 #[derive(Debug, Default)]
@@ -55,6 +56,31 @@ pub(crate) fn fill(
     }
     let (held, notes) = held(command, Some(given), host, sources)?;
     Ok(Filled { words: held.into_iter().flat_map(|held| held.words).collect(), notes })
+}
+
+/// What `doctor` tells of the settings.
+pub(crate) struct Found {
+    /// The file, if there is one.
+    pub(crate) path: Option<PathBuf>,
+    /// How many values hold.
+    pub(crate) held: usize,
+    /// What is unknown.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Looks at the settings, which are to hold for a host.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn examine(host: Option<&OsStr>) -> Result<Found, Error> {
+    let sources = Sources::load();
+    let mut definition = Words::command();
+    definition.build();
+    // The command with all of them.
+    let settings = settings();
+    let command = definition.find_subcommand("ssh").unwrap_or(&settings);
+    let (held, notes) = held(command, None, host, &sources)?;
+    Ok(Found { path: sources.path.filter(|path| path.exists()), held: held.len(), notes })
 }
 
 /// The values that hold for a command.

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
-use super::values::{Role, parse_duration, parse_instant, parse_listen, parse_seconds};
+use super::values::{Role, parse_duration, parse_instant, parse_listen, parse_ports, parse_seconds};
 use super::which::Which;
 
 #[derive(Debug, Args)]
@@ -224,6 +225,23 @@ pub(crate) struct FetchFlags {
     /// Which session, where several are shown: as `status` calls it, its host, or :NAME.
     #[arg(long, value_name = "SESSION")]
     pub(crate) from: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorFlags {
+    /// The other machine, as ssh knows it, ssh's options before it [default: only this one].
+    pub(crate) host: Option<String>,
+    /// Print a JSON array with a document for each check.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// UDP port, or range LOW-HIGH, to try there, as for `ssh` [default: any].
+    #[arg(long, value_name = "RANGE", value_parser = parse_ports)]
+    pub(crate) port: Option<RangeInclusive<u16>>,
+    /// Tell a `doctor` of another machine what this one has.
+    #[arg(long, hide = true, conflicts_with_all = ["host", "json", "port"])]
+    pub(crate) there: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
 }
 
 #[derive(Debug, Args)]

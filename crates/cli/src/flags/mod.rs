@@ -89,6 +89,13 @@ pub(crate) enum Command {
     ///
     /// Their paths are printed.
     Fetch(FetchFlags),
+    /// Look for what keeps sessions from being shown, here and on another machine
+    ///
+    /// A line for each thing that was looked at: ok, warn (sessions are shown, and something about them is less than it
+    /// could be) or fail (none is shown), with a hint where something can be done. With HOST a session is started there,
+    /// which ends before any program begins, and everything on its way is tried: ssh, forwarding, both programs, UDP in
+    /// both directions. It is what a bug report needs.
+    Doctor(DoctorFlags),
     /// Run programs here for a display elsewhere, which attaches with a ticket
     ///
     /// The first line on stdout is the ticket for `attach`.
@@ -171,7 +178,12 @@ impl Flags {
                 let command = definition.find_subcommand(name).expect("clap has found it");
                 let host = line.host(given);
                 line.check(host.is_some())?;
-                config::fill(command, given, host.as_deref(), sources)?
+                match config::fill(command, given, host.as_deref(), sources) {
+                    // It tells by itself.
+                    Err(Error::Config { .. }) if name == "doctor" => config::Filled::default(),
+                    Ok(filled) if name == "doctor" => config::Filled { notes: Vec::new(), ..filled },
+                    filled => filled?,
+                }
             }
             None => config::Filled::default(),
         };
@@ -251,6 +263,7 @@ impl Command {
             Self::Ticket(flags) => OwnFlags { reach: take(&mut flags.which.reach), ..none() },
             Self::List(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Status(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
+            Self::Doctor(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Version(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             _ => none(),
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use wayferry_proto::Time;
 use wayferry_wayland::display::Watcher;
+use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::{InBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
@@ -101,6 +102,13 @@ impl Watched {
         };
         let blobs = watcher_blobs(&mut watcher);
         Ok(Self { compositor, watcher: Some((socket, watcher)), first, blobs })
+    }
+
+    /// What the compositor offers: interfaces with their versions, in its own order.
+    pub fn globals(&self) -> Vec<(String, u32)> {
+        // What was encoded here can be decoded.
+        let globals = Snapshot::decode(&self.first).map(|snapshot| snapshot.globals).unwrap_or_default();
+        globals.into_iter().map(|global| (global.interface, global.version)).collect()
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use sending::Sending;
 pub use server::SoundServer;
 pub use speaking::Speaking;
 pub use wayferry_audio::Mode;
-pub use wayferry_sound::{Output, Watcher};
+pub use wayferry_sound::{Output, Surroundings, Watcher, find_server};
 
 /// How a side wants to hear the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
