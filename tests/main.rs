@@ -3,6 +3,7 @@
 mod captures;
 mod carriers;
 mod clipboard;
+mod completion;
 mod demo;
 mod direct;
 mod docs;

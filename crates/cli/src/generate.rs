@@ -1,4 +1,4 @@
-//! The manual pages and shell completions, made from the definitions of the flags.
+//! The manual pages, made from the definitions of the flags, and the scripts of shell completions.
 
 use std::io::Write;
 use std::path::Path;
@@ -62,14 +62,12 @@ fn visible(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
 }
 
 fn failed(source: std::io::Error) -> SessionError {
-    SessionError::System { doing: "making the manual pages", source }
+    SessionError::System { doing: "making a page or a script", source }
 }
 
-/// Writes completions for `shell` to stdout.
+/// Writes the script to stdout that has `shell` ask this program for completions.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Words::command(), "wayferry", &mut script);
-    print(&script)
+    print(&crate::complete::script(shell).map_err(failed)?)
 }
 
 /// Every variable of the environment that a user may set.

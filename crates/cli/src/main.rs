@@ -5,6 +5,7 @@
 
 mod attach;
 mod browser;
+mod complete;
 mod config;
 mod conn;
 mod doctor;
@@ -40,6 +41,9 @@ use crate::flags::{Command, Events, Flags};
 use crate::tell::Sink;
 
 fn main() -> ExitCode {
+    if complete::is_asked() {
+        return ExitCode::from(complete::run());
+    }
     if open_url::is_called() {
         return ExitCode::from(open_url::run());
     }

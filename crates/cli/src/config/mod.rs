@@ -18,6 +18,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, CommandFactory};
 
 use self::file::{Entry, Value};
+pub(crate) use self::pattern::matches;
 pub(crate) use self::show::show;
 use self::sources::Said;
 pub(crate) use self::sources::Sources;

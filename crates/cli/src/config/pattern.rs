@@ -46,7 +46,7 @@ fn without_port(host: &str) -> &str {
 }
 
 /// Whether a text is of a pattern's form, in time of their product.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut here) = (0, 0);
     // Where the last star was, and up to where it reaches.
     let mut star: Option<(usize, usize)> = None;

@@ -28,10 +28,10 @@ pub(crate) struct SshArgs {
 }
 
 /// Options of ssh that take an argument (OpenSSH 6 to 10).
-const WITH_ARGUMENT: &[u8] = b"BbcDEeFIiJLlmOoPpQRSWw";
+pub(crate) const WITH_ARGUMENT: &[u8] = b"BbcDEeFIiJLlmOoPpQRSWw";
 
 /// Options of ssh that take none.
-const WITHOUT_ARGUMENT: &[u8] = b"46AaCGgfKkMNnqsTtVvXxYy";
+pub(crate) const WITHOUT_ARGUMENT: &[u8] = b"46AaCGgfKkMNnqsTtVvXxYy";
 
 /// Options with which ssh runs no remote command, so that there is nothing to show windows of.
 const NO_COMMAND: &[u8] = b"fGNOQsVW";
