@@ -5,6 +5,7 @@ mod carriers;
 mod clipboard;
 mod completion;
 mod demo;
+mod desktop_entry;
 mod direct;
 mod docs;
 mod doctor;

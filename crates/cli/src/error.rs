@@ -205,6 +205,9 @@ pub(crate) fn hint(error: &SessionError) -> &'static str {
         Error::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
             "give a file that the option `--trace` of this version wrote"
         }
+        Error::File { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+            "another file is there, and stays as it is: move it away"
+        }
         Error::File { .. } => "check that the path exists and may be used by you",
         Error::System { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
             "free some space where the output goes"

@@ -8,6 +8,7 @@ mod browser;
 mod complete;
 mod config;
 mod conn;
+mod desktop_entry;
 mod doctor;
 mod error;
 mod flags;
@@ -81,6 +82,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Through(flags) => through::run(&own, &flags.words),
         Command::List(flags) => manage::list(&own, &flags),
         Command::Status(flags) => status::run(&own, &flags),
+        Command::DesktopEntry(flags) => desktop_entry::run(&own, &flags),
         Command::Doctor(flags) => doctor::run(&own, &flags),
         Command::Ticket(flags) => manage::ticket(&own, flags),
         Command::Detach(flags) => manage::detach(&own, flags),

@@ -75,7 +75,9 @@ fn definition() -> Command {
         let has = |id: &str| sub.get_arguments().any(|arg| arg.get_id() == id);
         let (which, host, reaches) = (has("which"), has("host"), has("ssh_bin"));
         let mut sub = match sub.get_name() {
-            "ssh" => sub.arg(Arg::new("destination").add(ArgValueCompleter::new(fitting_hosts))),
+            "ssh" | "desktop-entry" => {
+                sub.arg(Arg::new("destination").add(ArgValueCompleter::new(fitting_hosts)))
+            }
             "help" => help(sub),
             _ if which => sub.mut_arg("which", |arg| arg.add(ArgValueCompleter::new(fitting_sessions))),
             _ if host => sub.mut_arg("host", |arg| arg.add(ArgValueCompleter::new(fitting_hosts))),

@@ -228,6 +228,20 @@ pub(crate) struct FetchFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DesktopEntryFlags {
+    /// Write it to ~/.local/share/applications, where desktops look, and print its path.
+    ///
+    /// A file that is there and has something else in it stays as it is.
+    #[arg(long)]
+    pub(crate) install: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    /// ssh's options, the destination and the command, as for ssh(1).
+    #[arg(skip)]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DoctorFlags {
     /// The other machine, as ssh knows it, ssh's options before it [default: only this one].
     pub(crate) host: Option<String>,

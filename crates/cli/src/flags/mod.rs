@@ -89,6 +89,13 @@ pub(crate) enum Command {
     ///
     /// Their paths are printed.
     Fetch(FetchFlags),
+    /// Print an entry for this desktop's menu that runs a program of another machine, or install it
+    ///
+    /// What stands behind the word is as for `wayferry ssh`; the entry runs that. Other options come from the settings
+    /// (docs/settings.md) when it is started. As no terminal is there, ssh must not need one, for a password or a host's
+    /// key.
+    #[command(override_usage = "wayferry desktop-entry [OPTIONS] [SSH OPTIONS] DESTINATION PROGRAM ...")]
+    DesktopEntry(DesktopEntryFlags),
     /// Look for what keeps sessions from being shown, here and on another machine
     ///
     /// A line for each thing that was looked at: ok, warn (sessions are shown, and something about them is less than it
@@ -193,8 +200,10 @@ impl Flags {
         let Some(mut command) = command else { show_examples() };
         let mut own = OwnFlags { common, ..command.take_groups() };
         own.reach.ssh_options = line.ssh_options;
-        if let (Command::Ssh(flags), Some(words)) = (&mut command, line.ssh) {
-            flags.words = words;
+        match (&mut command, line.ssh) {
+            (Command::Ssh(flags), Some(words)) => flags.words = words,
+            (Command::DesktopEntry(flags), Some(words)) => flags.words = words,
+            _ => {}
         }
         Ok(Self { own, command, notes: filled.notes })
     }
@@ -263,6 +272,7 @@ impl Command {
             Self::Ticket(flags) => OwnFlags { reach: take(&mut flags.which.reach), ..none() },
             Self::List(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Status(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
+            Self::DesktopEntry(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Doctor(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Version(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             _ => none(),

@@ -18,7 +18,7 @@ pub(super) struct Line {
     pub(super) words: Vec<OsString>,
     /// Where more options of the command may be put in: behind its name.
     pub(super) at: usize,
-    /// Of `wayferry ssh`, ssh's part of the line.
+    /// Of `wayferry ssh` and `desktop-entry`, ssh's part of the line.
     pub(super) ssh: Option<Vec<OsString>>,
     /// Of the other commands, ssh's options.
     pub(super) ssh_options: Vec<OsString>,
@@ -83,7 +83,7 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
     let mut line = Line { words: program.into_iter().chain([name.clone()]).collect(), ..Line::default() };
     line.at = line.words.len();
     line.words.extend(own);
-    if name == "ssh" {
+    if name == "ssh" || name == "desktop-entry" {
         let mut sshs = Vec::new();
         for part in parts(&mut words, &takes_value)? {
             match part {
