@@ -18,6 +18,7 @@ mod idle;
 mod info;
 mod input;
 mod limits;
+mod messages;
 mod microphone;
 mod open_url;
 mod programs;

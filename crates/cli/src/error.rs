@@ -205,6 +205,7 @@ pub(crate) fn hint(error: &SessionError) -> &'static str {
         Error::File { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
             "give a file that the option `--trace` of this version wrote"
         }
+        Error::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => "free some space there",
         Error::File { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
             "another file is there, and stays as it is: move it away"
         }

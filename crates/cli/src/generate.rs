@@ -16,21 +16,21 @@ pub(crate) fn man() -> Result<u8, Error> {
 
 /// Writes the manual page of all commands, and one for each, into `folder`, which is there.
 pub(crate) fn man_to(folder: &Path) -> Result<u8, Error> {
-    let write = || -> std::io::Result<()> {
-        std::fs::write(folder.join("wayferry.1"), whole_page()?)?;
-        let mut command = Words::command();
-        command.build();
-        for sub in visible(&command) {
-            let (name, title) =
-                (format!("wayferry {}", sub.get_name()), format!("wayferry-{}", sub.get_name()));
-            let mut page = Vec::new();
-            clap_mangen::Man::new(sub.clone().bin_name(name).display_name(&title)).render(&mut page)?;
-            page.extend_from_slice(b".SH \"SEE ALSO\"\n.BR wayferry (1)\n");
-            std::fs::write(folder.join(title + ".1"), page)?;
-        }
-        Ok(())
+    let write = |name: &str, page: Vec<u8>| {
+        let path = folder.join(name);
+        std::fs::write(&path, page).map_err(|source| SessionError::File { path, source })
     };
-    write().map_err(failed)?;
+    write("wayferry.1", whole_page().map_err(failed)?)?;
+    let mut command = Words::command();
+    command.build();
+    for sub in visible(&command) {
+        let (name, title) = (format!("wayferry {}", sub.get_name()), format!("wayferry-{}", sub.get_name()));
+        let mut page = Vec::new();
+        let man = clap_mangen::Man::new(sub.clone().bin_name(name).display_name(&title));
+        man.render(&mut page).map_err(failed)?;
+        page.extend_from_slice(b".SH \"SEE ALSO\"\n.BR wayferry (1)\n");
+        write(&(title + ".1"), page)?;
+    }
     Ok(0)
 }
 

@@ -338,9 +338,7 @@ fn finish(outcome: &Outcome) -> Result<u8, Error> {
 
 fn print_line(text: &str) -> Result<(), SessionError> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(|source| SessionError::System { doing: "writing to stdout", source })
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(tell::no_room_in_stdout)
 }
 
 /// The address at which ssh reached this machine.

@@ -24,6 +24,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
 use crate::host::{AGENT, launch, ssh_server_address};
+use crate::tell::print;
 use wayferry_host::clock::Clock;
 use wayferry_host::clock::earlier;
 use wayferry_host::control::{self, Ended, Notice, Request};
@@ -140,8 +141,7 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
         return Ok(exit_code(status));
     };
     if own.begin.detached {
-        println!("{}", session.name);
-        return Ok(0);
+        return print(format!("{}\n", session.name).as_bytes());
     }
     let mut display = Display::meet(caller, &session.name)?;
     if terminal {

@@ -107,8 +107,7 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
         match control::take::<Answer>(&mut heard) {
             Ok(Some(Answer::Done)) => return Ok(0),
             Ok(Some(Answer::Ticket(ticket))) => {
-                println!("{}", sanitize(&ticket));
-                return Ok(0);
+                return print(format!("{}\n", sanitize(&ticket)).as_bytes());
             }
             Ok(Some(Answer::Elsewhere | Answer::Kept(_))) => {
                 return Err(SessionError::PeerViolation("what it said answers no such order".into()).into());

@@ -80,9 +80,18 @@ pub(crate) fn print(bytes: &[u8]) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(SessionError::System { doing: "writing to stdout", source }.into())
+            Err(no_room_in_stdout(source).into())
         }
         _ => Ok(0),
+    }
+}
+
+/// Why stdout takes no more; with its name, if it is a file.
+pub(crate) fn no_room_in_stdout(source: std::io::Error) -> SessionError {
+    let name = std::fs::read_link("/proc/self/fd/1").ok();
+    match name.filter(|path| path.is_absolute()) {
+        Some(path) => SessionError::File { path, source },
+        None => SessionError::System { doing: "writing to stdout", source },
     }
 }
 
@@ -190,7 +199,7 @@ pub(crate) fn last_words(error: &Error) {
     // The reader may be gone or slow: that is no trouble of this process.
     let machine = machine();
     let _ = std::io::stderr().write_all(format!("error: {machine}{text}\nhint: {hint}\n").as_bytes());
-    with_log(|log| log.line(&format!("error: {text}")));
+    log(&format!("error: {text}"));
 }
 
 fn with_sink(write: impl FnOnce(&mut Sink)) {
@@ -291,15 +300,18 @@ fn machine() -> String {
 
 /// Writes a line to the log, and to the user if it is `shown`.
 fn tell_line(shown: bool, text: &str) {
-    with_log(|log| log.line(text));
+    log(text);
     if shown {
         line(text);
     }
 }
 
-fn with_log(write: impl FnOnce(&mut Log)) {
-    if let Some(log) = LOG.get() {
-        write(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
+/// Writes a line to the log, and tells the user once if it takes no more.
+fn log(text: &str) {
+    let Some(log) = LOG.get() else { return };
+    let written = log.lock().unwrap_or_else(PoisonError::into_inner).line(text);
+    if let Err(why) = written {
+        line(&format!("note: {}{}", machine(), sanitize(&why)));
     }
 }
 

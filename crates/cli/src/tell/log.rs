@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::error::{Error, SessionError};
@@ -13,6 +13,7 @@ use crate::error::{Error, SessionError};
 #[derive(Debug)]
 pub(super) struct Log {
     file: File,
+    path: PathBuf,
     /// Bytes that may still be written.
     room: usize,
 }
@@ -25,22 +26,29 @@ impl Log {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
         let file = opened.map_err(|source| SessionError::File { path: path.to_owned(), source })?;
-        Ok(Self { file, room: MAX_BYTES })
+        Ok(Self { file, path: path.to_owned(), room: MAX_BYTES })
     }
 
-    /// Writes a line; a disk that is full is no trouble of the session's.
-    pub(super) fn line(&mut self, text: &str) {
+    /// Writes a line. A disk that is full is no trouble of the session's, and ends the log.
+    ///
+    /// # Errors
+    /// What the user should know, once: it has ended, and why.
+    pub(super) fn line(&mut self, text: &str) -> Result<(), String> {
         let line = format!("{} {text}\n", humantime::format_rfc3339_millis(SystemTime::now()));
         match self.room.checked_sub(line.len()) {
             Some(room) => {
                 self.room = room;
-                let _ = self.file.write_all(line.as_bytes());
+                self.file.write_all(line.as_bytes()).map_err(|error| {
+                    self.room = 0;
+                    format!("the log `{}` ends here: {error}", self.path.display())
+                })
             }
             None if self.room > 0 => {
                 self.room = 0;
                 let _ = self.file.write_all(b"the log ends here: it is full\n");
+                Ok(())
             }
-            None => {}
+            None => Ok(()),
         }
     }
 }

@@ -13,7 +13,7 @@ use wayferry_host::trace::{Stage, Subject, read};
 use crate::error::{Error, SessionError};
 use crate::flags::TraceFlags;
 use crate::ssh::far_half::beside;
-use crate::tell::notice;
+use crate::tell::{notice, print};
 use join::{Bar, join};
 
 /// Runs `wayferry trace`; gives the exit code.
@@ -26,7 +26,7 @@ pub(crate) fn run(flags: &TraceFlags) -> Result<u8, Error> {
     }
     let joined = join(traces).map_err(|what| Error::usage(what.to_owned()))?;
     let time = chosen(flags);
-    print!("{}", summary(&joined.cut(&time.clone().unwrap_or(0..=u64::MAX))));
+    print(summary(&joined.cut(&time.clone().unwrap_or(0..=u64::MAX))).as_bytes())?;
     if let Some(path) = &flags.svg {
         let shown = time.clone().unwrap_or_else(|| joined.worst_second());
         let bars = joined.cut(&shown);

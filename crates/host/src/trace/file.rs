@@ -7,7 +7,7 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -28,6 +28,8 @@ pub struct TraceFile {
 struct Inner {
     /// `None` once it is full or failed.
     out: Option<Box<dyn Write + Send>>,
+    /// Where it is.
+    path: Option<PathBuf>,
     written: u64,
     limit: u64,
     /// What became of it, for the one notice.
@@ -45,7 +47,9 @@ impl TraceFile {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
-        Ok(Arc::new(Self::over(Box::new(BufWriter::with_capacity(BUFFER, file)), half, MAX_FILE, reporter)))
+        let this = Self::over(Box::new(BufWriter::with_capacity(BUFFER, file)), half, MAX_FILE, reporter);
+        this.lock().path = Some(path.to_owned());
+        Ok(Arc::new(this))
     }
 
     pub(super) fn over(
@@ -54,7 +58,7 @@ impl TraceFile {
         limit: u64,
         reporter: Reporter,
     ) -> Self {
-        let inner = Inner { out: Some(out), written: 0, limit, reported: false, reporter };
+        let inner = Inner { out: Some(out), path: None, written: 0, limit, reported: false, reporter };
         let this = Self { inner: Mutex::new(inner) };
         this.line(&format!("{MAGIC}{}\n", half.map_or("both", Half::name)));
         this.line("# stage,side,thread,connection,surface,update,begin,end,bytes (ns of this host's monotonic clock)\n");
@@ -90,7 +94,7 @@ impl TraceFile {
             let flushed = inner.out.take().map_or(Ok(()), |mut out| out.flush());
             let limit = inner.limit >> 20;
             inner.check(flushed);
-            return inner.tell(format!("it has reached {limit} MiB"));
+            return inner.tell(&format!("it has reached {limit} MiB"));
         }
         inner.written += line.len() as u64;
         let written = inner.out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes()));
@@ -106,12 +110,14 @@ impl Inner {
     fn check(&mut self, result: std::io::Result<()>) {
         if let Err(error) = result {
             self.out = None;
-            self.tell(error.to_string());
+            self.tell(&error.to_string());
         }
     }
 
-    fn tell(&mut self, reason: String) {
+    fn tell(&mut self, reason: &str) {
         if !std::mem::replace(&mut self.reported, true) {
+            let place = self.path.as_ref().map(|path| format!("`{}`: ", path.display()));
+            let reason = place.unwrap_or_default() + reason;
             self.reporter.report(SessionEvent::TraceEnded { reason });
         }
     }
