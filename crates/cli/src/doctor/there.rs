@@ -46,7 +46,7 @@ pub(super) fn ask(
     forward.push(listener.path());
     let asked = Instant::now();
     let mut ssh = Ssh::start(own, host, &forward, &line)?;
-    let began = ssh.hear(&mark, signals)?;
+    let began = ssh.hear(&mark, [LOGIN, ANSWERS], signals)?;
     let answers = Answers::parse(&ssh.said, &mark);
     let mut checks = vec![login(&ssh, own, &answers, began.map(|at| at - asked))];
     if !answers.began {
@@ -199,17 +199,23 @@ struct Ssh {
 
 impl Ssh {
     fn start(own: &OwnFlags, host: &str, forward: &OsStr, line: &str) -> Result<Self, Error> {
-        let fail = |source| SessionError::System { doing: "making a socket", source };
-        let (ours, theirs) = UnixStream::pair().map_err(fail)?;
-        let again = theirs.try_clone().map_err(fail)?;
         let mut command = Command::new(own.reach.ssh());
         // The first value that ssh is given holds. A forward that fails is one of the findings, and not the end.
         command.arg("-oExitOnForwardFailure=no").args(&own.reach.ssh_options).arg("-oConnectTimeout=20");
         command.arg("-R").arg(forward).args(["-T", "--", host, line]);
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Result<Self, Error> {
+        let fail = |source| SessionError::System { doing: "making a socket", source };
+        let (ours, theirs) = UnixStream::pair().map_err(fail)?;
+        let again = theirs.try_clone().map_err(fail)?;
         command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(again)).stderr(Stdio::piped());
         step(&format!("running {command:?}"));
-        let name = own.reach.ssh().to_string_lossy().into_owned();
+        let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(|source| SessionError::Program { program: name, source })?;
+        // Until now it has the other end of the socket.
+        drop(command);
         let stderr = child.stderr.take();
         let program = Program::watch(child, Place::Foreground)?;
         if let Some(stderr) = &stderr {
@@ -218,20 +224,27 @@ impl Ssh {
         Ok(Self { program, status: None, stdio: ours.into(), said: Vec::new(), stderr, told: Vec::new() })
     }
 
-    /// Hears until all is answered, ssh has ended or time is over; gives when the answers began.
-    fn hear(&mut self, mark: &str, signals: &Signals) -> Result<Option<Instant>, Error> {
-        let (mut deadline, mut began) = (Instant::now() + LOGIN, None);
+    /// Hears until all is answered, ssh has ended or time is over: so long until the answers begin, and then until they end.
+    /// Gives when they began.
+    fn hear(
+        &mut self,
+        mark: &str,
+        [login, answers]: [Duration; 2],
+        signals: &Signals,
+    ) -> Result<Option<Instant>, Error> {
+        let (mut deadline, mut began) = (Instant::now() + login, None);
         let end = format!("{mark} {END}\n").into_bytes();
         loop {
             let is_open = self.read_stdio();
             if began.is_none() && Answers::parse(&self.said, mark).began {
                 began = Some(Instant::now());
-                deadline = Instant::now() + ANSWERS;
+                deadline = Instant::now() + answers;
             }
             if self.said.windows(end.len()).any(|piece| piece == end) || self.said.len() >= MAX_SAID {
                 return Ok(began);
             }
-            if !is_open {
+            // What ssh has left behind, such as a master of its connections, may keep the socket.
+            if !is_open || self.status.is_some() {
                 self.finish(signals)?;
                 return Ok(began);
             }
@@ -346,3 +359,47 @@ const LEFT_ALONE: Duration = Duration::from_secs(30);
 const MAX_SAID: usize = 256 << 10;
 /// Bytes of stderr that are kept.
 const MAX_TOLD: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hears what a shell says in ssh's place.
+    fn heard(script: &str, limits: [Duration; 2]) -> (Ssh, bool) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let (mut ssh, signals) = (Ssh::run(command).expect("a shell"), Signals::new().expect("signals"));
+        let began = ssh.hear("m", limits, &signals).expect("no signal");
+        (ssh, began.is_some())
+    }
+
+    const NEVER: Duration = Duration::from_secs(3600);
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn a_host_that_falls_silent_is_given_up() {
+        let (ssh, began) = heard("exec tail -f /dev/null", [SOON, NEVER]);
+        assert_eq!((began, ssh.status), (false, None));
+        let (ssh, began) = heard("echo m begin; exec tail -f /dev/null", [NEVER, SOON]);
+        assert_eq!((began, ssh.said.as_slice()), (true, &b"m begin\n"[..]));
+    }
+
+    #[test]
+    fn regression_what_ssh_leaves_behind_is_waited_for() {
+        let (ssh, began) = heard("echo m begin; tail -f /dev/null & echo $! >&2; exit 72", [NEVER, NEVER]);
+        assert_eq!((began, ssh.status), (true, Some(72)));
+        let left = ssh.last_words().expect("its number").parse().expect("a number");
+        let left = rustix::process::Pid::from_raw(left).expect("a process");
+        rustix::process::kill_process(left, rustix::process::Signal::KILL).expect("it lives");
+    }
+
+    #[test]
+    fn what_is_complete_is_not_waited_for_and_a_flood_is_cut() {
+        let (ssh, began) = heard("echo m begin; echo m end; exec tail -f /dev/null", [NEVER, NEVER]);
+        assert_eq!((began, ssh.status), (true, None));
+        let (ssh, began) = heard("exec yes", [NEVER, NEVER]);
+        assert!(!began && (MAX_SAID..MAX_SAID + 4096).contains(&ssh.said.len()), "{}", ssh.said.len());
+        let (ssh, _) = heard("yes words | head -n 100000 >&2; echo 'the last' >&2", [NEVER, NEVER]);
+        assert!(ssh.told.len() <= MAX_TOLD && ssh.last_words().as_deref() == Some("the last"));
+    }
+}
