@@ -9,8 +9,9 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::file::{FileFate, FileOffer, MAX_FILE_PATH};
+use crate::note::{MAX_ACTION, MAX_TOKEN};
 use crate::wire::{Reader, Writer};
-use crate::{ConnectionId, Error, HostTime, Kinds, Receipt, Side, sanitise};
+use crate::{ConnectionId, Error, HostTime, Kinds, Note, NoteEnd, Receipt, Side, sanitise};
 
 /// Longest frame of the main channel in bytes: a snapshot of [`MAX_SNAPSHOT`] with its fields around it.
 pub const MAX_CONTROL: usize = MAX_SNAPSHOT + 64;
@@ -130,6 +131,9 @@ impl Capabilities {
 
     /// [`Control::OpenUrl`]. Of a display side: its user lets the host ask, at least.
     pub const OPEN_URL: Self = Self(32);
+
+    /// [`Control::Notify`]. Of a display side: its user wants to see notifications.
+    pub const NOTIFY: Self = Self(64);
 
     /// [`Control::File`] and [`Control::FetchFile`]: the user takes files, and on the app side gives those that the
     /// display asks for.
@@ -423,6 +427,30 @@ pub enum Control {
         /// Whether it is open.
         fate: UrlFate,
     },
+    /// A program notifies the user; from the app side.
+    Notify(Note),
+    /// A program takes a notification back; from the app side.
+    CloseNotification {
+        /// Of [`Note::id`].
+        id: u32,
+    },
+    /// A notification is not shown any more, or never was; from the display side.
+    NotificationClosed {
+        /// Of [`Note::id`].
+        id: u32,
+        /// Why.
+        end: NoteEnd,
+    },
+    /// The user chose an action of a notification; from the display side.
+    NotificationAction {
+        /// Of [`Note::id`].
+        id: u32,
+        /// Of the action.
+        key: String,
+        /// With which the program may come to the front, if the desk gave one; at most
+        /// [`MAX_TOKEN`](crate::note::MAX_TOKEN) bytes.
+        token: Option<String>,
+    },
     /// A file comes in a pipe of [`FILES`](crate::FILES); either side's.
     File(FileOffer),
     /// The display's user wants a file, which comes as a [`Control::File`]; from the display side.
@@ -559,6 +587,22 @@ impl Control {
             Self::UrlDone { id, fate } => {
                 writer.varint(18).varint(*id).u8(*fate as u8);
             }
+            Self::Notify(note) => {
+                writer.varint(19);
+                note.encode(writer);
+            }
+            Self::CloseNotification { id } => {
+                writer.varint(20).varint((*id).into());
+            }
+            Self::NotificationClosed { id, end } => {
+                writer.varint(21).varint((*id).into()).u8(*end as u8);
+            }
+            Self::NotificationAction { id, key, token } => {
+                writer.varint(22).varint((*id).into()).str(&sanitise(key, MAX_ACTION));
+                // One that was cut would be no token.
+                let token = token.as_deref().filter(|token| token.len() <= MAX_TOKEN);
+                writer.str(token.unwrap_or_default());
+            }
             Self::File(offer) => {
                 writer.varint(23);
                 offer.encode(writer);
@@ -625,6 +669,18 @@ impl Control {
                 id: reader.varint("the number of a question")?,
                 fate: UrlFate::from_code(reader.u8("what became of an address")?),
             },
+            19 => Self::Notify(Note::decode(&mut reader)?),
+            20 => Self::CloseNotification { id: note_id(&mut reader)? },
+            21 => Self::NotificationClosed {
+                id: note_id(&mut reader)?,
+                end: NoteEnd::from_code(reader.u8("why a notification has gone")?.into()),
+            },
+            22 => Self::NotificationAction {
+                id: note_id(&mut reader)?,
+                key: sanitise(reader.str(MAX_ACTION, "an action's key")?, MAX_ACTION),
+                token: Some(sanitise(reader.str(MAX_TOKEN, "an activation token")?, MAX_TOKEN))
+                    .filter(|token| !token.is_empty()),
+            },
             23 => Self::File(FileOffer::decode(&mut reader)?),
             24 => Self::FetchFile {
                 id: reader.varint("the number of a request for a file")?,
@@ -654,7 +710,7 @@ impl Control {
 
     /// Whether a user of the session tells it to the peer's, and it must arrive.
     fn is_told(&self) -> bool {
-        matches!(
+        let told = matches!(
             self,
             Self::Snapshot(_)
                 | Self::AppClosed { .. }
@@ -664,8 +720,24 @@ impl Control {
                 | Self::File(_)
                 | Self::FetchFile { .. }
                 | Self::FileDone { .. }
+        );
+        told || self.is_notification()
+    }
+
+    /// Whether it is about a notification, so that it needs [`Capabilities::NOTIFY`].
+    pub(crate) fn is_notification(&self) -> bool {
+        matches!(
+            self,
+            Self::Notify(_)
+                | Self::CloseNotification { .. }
+                | Self::NotificationClosed { .. }
+                | Self::NotificationAction { .. }
         )
     }
+}
+
+fn note_id(reader: &mut Reader<'_>) -> Result<u32, Error> {
+    reader.varint_u32("the number of a notification")
 }
 
 fn code_of(reader: &mut Reader<'_>) -> Result<u32, Error> {
@@ -726,6 +798,11 @@ mod tests {
             Control::Listen(Listen { track: 2, rate: 96_000, target: 80, delay: 1 << 20 }),
             Control::OpenUrl { id: 7, url: "https://example.org/".into() },
             Control::UrlDone { id: 7, fate: UrlFate::Refused },
+            Control::Notify(Note { id: 7, summary: "it is done".into(), ..Note::default() }),
+            Control::CloseNotification { id: 7 },
+            Control::NotificationClosed { id: u32::MAX, end: NoteEnd::Dismissed },
+            Control::NotificationAction { id: 7, key: "default".into(), token: Some("t-1".into()) },
+            Control::NotificationAction { id: 7, key: "reply".into(), token: None },
             Control::File(FileOffer { id: 8, answers: None, size: 1 << 40, name: "a b.pdf".into() }),
             Control::File(FileOffer { id: 8, answers: Some(9), ..FileOffer::default() }),
             Control::FetchFile { id: 9, path: "results/../x".into() },

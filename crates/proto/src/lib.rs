@@ -20,6 +20,7 @@ mod control;
 mod error;
 pub mod fence;
 mod file;
+pub mod note;
 mod parse;
 mod places;
 mod rebuild;
@@ -43,6 +44,7 @@ pub use control::{
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};
 pub use file::{FILES, FileFate, FileOffer, MAX_FILE_NAME, MAX_FILE_PATH};
+pub use note::{Note, NoteAction, NoteEnd, Urgency};
 pub use places::{Places, Source};
 pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};
 pub use session::{

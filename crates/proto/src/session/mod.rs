@@ -617,13 +617,20 @@ impl Session {
             | Control::Exit { .. }
             | Control::OpenUrl { .. }
             | Control::UrlDone { .. }
+            | Control::Notify(_)
+            | Control::CloseNotification { .. }
+            | Control::NotificationClosed { .. }
+            | Control::NotificationAction { .. }
             | Control::File(_)
             | Control::FetchFile { .. }
             | Control::FileDone { .. }) => {
                 if let Ok(ledger) = self.incoming.ledger() {
                     ledger.message();
                 }
-                self.events.push_back(Event::Control(message));
+                // The user may have said that there are to be none.
+                if !message.is_notification() || self.capabilities().has(Capabilities::NOTIFY) {
+                    self.events.push_back(Event::Control(message));
+                }
             }
             Control::Listen(_) if !self.may_sound() => {}
             message @ Control::Listen(_) => self.events.push_back(Event::Control(message)),

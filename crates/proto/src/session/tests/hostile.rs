@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Resume;
+use crate::{Note, Resume};
 
 fn violation(alone: &mut Alone) -> String {
     match alone.closed() {
@@ -472,4 +472,21 @@ fn a_stopped_update_is_no_event() {
     alone.transmits();
     alone.session.receive(Time::ZERO, Arrival::Stopped { stream: StreamId(99), code: 0 });
     assert_eq!((alone.transmits(), alone.events()), (vec![], vec![]));
+}
+
+#[test]
+fn a_host_that_notifies_unasked_is_not_heard() {
+    let note = Control::Notify(Note { id: 1, summary: "hello".into(), ..Note::default() });
+    let is_heard = |wanted: Capabilities| {
+        let config = Config { capabilities: wanted, ..Config::new(Side::Display) };
+        let mut alone = Alone::new(config);
+        let capabilities = Capabilities::NOTIFY;
+        let said = hello_stream(&Hello { capabilities, ..hello_of(Side::App) });
+        alone.data(0, 0, &[said, control_frame(&note)].concat());
+        let events = alone.events();
+        assert!(!events.iter().any(|event| matches!(event, Event::Closed { .. })), "{events:?}");
+        events.contains(&Event::Control(note.clone()))
+    };
+    assert!(is_heard(Capabilities::NOTIFY));
+    assert!(!is_heard(Capabilities::NONE));
 }
