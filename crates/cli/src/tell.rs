@@ -272,6 +272,7 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::UrlRefused { url, reason } => {
             format!("a program of the session wanted this opened here, {reason}: {url}")
         }
+        Event::NoNotifications { reason } => format!("notifications of programs are not shown: {reason}"),
         Event::CompositorRefused { reason } => {
             format!("cannot connect a program to the compositor: {reason}")
         }

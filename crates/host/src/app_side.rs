@@ -10,6 +10,7 @@ mod coming;
 mod displays;
 mod ending;
 mod gpu;
+mod notes;
 mod own_program;
 mod sound;
 mod urls;
@@ -35,6 +36,7 @@ use self::accepting::Accepting;
 pub use self::displays::Displays;
 use self::ending::Ending;
 use self::gpu::Gpu;
+use self::notes::Notes;
 use self::own_program::OwnProgram;
 pub use self::own_program::Start;
 use self::sound::Sound;
@@ -59,6 +61,7 @@ use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::files::{self, Files};
 use crate::gauges::Gauges;
+use crate::notes::bus::Bus;
 
 use crate::control_server::{self, ControlServer};
 use crate::program_connection::MAX_PROGRAMS;
@@ -117,6 +120,7 @@ pub struct AppSide<'a> {
     urls: Urls,
     /// Files cross, where the user lets them.
     files: Option<Files>,
+    notes: Option<Notes>,
     gauges: Gauges,
     ending: Ending,
 }
@@ -184,6 +188,7 @@ impl Loop for AppSide<'_> {
             &mut self.offer,
             &mut self.sound,
             &mut self.gpu,
+            &mut self.notes,
             &mut self.views,
             &mut self.control_server,
             &mut self.outlets,
@@ -209,6 +214,7 @@ impl Loop for AppSide<'_> {
         self.hear_parts(now);
         self.with_way(Files::hear);
         self.pass_sound(now);
+        self.pass_notes(now);
         self.look(now);
         if let Some(end) = self.ending.over.take() {
             return end.map(Some);
@@ -256,6 +262,7 @@ impl<'a> AppSide<'a> {
             blobs: Blobs::default(),
             urls: Urls::default(),
             files: None,
+            notes: None,
             ending: Ending::default(),
         }
     }
@@ -341,6 +348,13 @@ impl<'a> AppSide<'a> {
         self
     }
 
+    /// Sends the display what programs on this bus notify the user of.
+    #[must_use]
+    pub fn with_notifications(mut self, bus: Option<Bus>) -> Self {
+        self.notes = bus.map(Notes::new);
+        self
+    }
+
     /// Discards what the program writes once it has no reader.
     #[must_use]
     pub fn with_outlets(mut self, outlets: Outlets) -> Self {
@@ -409,6 +423,14 @@ impl<'a> AppSide<'a> {
         }
     }
 
+    /// Passes on what programs notify the user of, to a display that shows it.
+    fn pass_notes(&mut self, now: Time) {
+        let Some(notes) = &mut self.notes else { return };
+        let is_there = self.hub.link.presence() == Presence::Attached && self.desk.is_some();
+        let session = &mut self.hub.link.session;
+        notes.pass(now, is_there && session.capabilities().has(Capabilities::NOTIFY), session);
+    }
+
     /// Decides which programs are read and accepted next: none that filled the link, and no more than [`MAX_PROGRAMS`].
     fn hold_back(&mut self, now: Time) {
         self.accepting.set_room(
@@ -470,6 +492,14 @@ impl<'a> AppSide<'a> {
             }
             Event::Control(Control::File(offer)) => {
                 self.with_way(|files, way| files.on_offer(way, offer));
+            }
+            Event::Control(Control::NotificationClosed { id, end }) => {
+                self.notes.iter_mut().for_each(|notes| notes.on_closed(id, end));
+            }
+            Event::Control(Control::NotificationAction { id, key, token }) => {
+                if let Some(notes) = &mut self.notes {
+                    notes.on_action(id, key, token);
+                }
             }
             Event::Control(_) => {}
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
@@ -543,6 +573,7 @@ impl<'a> AppSide<'a> {
         let display = self.hub.link.session.peer().and_then(|peer| peer.incarnation);
         self.urls.keep_to(display);
         self.files.iter_mut().for_each(|files| files.keep_to(display));
+        self.notes.iter_mut().for_each(|notes| notes.keep_to(display));
         let snapshot = match Snapshot::decode(bytes) {
             Ok(snapshot) => snapshot,
             Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),

@@ -47,6 +47,7 @@ use crate::files::{self, Files};
 use crate::gauges::Gauges;
 use crate::info::Figures;
 use crate::link::{CleanEnd, Link, SILENCE, closed};
+use crate::notes::Showing;
 use crate::opening::Opening;
 use crate::program_connection::Blobs;
 use crate::program_connection::send_blob;
@@ -81,6 +82,8 @@ pub struct DisplaySide<'a> {
     /// Files cross, where the user lets them; and who wants that.
     files: Option<Files>,
     counter: Option<Counter>,
+    /// Shows notifications here, where the user wants them.
+    showing: Option<Showing>,
     blobs: Blobs,
     /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
@@ -130,6 +133,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.opening,
             &mut self.files,
             &mut self.counter,
+            &mut self.showing,
             &mut self.pipes,
             &mut self.connections,
             &mut self.back,
@@ -207,6 +211,7 @@ impl<'a> DisplaySide<'a> {
             opening: None,
             files: None,
             counter: None,
+            showing: None,
             blobs: Blobs::default(),
             arrived: 0,
             last_end: None,
@@ -256,6 +261,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_files(mut self, files: Option<Files>, counter: Option<Counter>) -> Self {
         (self.files, self.counter) = (files, counter);
+        self
+    }
+
+    /// Shows what programs of the session notify the user of.
+    #[must_use]
+    pub fn with_showing(mut self, showing: Option<Showing>) -> Self {
+        self.showing = showing;
         self
     }
 
@@ -345,26 +357,7 @@ impl<'a> DisplaySide<'a> {
             {
                 return Err(Error::Incompatible("the other side allows no viewers".into()));
             }
-            Event::Control(Control::Exit { code }) => {
-                return Ok(Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))));
-            }
-            Event::Control(Control::Listen(listen)) => {
-                let session = &mut self.hub.link.session;
-                self.microphone.iter_mut().for_each(|microphone| microphone.on_listen(listen, session));
-            }
-            Event::Control(Control::OpenUrl { id, url }) => {
-                let Base { link, reporter, .. } = &mut self.hub;
-                if let Some(opening) = &mut self.opening {
-                    opening.on_asked(id, url, &mut link.session, reporter);
-                }
-            }
-            Event::Control(Control::File(offer)) => self.with_way(|files, way| files.on_offer(way, offer)),
-            Event::Control(Control::FileDone { id, fate }) => {
-                self.files.iter_mut().for_each(|files| files.on_done(id, fate));
-            }
-            Event::Control(Control::AppClosed { error: Some(text), .. }) => {
-                self.hub.reporter.report(SessionEvent::ProgramEnded { reason: text });
-            }
+            Event::Control(message) => return Ok(self.on_message(now, message)),
             Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
                 self.pipes.on_opened(&mut self.hub.link.session, now, channel, (connection, pipe));
             }
@@ -424,6 +417,37 @@ impl<'a> DisplaySide<'a> {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Takes a message of the main channel.
+    fn on_message(&mut self, now: Time, message: Control) -> Option<Outcome> {
+        let Base { link, reporter, .. } = &mut self.hub;
+        let session = &mut link.session;
+        match message {
+            Control::Exit { code } => return Some(Outcome::Exit(u8::try_from(code & 0xFF).unwrap_or(255))),
+            Control::Listen(listen) => {
+                self.microphone.iter_mut().for_each(|microphone| microphone.on_listen(listen, session));
+            }
+            Control::OpenUrl { id, url } => {
+                if let Some(opening) = &mut self.opening {
+                    opening.on_asked(id, url, session, reporter);
+                }
+            }
+            Control::Notify(_) | Control::CloseNotification { .. } => {
+                if let Some(showing) = &mut self.showing {
+                    showing.on_message(now, message, session, reporter);
+                }
+            }
+            Control::File(offer) => self.with_way(|files, way| files.on_offer(way, offer)),
+            Control::FileDone { id, fate } => {
+                self.files.iter_mut().for_each(|files| files.on_done(id, fate));
+            }
+            Control::AppClosed { error: Some(text), .. } => {
+                reporter.report(SessionEvent::ProgramEnded { reason: text });
+            }
+            _ => {}
+        }
+        None
     }
 
     /// What was sent of sound and for it is gone with the carrier.

@@ -113,6 +113,9 @@ pub enum SessionEvent {
     FileKept { path: PathBuf, bytes: u64 },
     /// Either side: a file of the other side's was not kept.
     FileRefused { name: String, reason: String },
+    /// Either side: notifications of programs are not shown: there is no server for them at the desk, or the session's
+    /// own has ended.
+    NoNotifications { reason: String },
     /// Display side: a program cannot be connected to the compositor.
     CompositorRefused { reason: String },
 }

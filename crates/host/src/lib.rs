@@ -19,6 +19,7 @@
 //! | `files`, `opening` | files that cross; addresses that the desk opens |
 //! | `event`, `error`, `info`, `stats`, `trace` | what is reported |
 //! | `gpu` | what would read GPU buffers, told before a session |
+//! | `notes` | notifications of programs, from the session's bus to the desk's |
 //! | `settings` | what the user has chosen |
 
 pub mod admission;
@@ -39,6 +40,7 @@ pub mod gpu;
 pub mod info;
 pub mod link;
 mod moving;
+pub mod notes;
 pub mod opening;
 pub mod passing;
 mod program_connection;

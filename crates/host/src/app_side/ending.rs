@@ -58,6 +58,7 @@ impl AppSide<'_> {
     fn alone_at_last(&mut self, now: Time) -> Option<u8> {
         let connected = self.is_connected();
         let display = self.accepting.name();
+        let servers = self.notes.as_ref().and_then(|notes| notes.group());
         let done = self.ending.done.as_mut()?;
         if connected {
             done.patience = None;
@@ -69,7 +70,7 @@ impl AppSide<'_> {
         done.others.are_gone();
         let patience = done.patience.get_or_insert_with(|| Patience::from(now));
         patience
-            .is_over(now, || display.map_or(Remaining::Gone, |display| remaining(display)))
+            .is_over(now, || display.map_or(Remaining::Gone, |display| remaining(display, servers)))
             .then_some(done.code)
     }
 
@@ -90,9 +91,9 @@ impl AppSide<'_> {
         }
     }
 
-    /// Ends the programs, gives the session's name back, and then tells those who asked for that.
+    /// Ends the programs and their bus, gives the session's name back, and then tells those who asked for that.
     pub(super) fn leave_nothing(&mut self) {
-        drop((std::mem::take(&mut self.own), self.control_server.take()));
+        drop((std::mem::take(&mut self.own), self.notes.take(), self.control_server.take()));
         self.ending.stopping.drain(..).for_each(|socket| answer(&socket, &Answer::Done));
     }
 

@@ -199,6 +199,11 @@ impl Program {
         self.reaped = true;
     }
 
+    /// Its own process group, if it has one.
+    pub(crate) fn group(&self) -> Option<Pid> {
+        (self.place == Place::OwnGroup).then(|| pid(&self.child))
+    }
+
     fn signal(&self, signal: Signal) {
         let _ = match self.place {
             Place::Foreground => rustix::process::pidfd_send_signal(&self.pidfd, signal),

@@ -10,6 +10,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::process::Pid;
+
 /// What the processes do that were started with a session's display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Remaining {
@@ -23,15 +25,16 @@ pub(crate) enum Remaining {
     Busy,
 }
 
-/// Looks for processes that were started with this `WAYLAND_DISPLAY`.
-pub(crate) fn remaining(display: &OsStr) -> Remaining {
+/// Looks for processes that were started with this `WAYLAND_DISPLAY`. Those of the group `servers`, which a bus has
+/// started, count only while they run: they wait for ever to be asked for something.
+pub(crate) fn remaining(display: &OsStr, servers: Option<Pid>) -> Remaining {
     let entry = [b"WAYLAND_DISPLAY=", display.as_bytes()].concat();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
-    processes.filter_map(|process| state(&process, &entry)).max().unwrap_or(Remaining::Gone)
+    processes.filter_map(|process| state(&process, &entry, servers)).max().unwrap_or(Remaining::Gone)
 }
 
 /// What the process of this directory does, if its environment has this entry, or may have it.
-fn state(process: &Path, entry: &[u8]) -> Option<Remaining> {
+fn state(process: &Path, entry: &[u8], servers: Option<Pid>) -> Option<Remaining> {
     let environment = environment(process)?;
     if environment.is_empty() {
         // So it looks for a moment in execve(2); and always, where a program was given none. A thread of the kernel runs
@@ -39,7 +42,12 @@ fn state(process: &Path, entry: &[u8]) -> Option<Remaining> {
         return (is_busy(process) && process.join("exe").read_link().is_ok()).then_some(Remaining::Unclear);
     }
     let knows = environment.split(|byte| *byte == 0).any(|other| other == entry);
-    knows.then(|| if is_busy(process) { Remaining::Busy } else { Remaining::Asleep })
+    match (knows, is_busy(process)) {
+        (false, _) => None,
+        (true, true) => Some(Remaining::Busy),
+        (true, false) if servers.is_some() && group(process) == servers => None,
+        (true, false) => Some(Remaining::Asleep),
+    }
 }
 
 /// The beginning of its environment, in one read(2): between two the process may have begun another program.
@@ -53,11 +61,22 @@ fn environment(process: &Path) -> Option<Vec<u8>> {
 /// Whether a thread of this process runs, or waits for a processor or a disk (proc(5)).
 fn is_busy(process: &Path) -> bool {
     let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();
-    threads.filter_map(|thread| fs::read(thread.path().join("stat")).ok()).any(|stat| {
-        // The name of the program stands before the state, in parentheses that it may itself contain.
-        let name_ends = stat.iter().rposition(|byte| *byte == b')');
-        matches!(name_ends.and_then(|end| stat.get(end + 2)), Some(b'R' | b'D'))
-    })
+    threads
+        .filter_map(|thread| stat(&thread.path()))
+        .any(|stat| matches!(stat.as_bytes().first(), Some(b'R' | b'D')))
+}
+
+/// Its process group.
+fn group(process: &Path) -> Option<Pid> {
+    Pid::from_raw(stat(process)?.split(' ').nth(2)?.parse().ok()?)
+}
+
+/// What the kernel says of a process or a thread, from its state on.
+fn stat(of: &Path) -> Option<String> {
+    let stat = fs::read(of.join("stat")).ok()?;
+    // The name of the program stands before that, in parentheses that it may itself contain.
+    let name_ends = stat.iter().rposition(|byte| *byte == b')')?;
+    Some(String::from_utf8_lossy(stat.get(name_ends + 2..)?).into_owned())
 }
 
 /// As much of an environment is looked at, in bytes; what execve(2) takes with usual settings is 2 MiB, arguments too.
@@ -65,6 +84,7 @@ const MAX_ENVIRONMENT: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
 
     use super::*;
@@ -81,7 +101,7 @@ mod tests {
 
     /// What they do, once that is clear: processes of other tests begin programs, too.
     fn seen(display: &str) -> Remaining {
-        let mut looks = std::iter::repeat_with(|| remaining(OsStr::new(display)));
+        let mut looks = std::iter::repeat_with(|| remaining(OsStr::new(display), None));
         looks.find(|seen| *seen != Remaining::Unclear).expect("it has no end")
     }
 
@@ -103,13 +123,36 @@ mod tests {
         let mut waiting = start(&display, &["cat"]);
         std::io::Write::write_all(&mut waiting.stdin.as_ref().expect("a pipe"), b"x").expect("it reads");
         Read::read_exact(waiting.stdout.as_mut().expect("a pipe"), &mut [0]).expect("it writes");
-        let asleep = || (0..1000).any(|_| remaining(OsStr::new(&display)) == Remaining::Asleep);
+        let asleep = || (0..1000).any(|_| remaining(OsStr::new(&display), None) == Remaining::Asleep);
         assert!(asleep(), "it waits for its input");
         let computing = start(&display, &["sh", "-c", "while :; do :; done"]);
-        assert!((0..1000).any(|_| remaining(OsStr::new(&display)) == Remaining::Busy), "it computes");
+        assert!((0..1000).any(|_| remaining(OsStr::new(&display), None) == Remaining::Busy), "it computes");
         for mut child in [computing, waiting] {
             child.kill().and_then(|()| child.wait()).expect("it ends");
         }
+    }
+
+    #[test]
+    fn servers_that_a_bus_has_started_count_only_while_they_run() {
+        let display = format!("servers-{}", std::process::id());
+        let start = |line: &str| {
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", line])
+                .env("WAYLAND_DISPLAY", &display)
+                .stdin(Stdio::piped())
+                .process_group(0);
+            command.spawn().expect("it starts")
+        };
+        let (mut waiting, mut computing) = (start("read line"), start("while :; do :; done"));
+        let [server, other] = [&waiting, &computing].map(|child| Some(Pid::from_child(child)));
+        let look = |servers| remaining(OsStr::new(&display), servers);
+        assert!((0..1000).any(|_| look(server) == Remaining::Busy), "another computes");
+        assert!((0..1000).any(|_| look(other) == Remaining::Busy), "a server that computes");
+        computing.kill().and_then(|()| computing.wait()).expect("it ends");
+        assert!((0..1000).any(|_| look(other) == Remaining::Asleep), "no server waits");
+        assert!((0..1000).any(|_| look(server) == Remaining::Gone), "a server waits");
+        waiting.kill().and_then(|()| waiting.wait()).expect("it ends");
     }
 
     #[test]
@@ -117,7 +160,7 @@ mod tests {
         let display = format!("exec-{}", std::process::id());
         let again = r#"exec sh -c "$0" "$0""#;
         let mut child = start(&display, &["sh", "-c", again, again]);
-        let gone = (0..1000).filter(|_| remaining(OsStr::new(&display)) == Remaining::Gone).count();
+        let gone = (0..1000).filter(|_| remaining(OsStr::new(&display), None) == Remaining::Gone).count();
         child.kill().and_then(|()| child.wait()).expect("it ends");
         assert_eq!(gone, 0, "of 1000 looks");
     }
