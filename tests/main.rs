@@ -20,6 +20,7 @@ mod input;
 mod limits;
 mod messages;
 mod microphone;
+mod notifications;
 mod open_url;
 mod programs;
 mod rig;

@@ -23,6 +23,7 @@ use crate::flags::{Gpu, HostFlags, OwnFlags, Switch};
 use crate::launcher;
 use crate::open_url;
 use crate::session::{options, settings, trace_file};
+use crate::session_bus;
 use crate::tell::{self, notice};
 use crate::ticket_file::TicketFile;
 use crate::transfer;
@@ -42,6 +43,7 @@ use wayferry_host::edge::socket::{Listener, RuntimeDir, random_bytes};
 use wayferry_host::edge::xwayland::Satellite;
 use wayferry_host::event::SessionEvent;
 use wayferry_host::files::Files;
+use wayferry_host::notes::bus::Bus;
 use wayferry_host::sessions::{self, Named};
 use wayferry_host::sound::{Audio, SoundServer};
 use wayferry_host::trace::Half;
@@ -86,6 +88,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
     offer_urls(&mut named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
+    let bus = bus(own, &start.environment);
     let identity = trust::host_identity(host)?;
     let listener = carriers::listen(
         &options(own),
@@ -115,8 +118,10 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
         None => print_line(&ticket.to_string()).map(|()| None)?,
     };
     let files = files(own, named.name(), Switch::Off);
+    let bus = offer_bus(bus, &mut start.environment);
     let side = app_side(own, clock, expires)
         .with_files(files)
+        .with_notifications(bus)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
@@ -146,6 +151,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     offer_urls(&mut named, &mut start.environment);
     offer_agent(&named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
+    let bus = bus(own, &start.environment);
     let identity = carriers::identity()?;
     let any: IpAddr = if ssh_server_address().is_ipv6() {
         Ipv6Addr::UNSPECIFIED.into()
@@ -172,6 +178,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let admission =
         Admission::new(listener, identity.fingerprint(), config(own, &clock, Switch::On), reporter.clone())
             .with_list(admitted);
+    let bus = offer_bus(bus, &mut start.environment);
     let ready = ready(named.name(), &start.environment)?;
     let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
     let notes = launcher::hand_over(&owner, &ready, &ends)?;
@@ -179,6 +186,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     drop(ends);
     let side = app_side(own, clock, None)
         .with_files(files)
+        .with_notifications(bus)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
@@ -251,6 +259,31 @@ fn sound(own: &OwnFlags, clock: &Clock, environment: &mut Environment) -> Option
     Some(server)
 }
 
+/// Begins to start the session's bus, unless none is wanted; what the bus starts finds this environment.
+fn bus(own: &OwnFlags, environment: &Environment) -> Option<Bus> {
+    if own.side.notifications == Some(Switch::Off) {
+        return None;
+    }
+    let bus =
+        session_bus::command().map(|command| Bus::start(command, environment).map_err(|it| it.to_string()));
+    without(bus?)
+}
+
+/// Has programs find the bus once it is there. Where it cannot be, they find what they would have found without.
+fn offer_bus(bus: Option<Bus>, environment: &mut Environment) -> Option<Bus> {
+    let bus = without(bus?.there())?;
+    bus.announce(environment);
+    Some(bus)
+}
+
+/// Programs can do without a bus.
+fn without(bus: Result<Bus, String>) -> Option<Bus> {
+    bus.inspect_err(|reason| {
+        tell::reporter().report(SessionEvent::NoNotifications { reason: reason.clone() })
+    })
+    .ok()
+}
+
 /// What this side says of itself; whether files cross where the user has not said it is `files`.
 fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     let mut config = settings(own).session(Side::App, clock);
@@ -258,6 +291,9 @@ fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
     if own.side.files.unwrap_or(files) == Switch::On {
         config.capabilities = config.capabilities.with(Capabilities::FILES);
+    }
+    if own.side.notifications != Some(Switch::Off) {
+        config.capabilities = config.capabilities.with(Capabilities::NOTIFY);
     }
     if own.side.audio != Some(Audio::Off) {
         config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);

@@ -25,6 +25,7 @@ mod open_url;
 mod private_file;
 mod remote;
 mod session;
+mod session_bus;
 mod ssh;
 mod status;
 mod tell;
@@ -100,6 +101,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
             how.0.iter().for_each(wayferry_host::read_gpu_buffers);
             Ok(0)
         }
+        Command::SessionBus { configuration } => Err(session_bus::run(&configuration)),
         Command::Man { to: None } => generate::man(),
         Command::Man { to: Some(folder) } => generate::man_to(&folder),
         Command::Completions { shell } => generate::completions(shell),

@@ -250,6 +250,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if let Some(mode) = own.side.audio_mode {
         words.push(format!("--audio-mode={}", mode.name()));
     }
+    if own.side.notifications == Some(Switch::Off) {
+        words.push("--notifications=off".into());
+    }
     if own.begin.share_audio {
         words.push("--share-audio".into());
     }

@@ -33,6 +33,7 @@ use wayferry_host::error::Error;
 use wayferry_host::event::SessionEvent;
 use wayferry_host::files::Files;
 use wayferry_host::link::Link;
+use wayferry_host::notes::Showing;
 use wayferry_host::opening::Opening;
 use wayferry_host::reconnect::{Other, Ways};
 use wayferry_host::returning::{Better, Return};
@@ -59,6 +60,8 @@ pub(crate) struct Viewer<'a> {
 /// What is told of a session here.
 struct Caption<'a> {
     name: Option<&'a str>,
+    /// The address that it is at, where nothing else is known of the other machine.
+    from: Option<String>,
     /// As `attach` takes it.
     place: Option<String>,
     /// Put before its windows' titles unless the user has chosen something else.
@@ -168,7 +171,7 @@ impl<'a> Viewer<'a> {
         };
         let (back, place) = other(name.clone());
         let prefix = if self.view_only { VIEW.into() } else { String::new() };
-        let caption = Caption { name: Some(&name), place, prefix };
+        let caption = Caption { name: Some(&name), from: None, place, prefix };
         let outcome = self.show(&ticket, caption, carried, Some(back));
         // Until now: its end tells the other side that this one has gone.
         drop(socket);
@@ -196,10 +199,11 @@ impl<'a> Viewer<'a> {
             &reporter(),
         )?;
         // Who printed the ticket is not known to be the user.
-        let from = addresses.first().map(|address| format!("{}: ", address.ip()));
-        let prefix = from.filter(|_| !self.view_only).unwrap_or_else(|| VIEW.into());
+        let from = addresses.first().map(|address| address.ip().to_string());
+        let prefix = from.as_ref().filter(|_| !self.view_only);
+        let prefix = prefix.map_or_else(|| VIEW.into(), |from| format!("{from}: "));
         let carried = Carried { carrier, quic: Some(quic), better: None };
-        self.show(ticket, Caption { name: None, place: None, prefix }, carried, None)
+        self.show(ticket, Caption { name: None, from, place: None, prefix }, carried, None)
     }
 
     fn show(
@@ -214,8 +218,9 @@ impl<'a> Viewer<'a> {
         let sound = self.sound(caption.name)?;
         let microphone = self.microphone(caption.name)?;
         let opening = self.opening(caption.name)?;
-        let files = self.files(caption.name)?;
+        let files = self.files(caption.from.as_deref())?;
         let counter = files.as_ref().and_then(|_| Counter::new(&reporter()));
+        let showing = self.showing(caption.from)?;
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
@@ -235,6 +240,9 @@ impl<'a> Viewer<'a> {
         if files.is_some() {
             config.capabilities = config.capabilities.with(Capabilities::FILES);
         }
+        if showing.is_some() {
+            config.capabilities = config.capabilities.with(Capabilities::NOTIFY);
+        }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
         config.resume = Some(Secret::from(random_bytes::<32>()));
@@ -248,6 +256,7 @@ impl<'a> Viewer<'a> {
             .with_microphone(microphone)
             .with_opening(opening)
             .with_files(files, counter)
+            .with_showing(showing)
             .with_return(Return::new(again, ways).with_better(better))
             .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
@@ -282,7 +291,7 @@ impl<'a> Viewer<'a> {
     fn opening(&self, name: Option<&str>) -> Result<Option<Opening>, Error> {
         // The session's name is the peer's word, by which nothing is remembered.
         let memory = self.host.as_deref().and_then(Memory::of);
-        let host = self.host.clone().or(name.map(sanitize)).unwrap_or_else(|| "the host".into());
+        let host = self.host.clone().or(name.map(sanitize)).unwrap_or_else(|| THE_HOST.into());
         let how = self.own.show.open_url;
         let open = browser::opener(how, host, memory, !self.terminal_is_taken).filter(|_| !self.view_only);
         let opening = open.map(Opening::start).transpose();
@@ -290,13 +299,23 @@ impl<'a> Viewer<'a> {
     }
 
     /// What keeps the session's files here, if the user lets them come. Viewers get none.
-    fn files(&self, name: Option<&str>) -> Result<Option<Files>, Error> {
+    fn files(&self, from: Option<&str>) -> Result<Option<Files>, Error> {
         if self.own.side.files == Some(Switch::Off) || self.view_only {
             return Ok(None);
         }
-        let host = self.host.as_deref().or(name).unwrap_or("host");
+        let host = self.host.as_deref().or(from).unwrap_or(THE_HOST);
         let files = transfer::place(host).map(|place| Files::new(place, None)).transpose();
         files.map_err(|source| Error::System { doing: "preparing to keep files", source })
+    }
+
+    /// What shows notifications here, if the user wants any. Viewers have none. They tell whose they are, so the host has
+    /// no say in that name.
+    fn showing(&self, from: Option<String>) -> Result<Option<Showing>, Error> {
+        if self.view_only || self.own.side.notifications == Some(Switch::Off) {
+            return Ok(None);
+        }
+        let showing = Showing::start(self.host.clone().or(from).unwrap_or_else(|| THE_HOST.into()));
+        showing.map(Some).map_err(|source| Error::System { doing: "preparing to show notifications", source })
     }
 
     /// What the mixer here shows.
@@ -365,6 +384,8 @@ fn dup(socket: &OwnedFd) -> Result<OwnedFd, Error> {
     socket.try_clone().map_err(|source| Error::System { doing: "dup", source })
 }
 
+/// Another machine of which no name is known.
+const THE_HOST: &str = "the host";
 /// Put before the titles of windows that are only looked at.
 const VIEW: &str = "view: ";
 /// Addresses to race: the host's own and those of its name.

@@ -62,7 +62,7 @@ pub(crate) struct HostFlags {
     /// How long to wait for a display, in seconds [default: for ever].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) expire: Option<Duration>,
-    /// For how long the ticket is good, such as 90s or 2h [default: as `--expire`, or 1h].
+    /// How long the ticket is good, such as 90s or 2h [default: as `--expire`, or 1h].
     ///
     /// Seconds, or a number with s, m, h or d behind it. `wayferry ticket` prints another.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "listen")]

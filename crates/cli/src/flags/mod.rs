@@ -147,6 +147,12 @@ pub(crate) enum Command {
         /// With what.
         how: Gpu,
     },
+    /// Become the bus of a session, which is the parent.
+    #[command(hide = true)]
+    SessionBus {
+        /// The daemon's configuration.
+        configuration: std::path::PathBuf,
+    },
     /// Print the manual page, or write it and one for each command.
     #[command(hide = true)]
     Man {

@@ -80,6 +80,11 @@ pub(crate) struct SideFlags {
     /// ticket, off is the default: who attaches can read your files there.
     #[arg(long, value_name = "WHETHER", hide_possible_values = true)]
     pub(crate) files: Option<Switch>,
+    /// Show notifications of programs here: on or off [default: on].
+    ///
+    /// Off where a session begins: it has no D-Bus of its own, and programs use that of the login there.
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    pub(crate) notifications: Option<Switch>,
     /// Give the link up after this much silence [default: 60].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) silence: Option<Duration>,

@@ -1,0 +1,186 @@
+//! What programs of a session notify the user of: real `notify-send`, real buses, and a server without a screen at the
+//! desk.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+
+use serde_json::Value;
+
+use crate::rig::{Compositor, Home, Launch, Program, Sshd, Sway, attach_to, host, until};
+
+#[test]
+fn what_programs_notify_of_is_shown_at_the_desk_and_answers_come_back() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let desk = Desk::start(sway.home(), Launch::privileged);
+    let line = "'notify-send -a mail -u critical -i mail-unread -t 3000 \"New mail\" \"<b>A</b> <c@d>\"; \
+                notify-send -a talk -i /etc/hosts -A yes=Yes -A no=No ask press:no >$HOME/chosen; \
+                notify-send --wait gone dismiss; echo $? >$HOME/closed; \
+                id=$(notify-send -p first); notify-send -r $id second; \
+                dbus-send --session --type=method_call --dest=org.freedesktop.Notifications /org/freedesktop/Notifications \
+                org.freedesktop.Notifications.CloseNotification uint32:$id; sleep 60'";
+    let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", line]).start();
+    let said = until("all to be said", || {
+        wayferry.must_run();
+        let said = desk.said();
+        said.iter().any(|line| line["close"].is_u64()).then_some(said)
+    });
+    let (first, closed) = (&said[0], said.last().expect("the last"));
+    assert_eq!(
+        (&first["app"], &first["summary"]),
+        (&"mail on ferry-host".into(), &"ferry-host: New mail".into())
+    );
+    assert_eq!(first["body"], "A &lt;c@d&gt;", "no markup of the host's");
+    assert_eq!((&first["icon"], &first["timeout"]), (&"mail-unread".into(), &3000.into()));
+    assert_eq!(first["hints"]["urgency"], 2);
+    assert_eq!(said[1]["actions"], serde_json::json!(["yes", "Yes", "no", "No"]));
+    assert_eq!(said[1]["icon"], "", "no file of the desk's");
+    assert_eq!(fs::read_to_string(sshd.home().file("chosen")).expect("what was chosen"), "no\n");
+    assert_eq!(fs::read_to_string(sshd.home().file("closed")).expect("what was closed"), "0\n");
+    assert_eq!(said[4]["replaces"], said[3]["number"], "it takes the place of the first");
+    assert_eq!(closed["close"], said[3]["number"]);
+    assert_eq!(wayferry.count("no-notifications"), 0, "{}", wayferry.stderr());
+}
+
+#[test]
+fn a_flood_is_held_back_and_the_session_lives() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let desk = Desk::start(sway.home(), Launch::privileged);
+    let line = "'n=0; while [ $n -lt 200 ]; do n=$((n+1)); notify-send -a flood n$n; done; read line'";
+    let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", line]).start();
+    until("the newest to be shown", || {
+        wayferry.must_run();
+        desk.summaries().contains(&"ferry-host: n200".to_owned()).then_some(())
+    });
+    let shown = desk.summaries();
+    assert_eq!(shown[..5], [1, 2, 3, 4, 5].map(|number| format!("ferry-host: n{number}")));
+    assert!(shown.len() < 100, "{} were shown", shown.len());
+    sway.window("foot", |window| window.app_id == "foot" && window.focused);
+    sway.keys(&["-k", "Return"]);
+    assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+}
+
+#[test]
+fn a_desk_without_a_bus_is_told_of_once_and_shows_again_when_there_is_one() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut desk = Desk::start(sway.home(), Launch::privileged);
+    let line = "'notify-send one; for n in 2 3 4; do until [ -e $HOME/$n ]; do sleep 0.05; done; \
+                if [ $n = 4 ]; then notify-send four; else notify-send --wait $n; fi; touch $HOME/$n-done; done; \
+                until [ -e $HOME/5 ]; do sleep 0.05; done'";
+    let mut wayferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", line]).start();
+    until("the first", || (desk.summaries() == ["ferry-host: one"]).then_some(()));
+    desk.kill();
+    for number in ["2", "3"] {
+        sshd.home().write(number, "");
+        // The program hears that its notification is gone.
+        sshd.home().read_when(&format!("{number}-done"), |_| true);
+    }
+    assert_eq!(wayferry.count("no-notifications"), 1, "{}", wayferry.stderr());
+    let desk = Desk::start(sway.home(), Launch::privileged);
+    sshd.home().write("4", "");
+    until("the fourth", || (desk.summaries() == ["ferry-host: four"]).then_some(()));
+    sshd.home().write("5", "");
+    assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+}
+
+#[test]
+fn where_they_are_off_there_are_none_and_no_bus() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let desk = Desk::start(sway.home(), Launch::privileged);
+    let line = "'echo bus=$DBUS_SESSION_BUS_ADDRESS >$HOME/bus; timeout 5 notify-send one; exit 0'";
+    let options = ["--notifications", "off"];
+    let mut wayferry = ferry(&sway, &sshd, &options, &["foot", "sh", "-c", line]).start();
+    assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+    assert_eq!(fs::read_to_string(sshd.home().file("bus")).expect("what it found"), "bus=\n");
+    assert!(desk.said().is_empty(), "{:?}", desk.said());
+}
+
+#[test]
+fn what_no_display_shows_waits_for_one_that_does_and_viewers_show_none() {
+    let sway = Sway::start();
+    let home = Home::new();
+    let desk = Desk::start(sway.home(), |launch| launch);
+    let line = "for n in $(seq 20); do notify-send -a one n$n; done; touch ready; exec tail -f /dev/null";
+    let mut host = host(&home, &["--detached"], &["sh", "-c", line]);
+    let ticket = host.first_line();
+    home.read_when("ready", |_| true);
+    let ask = |options: &[&str]| {
+        let ticket = home.wayferry().arg("ticket").args(options.iter().copied()).run();
+        String::from_utf8(ticket).expect("a ticket").trim().to_owned()
+    };
+    let _view = attach_to(&sway, &["--view"], &[&ask(&["--view"])]);
+    let unwilling = attach_to(&sway, &["--notifications", "off"], &[&ticket]);
+    until("both displays", || {
+        let list = String::from_utf8(home.wayferry().arg("list").run()).expect("text");
+        list.contains("attached, 1 view").then_some(())
+    });
+    assert!(desk.said().is_empty(), "{:?}", desk.said());
+    drop(unwilling);
+    // The viewer is on the same desk, and adds none.
+    let _display = attach_to(&sway, &[], &[&ask(&[])]);
+    // The newest 16: five at once, the others one a second.
+    until("the last", || desk.summaries().last().is_some_and(|last| last.ends_with(": n20")).then_some(()));
+    let numbers: Vec<String> = (5..=20).map(|number| format!("127.0.0.1: n{number}")).collect();
+    assert_eq!(desk.summaries(), numbers);
+    host.must_run();
+}
+
+#[test]
+fn a_session_that_is_killed_leaves_no_bus() {
+    let home = Home::new();
+    let line = "echo $DBUS_SESSION_BUS_ADDRESS >bus; exec tail -f /dev/null";
+    let mut host = host(&home, &["--detached"], &["sh", "-c", line]);
+    host.first_line();
+    let address = String::from_utf8(home.read_when("bus", |text| text.ends_with(b"\n"))).expect("an address");
+    let socket = address.trim().strip_prefix("unix:path=").expect("a socket");
+    assert!(UnixStream::connect(socket).is_ok());
+    rustix::process::kill_process(host.pid(), rustix::process::Signal::KILL).expect("the right to");
+    until("the bus to end", || UnixStream::connect(socket).is_err().then_some(()));
+    host.ended();
+}
+
+/// A bus of the desk where programs look for it, with a server of notifications.
+struct Desk {
+    server: Program,
+    bus: Program,
+}
+
+impl Desk {
+    /// `user` chooses whose it is: a bus serves its own user alone.
+    fn start(home: &Home, user: impl Fn(Launch) -> Launch) -> Self {
+        let socket = home.runtime().join("bus");
+        let _ = fs::remove_file(&socket);
+        let address = format!("--address=unix:path={}", socket.display());
+        let words = ["--session", "--nofork", "--nopidfile", "--print-address=1", &address];
+        let mut bus = user(home.launch("dbus-daemon").args(words)).start();
+        bus.first_line();
+        let script = home.write("notification-server.py", include_str!("tools/notification-server.py"));
+        let mut server = user(home.launch("python3").arg(script.display().to_string())).start();
+        server.first_line();
+        Self { server, bus }
+    }
+
+    /// What the server was asked, in order.
+    fn said(&self) -> Vec<Value> {
+        let said = self.server.stdout();
+        // The last line may still be on its way.
+        let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line["ready"].is_null()).collect()
+    }
+
+    fn summaries(&self) -> Vec<String> {
+        let said = self.said();
+        said.iter().filter_map(|line| line["summary"].as_str().map(str::to_owned)).collect()
+    }
+
+    fn kill(&mut self) {
+        self.bus.kill();
+        self.server.kill();
+    }
+}
+
+fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
+    let remote = sshd.home().wayferry().words()[0].clone();
+    let options: Vec<&str> =
+        ["--remote-bin", remote.as_str()].into_iter().chain(options.iter().copied()).collect();
+    sshd.wayferry(sway.home(), &options, command).env("WAYLAND_DISPLAY", sway.display())
+}
