@@ -125,6 +125,21 @@ fn what_no_display_shows_waits_for_one_that_does_and_viewers_show_none() {
 }
 
 #[test]
+fn without_a_daemon_programs_find_what_they_would_have_found() {
+    let home = Home::new();
+    let words = ["-v", "--detached", "host", "--listen", "127.0.0.1:0", "--", "/bin/sh", "-c"];
+    let launch = home
+        .wayferry()
+        .under(&["env", "PATH=/nonexistent"])
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/login");
+    let mut host = launch.args(words).arg("echo $DBUS_SESSION_BUS_ADDRESS >bus").start();
+    assert_eq!(host.ended().code(), Some(0), "{}", host.stderr());
+    assert_eq!(fs::read_to_string(home.file("bus")).expect("what it found"), "unix:path=/login\n");
+    assert!(host.stderr().contains("step: no `dbus-daemon` is installed"), "{}", host.stderr());
+    assert_eq!(host.count("no-notifications"), 0, "it is no trouble");
+}
+
+#[test]
 fn a_session_that_is_killed_leaves_no_bus() {
     let home = Home::new();
     let line = "echo $DBUS_SESSION_BUS_ADDRESS >bus; exec tail -f /dev/null";
