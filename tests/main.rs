@@ -37,3 +37,4 @@ mod suspended;
 mod toolkits;
 mod units;
 mod views;
+mod x11;

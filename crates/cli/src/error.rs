@@ -86,6 +86,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (87, "a setting of the configuration file, or of the environment, cannot be used"),
     (88, "`wayferry` on the other machine does not run"),
     (89, "a file was not sent, or not fetched"),
+    (90, "what shows X11 programs is missing or too old where the program should run"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -196,6 +197,7 @@ pub(crate) fn hint(error: &SessionError) -> &'static str {
             "`wayferry attach` shows that one, `wayferry stop` ends it; or choose another `--name`"
         }
         Error::Program { .. } => "check the name and the PATH of the machine on which the program should run",
+        Error::X11(failure) => failure.hint(),
         Error::Bootstrap(_) => {
             "the server must allow the forwarding of Unix sockets (AllowStreamLocalForwarding yes)"
         }
@@ -275,6 +277,7 @@ mod tests {
 
     use super::*;
     use wayferry_host::edge::peer::Stranger;
+    use wayferry_host::edge::xwayland;
 
     fn samples() -> Vec<Error> {
         let io = || io::Error::from(io::ErrorKind::PermissionDenied);
@@ -312,6 +315,7 @@ mod tests {
             SessionError::SessionName(text()),
             SessionError::Program { program: "foot".into(), source: io() },
             SessionError::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
+            SessionError::X11(xwayland::Failure::NoSatellite),
             SessionError::Bootstrap(text()),
             SessionError::Stranger {
                 machine: text(),

@@ -40,7 +40,7 @@ use wayferry_host::edge::outlets::Outlets;
 use wayferry_host::edge::programs::{Environment, Launch, Place};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir, random_bytes};
-use wayferry_host::edge::xwayland::Satellite;
+use wayferry_host::edge::xwayland::Bridge;
 use wayferry_host::event::SessionEvent;
 use wayferry_host::files::Files;
 use wayferry_host::notes::bus::Bus;
@@ -347,18 +347,20 @@ fn start(
     dir: &RuntimeDir,
     place: Place,
 ) -> Result<Start, Error> {
-    let satellite = if own.begin.xwayland { Some(Satellite::find()?) } else { None };
+    let bridge = own.begin.xwayland.map(Bridge::find).transpose()?;
     launch.check()?;
     if !encoder::choose(own.begin.pixels.encoder.as_deref()) {
         let name = own.begin.pixels.encoder.as_deref().unwrap_or_default();
         return Err(Error::usage(format!("no encoder is called {name} in this build")));
     }
     let mut environment = environment(programs, dir);
-    if let Some(satellite) = &satellite {
+    if let Some(bridge) = &bridge {
+        let note = bridge.note().into_iter();
+        note.for_each(|reason| tell::reporter().report(SessionEvent::Xwayland { reason }));
         environment.unset.retain(|name| name != "DISPLAY");
-        environment.set.push(("DISPLAY".into(), satellite.display()));
+        environment.set.push(("DISPLAY".into(), bridge.display()));
     }
-    Ok(Start { launch, environment, place, stdio: None, satellite })
+    Ok(Start { launch, environment, place, stdio: None, bridge })
 }
 
 fn finish(outcome: &Outcome) -> Result<u8, Error> {

@@ -28,6 +28,7 @@ use wayferry_host::display_side::Outcome;
 use wayferry_host::edge::programs::{Place, Program, exit_code};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::{Listener, RuntimeDir, random_name};
+use wayferry_host::edge::xwayland::How;
 use wayferry_host::reconnect::Other;
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::Audio;
@@ -265,8 +266,11 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if own.begin.oneshot {
         words.push("--oneshot".into());
     }
-    if own.begin.xwayland {
-        words.push("--xwayland".into());
+    match own.begin.xwayland {
+        // As it was called when there was one way.
+        Some(How::Satellite) => words.push("--xwayland".into()),
+        Some(how @ How::Rootful) => words.push(format!("--xwayland={how}")),
+        None => {}
     }
     words
 }

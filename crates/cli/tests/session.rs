@@ -227,16 +227,13 @@ fn a_link_that_is_cut_ends_neither_side_and_both_say_so() {
 
 #[test]
 fn x11_programs_find_the_satellite() {
-    use std::os::unix::fs::PermissionsExt;
     let (site, stage) = (Site::new(), stage(&Config::default()));
     // Stands in for xwayland-satellite: a program that is started with a display name and makes the X socket.
     let tools = Site::new();
-    let script = tools.path().join("xwayland-satellite");
     let log = tools.path().join("log");
-    let text =
-        format!("#!/bin/sh\necho $$ $1 $DISPLAY > {0}.new; mv {0}.new {0}; exec sleep 1000\n", log.display());
-    std::fs::write(&script, text).expect("a script");
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let text = format!("echo $$ $1 $DISPLAY > {0}.new; mv {0}.new {0}; exec sleep 1000", log.display());
+    script(&tools, "xwayland-satellite", &text);
+    script(&tools, "Xwayland", "echo Xwayland Version 24.1.6 >&2");
     let path = format!("{}:{}", tools.path().display(), std::env::var("PATH").unwrap_or_default());
     let program = format!("while ! test -e {}; do :; done; echo $DISPLAY", log.display());
     let mut host = site.host_with("PATH", &path, &["--xwayland", "--"], &["sh", "-c", &program]);
@@ -250,11 +247,28 @@ fn x11_programs_find_the_satellite() {
     assert!(!std::path::Path::new(&format!("/proc/{}", words[0])).exists(), "the satellite is left");
 }
 
+/// A program of these words, in a directory for a PATH.
+fn script(site: &Site, name: &str, text: &str) {
+    // By a program of its own: were it open for writing here, a child that another test starts meanwhile would hold it
+    // open for a moment too, and it could not be run.
+    let write = r#"printf '%s\n' '#!/bin/sh' "$1" > "$0" && chmod 755 "$0""#;
+    let mut command = std::process::Command::new("/bin/sh");
+    let command = command.args(["-c", write]).arg(site.path().join(name)).arg(text);
+    assert!(command.status().is_ok_and(|status| status.success()), "a script");
+}
+
 #[test]
-fn a_missing_satellite_is_named() {
-    let site = Site::new();
-    site.host_with("PATH", "/no/such/directory", &["--xwayland", "--"], &["true"])
-        .fails(127, "xwayland-satellite");
+fn what_x11_programs_lack_is_named_with_a_way_out() {
+    let (site, tools) = (Site::new(), Site::new());
+    let path = tools.path().display().to_string();
+    let fails =
+        |how: &str, told: &str| site.host_with("PATH", &path, &[how, "--"], &["/bin/true"]).fails(90, told);
+    fails("--xwayland", "`xwayland-satellite` was not found");
+    fails("--xwayland=rootful", "`Xwayland` was not found");
+    script(&tools, "xwayland-satellite", "exit 1");
+    fails("--xwayland=satellite", "`Xwayland` was not found");
+    script(&tools, "Xwayland", "echo The X.Org Foundation Xwayland Version 22.1.9 >&2");
+    fails("--xwayland", "`Xwayland` 22.1.9 is too old for `xwayland-satellite`, which needs 23.1");
     nothing_left(&site);
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::edge::peer::Stranger;
+use crate::edge::xwayland;
 
 /// Why a session cannot go on.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub enum Error {
     AppViolation(String),
     /// A program cannot be started.
     Program { program: String, source: io::Error },
+    /// X11 programs cannot be shown.
+    X11(xwayland::Failure),
     /// The two sides could not meet over the byte stream between them.
     Bootstrap(String),
     /// Another user of the host has taken the socket on which the two sides were to meet.
@@ -92,6 +95,7 @@ impl Error {
             Self::NoSession(_) => 82,
             Self::SessionName(_) => 83,
             Self::Stranger { .. } => 85,
+            Self::X11(_) => 90,
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Self::Program { .. } => 126,
             Self::Signal(2) => 130,
@@ -155,6 +159,7 @@ impl fmt::Display for Error {
             Self::AppViolation(what) => write!(f, "the program broke the Wayland protocol: {what}"),
             Self::NoSession(what) | Self::SessionName(what) => f.write_str(what),
             Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
+            Self::X11(failure) => failure.fmt(f),
             Self::Bootstrap(what) => write!(f, "cannot meet the other side through ssh: {what}"),
             Self::Stranger { machine, stranger } => {
                 write!(f, "cannot meet through ssh: on `{machine}`, {stranger}")

@@ -117,7 +117,7 @@ impl Emulated {
             launch,
             environment: environment(&listener, &dir),
             place: Place::OwnGroup,
-            satellite: None,
+            bridge: None,
         });
         let trace = own.trace_file()?;
         let clock = Clock::start();

@@ -32,6 +32,21 @@ pub(super) enum Value {
     Other(&'static str),
 }
 
+impl Value {
+    /// Of a flag: whether it is set, if this says that.
+    pub(super) fn yes(&self) -> Option<bool> {
+        match self {
+            Self::Yes(yes) => Some(*yes),
+            Self::Text(text) => match text.as_str() {
+                "true" | "1" | "yes" | "on" => Some(true),
+                "false" | "0" | "no" | "off" | "" => Some(false),
+                _ => None,
+            },
+            Self::List(_) | Self::Other(_) => None,
+        }
+    }
+}
+
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {

@@ -143,13 +143,15 @@ fn words(settings: &clap::Command, entry: &Entry) -> Result<Vec<OsString>, Error
     let Some(arg) = arg else { return Ok(Vec::new()) };
     let option = format!("--{}", entry.name);
     let with = |text: &str| OsString::from(format!("{option}={text}"));
+    // An option whose value may be left out is a flag, too.
+    let is_flag = matches!(arg.get_action(), ArgAction::SetTrue) || arg.is_require_equals_set();
+    let yes = Some(&entry.value).filter(|_| is_flag).and_then(Value::yes);
     let words: Vec<OsString> = match (arg.get_action(), &entry.value) {
-        (ArgAction::SetTrue, Value::Yes(yes)) => yes.then(|| option.clone().into()).into_iter().collect(),
-        (ArgAction::SetTrue, Value::Text(text)) => match text.as_str() {
-            "true" | "1" | "yes" | "on" => vec![option.clone().into()],
-            "false" | "0" | "no" | "off" | "" => Vec::new(),
-            _ => return Err(wrong(format!("`{}`: expected true or false, got `{text}`", entry.name))),
-        },
+        _ if yes == Some(true) => vec![option.clone().into()],
+        _ if yes == Some(false) => Vec::new(),
+        (ArgAction::SetTrue, Value::Text(text)) => {
+            return Err(wrong(format!("`{}`: expected true or false, got `{text}`", entry.name)));
+        }
         (ArgAction::Count, Value::Text(text)) => match text.parse::<u8>() {
             Ok(count) => vec![option.clone().into(); count.min(2).into()],
             Err(_) => return Err(wrong(format!("`{}`: expected a number, got `{text}`", entry.name))),

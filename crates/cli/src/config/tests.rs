@@ -71,6 +71,25 @@ fn what_is_wrong_is_told_with_its_place() {
         assert_eq!(error.code(), 87, "{file}");
         assert!(error.to_string().starts_with(expected), "{file}: {error}");
     }
+    let error = held_for("h", &[("detached", "perhaps")], "").expect_err("no such value");
+    assert_eq!(error.to_string(), "$WAYFERRY_DETACHED: `detached`: expected true or false, got `perhaps`");
+}
+
+#[test]
+fn an_option_whose_value_may_be_left_out_is_a_flag_too() {
+    for (text, expected) in [
+        ("true", &["--xwayland"][..]),
+        ("false", &[]),
+        ("\"\"", &[]),
+        ("\"satellite\"", &["--xwayland=satellite"]),
+        ("\"rootful\"", &["--xwayland=rootful"]),
+    ] {
+        let (words, _) = held_for("h", &[], &format!("xwayland = {text}\n")).expect(text);
+        assert_eq!(words, expected, "{text}");
+        let (words, _) = held_for("h", &[("xwayland", text.trim_matches('"'))], "").expect(text);
+        assert_eq!(words, expected, "{text}");
+    }
     let error = held_for("h", &[("xwayland", "perhaps")], "").expect_err("no such value");
-    assert_eq!(error.to_string(), "$WAYFERRY_XWAYLAND: `xwayland`: expected true or false, got `perhaps`");
+    let expected = "$WAYFERRY_XWAYLAND: `xwayland`: expected satellite or rootful, got `perhaps`";
+    assert_eq!(error.to_string(), expected);
 }

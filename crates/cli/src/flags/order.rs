@@ -151,10 +151,11 @@ fn is_ours(word: &OsString) -> bool {
     ["-h", "-v", "-vv", "-V"].iter().any(|ours| word == ours)
 }
 
-/// Whether an own option takes the word behind it, in whichever command it occurs.
+/// Whether an own option takes the word behind it, in whichever command it occurs. One that may stand alone does not.
 fn takes_value(definition: &clap::Command, word: &OsString) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
     let all = [definition].into_iter().chain(definition.get_subcommands());
     all.flat_map(clap::Command::get_arguments)
-        .any(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values())
+        .filter(|arg| arg.get_long() == Some(name))
+        .any(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
 }

@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use wayferry_host::edge::xwayland::How;
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::{Audio, Mode};
 
 use super::values::{
     Events, Gpu, OpenUrl, Switch, parse_events, parse_name, parse_ports, parse_seconds, parse_sink,
+    parse_xwayland,
 };
 
 /// All groups; those that a command does not take have their defaults.
@@ -156,9 +158,13 @@ pub(crate) struct BeginFlags {
     /// UDP port, or range LOW-HIGH: the first free one is taken [default: any].
     #[arg(long, value_name = "RANGE", value_parser = parse_ports)]
     pub(crate) port: Option<RangeInclusive<u16>>,
-    /// Show X11 programs too, through xwayland-satellite.
-    #[arg(long)]
-    pub(crate) xwayland: bool,
+    /// Show X11 programs, too: each window by itself, or all in one (rootful).
+    ///
+    /// satellite, or nothing: each window by itself, through xwayland-satellite. rootful: all in one window, with a
+    /// window manager if one is installed there.
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "satellite")]
+    #[arg(value_parser = parse_xwayland)]
+    pub(crate) xwayland: Option<How>,
     /// Let viewers hear the session, too.
     #[arg(long, hide_short_help = true)]
     pub(crate) share_audio: bool,

@@ -1,4 +1,5 @@
 use clap::CommandFactory;
+use wayferry_host::edge::xwayland::How;
 use wayferry_host::settings::Compress;
 
 use super::*;
@@ -26,6 +27,23 @@ fn what_is_sshs_reaches_it_as_it_was() {
         let words = ssh.words.join(std::ffi::OsStr::new(" "));
         assert_eq!(words, "-vp 22 -o A=B host foot --compress zstd -h", "{line}");
     }
+}
+
+#[test]
+fn how_x11_programs_are_shown_stands_in_its_own_word() {
+    for (line, expected) in [
+        ("wayferry --xwayland ssh host xterm", How::Satellite),
+        ("wayferry ssh --xwayland host xterm", How::Satellite),
+        ("wayferry ssh host --xwayland=satellite xterm", How::Satellite),
+        ("wayferry --xwayland=rootful ssh host xterm", How::Rootful),
+    ] {
+        let flags = parse(line).expect(line);
+        assert_eq!(flags.own.begin.xwayland, Some(expected), "{line}");
+        let Command::Ssh(ssh) = flags.command else { panic!("not ssh") };
+        assert_eq!(ssh.words, ["host", "xterm"], "{line}");
+    }
+    let refused = parse("wayferry --xwayland=other ssh host").expect_err("no such way").to_string();
+    assert!(refused.contains("expected satellite or rootful"), "{refused}");
 }
 
 #[test]

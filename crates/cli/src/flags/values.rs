@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use wayferry_host::GpuHow;
+use wayferry_host::edge::xwayland::How;
 
 /// Where events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +110,10 @@ pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 pub(super) fn parse_sink(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("file:").filter(|path| !path.is_empty() && *path != "-");
     path.map(PathBuf::from).ok_or("expected file:PATH".into())
+}
+
+pub(super) fn parse_xwayland(text: &str) -> Result<How, String> {
+    text.parse().map_err(|()| "expected satellite or rootful".into())
 }
 
 pub(super) fn parse_name(text: &str) -> Result<String, String> {

@@ -56,9 +56,10 @@ impl AppSide<'_> {
 
     /// The code of the program that has ended, once what it has started is gone too.
     fn alone_at_last(&mut self, now: Time) -> Option<u8> {
-        let connected = self.is_connected();
+        let connected = self.is_connected() || self.own.bridge_has_clients(now);
         let display = self.accepting.name();
         let servers = self.notes.as_ref().and_then(|notes| notes.group());
+        let bridge = self.own.bridge_groups();
         let done = self.ending.done.as_mut()?;
         if connected {
             done.patience = None;
@@ -70,14 +71,16 @@ impl AppSide<'_> {
         done.others.are_gone();
         let patience = done.patience.get_or_insert_with(|| Patience::from(now));
         patience
-            .is_over(now, || display.map_or(Remaining::Gone, |display| remaining(display, servers)))
+            .is_over(now, || display.map_or(Remaining::Gone, |display| remaining(display, servers, &bridge)))
             .then_some(done.code)
     }
 
-    /// Whether a program is there to be shown. The X11 bridge is one only while it shows something.
+    /// Whether a program is there to be shown. The X11 bridge is one only while it shows another's window.
     fn is_connected(&self) -> bool {
-        let shows =
-            |program: &ProgramConnection| !program.is_bridge || program.core.fidelity().next().is_some();
+        let shows = |program: &ProgramConnection| {
+            let windows = || program.core.fidelity().next().is_some();
+            !program.is_bridge || (!self.own.bridge_is_one_window() && windows())
+        };
         !self.programs.early.is_empty() || self.programs.connections.values().any(shows)
     }
 
@@ -87,7 +90,7 @@ impl AppSide<'_> {
         match (&done.patience, done.others) {
             (Some(patience), _) => Some(patience.look),
             (None, Others::Since(since)) => Some(since + LOOK),
-            (None, _) => None,
+            (None, _) => self.own.look_again_at(),
         }
     }
 

@@ -7,13 +7,14 @@ use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use wayferry_proto::Time;
 
 use crate::edge::outlets::Stdio;
 use crate::edge::part::{Hub, Part};
 use crate::edge::programs::{Environment, Launch, Place, Program, is_from};
 use crate::edge::wait::{Interests, Ready};
-use crate::edge::xwayland::{Running, Satellite};
+use crate::edge::xwayland::{Bridge, Running};
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 
@@ -29,7 +30,7 @@ pub struct Start {
     /// Its stdin, stdout and stderr; without, it has this process's.
     pub stdio: Option<Stdio>,
     /// To be ready before the program starts.
-    pub satellite: Option<Satellite>,
+    pub bridge: Option<Bridge>,
 }
 
 /// See the module.
@@ -41,6 +42,8 @@ pub(super) struct OwnProgram {
     program: Option<Program>,
     /// The end of the bridge does not end the session.
     bridge: Option<Running>,
+    /// When the bridge was last asked for its clients, and whether it had any.
+    asked: Option<(Time, bool)>,
     /// Why the program was not started, until that is told.
     failure: Option<Error>,
     /// How it ended. Its descriptor would stay ready.
@@ -85,18 +88,44 @@ impl OwnProgram {
         self.bridge.as_ref().is_some_and(|bridge| is_from(socket, bridge.program()))
     }
 
+    /// Whether the bridge shows programs inside a window of its own; it is asked now and then.
+    pub(super) fn bridge_has_clients(&mut self, now: Time) -> bool {
+        let Some(bridge) = self.bridge.as_ref().filter(|bridge| bridge.is_one_window()) else { return false };
+        if self.look_again_at().is_none_or(|at| at <= now) {
+            self.asked = Some((now, bridge.has_clients()));
+        }
+        self.asked.is_some_and(|(_, any)| any)
+    }
+
+    /// When to ask for that again.
+    pub(super) fn look_again_at(&self) -> Option<Time> {
+        self.asked.map(|(at, _)| at + CLIENTS_LOOK)
+    }
+
+    /// Whether the bridge is a window itself, and not windows of other programs.
+    pub(super) fn bridge_is_one_window(&self) -> bool {
+        self.bridge.as_ref().is_some_and(Running::is_one_window)
+    }
+
+    /// The process groups of the bridge.
+    pub(super) fn bridge_groups(&self) -> Vec<Pid> {
+        self.bridge.iter().flat_map(Running::programs).filter_map(Program::group).collect()
+    }
+
     /// Starts the bridge, if there is to be one, and then, when it is ready or late, the program.
     fn begin(&mut self, now: Time, reporter: &Reporter) -> Result<(), Error> {
         let Some(mut by) = self.by else { return Ok(()) };
         if let Some(start) = &self.start
-            && let Some(satellite) = start.satellite.as_ref().filter(|_| self.bridge.is_none())
+            && let Some(bridge) = start.bridge.as_ref().filter(|_| self.bridge.is_none())
         {
-            self.bridge = Some(satellite.start(&start.environment)?);
+            self.bridge = Some(bridge.start(&start.environment)?);
             by = now + PATIENCE;
             self.by = Some(by);
         }
-        let waits = |bridge: &Running| !bridge.is_over() && !bridge.is_ready();
-        if now < by && self.start.is_some() && self.bridge.as_ref().is_some_and(waits) {
+        if now < by
+            && self.start.is_some()
+            && self.bridge.as_mut().is_some_and(|bridge| bridge.is_awaited(now))
+        {
             return Ok(());
         }
         self.by = None;
@@ -118,6 +147,12 @@ impl OwnProgram {
         }
         Ok(())
     }
+
+    /// Starts the rest of the bridge when its time has come.
+    fn go_on(&mut self, reporter: &Reporter) {
+        let news = self.bridge.as_mut().and_then(Running::go_on);
+        news.into_iter().for_each(|reason| reporter.report(SessionEvent::Xwayland { reason }));
+    }
 }
 
 impl Part for OwnProgram {
@@ -125,20 +160,20 @@ impl Part for OwnProgram {
         if let Some(program) = self.program.as_ref().filter(|_| self.status.is_none()) {
             interests.read(program);
         }
-        if let Some(bridge) = self.bridge.as_ref().filter(|bridge| !bridge.is_over()) {
-            interests.read(bridge);
-        }
+        self.bridge.iter().flat_map(Running::programs).for_each(|program| interests.read(program));
         // The bridge does not say when it is ready; its socket appears.
         interests.until(self.by.map(|_| now + LOOK));
     }
 
     fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
-        let bridge = self.bridge.as_mut().filter(|bridge| ready.has(*bridge));
-        let ended = bridge.and_then(Running::take_end);
+        let bridge =
+            self.bridge.as_mut().filter(|bridge| bridge.programs().any(|program| ready.has(program)));
+        let ended = bridge.map(Running::take_ends).unwrap_or_default();
         ended.into_iter().for_each(|reason| hub.reporter.report(SessionEvent::Xwayland { reason }));
         if let Some(program) = self.program.as_mut().filter(|program| ready.has(*program)) {
             self.status = program.status();
         }
+        self.go_on(hub.reporter);
         self.begin(now, hub.reporter)
     }
 }
@@ -147,3 +182,5 @@ impl Part for OwnProgram {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often its readiness is checked.
 const LOOK: Duration = Duration::from_millis(10);
+/// How often it is asked for its clients, once the program has ended.
+const CLIENTS_LOOK: Duration = Duration::from_millis(200);

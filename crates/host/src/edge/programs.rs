@@ -199,8 +199,8 @@ impl Program {
         self.reaped = true;
     }
 
-    /// Its own process group, if it has one.
-    pub(crate) fn group(&self) -> Option<Pid> {
+    /// The process group that is its own, if it has one.
+    pub fn group(&self) -> Option<Pid> {
         (self.place == Place::OwnGroup).then(|| pid(&self.child))
     }
 

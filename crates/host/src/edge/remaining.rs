@@ -26,15 +26,16 @@ pub(crate) enum Remaining {
 }
 
 /// Looks for processes that were started with this `WAYLAND_DISPLAY`. Those of the group `servers`, which a bus has
-/// started, count only while they run: they wait for ever to be asked for something.
-pub(crate) fn remaining(display: &OsStr, servers: Option<Pid>) -> Remaining {
+/// started, count only while they run: they wait for ever to be asked for something. Those of the groups that are
+/// `known` never do.
+pub(crate) fn remaining(display: &OsStr, servers: Option<Pid>, known: &[Pid]) -> Remaining {
     let entry = [b"WAYLAND_DISPLAY=", display.as_bytes()].concat();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
-    processes.filter_map(|process| state(&process, &entry, servers)).max().unwrap_or(Remaining::Gone)
+    processes.filter_map(|process| state(&process, &entry, servers, known)).max().unwrap_or(Remaining::Gone)
 }
 
 /// What the process of this directory does, if its environment has this entry, or may have it.
-fn state(process: &Path, entry: &[u8], servers: Option<Pid>) -> Option<Remaining> {
+fn state(process: &Path, entry: &[u8], servers: Option<Pid>, known: &[Pid]) -> Option<Remaining> {
     let environment = environment(process)?;
     if environment.is_empty() {
         // So it looks for a moment in execve(2); and always, where a program was given none. A thread of the kernel runs
@@ -42,10 +43,12 @@ fn state(process: &Path, entry: &[u8], servers: Option<Pid>) -> Option<Remaining
         return (is_busy(process) && process.join("exe").read_link().is_ok()).then_some(Remaining::Unclear);
     }
     let knows = environment.split(|byte| *byte == 0).any(|other| other == entry);
-    match (knows, is_busy(process)) {
+    let group = group(process);
+    let counts = knows && !group.is_some_and(|group| known.contains(&group));
+    match (counts, is_busy(process)) {
         (false, _) => None,
         (true, true) => Some(Remaining::Busy),
-        (true, false) if servers.is_some() && group(process) == servers => None,
+        (true, false) if servers.is_some() && group == servers => None,
         (true, false) => Some(Remaining::Asleep),
     }
 }
@@ -56,6 +59,11 @@ fn environment(process: &Path) -> Option<Vec<u8>> {
     let length = File::open(process.join("environ")).and_then(|mut file| file.read(&mut bytes)).ok()?;
     bytes.truncate(length);
     Some(bytes)
+}
+
+/// Whether every thread of this process waits for something to do.
+pub(super) fn is_at_rest(process: Pid) -> bool {
+    !is_busy(Path::new(&format!("/proc/{}", process.as_raw_nonzero())))
 }
 
 /// Whether a thread of this process runs, or waits for a processor or a disk (proc(5)).
@@ -101,7 +109,7 @@ mod tests {
 
     /// What they do, once that is clear: processes of other tests begin programs, too.
     fn seen(display: &str) -> Remaining {
-        let mut looks = std::iter::repeat_with(|| remaining(OsStr::new(display), None));
+        let mut looks = std::iter::repeat_with(|| remaining(OsStr::new(display), None, &[]));
         looks.find(|seen| *seen != Remaining::Unclear).expect("it has no end")
     }
 
@@ -117,16 +125,36 @@ mod tests {
     }
 
     #[test]
+    fn what_serves_the_others_does_not_count() {
+        use std::os::unix::process::CommandExt;
+        let display = format!("known-{}", std::process::id());
+        let mut command = Command::new("cat");
+        let command = command.env("WAYLAND_DISPLAY", &display).stdin(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().expect("it starts");
+        let known = [Pid::from_child(&child)];
+        let looks = || (0..1000).map(|_| remaining(OsStr::new(&display), None, &known));
+        assert_ne!(seen(&display), Remaining::Gone);
+        assert!(looks().all(|seen| seen <= Remaining::Unclear), "it is in a known group");
+        drop(child.stdin.take());
+        child.wait().expect("it ends with its input");
+    }
+
+    #[test]
     fn one_that_computes_is_told_from_one_that_waits() {
         let display = format!("busy-{}", std::process::id());
         // One that has read a line waits for the next.
         let mut waiting = start(&display, &["cat"]);
         std::io::Write::write_all(&mut waiting.stdin.as_ref().expect("a pipe"), b"x").expect("it reads");
         Read::read_exact(waiting.stdout.as_mut().expect("a pipe"), &mut [0]).expect("it writes");
-        let asleep = || (0..1000).any(|_| remaining(OsStr::new(&display), None) == Remaining::Asleep);
+        let asleep = || (0..1000).any(|_| remaining(OsStr::new(&display), None, &[]) == Remaining::Asleep);
         assert!(asleep(), "it waits for its input");
+        assert!((0..1000).any(|_| is_at_rest(Pid::from_child(&waiting))));
         let computing = start(&display, &["sh", "-c", "while :; do :; done"]);
-        assert!((0..1000).any(|_| remaining(OsStr::new(&display), None) == Remaining::Busy), "it computes");
+        assert!(
+            (0..1000).any(|_| remaining(OsStr::new(&display), None, &[]) == Remaining::Busy),
+            "it computes"
+        );
+        assert!((0..1000).any(|_| !is_at_rest(Pid::from_child(&computing))));
         for mut child in [computing, waiting] {
             child.kill().and_then(|()| child.wait()).expect("it ends");
         }
@@ -160,7 +188,8 @@ mod tests {
         let display = format!("exec-{}", std::process::id());
         let again = r#"exec sh -c "$0" "$0""#;
         let mut child = start(&display, &["sh", "-c", again, again]);
-        let gone = (0..1000).filter(|_| remaining(OsStr::new(&display), None) == Remaining::Gone).count();
+        let gone =
+            (0..1000).filter(|_| remaining(OsStr::new(&display), None, &[]) == Remaining::Gone).count();
         child.kill().and_then(|()| child.wait()).expect("it ends");
         assert_eq!(gone, 0, "of 1000 looks");
     }
