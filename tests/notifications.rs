@@ -1,12 +1,14 @@
 //! What programs of a session notify the user of: real `notify-send`, real buses, and a server without a screen at the
 //! desk.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 
 use serde_json::Value;
+use wayferry_stage::LinkConfig;
 
-use crate::rig::{Compositor, Home, Launch, Program, Sshd, Sway, attach_to, host, until};
+use crate::rig::{Compositor, Home, Launch, Program, Session, Sshd, Sway, attach_to, host, until};
 
 #[test]
 fn what_programs_notify_of_is_shown_at_the_desk_and_answers_come_back() {
@@ -39,6 +41,54 @@ fn what_programs_notify_of_is_shown_at_the_desk_and_answers_come_back() {
     assert_eq!(said[4]["replaces"], said[3]["number"], "it takes the place of the first");
     assert_eq!(closed["close"], said[3]["number"]);
     assert_eq!(wayferry.count("no-notifications"), 0, "{}", wayferry.stderr());
+}
+
+#[test]
+fn addresses_are_asked_for_by_a_notification_where_ssh_has_the_terminal() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let browser = sway
+        .home()
+        .write("browser", format!("#!/bin/sh\necho $1 >>{}/opened\n", sway.home().path().display()));
+    fs::set_permissions(&browser, Permissions::from_mode(0o755)).expect("its permissions");
+    let run = |expected: i32| {
+        let words = ["foot", "xdg-open", "'https://example.org/?a&b'"];
+        let launch = ferry(&sway, &sshd, &[], &words).env("BROWSER", browser.display().to_string());
+        let mut wayferry = launch.start();
+        assert_eq!(wayferry.ended().code(), Some(expected), "{}", wayferry.stderr());
+    };
+    let refusing = Desk::start(sway.home(), |launch| launch.privileged().env("PRESS", "no"));
+    run(4);
+    let asked = &refusing.said()[0];
+    assert_eq!(asked["body"], "https://example.org/?a&amp;b", "all of it");
+    assert_eq!(asked["summary"], "A program on ferry-host wants this opened here");
+    drop(refusing);
+    let willing = Desk::start(sway.home(), |launch| launch.privileged().env("PRESS", "always"));
+    run(0);
+    run(0);
+    until("both", || {
+        let opened = fs::read_to_string(sway.home().file("opened")).unwrap_or_default();
+        (opened == "https://example.org/?a&b\n".repeat(2)).then_some(())
+    });
+    let questions = willing.said().iter().filter(|line| line["summary"].is_string()).count();
+    assert_eq!(questions, 1, "the answer was for good");
+}
+
+#[test]
+fn a_lost_host_is_told_of_at_the_desk_where_there_is_no_terminal() {
+    let sway = Sway::start();
+    let desk = Desk::start(sway.home(), |launch| launch);
+    let mut session = Session::start_over(&sway, LinkConfig::default(), &[]);
+    let mut foot = session.launch("foot").arg("cat").start();
+    sway.window("foot", |_| true);
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    until("the loss", || (desk.summaries() == ["127.0.0.1: no contact"]).then_some(()));
+    link.set_down(false);
+    until("the end of it", || {
+        (desk.summaries() == ["127.0.0.1: no contact", "127.0.0.1: contact again"]).then_some(())
+    });
+    foot.must_run();
+    session.must_run();
 }
 
 #[test]

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A desk's notification server without a screen.
 
-Writes each thing that it is asked as a line of JSON to stdout. Where a body has the word `press:KEY`, the user chooses
-that action at once; where it has `dismiss`, the user takes the notification away.
+Writes each thing that it is asked as a line of JSON to stdout. Where a body has the word `press:KEY`, or
+PRESS in the environment is KEY and there are actions, the user chooses that action at once; where it has `dismiss`, the user takes the notification away.
 """
 
 import json
+import os
 
 from gi.repository import Gio, GLib
 
@@ -61,7 +62,8 @@ def called(connection, _sender, _path, _interface, method, arguments, call):
         call.return_value(GLib.Variant("(u)", (number,)))
         # Of a notification that another program of the desk has shown.
         signal("ActionInvoked", "(us)", 1, "default")
-        for word in note["body"].split():
+        pressed = ["press:" + os.environ["PRESS"]] if "PRESS" in os.environ and note["actions"] else []
+        for word in note["body"].split() + pressed:
             if word.startswith("press:"):
                 signal("ActivationToken", "(us)", number, "token-of-the-desk")
                 signal("ActionInvoked", "(us)", number, word.removeprefix("press:"))

@@ -1,14 +1,15 @@
 //! Opens addresses here that a host wants opened, as far as the user lets it.
 //!
-//! The user is asked once, on the terminal, and the answer holds for as long as the display is there, or for good if
+//! The user is asked once, on the terminal or by a notification, and the answer holds for as long as the display is there, or for good if
 //! the user says so. Where there is no way to ask, the answer is no. Invariant: a browser is started with one argument,
 //! which is a [`Url`], and nothing of what the host says is given to a shell.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use wayferry_host::notes::question::Question;
 use wayferry_host::opening::Open;
 use wayferry_host::url::Url;
 use wayferry_proto::UrlFate;
@@ -17,13 +18,23 @@ use crate::flags::OpenUrl;
 use crate::memory::{Memory, Standing};
 use crate::tell::notice;
 
+/// How the user is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// On the terminal, which is this program's.
+    Terminal,
+    /// By a notification of the desk.
+    Desk,
+    Nowhere,
+}
+
 /// What opens addresses of `host`, which is how the user calls it; `None` if nothing does. Where the user has not said
-/// `how`, the answer in `memory` holds. With a `terminal`, the user can be asked there.
+/// `how`, the answer in `memory` holds.
 pub(crate) fn opener(
     how: Option<OpenUrl>,
     host: String,
     memory: Option<Memory>,
-    terminal: bool,
+    asking: Asking,
 ) -> Option<Open> {
     let how = how.or_else(|| memory.as_ref()?.recall().open_url.map(OpenUrl::from)).unwrap_or_default();
     let mut allowed = match how {
@@ -36,9 +47,12 @@ pub(crate) fn opener(
         if !pace.take(Instant::now()) {
             return Err((UrlFate::TooMany, "but too many came at once".into()));
         }
-        let terminal = terminal && std::io::stderr().is_terminal();
-        if allowed.is_none() && terminal {
-            let answer = question(&host, url, memory.as_ref());
+        if allowed.is_none() {
+            let answer = match asking {
+                Asking::Terminal => question(&host, url, memory.as_ref()),
+                Asking::Desk => notified(&host, url, memory.as_ref()),
+                Asking::Nowhere => None,
+            };
             if let (Some(answer), Some(memory)) = (answer, &memory) {
                 remember(answer, memory);
             }
@@ -115,6 +129,19 @@ fn question(host: &str, url: &Url, memory: Option<&Memory>) -> Option<Answer> {
     (read > 0).then(|| Answer::parse(&answer))
 }
 
+/// The user's answer to a notification; `None` if there is none, or no server that could ask.
+fn notified(host: &str, url: &Url, memory: Option<&Memory>) -> Option<Answer> {
+    let answers = [("y", "Open"), ("no", "Refuse"), ("always", "Always open"), ("never", "Never open")];
+    // What is for good needs a memory.
+    let answers = if memory.is_some() { &answers[..] } else { &answers[..2] };
+    let question = Question {
+        summary: format!("A program on {host} wants this opened here"),
+        body: url.as_str().to_owned(),
+        answers,
+    };
+    question.ask(PATIENCE).map(|answer| Answer::parse(&answer))
+}
+
 /// Starts the user's browser, and waits for none.
 fn open(url: &Url) -> Result<(), (UrlFate, String)> {
     let named = std::env::var("BROWSER").unwrap_or_default();
@@ -157,6 +184,8 @@ const MAX_AT_ONCE: u32 = 5;
 const STEP: Duration = Duration::from_secs(2);
 /// Bytes of the user's answer.
 const MAX_ANSWER: u64 = 64;
+/// How long the user may take for an answer to a notification.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {
@@ -175,8 +204,8 @@ mod tests {
 
     #[test]
     fn without_a_terminal_the_answer_is_no_and_never_asks_nothing() {
-        assert!(opener(Some(OpenUrl::Never), "host".into(), None, true).is_none());
-        let mut ask = opener(None, "host".into(), None, false).expect("it is asked");
+        assert!(opener(Some(OpenUrl::Never), "host".into(), None, Asking::Nowhere).is_none());
+        let mut ask = opener(None, "host".into(), None, Asking::Nowhere).expect("it is asked");
         let url = Url::parse("https://example.org/").expect("an address");
         let (fate, reason) = ask(&url).expect_err("there was no way to ask");
         assert_eq!(fate, UrlFate::Refused);
@@ -199,7 +228,7 @@ mod tests {
             remember(answer, &memory().expect("a name"));
             assert_eq!((answer.is_yes(), kept()), (yes, standing), "{text}");
         }
-        assert!(opener(None, "host".into(), memory(), true).is_none());
-        assert!(opener(Some(OpenUrl::Ask), "host".into(), memory(), true).is_some());
+        assert!(opener(None, "host".into(), memory(), Asking::Nowhere).is_none());
+        assert!(opener(Some(OpenUrl::Ask), "host".into(), memory(), Asking::Nowhere).is_some());
     }
 }

@@ -5,6 +5,7 @@
 //! ([`wayferry_host::returning`]). A view-only display waits for QUIC, as it is told everything anew on each carrier.
 //! Invariant: the compositor was looked at before anybody was asked for anything.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use wayferry_net::quic::Reconnect;
 use wayferry_net::{Carrier, Identity, Ticket, Trust};
 use wayferry_proto::{Capabilities, Secret, Session, Side};
 
-use crate::browser;
+use crate::browser::{self, Asking};
 use crate::flags::{OwnFlags, Switch};
 use crate::memory::Memory;
 use crate::session::{options, settings, trace_file};
@@ -293,9 +294,18 @@ impl<'a> Viewer<'a> {
         let memory = self.host.as_deref().and_then(Memory::of);
         let host = self.host.clone().or(name.map(sanitize)).unwrap_or_else(|| THE_HOST.into());
         let how = self.own.show.open_url;
-        let open = browser::opener(how, host, memory, !self.terminal_is_taken).filter(|_| !self.view_only);
+        let open = browser::opener(how, host, memory, self.asking()).filter(|_| !self.view_only);
         let opening = open.map(Opening::start).transpose();
         opening.map_err(|source| Error::System { doing: "preparing to open addresses", source })
+    }
+
+    /// How the user is asked, if need be.
+    fn asking(&self) -> Asking {
+        match self.own.side.notifications {
+            _ if !self.terminal_is_taken && std::io::stderr().is_terminal() => Asking::Terminal,
+            Some(Switch::Off) => Asking::Nowhere,
+            _ => Asking::Desk,
+        }
     }
 
     /// What keeps the session's files here, if the user lets them come. Viewers get none.
@@ -315,6 +325,8 @@ impl<'a> Viewer<'a> {
             return Ok(None);
         }
         let showing = Showing::start(self.host.clone().or(from).unwrap_or_else(|| THE_HOST.into()));
+        let is_only_way = !std::io::stderr().is_terminal();
+        let showing = showing.map(|showing| showing.instead_of_terminal(is_only_way));
         showing.map(Some).map_err(|source| Error::System { doing: "preparing to show notifications", source })
     }
 

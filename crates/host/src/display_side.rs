@@ -656,6 +656,10 @@ impl<'a> DisplaySide<'a> {
         }
         let is_stale = self.hub.link.is_missed() || self.lost_too_long_at().is_some_and(|at| at <= now);
         self.connections.values_mut().for_each(|shown| shown.core.set_stale(is_stale));
+        let Base { link, reporter, .. } = &mut self.hub;
+        if let Some(showing) = &mut self.showing {
+            showing.on_contact(now, is_stale, &mut link.session, reporter);
+        }
         self.gauges.publish(now, &self.hub.link, self.connections.len(), &self.hub.reporter);
     }
 

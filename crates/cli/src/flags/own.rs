@@ -123,8 +123,8 @@ pub(crate) struct ShowFlags {
     ///
     /// Only http, https and mailto.
     ///
-    /// ask: once for each display, on the terminal, if that is not ssh's; otherwise they are not opened, and you are
-    /// told.
+    /// ask: once for each display, on the terminal, or by a notification where that is ssh's. Without both they are not
+    /// opened, and you are told.
     #[arg(long, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) open_url: Option<OpenUrl>,
     /// Write the sound to a file instead of playing it: file:PATH.

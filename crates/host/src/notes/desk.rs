@@ -225,7 +225,7 @@ fn listen(mut signals: MessageStream, again: &SyncSender<Ask>) {
 }
 
 /// What a signal says; `None` if nothing of use.
-fn understand(message: &Message) -> Option<(u32, Heard)> {
+pub(super) fn understand(message: &Message) -> Option<(u32, Heard)> {
     let (header, body) = (message.header(), message.body());
     match header.member()?.as_str() {
         "NotificationClosed" => {
@@ -249,7 +249,7 @@ fn understand(message: &Message) -> Option<(u32, Heard)> {
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What the server says while it is waited for, of any notification at the desk. Were there more, they would be in front
 /// of its answer.
-const MAX_HEARD: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not 0");
+pub(super) const MAX_HEARD: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not 0");
 /// Notifications whose numbers are known; what is said of older ones is not passed on.
 const MAX_SHOWN: usize = 64;
 

@@ -8,6 +8,7 @@
 pub mod bus;
 pub mod desk;
 mod markup;
+pub mod question;
 mod queue;
 mod showing;
 

@@ -28,6 +28,9 @@ pub struct Showing {
     wake: Arc<OwnedFd>,
     /// The user knows that nothing can be shown.
     is_told: bool,
+    /// There is no terminal on which the user reads of the session; and whether it was told here that nothing is heard.
+    is_only_way: bool,
+    is_stale: bool,
 }
 
 impl Showing {
@@ -39,6 +42,35 @@ impl Showing {
         Self::start_with(move |asks, again, teller| desk::work(&host, &asks, &again, &teller))
     }
 
+    /// The user is also told here when nothing is heard of the host, as there is no terminal for that.
+    #[must_use]
+    pub fn instead_of_terminal(mut self, is_only_way: bool) -> Self {
+        self.is_only_way = is_only_way;
+        self
+    }
+
+    /// Nothing is heard of the host any more, or something is again.
+    pub(crate) fn on_contact(
+        &mut self,
+        now: Time,
+        is_stale: bool,
+        session: &mut Session,
+        reporter: &Reporter,
+    ) {
+        if !self.is_only_way || std::mem::replace(&mut self.is_stale, is_stale) == is_stale {
+            return;
+        }
+        let (summary, body) = match is_stale {
+            true => {
+                ("no contact", "Its windows stand still. What you type arrives when the network is back.")
+            }
+            false => ("contact again", ""),
+        };
+        let note = Note { id: OWN, app: "wayferry".into(), ..Note::default() };
+        let _ = self.queue.add(Note { summary: summary.into(), body: body.into(), ..note }, true);
+        self.pass(now, session, reporter);
+    }
+
     fn start_with(
         work: impl FnOnce(Receiver<Ask>, SyncSender<Ask>, Teller) + Send + 'static,
     ) -> io::Result<Self> {
@@ -48,7 +80,15 @@ impl Showing {
         let (again, teller) = (asks.clone(), Teller { said: tell, wake: Arc::clone(&wake) });
         let thread = std::thread::Builder::new().name("notes".into());
         thread.spawn(move || work(asked, again, teller))?;
-        Ok(Self { queue: Queue::default(), asks, said, wake, is_told: false })
+        Ok(Self {
+            queue: Queue::default(),
+            asks,
+            said,
+            wake,
+            is_told: false,
+            is_only_way: false,
+            is_stale: false,
+        })
     }
 
     /// A program of the session notifies the user, or takes that back.
@@ -67,6 +107,9 @@ impl Showing {
     }
 
     fn on_note(&mut self, now: Time, note: Note, session: &mut Session, reporter: &Reporter) {
+        if note.id == OWN {
+            return;
+        }
         if let Some(id) = self.queue.add(note, true) {
             closed(id, NoteEnd::Undefined, session);
         }
@@ -74,6 +117,9 @@ impl Showing {
     }
 
     fn on_close(&mut self, id: u32, session: &mut Session) {
+        if id == OWN {
+            return;
+        }
         if self.queue.remove(id) {
             return closed(id, NoteEnd::Closed, session);
         }
@@ -92,6 +138,10 @@ impl Showing {
     }
 
     fn fail(&mut self, id: u32, reason: String, session: &mut Session, reporter: &Reporter) {
+        // What cannot be shown so is on stderr all the same.
+        if id == OWN {
+            return;
+        }
         if !std::mem::replace(&mut self.is_told, true) {
             reporter.report(SessionEvent::NoNotifications { reason });
         }
@@ -120,6 +170,7 @@ impl Part for Showing {
                 Said::Shown => self.is_told = false,
                 Said::Failed(id, reason) => self.fail(id, reason, session, reporter),
                 Said::Closed(id, end) => closed(id, end, session),
+                Said::Action { id: OWN, .. } => {}
                 Said::Action { id, key, token } => {
                     let _ = session.control(&Control::NotificationAction { id, key, token });
                 }
@@ -132,9 +183,14 @@ impl Part for Showing {
 
 /// Tells the host. While the carrier is away this is kept, as all that must arrive once.
 fn closed(id: u32, end: NoteEnd, session: &mut Session) {
+    if id == OWN {
+        return;
+    }
     let _ = session.control(&Control::NotificationClosed { id, end });
 }
 
+/// The id of what this side itself tells; D-Bus gives programs none such.
+const OWN: u32 = 0;
 /// What the desk is asked and has not begun to do.
 const MAX_ASKS: usize = 8;
 
@@ -166,6 +222,32 @@ mod tests {
             }
         };
         (Showing::start_with(work).expect("a thread"), heard)
+    }
+
+    #[test]
+    fn a_lost_host_is_told_of_where_there_is_no_terminal_and_no_host_can_say_that() {
+        for is_only_way in [true, false] {
+            let (showing, asks) = with_desk(|_| None);
+            let mut showing = showing.instead_of_terminal(is_only_way);
+            let mut base = alone::base().0;
+            let reporter = base.reporter.clone();
+            for is_stale in [false, true, true, false] {
+                showing.on_contact(at(0), is_stale, &mut base.link.session, &reporter);
+            }
+            add(&mut showing, at(0), note(OWN, "no host's"), &mut base);
+            add(&mut showing, at(0), note(1, "a program's"), &mut base);
+            drop(showing);
+            let asked: Vec<String> = asks
+                .iter()
+                .filter_map(|ask| match ask {
+                    Ask::Show(note) if note.id == OWN => Some(note.summary),
+                    Ask::Show(note) => Some(note.app),
+                    _ => None,
+                })
+                .collect();
+            let own: &[&str] = if is_only_way { &["no contact", "contact again"] } else { &[] };
+            assert_eq!(asked, [own, &["a program's"]].concat());
+        }
     }
 
     fn add(showing: &mut Showing, now: Time, note: Note, base: &mut Base) {
