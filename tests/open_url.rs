@@ -46,15 +46,15 @@ fn an_answer_that_was_given_for_good_holds_for_that_host_and_no_other() {
     let run = || ferry(&sway, &sshd, &[], &["foot", "xdg-open", "https://example.org/"]).start();
     let hosts = ".local/state/wayferry/hosts";
     fs::create_dir_all(sway.home().file(hosts)).expect("a directory");
-    sway.home().write(&format!("{hosts}/another-host.toml"), "open-url = 'always'\n".to_owned());
+    sway.home().write(&format!("{hosts}/another-host.toml"), "open-url = 'always'\n");
     let mut wayferry = run();
     assert_eq!(wayferry.ended().code(), Some(4), "{}", wayferry.stderr());
     let file = format!("{hosts}/ferry-host.toml");
-    sway.home().write(&file, "open-url = 'perhaps'\n".to_owned());
+    sway.home().write(&file, "open-url = 'perhaps'\n");
     let mut wayferry = run();
     assert_eq!(wayferry.ended().code(), Some(4), "{}", wayferry.stderr());
     assert!(wayferry.stderr().contains("ferry-host.toml"), "{}", wayferry.stderr());
-    sway.home().write(&file, "open-url = 'always'\n".to_owned());
+    sway.home().write(&file, "open-url = 'always'\n");
     let mut wayferry = run();
     assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
     until("the browser", || sway.home().file("opened").exists().then_some(()));

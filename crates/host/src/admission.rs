@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use wayferry_net::quic::{Connected, Listener};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
 use wayferry_proto::admission::{self, Fate, Lane, Role};
-use wayferry_proto::{Candidate, Config, Secret, Session, SessionId, Source, Time};
+use wayferry_proto::{Candidate, CloseReason, Config, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
 use crate::edge::socket::random_bytes;
@@ -183,6 +183,11 @@ impl Admission {
             }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
+                // One that has gone before it said who it is was not refused: displays hold a connection ready that they
+                // may not need.
+                let why = why.filter(|(reason, _)| {
+                    !matches!(reason, CloseReason::LinkLost(_)) || link.session.peer().is_some()
+                });
                 if let Some(Err(error)) = why.map(|(reason, by)| closed(reason, by)) {
                     self.reporter.report(SessionEvent::DisplayRejected { error });
                 }
@@ -302,6 +307,20 @@ mod tests {
         admission.forget_viewers();
         assert_eq!((admits(2), come_again(&mut admission, 2, secret(2))), (false, None));
         assert_eq!(visited(&mut admission, 1, Role::Active), Some(Role::Active), "ssh brings it again");
+    }
+
+    #[test]
+    fn regression_a_connection_that_was_not_needed_is_no_rejected_display() {
+        for (arrivals, told) in [(VecDeque::new(), 0), (hello_as(secret(9), secret(1)), 1)] {
+            let (tell, events) = std::sync::mpsc::channel();
+            let reporter = Reporter::new(move |event| drop(tell.send(event)));
+            let mut admission = Admission::new(None, Fingerprint([7; 32]), Config::new(Side::App), reporter);
+            let lost = Arrival::Closed { reason: CloseReason::LinkLost("it was shut down".into()) };
+            let arrivals = arrivals.into_iter().chain([lost]).collect();
+            admission.add(come(arrivals), Fingerprint([1; 32]), Time::ZERO);
+            assert!(admission.turn(Time::ZERO).is_empty());
+            assert_eq!(events.try_iter().count(), told);
+        }
     }
 
     #[test]

@@ -491,7 +491,7 @@ impl<'a> AppSide<'a> {
                 self.files.iter_mut().for_each(|files| files.on_done(id, fate));
             }
             Event::Control(Control::File(offer)) => {
-                self.with_way(|files, way| files.on_offer(way, offer));
+                self.with_way(|files, way| files.on_offer(way, &offer));
             }
             Event::Control(Control::NotificationClosed { id, end }) => {
                 self.notes.iter_mut().for_each(|notes| notes.on_closed(id, end));
@@ -534,7 +534,7 @@ impl<'a> AppSide<'a> {
     }
 
     /// A caller sends a file to the display.
-    fn send_file(&mut self, size: u64, name: String, caller: OwnedFd) {
+    fn send_file(&mut self, size: u64, name: &str, caller: OwnedFd) {
         if self.files.is_none() {
             return control_server::answer(
                 &caller,

@@ -438,7 +438,7 @@ impl<'a> DisplaySide<'a> {
                     showing.on_message(now, message, session, reporter);
                 }
             }
-            Control::File(offer) => self.with_way(|files, way| files.on_offer(way, offer)),
+            Control::File(offer) => self.with_way(|files, way| files.on_offer(way, &offer)),
             Control::FileDone { id, fate } => {
                 self.files.iter_mut().for_each(|files| files.on_done(id, fate));
             }
@@ -619,7 +619,7 @@ impl<'a> DisplaySide<'a> {
             match request {
                 _ if self.files.is_none() => say(&caller, "this display was begun with `--files off`"),
                 Request::Send { size, name } => {
-                    self.with_way(|files, way| files.send(way, size, name, caller));
+                    self.with_way(|files, way| files.send(way, size, &name, caller));
                 }
                 Request::Fetch(path) => self.with_way(|files, way| files.fetch(way, path, caller)),
                 _ => say(&caller, "a display knows no such order"),

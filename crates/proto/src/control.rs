@@ -581,6 +581,13 @@ impl Control {
                 writer.varint(16);
                 listen.encode(writer);
             }
+            told => told.encode_for_desk(writer),
+        }
+    }
+
+    /// The same for what concerns the user's desk: addresses, notifications, files.
+    fn encode_for_desk(&self, writer: &mut Writer) {
+        match self {
             Self::OpenUrl { id, url } => {
                 writer.varint(17).varint(*id).str(url);
             }
@@ -613,6 +620,8 @@ impl Control {
             Self::FileDone { id, fate } => {
                 writer.varint(25).varint(*id).u8(*fate as u8);
             }
+            // `encode` knows all others.
+            _ => {}
         }
     }
 

@@ -49,7 +49,7 @@ impl AppSide<'_> {
                     }
                 }
                 Call::OpenUrl(url, socket) => self.urls.ask(&mut self.hub.link.session, url, socket),
-                Call::Send(size, name, socket) => self.send_file(size, name, socket),
+                Call::Send(size, name, socket) => self.send_file(size, &name, socket),
                 Call::Ended(code) => drop(self.ending.done.get_or_insert(Done::with(code))),
                 Call::OwnerLeft => self.abandon(),
             }

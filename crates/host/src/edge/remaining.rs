@@ -174,7 +174,7 @@ mod tests {
         };
         let (mut waiting, mut computing) = (start("read line"), start("while :; do :; done"));
         let [server, other] = [&waiting, &computing].map(|child| Some(Pid::from_child(child)));
-        let look = |servers| remaining(OsStr::new(&display), servers);
+        let look = |servers| remaining(OsStr::new(&display), servers, &[]);
         assert!((0..1000).any(|_| look(server) == Remaining::Busy), "another computes");
         assert!((0..1000).any(|_| look(other) == Remaining::Busy), "a server that computes");
         computing.kill().and_then(|()| computing.wait()).expect("it ends");

@@ -110,13 +110,13 @@ impl Files {
     }
 
     /// A caller has a file for the other side; its bytes follow on the socket.
-    pub(crate) fn send(&mut self, way: &mut Way<'_>, size: u64, name: String, caller: OwnedFd) {
+    pub(crate) fn send(&mut self, way: &mut Way<'_>, size: u64, name: &str, caller: OwnedFd) {
         if let Some(why) = self.obstacle(way.session) {
             return refuse(&caller, why);
         }
         let Ok(bytes) = caller.try_clone() else { return refuse(&caller, "no descriptors are left") };
         self.count += 1;
-        let offer = FileOffer { id: self.count, answers: None, size, name: name::usable(&name) };
+        let offer = FileOffer { id: self.count, answers: None, size, name: name::usable(name) };
         match way.session.control(&Control::File(offer)) {
             Ok(()) => {
                 way.pipes.send_from(way.session, (FILES, self.count), bytes);
@@ -146,7 +146,7 @@ impl Files {
     }
 
     /// The other side sends one.
-    pub(crate) fn on_offer(&mut self, way: &mut Way<'_>, offer: FileOffer) {
+    pub(crate) fn on_offer(&mut self, way: &mut Way<'_>, offer: &FileOffer) {
         let is_wanted = |id| matches!(self.callers.get(&id), Some(Caller::Fetches(_)));
         let trouble = match offer.answers {
             Some(id) if !is_wanted(id) => Some((FileFate::Refused, "it was not asked for")),
@@ -154,7 +154,7 @@ impl Files {
             _ => None,
         };
         if let Some((fate, why)) = trouble {
-            return self.tell_kept(way, &offer, Err((fate, why.to_owned())));
+            return self.tell_kept(way, offer, Err((fate, why.to_owned())));
         }
         let begun = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).and_then(|(read, write)| {
             let (place, offer) = (self.place.clone(), offer.clone());
@@ -169,7 +169,7 @@ impl Files {
                 self.at_work += 1;
                 way.pipes.receive_into(way.session, (FILES, offer.id), write);
             }
-            Err(error) => self.tell_kept(way, &offer, Err((FileFate::Failed, error.to_string()))),
+            Err(error) => self.tell_kept(way, offer, Err((FileFate::Failed, error.to_string()))),
         }
     }
 
@@ -339,7 +339,7 @@ mod tests {
         files.on_fetch(&mut base.link.session, 1, "etc/passwd");
         assert_eq!(files.at_work, 0, "no thread looks for it");
         let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
-        files.on_offer(way, FileOffer { id: 1, answers: Some(7), size: 1, name: "../x".into() });
+        files.on_offer(way, &FileOffer { id: 1, answers: Some(7), size: 1, name: "../x".into() });
         let refused: Vec<SessionEvent> = events.try_iter().collect();
         assert!(
             matches!(&refused[..], [SessionEvent::FileRefused { name, .. }] if name == "x"),
@@ -355,7 +355,7 @@ mod tests {
         let mut files = Files::new("/proc/nonexistent".into(), None).expect("descriptors");
         let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
         for id in 0..100 {
-            files.on_offer(way, FileOffer { id, answers: None, size: 1, name: "x".into() });
+            files.on_offer(way, &FileOffer { id, answers: None, size: 1, name: "x".into() });
         }
         assert_eq!((files.at_work, events.try_iter().count()), (MAX_AT_WORK, 100 - MAX_AT_WORK));
         while files.at_work > 0 {
