@@ -277,7 +277,7 @@ mod tests {
 
     use super::*;
     use wayferry_host::edge::peer::Stranger;
-    use wayferry_host::edge::xwayland;
+    use wayferry_host::edge::xwayland::failure::Failure as X11Failure;
 
     fn samples() -> Vec<Error> {
         let io = || io::Error::from(io::ErrorKind::PermissionDenied);
@@ -315,7 +315,7 @@ mod tests {
             SessionError::SessionName(text()),
             SessionError::Program { program: "foot".into(), source: io() },
             SessionError::Program { program: "foot".into(), source: io::ErrorKind::NotFound.into() },
-            SessionError::X11(xwayland::Failure::NoSatellite),
+            SessionError::X11(X11Failure::NoSatellite),
             SessionError::Bootstrap(text()),
             SessionError::Stranger {
                 machine: text(),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::edge::peer::Stranger;
-use crate::edge::xwayland;
+use crate::edge::xwayland::failure::Failure;
 
 /// Why a session cannot go on.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub enum Error {
     /// A program cannot be started.
     Program { program: String, source: io::Error },
     /// X11 programs cannot be shown.
-    X11(xwayland::Failure),
+    X11(Failure),
     /// The two sides could not meet over the byte stream between them.
     Bootstrap(String),
     /// Another user of the host has taken the socket on which the two sides were to meet.

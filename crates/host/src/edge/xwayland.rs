@@ -5,9 +5,10 @@
 //! with the session.
 
 mod clients;
-mod failure;
+pub mod failure;
 mod manager;
 mod server;
+pub mod version;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -21,7 +22,7 @@ use std::str::FromStr;
 
 use wayferry_proto::Time;
 
-pub use self::failure::Failure;
+use self::failure::Failure;
 use self::manager::{Manager, Managing};
 use self::server::Server;
 use super::programs::{Environment, Launch, Place, Program, exit_code};
@@ -85,7 +86,7 @@ impl Bridge {
             How::Satellite => {
                 let satellite = installed(path, SATELLITE).ok_or(Failure::NoSatellite)?;
                 let server = Server::find(path)?;
-                if let Some(version) = server.version().filter(|version| *version < server::FOR_SATELLITE) {
+                if let Some(version) = server.version().filter(|version| *version < version::FOR_SATELLITE) {
                     return Err(Failure::OldServer(version));
                 }
                 Ok(Self { number, claim, how, words: vec![satellite.into(), display], manager: None })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::server::{FOR_SATELLITE, Version};
+use super::version::{FOR_SATELLITE, Version};
 
 /// What is missing or too old on the machine of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
