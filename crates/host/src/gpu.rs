@@ -1,6 +1,6 @@
 //! What would read GPU buffers of programs on this machine, for its user to be told before there is a session.
 //!
-//! It reads none. Invariant: a reader that hangs in a driver is waited for no longer than [`PATIENCE`].
+//! It reads none. Invariant: a reader that hangs in a driver is waited for no longer than `PATIENCE`.
 
 use std::time::{Duration, Instant};
 

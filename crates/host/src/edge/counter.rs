@@ -1,7 +1,7 @@
 //! Where a display takes orders of its user: a Unix socket beside the one that gives its figures.
 //!
 //! A caller says one line ([`Request`]), and hears an answer when that is done, for which the side cares. Invariant: a
-//! caller that says nothing is dropped after [`PATIENCE`], one of at most [`MAX_VISITORS`].
+//! caller that says nothing is dropped after `PATIENCE`, one of at most `MAX_VISITORS`.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,8 +1,8 @@
 //! Files that cross in a session, in either direction.
 //!
 //! A caller here, on a socket, sends one to the other side, or fetches one from there; the other side's are kept in one
-//! directory. The bytes go through the session's pipes ([`crate::edge::pipes`]), whose window bounds them, and to the
-//! disk on a thread for each file ([`disk`]). Invariants: a caller is answered once, at most [`MAX_AT_WORK`] files are
+//! directory. The bytes go through the session's pipes (`crate::edge::pipes`), whose window bounds them, and to the
+//! disk on a thread for each file (`disk`). Invariants: a caller is answered once, at most `MAX_AT_WORK` files are
 //! written here at a time, and what the other side sends is never put anywhere but into that directory.
 
 mod disk;
@@ -91,7 +91,7 @@ impl Part for Files {
         interests.read(&*self.workers.wake);
     }
 
-    /// Pipes are the side's: see [`Files::hear`].
+    /// Pipes are the side's: see `Files::hear`.
     fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
         Ok(())
     }

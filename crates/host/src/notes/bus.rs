@@ -1,7 +1,7 @@
 //! The session's own bus, and the server of notifications on it.
 //!
 //! The bus is dbus-daemon's, where that is installed; programs find it in DBUS_SESSION_BUS_ADDRESS. What they notify
-//! the user of comes to the loop as [`Asked`], and what the desk says of it goes back as [`Told`]. Whether anything is
+//! the user of comes to the loop as `Asked`, and what the desk says of it goes back as `Told`. Whether anything is
 //! shown is not decided here. Invariant: the daemon ends with this value, and only this user reaches it.
 
 use std::collections::HashMap;
