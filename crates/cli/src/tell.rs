@@ -161,7 +161,7 @@ impl Progress {
     /// So many more are done.
     pub(crate) fn add(&mut self, bytes: u64) {
         self.done += bytes;
-        if self.told.elapsed() >= PROGRESS && may_tell() && std::io::stderr().is_terminal() {
+        if self.told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
             self.told = Instant::now();
             self.shown = true;
             let rate = self.done as f64 / self.begun.elapsed().as_secs_f64();
@@ -352,6 +352,8 @@ static LIMIT: Mutex<Option<(Instant, Limit)>> = Mutex::new(None);
 
 #[cfg(test)]
 mod tests {
+    use super::{Instant, PROGRESS, Progress, may_tell};
+
     /// The names and fields of an enum's variants, from its source.
     fn variants(source: &str, name: &str) -> Vec<(String, Vec<String>)> {
         let (_, rest) = source.split_once(&format!("enum {name}")).expect("it is there");
@@ -382,6 +384,17 @@ mod tests {
             false => letter.to_lowercase().to_string(),
         });
         parts.collect()
+    }
+
+    #[test]
+    fn regression_a_long_transfer_has_notes_left_out() {
+        let mut progress = Progress::new("file", 100);
+        for _ in 0..100 {
+            progress.told = Instant::now().checked_sub(PROGRESS).expect("the machine has run for longer");
+            progress.add(1);
+        }
+        progress.end();
+        assert!(may_tell(), "a line that is written anew is no note");
     }
 
     #[test]
