@@ -34,6 +34,16 @@ pub(crate) fn place(name: &str) -> Option<PathBuf> {
     Some(home()?.join("Downloads/wayferry").join(folder(name)))
 }
 
+/// What the folder is named for of a `host` as the user calls it, or where no host was named, of a session that calls
+/// itself so. The second is a peer's word, and none that is a host's: ssh knows no host with a space in its name.
+pub(crate) fn origin(host: Option<&str>, session: Option<&str>) -> String {
+    match (host, session) {
+        (Some(host), _) => host.to_owned(),
+        (None, Some(session)) => format!("session {session}"),
+        (None, None) => "by ticket".to_owned(),
+    }
+}
+
 /// The user's home.
 pub(crate) fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
@@ -196,6 +206,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn regression_a_session_puts_files_into_the_folder_of_a_host_by_its_name() {
+        assert_eq!(origin(Some("ann@host"), Some("foot")), "ann@host");
+        for own_word in [origin(None, Some("ann@host")), origin(None, None)] {
+            assert!(folder(&own_word).contains(' '), "{own_word}");
+        }
+    }
 
     #[test]
     fn a_display_is_meant_by_its_place_or_a_part_of_it() {

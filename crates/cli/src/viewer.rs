@@ -219,7 +219,7 @@ impl<'a> Viewer<'a> {
         let sound = self.sound(caption.name)?;
         let microphone = self.microphone(caption.name)?;
         let opening = self.opening(caption.name)?;
-        let files = self.files(caption.from.as_deref())?;
+        let files = self.files(caption.name)?;
         let counter = files.as_ref().and_then(|_| Counter::new(&reporter()));
         let showing = self.showing(caption.from)?;
         // Until the session is over.
@@ -309,12 +309,12 @@ impl<'a> Viewer<'a> {
     }
 
     /// What keeps the session's files here, if the user lets them come. Viewers get none.
-    fn files(&self, from: Option<&str>) -> Result<Option<Files>, Error> {
+    fn files(&self, name: Option<&str>) -> Result<Option<Files>, Error> {
         if self.own.side.files == Some(Switch::Off) || self.view_only {
             return Ok(None);
         }
-        let host = self.host.as_deref().or(from).unwrap_or(THE_HOST);
-        let files = transfer::place(host).map(|place| Files::new(place, None)).transpose();
+        let origin = transfer::origin(self.host.as_deref(), name);
+        let files = transfer::place(&origin).map(|place| Files::new(place, None)).transpose();
         files.map_err(|source| Error::System { doing: "preparing to keep files", source })
     }
 
