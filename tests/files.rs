@@ -97,6 +97,54 @@ fn files_cross_to_who_has_a_ticket_only_if_the_user_says_so() {
     host.must_run();
 }
 
+/// Its caller would hear of another display, and of none that leaves.
+#[test]
+fn regression_a_file_on_its_way_waits_for_ever_when_the_display_leaves() {
+    let (sway, there) = (Sway::start(), Home::new());
+    let line = "echo $WAYFERRY_CONTROL > $HOME/control; cat";
+    let mut host = host(&there, &["--name", "work", "--files", "on"], &["foot", "sh", "-c", line]);
+    let attach = attach(&sway, &[], &host.first_line());
+    let control = until("the program to begin", || {
+        fs::read_to_string(there.file("control")).ok().filter(|path| path.ends_with('\n'))
+    });
+    let mut caller = UnixStream::connect(control.trim()).expect("the session");
+    caller.write_all(b"send 100 file\nonly so much").expect("written");
+    let mut detach = there.wayferry().args(["detach", ":work"]).start();
+    assert_eq!(detach.ended().code(), Some(0), "{}", detach.stderr());
+    caller.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");
+    let mut answer = String::new();
+    caller.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("not "), "{answer}");
+    drop(attach);
+    host.must_run();
+}
+
+#[test]
+fn regression_a_fifo_that_is_sent_cannot_be_interrupted() {
+    let home = Home::new();
+    let fifo = home.file("fifo");
+    assert!(home.launch("mkfifo").arg(fifo.display().to_string()).start().ended().success());
+    let mut send = home
+        .wayferry()
+        .env("WAYFERRY_CONTROL", "/nonexistent")
+        .args(["send", &fifo.display().to_string()])
+        .start();
+    assert_eq!(send.ended().code(), Some(89), "{}", send.stderr());
+    assert!(send.stderr().contains("no plain file"), "{}", send.stderr());
+}
+
+#[test]
+fn regression_a_desk_without_files_is_said_not_to_answer() {
+    let (sway, there) = (Sway::start(), Home::new());
+    let mut host = host(&there, &["--files", "on"], &["foot", "cat"]);
+    let _attach = attach(&sway, &["--files", "off"], &host.first_line());
+    sway.window("foot", |_| true);
+    let mut refused = sway.home().wayferry().args(["fetch", "x"]).start();
+    assert_eq!(refused.ended().code(), Some(89), "{}", refused.stderr());
+    assert!(refused.stderr().contains("--files off`"), "{}", refused.stderr());
+    assert!(!refused.stderr().contains("does not answer"), "{}", refused.stderr());
+}
+
 fn downloads(home: &Home, name: &str) -> PathBuf {
     home.file("Downloads/wayferry").join(name)
 }

@@ -220,7 +220,8 @@ impl<'a> Viewer<'a> {
         let microphone = self.microphone(caption.name)?;
         let opening = self.opening(caption.name)?;
         let files = self.files(caption.name)?;
-        let counter = files.as_ref().and_then(|_| Counter::new(&reporter()));
+        // Without files it says so.
+        let counter = if self.view_only { None } else { Counter::new(&reporter()) };
         let showing = self.showing(caption.from)?;
         // Until the session is over.
         let _context = self.context;
