@@ -5,12 +5,14 @@
 //! other side. Invariant: a file is sent with the size that it had when it was opened, or not at all.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::event::PollFlags;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown};
 use serde_json::Value;
@@ -55,7 +57,9 @@ pub(crate) fn send(flags: &Send) -> Result<u8, Error> {
     let mut way = Way::find(flags.to.as_deref(), true)?;
     for path in &flags.files {
         let fail = |source| SessionError::File { path: path.clone(), source };
-        let file = File::open(path).map_err(fail)?;
+        // A FIFO without a writer would wait, and no signal would end that.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(fail)?;
         let about = file.metadata().map_err(fail)?;
         let name = path.file_name().unwrap_or(OsStr::new("file")).to_string_lossy().into_owned();
         if !about.is_file() {
