@@ -24,22 +24,45 @@ pub(super) type Trouble = (FileFate, String);
 /// # Errors
 /// What came is not whole, or the disk has no room or fails; then nothing is left of it.
 pub(super) fn keep(place: &Path, called: &str, size: u64, from: OwnedFd) -> Result<PathBuf, Trouble> {
+    keep_where(place, called, size, from, free)
+}
+
+/// The same, where so many bytes of the disk are `free`.
+fn keep_where(
+    place: &Path,
+    called: &str,
+    size: u64,
+    from: OwnedFd,
+    free: impl Fn(&Path) -> io::Result<u64>,
+) -> Result<PathBuf, Trouble> {
     let fail = |path: &Path| {
         let path = path.display().to_string();
         move |error: io::Error| (fate_of(&error), format!("`{path}`: {error}"))
     };
     DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(fail(place))?;
-    let room = rustix::fs::statvfs(place).map_err(|error| fail(place)(error.into()))?;
-    let free = room.f_bavail.saturating_mul(room.f_frsize);
-    if free < size.saturating_add(RESERVE) {
-        let missing = format!("`{}`: no room for {size} bytes", place.display());
-        return Err((FileFate::NoSpace, missing));
-    }
+    let has_room = |bytes: u64| match free(place).map_err(fail(place))? {
+        free if free >= bytes.saturating_add(RESERVE) => Ok(()),
+        _ => Err((FileFate::NoSpace, format!("`{}`: no room for {size} bytes", place.display()))),
+    };
+    has_room(size)?;
     let called = name::usable(called);
     let part = place.join(format!(".{}.part", random_name()));
-    let written = write(&part, size, from).map_err(|error| match error {
-        Some(error) => fail(&part)(error),
-        None => (FileFate::Broken, "not all of it came".to_owned()),
+    let written = create(&part).map_err(fail(&part)).and_then(|mut file| {
+        let mut from = File::from(from);
+        let mut left = size;
+        while left > 0 {
+            // Others may have come since, and each has found the same room at its beginning.
+            has_room(left.min(PIECE))?;
+            let copied = io::copy(&mut (&mut from).take(left.min(PIECE)), &mut file).map_err(fail(&part))?;
+            left -= copied;
+            if copied == 0 {
+                break;
+            }
+        }
+        if left > 0 || from.read(&mut [0]).map_err(fail(&part))? > 0 {
+            return Err((FileFate::Broken, "not all of it came".to_owned()));
+        }
+        settle(&file).map_err(fail(&part))
     });
     let put = written.and_then(|()| put(&part, place, &called).map_err(fail(place)));
     if put.is_err() {
@@ -48,13 +71,24 @@ pub(super) fn keep(place: &Path, called: &str, size: u64, from: OwnedFd) -> Resu
     put
 }
 
-/// Writes exactly `size` bytes; `None` in place of an error if there are fewer or more.
-fn write(part: &Path, size: u64, from: OwnedFd) -> Result<(), Option<io::Error>> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(part)?;
-    let mut from = File::from(from);
-    let copied = io::copy(&mut (&mut from).take(size), &mut file)?;
-    let more = from.read(&mut [0])?;
-    if copied == size && more == 0 { Ok(()) } else { Err(None) }
+/// Bytes that this user may still write to the disk of `place`.
+fn free(place: &Path) -> io::Result<u64> {
+    let room = rustix::fs::statvfs(place)?;
+    Ok(room.f_bavail.saturating_mul(room.f_frsize))
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Waits until all of it is on the disk: a network's file system tells only then that it has no room, and a name may
+/// otherwise outlive a power failure without its bytes.
+fn settle(file: &File) -> io::Result<()> {
+    match rustix::fs::fsync(file) {
+        // The file system has no such thing.
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        result => Ok(result?),
+    }
 }
 
 /// Gives a file its name, or the next that is free.
@@ -111,8 +145,11 @@ fn fate_of(error: &io::Error) -> FileFate {
     }
 }
 
-/// Bytes of a disk that are left to others.
-const RESERVE: u64 = 64 << 20;
+/// Bytes of a disk that are left to others, less what those take that are written at a time: 64 MiB.
+const RESERVE: u64 = 96 << 20;
+/// Bytes that are written before the room is looked at again: a few, so that all who write at a time take less than half
+/// of the [`RESERVE`].
+const PIECE: u64 = 4 << 20;
 /// Files of one name.
 const MAX_ALIKE: u32 = 1000;
 
@@ -157,6 +194,17 @@ mod tests {
         fs::write(&file, "x").expect("written");
         let fate = keep(&file, "a", 3, saying(b"one")).map_err(|trouble| trouble.0);
         assert_eq!(fate, Err(FileFate::Failed), "it is no directory");
+    }
+
+    #[test]
+    fn regression_files_that_come_together_take_the_last_of_the_disk() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let left = std::cell::Cell::new(2 * RESERVE);
+        // Another file is written meanwhile.
+        let free = |_: &Path| Ok(left.replace(RESERVE + 2));
+        let kept = keep_where(dir.path(), "a", 3, saying(b"one"), free).map_err(|trouble| trouble.0);
+        assert_eq!(kept, Err(FileFate::NoSpace));
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 0);
     }
 
     #[test]
