@@ -7,7 +7,8 @@
 pub(super) fn usable(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or_default();
     let mut plain: String = last.chars().map(|it| if is_plain(it) { it } else { '_' }).collect();
-    if plain.starts_with('.') {
+    // A name that begins with `-` is an option to what is run as `rm *`.
+    if plain.starts_with(['.', '-']) {
         plain.replace_range(..1, "_");
     }
     if plain.is_empty() { "file".into() } else { shorten(&plain, MAX_NAME) }
@@ -22,10 +23,15 @@ pub(super) fn numbered(name: &str, count: u32) -> String {
     format!("{stem} ({count}){ending}")
 }
 
-/// No control characters, none that change how others are shown (Unicode's bidirectional ones and invisible ones).
+/// No control characters, none that change how others are shown (Unicode's `Bidi_Control`) or that take no room
+/// (`Default_Ignorable_Code_Point`, of which those stay that only choose a form of the letter before).
 fn is_plain(it: char) -> bool {
-    let is_invisible = matches!(it, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    !it.is_control() && !is_invisible
+    let is_unseen = matches!(it,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}');
+    !it.is_control() && !is_unseen
 }
 
 /// The name before its last full stop, and the rest.
@@ -70,6 +76,8 @@ mod tests {
             ("a/", "file"),
             ("x\u{1b}[2J\n.sh", "x_[2J_.sh"),
             ("invoice\u{202e}fdp.exe", "invoice_fdp.exe"),
+            ("-rf", "_rf"),
+            ("a\u{61c}b\u{ad}c\u{e0041}\u{3164}", "a_b_c__"),
             ("größe 1.txt", "größe 1.txt"),
         ] {
             assert_eq!(usable(given), used);
@@ -90,7 +98,7 @@ mod tests {
         #[test]
         fn any_name_is_one_visible_file(given in ".{0,400}", count in 1..2000_u32) {
             let name = numbered(&usable(&given), count);
-            prop_assert!(!name.contains('/') && !name.starts_with('.') && !name.is_empty());
+            prop_assert!(!name.contains('/') && !name.starts_with(['.', '-']) && !name.is_empty());
             prop_assert!(name.len() <= 255 && name.chars().all(is_plain));
         }
     }
