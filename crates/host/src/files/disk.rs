@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, OFlags, RenameFlags};
 use rustix::io::Errno;
 use wayferry_proto::FileFate;
+use wayferry_proto::wire::VARINT_MAX;
 
 use super::name;
 use crate::edge::socket::random_name;
@@ -119,17 +120,17 @@ fn rename(part: &Path, path: &Path) -> io::Result<()> {
 /// A file that is to be given away: its size, and itself.
 ///
 /// # Errors
-/// There is none of that name that can be read, or it is no plain file.
+/// There is none of that name that can be read, it is no plain file, or it has more bytes than a message can say.
 pub(super) fn open(path: &Path) -> Result<(u64, File), Trouble> {
     let fail = |error: io::Error| (FileFate::Missing, format!("`{}`: {error}", path.display()));
     // A FIFO without a writer would wait.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
     let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path).map_err(fail)?;
     let about = file.metadata().map_err(fail)?;
-    if about.is_file() {
-        Ok((about.len(), file))
-    } else {
-        Err((FileFate::Missing, format!("`{}`: no plain file", path.display())))
+    match about.len() {
+        _ if !about.is_file() => Err((FileFate::Missing, format!("`{}`: no plain file", path.display()))),
+        size if size > VARINT_MAX => Err((FileFate::Failed, format!("`{}`: too large", path.display()))),
+        size => Ok((size, file)),
     }
 }
 

@@ -20,6 +20,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
+use wayferry_proto::wire::VARINT_MAX;
 use wayferry_proto::{Capabilities, Control, FILES, FileFate, FileOffer, Secret, Session, Time};
 
 use self::disk::Trouble;
@@ -113,6 +114,9 @@ impl Files {
     pub(crate) fn send(&mut self, way: &mut Way<'_>, size: u64, name: &str, caller: OwnedFd) {
         if let Some(why) = self.obstacle(way.session) {
             return refuse(&caller, why);
+        }
+        if size > VARINT_MAX {
+            return refuse(&caller, "it is too large");
         }
         let Ok(bytes) = caller.try_clone() else { return refuse(&caller, "no descriptors are left") };
         self.count += 1;
@@ -328,8 +332,16 @@ const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use wayferry_proto::{Arrival, Config, Side, StreamId, Transmit};
+
     use super::*;
-    use crate::edge::part::alone;
+    use crate::edge::part::{Base, alone};
 
     #[test]
     fn a_desk_gives_nothing_and_takes_no_answer_to_what_it_did_not_ask() {
@@ -346,6 +358,59 @@ mod tests {
             "{refused:?}"
         );
         assert_eq!((files.at_work, pipes.len()), (0, 0));
+    }
+
+    /// A session that has met a display, both of which let files cross.
+    fn met() -> (Base, Session) {
+        let side = |side| Session::new(Config { capabilities: Capabilities::FILES, ..Config::new(side) });
+        let (mut base, _) = alone::base();
+        let mut display = side(Side::Display);
+        base.link.session = side(Side::App);
+        let mut offsets: HashMap<(bool, StreamId), u64> = HashMap::new();
+        for turn in 0..8 {
+            let is_back = turn % 2 == 1;
+            let (from, to) = match is_back {
+                false => (&mut base.link.session, &mut display),
+                true => (&mut display, &mut base.link.session),
+            };
+            while let Some(transmit) = from.poll_transmit(Time::ZERO) {
+                if let Transmit::Data { stream, bytes, .. } = transmit {
+                    let offset = offsets.entry((is_back, stream)).or_default();
+                    let arrival = Arrival::Data { stream, offset: *offset, bytes: bytes.clone() };
+                    *offset += bytes.len() as u64;
+                    to.receive(Time::ZERO, arrival);
+                }
+            }
+        }
+        assert!(base.link.session.capabilities().has(Capabilities::FILES));
+        (base, display)
+    }
+
+    /// A caller, and what the side has of it.
+    fn caller() -> (UnixStream, OwnedFd) {
+        let (caller, ours) = UnixStream::pair().expect("sockets");
+        (caller, ours.into())
+    }
+
+    #[test]
+    fn regression_a_size_that_no_message_holds_ends_the_session() {
+        let (mut base, _display) = met();
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        let mut files = Files::new("/nonexistent".into(), Some("/".into())).expect("descriptors");
+        let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+        let (mut them, ours) = caller();
+        files.send(way, u64::MAX, "x".into(), ours);
+        let mut told = String::new();
+        them.read_to_string(&mut told).expect("an answer");
+        assert!(told.starts_with("not "), "{told}");
+        let huge = memfd_create("huge", MemfdFlags::CLOEXEC).expect("memory");
+        ftruncate(&huge, VARINT_MAX + 1).expect("room");
+        files.on_fetch(way.session, 1, &format!("proc/self/fd/{}", huge.as_raw_fd()));
+        while files.at_work > 0 {
+            files.hear(way);
+            std::thread::yield_now();
+        }
+        assert_eq!(pipes.len(), 0);
     }
 
     #[test]
