@@ -46,6 +46,8 @@ pub struct Files {
     workers: Workers,
     /// Whose callers these are.
     display: Option<Secret>,
+    /// How often the other side has been another: each numbers its files anew.
+    age: u64,
 }
 
 /// Who waits for the other side's word.
@@ -58,8 +60,8 @@ enum Caller {
 /// The threads, and what they tell.
 #[derive(Debug)]
 struct Workers {
-    tell: Sender<Told>,
-    told: Receiver<Told>,
+    tell: Sender<(u64, Told)>,
+    told: Receiver<(u64, Told)>,
     wake: Arc<OwnedFd>,
 }
 
@@ -107,7 +109,16 @@ impl Files {
         let (tell, told) = channel();
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let workers = Workers { tell, told, wake };
-        Ok(Self { place, home, count: 0, callers: BTreeMap::new(), at_work: 0, workers, display: None })
+        Ok(Self {
+            place,
+            home,
+            count: 0,
+            callers: BTreeMap::new(),
+            at_work: 0,
+            workers,
+            display: None,
+            age: 0,
+        })
     }
 
     /// A caller has a file for the other side; its bytes follow on the socket.
@@ -162,7 +173,7 @@ impl Files {
         }
         let begun = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).and_then(|(read, write)| {
             let (place, offer) = (self.place.clone(), offer.clone());
-            self.workers.start(move |tell| {
+            self.workers.start(self.age, move |tell| {
                 let result = disk::keep(&place, &offer.name, offer.size, read);
                 tell(Told::Kept { offer, result });
             })?;
@@ -185,7 +196,7 @@ impl Files {
             Some(home) => {
                 let path = home.join(path);
                 let name = name::usable(&path.file_name().unwrap_or_default().to_string_lossy());
-                let begun = self.workers.start(move |tell| match open(&path) {
+                let begun = self.workers.start(self.age, move |tell| match open(&path) {
                     Ok((size, file, read, write)) => {
                         tell(Told::Found { id, name, size, bytes: read });
                         disk::give(file, size, write);
@@ -215,12 +226,15 @@ impl Files {
     /// Goes on with what the threads have told.
     pub(crate) fn hear(&mut self, way: &mut Way<'_>) {
         let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
-        while let Ok(told) = self.workers.told.try_recv() {
+        while let Ok((age, told)) = self.workers.told.try_recv() {
             if !matches!(told, Told::Found { .. }) {
                 self.at_work -= 1;
             }
             match told {
-                Told::Kept { offer, result } => self.tell_kept(way, &offer, result),
+                Told::Kept { offer, result } if age == self.age => self.tell_kept(way, &offer, result),
+                Told::Kept { offer, result } => report(way.reporter, &offer, result),
+                // Who wanted it has gone, and another would take it for what he wants.
+                _ if age != self.age => {}
                 Told::Missing { id, fate } => drop(way.session.control(&Control::FileDone { id, fate })),
                 Told::Found { id, name, size, bytes } => {
                     self.count += 1;
@@ -246,10 +260,7 @@ impl Files {
                 };
                 self.answer(id, &word);
             }
-            None => way.reporter.report(match result {
-                Ok(path) => SessionEvent::FileKept { path, bytes: offer.size },
-                Err((_, reason)) => SessionEvent::FileRefused { name: name::usable(&offer.name), reason },
-            }),
+            None => report(way.reporter, offer, result),
         }
     }
 
@@ -269,6 +280,7 @@ impl Files {
 
     /// The other side has forgotten what is on its way.
     pub(crate) fn forget(&mut self) {
+        self.age += 1;
         for caller in std::mem::take(&mut self.callers).into_values() {
             let (Caller::Sends(caller) | Caller::Fetches(caller)) = caller;
             refuse(&caller, "the display has left");
@@ -286,11 +298,12 @@ impl Drop for Files {
 }
 
 impl Workers {
-    fn start(&self, work: impl FnOnce(&dyn Fn(Told)) + Send + 'static) -> io::Result<()> {
+    /// On behalf of the other side that is of this age.
+    fn start(&self, age: u64, work: impl FnOnce(&dyn Fn(Told)) + Send + 'static) -> io::Result<()> {
         let (tell, wake) = (self.tell.clone(), Arc::clone(&self.wake));
         let work = move || {
             work(&|told| {
-                let _ = tell.send(told);
+                let _ = tell.send((age, told));
                 let _ = rustix::io::write(&*wake, &1u64.to_ne_bytes());
             });
         };
@@ -304,6 +317,14 @@ fn open(path: &Path) -> Result<(u64, File, OwnedFd, OwnedFd), Trouble> {
     let fail = |error: Errno| (FileFate::Failed, error.to_string());
     let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(fail)?;
     Ok((size, file, read, write))
+}
+
+/// Tells the user here.
+fn report(reporter: &Reporter, offer: &FileOffer, result: Result<PathBuf, Trouble>) {
+    reporter.report(match result {
+        Ok(path) => SessionEvent::FileKept { path, bytes: offer.size },
+        Err((_, reason)) => SessionEvent::FileRefused { name: name::usable(&offer.name), reason },
+    });
 }
 
 fn refuse(caller: &OwnedFd, why: &str) {
@@ -337,11 +358,13 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
 
+    use rustix::event::{PollFd, PollFlags};
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
     use wayferry_proto::{Arrival, Config, Side, StreamId, Transmit};
 
     use super::*;
     use crate::edge::part::{Base, alone};
+    use crate::edge::wait::poll;
 
     #[test]
     fn a_desk_gives_nothing_and_takes_no_answer_to_what_it_did_not_ask() {
@@ -411,6 +434,24 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(pipes.len(), 0);
+    }
+
+    #[test]
+    fn regression_what_one_display_wanted_answers_the_next() {
+        let (mut base, _display) = met();
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        let mut files = Files::new("/nonexistent".into(), Some("/".into())).expect("descriptors");
+        let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+        files.keep_to(Some(Secret::from([1; 32])));
+        files.on_fetch(way.session, 1, "proc/self/exe");
+        let mut woken = [PollFd::new(&*files.workers.wake, PollFlags::IN)];
+        poll(&mut woken, None).expect("it is found");
+        files.keep_to(Some(Secret::from([2; 32])));
+        while files.at_work > 0 {
+            files.hear(way);
+            assert_eq!(way.pipes.len(), 0, "the next display has asked for nothing");
+            std::thread::yield_now();
+        }
     }
 
     #[test]
