@@ -1,7 +1,10 @@
 //! Files between the two machines of a session.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::rig::{Compositor, Home, Sshd, Sway, attach, host, until};
 use crate::ssh::ferry;

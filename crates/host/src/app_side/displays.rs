@@ -14,6 +14,7 @@ use super::{AppSide, Outcome};
 use crate::control::Notice;
 use crate::error::Error;
 use crate::event::SessionEvent;
+use crate::files::Files;
 use crate::link::{Link, closed};
 
 /// The link of the display, attached or away, or one without a peer.
@@ -188,6 +189,8 @@ impl AppSide<'_> {
     fn detach(&mut self, now: Time) {
         self.hub.link.absent = Link::detached(Side::App);
         self.pipes.clear();
+        self.urls.keep_to(None);
+        self.files.iter_mut().for_each(Files::forget);
         self.forget_sound();
         self.blobs.sent = Sent::default();
         self.programs.forget_backlog();
