@@ -11,13 +11,13 @@ mod name;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use wayferry_proto::wire::VARINT_MAX;
@@ -57,6 +57,13 @@ enum Caller {
     Fetches(OwnedFd),
 }
 
+impl AsFd for Caller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        let (Self::Sends(socket) | Self::Fetches(socket)) = self;
+        socket.as_fd()
+    }
+}
+
 /// The threads, and what they tell.
 #[derive(Debug)]
 struct Workers {
@@ -92,10 +99,14 @@ pub fn folder(origin: &str) -> String {
 impl Part for Files {
     fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.read(&*self.workers.wake);
+        // What they send is read by the pipes; that they have gone is always told.
+        self.callers.values().for_each(|caller| interests.add(caller, PollFlags::empty()));
     }
 
     /// Pipes are the side's: see `Files::hear`.
-    fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, _ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        self.callers.retain(|_, caller| !ready.flags(caller.as_fd()).intersects(gone));
         Ok(())
     }
 }
@@ -358,7 +369,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
 
-    use rustix::event::{PollFd, PollFlags};
+    use rustix::event::PollFd;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
     use wayferry_proto::{Arrival, Config, Side, StreamId, Transmit};
 
@@ -422,7 +433,7 @@ mod tests {
         let mut files = Files::new("/nonexistent".into(), Some("/".into())).expect("descriptors");
         let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
         let (mut them, ours) = caller();
-        files.send(way, u64::MAX, "x".into(), ours);
+        files.send(way, u64::MAX, "x", ours);
         let mut told = String::new();
         them.read_to_string(&mut told).expect("an answer");
         assert!(told.starts_with("not "), "{told}");
@@ -452,6 +463,22 @@ mod tests {
             assert_eq!(way.pipes.len(), 0, "the next display has asked for nothing");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn regression_callers_that_have_gone_leave_no_room_for_others() {
+        let (mut base, _display) = met();
+        let mut files = Files::new("/nonexistent".into(), None).expect("descriptors");
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        for _ in 0..MAX_CALLERS {
+            let (them, ours) = caller();
+            let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+            files.fetch(way, "x".into(), ours);
+            drop(them);
+        }
+        assert_eq!(files.callers.len(), MAX_CALLERS);
+        alone::turn(&mut files, Time::ZERO, &mut base);
+        assert_eq!(files.callers.len(), 0);
     }
 
     #[test]
