@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::rig::{Compositor, Home, Sshd, Sway, attach, host, until};
+use crate::rig::{Compositor, Home, Network, Sshd, Sway, attach, host, until};
 use crate::ssh::ferry;
 
 #[test]
@@ -146,6 +146,28 @@ fn regression_a_desk_without_files_is_said_not_to_answer() {
     assert_eq!(refused.ended().code(), Some(89), "{}", refused.stderr());
     assert!(refused.stderr().contains("--files off`"), "{}", refused.stderr());
     assert!(!refused.stderr().contains("does not answer"), "{}", refused.stderr());
+}
+
+#[test]
+fn a_file_goes_on_over_another_carrier() {
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Own, ""));
+    let line = "'cd; seq 1 30000000 > big; until [ -e go ]; do sleep 0.1; done; wayferry send big; exit $?'";
+    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", line]).start();
+    ferry.happens("quic-reached");
+    sshd.home().write("go", "");
+    let folder = downloads(sway.home(), "ferry-host");
+    until("some of the file", || {
+        let mut files = fs::read_dir(&folder).ok()?.flatten();
+        files.any(|file| file.metadata().is_ok_and(|about| about.len() > 1 << 20)).then_some(())
+    });
+    assert!(!folder.join("big").exists(), "it is on its way");
+    sshd.block_udp(true);
+    ferry.happens("quic-silent");
+    assert_eq!(ferry.ended().code(), Some(0), "{}", ferry.stderr());
+    assert!(
+        fs::read(folder.join("big")).expect("the file") == fs::read(sshd.home().file("big")).expect("it")
+    );
+    assert_eq!(ferry.count("connection-lost"), 0, "{}", ferry.stderr());
 }
 
 fn downloads(home: &Home, name: &str) -> PathBuf {
