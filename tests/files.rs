@@ -66,8 +66,10 @@ fn the_desk_sends_and_fetches_files() {
     let mut fetch = desk(&["fetch", "result.csv"]);
     assert_eq!(fetch.ended().code(), Some(0), "{}", fetch.stderr());
     assert_eq!(fs::read(fetch.stdout().trim()).expect("the result"), b"a,b\n");
+    let long = "x".repeat(5000);
     for (words, why) in [
         (&["fetch", "none.csv"][..], "no plain file"),
+        (&["fetch", &long], "4096 bytes"),
         (&["fetch", "."], "no plain file"),
         (&["send", &letter, "--to", "elsewhere"], "nothing that is called `elsewhere`"),
     ] {

@@ -21,7 +21,9 @@ use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use wayferry_proto::wire::VARINT_MAX;
-use wayferry_proto::{Capabilities, Control, FILES, FileFate, FileOffer, Secret, Session, Time};
+use wayferry_proto::{
+    Capabilities, Control, FILES, FileFate, FileOffer, MAX_FILE_PATH, Secret, Session, Time,
+};
 
 use self::disk::Trouble;
 use crate::control::Answer;
@@ -156,6 +158,9 @@ impl Files {
     pub(crate) fn fetch(&mut self, way: &mut Way<'_>, path: String, caller: OwnedFd) {
         if let Some(why) = self.obstacle(way.session) {
             return refuse(&caller, why);
+        }
+        if path.len() > MAX_FILE_PATH {
+            return refuse(&caller, "its path has more than 4096 bytes");
         }
         self.count += 1;
         match way.session.control(&Control::FetchFile { id: self.count, path }) {
@@ -479,6 +484,23 @@ mod tests {
         assert_eq!(files.callers.len(), MAX_CALLERS);
         alone::turn(&mut files, Time::ZERO, &mut base);
         assert_eq!(files.callers.len(), 0);
+    }
+
+    #[test]
+    fn regression_a_path_that_no_message_may_hold_ends_the_session() {
+        let (mut base, display) = met();
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        let mut files = Files::new("/nonexistent".into(), None).expect("descriptors");
+        let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+        let (mut them, ours) = caller();
+        files.fetch(way, "x".repeat(MAX_FILE_PATH + 1), ours);
+        let mut told = String::new();
+        them.set_nonblocking(true).expect("a socket");
+        them.read_to_string(&mut told).expect("an answer, and the end");
+        assert!(told.starts_with("not "), "{told}");
+        let (_them, ours) = caller();
+        files.fetch(way, "x".repeat(MAX_FILE_PATH), ours);
+        assert_eq!((files.callers.len(), display.is_closed()), (1, false));
     }
 
     #[test]
