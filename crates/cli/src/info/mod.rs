@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::flags::InfoFlags;
 use crate::tell::{notice, print};
 use wayferry_host::clock::Clock;
+use wayferry_host::edge::counter;
 use wayferry_host::edge::offer;
 use wayferry_host::edge::peer;
 use wayferry_host::edge::wait::Interests;
@@ -89,9 +90,14 @@ fn sockets(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Takes away what a side left that was killed.
+/// Takes away what a side left that was killed; of a display, also where it took orders.
 fn remove(directory: &Path, path: &Path) {
     let _ = fs::remove_file(path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    let pid = name.and_then(|name| name.strip_prefix("display-")).and_then(|pid| pid.parse().ok());
+    if let Some(pid) = pid {
+        let _ = fs::remove_file(directory.join(counter::name(pid)));
+    }
     // Fails while sockets are in it.
     let _ = fs::remove_dir(directory);
 }
@@ -180,6 +186,19 @@ mod tests {
             fs::read_dir(&directory).expect("there").flatten().map(|of| of.file_name()).collect();
         left.sort_unstable();
         assert_eq!(left, ["app-2", "precious"]);
+    }
+
+    #[test]
+    fn regression_the_socket_for_orders_of_a_display_that_was_killed_stays() {
+        let home = RuntimeDir::private().expect("a directory");
+        let directory = home.path().join("wayferry");
+        fs::create_dir(&directory).expect("a directory");
+        for name in ["display-2", "orders-2"] {
+            drop(UnixListener::bind(directory.join(name)).expect("a socket"));
+        }
+        let clock = Clock::start();
+        assert!(ask_all(&directory, &clock, clock.now() + PATIENCE).expect("asked").is_empty());
+        assert!(!directory.exists(), "nothing is left");
     }
 
     #[test]
