@@ -84,12 +84,17 @@ pub(crate) fn fetch(flags: &FetchFlags) -> Result<u8, Error> {
     for path in &flags.files {
         let caller = way.call(&Request::Fetch(path.clone())).map_err(|why| failed(path, &why))?;
         match heard(&caller, &signals)? {
-            Some(Answer::Kept(kept)) => drop(print(format!("{}\n", sanitize(&kept)).as_bytes())?),
+            Some(Answer::Kept(kept)) => drop(print(line(&kept).as_bytes())?),
             Some(Answer::Not(why)) => return Err(failed(path, &why)),
             _ => return Err(failed(path, "the display has ended")),
         }
     }
     Ok(0)
+}
+
+/// A path for who reads stdout: all of it, and on one line.
+fn line(path: &str) -> String {
+    path.replace(char::is_control, "\u{fffd}") + "\n"
 }
 
 /// A socket that takes orders.
@@ -217,6 +222,13 @@ mod tests {
         for own_word in [origin(None, Some("ann@host")), origin(None, None)] {
             assert!(folder(&own_word).contains(' '), "{own_word}");
         }
+    }
+
+    #[test]
+    fn regression_a_long_path_is_cut_where_a_script_reads_it() {
+        let path = format!("/home/ann/Downloads/wayferry/{}/{}.pdf", "h".repeat(200), "f".repeat(190));
+        assert_eq!(line(&path), format!("{path}\n"));
+        assert_eq!(line("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b\n");
     }
 
     #[test]
