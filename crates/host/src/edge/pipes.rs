@@ -15,7 +15,7 @@ use rustix::event::PollFlags;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use wayferry_proto::{ChannelId, ConnectionId, Header, RemoteChannelId, Session, Time};
+use wayferry_proto::{ChannelId, ConnectionId, FILES, Header, RemoteChannelId, Session, Time};
 use wayferry_wayland::{Piece, fuse};
 
 use super::part::{Hub, Part};
@@ -142,6 +142,14 @@ impl Pipes {
         self.write(session, key);
     }
 
+    /// Nothing is wanted of what arrives, or will; its writer is told.
+    pub(crate) fn refuse(&mut self, session: &mut Session, key: PipeKey) {
+        if self.incoming.len() < MAX_INCOMING || self.incoming.contains_key(&key) {
+            self.incoming.entry(key).or_default();
+            self.give_up(session, key);
+        }
+    }
+
     /// Collects what arrives.
     pub(crate) fn collect(&mut self, session: &mut Session, key: PipeKey) {
         if self.incoming.len() >= MAX_INCOMING && !self.incoming.contains_key(&key) {
@@ -172,8 +180,9 @@ impl Pipes {
         }
         let pipe = self.incoming.entry(key).or_default();
         pipe.channel = Some(channel);
-        // With both halves here a transfer is under way; a channel alone does not wait for ever.
-        pipe.expires = if pipe.is_wanted() { None } else { Some(now + GRACE) };
+        // With both halves here a transfer is under way; a channel alone does not wait for ever. That of a file does:
+        // its offer comes, and where the link is away, as late as that.
+        pipe.expires = if pipe.is_wanted() || key.0 == FILES { None } else { Some(now + GRACE) };
         if pipe.refused {
             session.stop(channel, STOP_NOT_READ);
             self.incoming.remove(&key);
@@ -774,6 +783,43 @@ mod tests {
             assert_eq!(drain(&reader), b"text");
             alone(&reader);
             assert_eq!(rustix::io::read(&reader, &mut [0; 1]), Ok(0), "the end is passed on");
+        }
+    }
+
+    /// The offer may have been lost with a link that was away.
+    #[test]
+    fn regression_a_file_whose_offer_is_late_never_comes() {
+        let mut pair = Pair::new();
+        let ((source, writer), (reader, target), key) = (fifo(), fifo(), (FILES, 1));
+        fill(&writer, b"text");
+        drop(writer);
+        pair.app.1.send_from(&mut pair.app.0, key, source);
+        pair.turn();
+        pair.display.1.on_timeout(&mut pair.display.0, Time::ZERO + 2 * GRACE);
+        pair.turn();
+        pair.display.1.receive_into(&mut pair.display.0, key, target);
+        pair.turn();
+        assert_eq!(drain(&reader), b"text");
+        assert!(pair.display.1.incoming.is_empty() && pair.app.1.outgoing.is_empty());
+    }
+
+    #[test]
+    fn a_pipe_that_is_refused_ends_its_writer_and_leaves_nothing() {
+        for refused_first in [true, false] {
+            let mut pair = Pair::new();
+            let ((source, writer), key) = (fifo(), (FILES, 1));
+            fill(&writer, b"text");
+            if refused_first {
+                pair.display.1.refuse(&mut pair.display.0, key);
+            }
+            pair.app.1.send_from(&mut pair.app.0, key, source);
+            pair.turn();
+            if !refused_first {
+                pair.display.1.refuse(&mut pair.display.0, key);
+                pair.turn();
+            }
+            alone(&writer);
+            assert!(pair.display.1.incoming.is_empty() && pair.app.1.outgoing.is_empty());
         }
     }
 

@@ -185,6 +185,7 @@ impl Files {
             _ => None,
         };
         if let Some((fate, why)) = trouble {
+            way.pipes.refuse(way.session, (FILES, offer.id));
             return self.tell_kept(way, offer, Err((fate, why.to_owned())));
         }
         let begun = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).and_then(|(read, write)| {
@@ -200,7 +201,10 @@ impl Files {
                 self.at_work += 1;
                 way.pipes.receive_into(way.session, (FILES, offer.id), write);
             }
-            Err(error) => self.tell_kept(way, offer, Err((FileFate::Failed, error.to_string()))),
+            Err(error) => {
+                way.pipes.refuse(way.session, (FILES, offer.id));
+                self.tell_kept(way, offer, Err((FileFate::Failed, error.to_string())));
+            }
         }
     }
 
