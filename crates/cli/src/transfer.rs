@@ -109,19 +109,16 @@ impl Way {
             return Ok(Self { path: path.into() });
         }
         let mut shown = info::documents()?;
-        shown.retain(|document| document["role"] == "display" && is_meant(document, place));
-        let directory = offer::directory();
-        match (&shown[..], directory) {
-            ([one], Some(directory)) => {
-                let pid = one["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
-                Ok(Self { path: directory.join(counter::name(pid)) })
-            }
-            ([], _) => Err(SessionError::NoSession(match place {
+        let directory = offer::directory().unwrap_or_default();
+        shown.retain(|document| is_meant(document, place) && orders(document, &directory).is_some());
+        match &shown[..] {
+            [one] => Ok(Self { path: orders(one, &directory).unwrap_or_default() }),
+            [] => Err(SessionError::NoSession(match place {
                 Some(place) => format!("nothing that is called `{}` is shown here", sanitize(place)),
                 None => "no session is shown here".into(),
             })
             .into()),
-            (several, _) => {
+            several => {
                 let places = several.iter().map(|one| one["place"].as_str().map_or("?".into(), sanitize));
                 let places = places.collect::<Vec<_>>().join("`, `");
                 Err(SessionError::NoSession(format!("several are shown here: name one of `{places}`")).into())
@@ -140,6 +137,12 @@ impl Way {
         passing::send(&socket, &line, &[]).map_err(|error| error.to_string())?;
         Ok(socket)
     }
+}
+
+/// Where a display takes orders; viewers take none, and no side of programs.
+fn orders(document: &Value, directory: &Path) -> Option<PathBuf> {
+    let pid = document["pid"].as_u64().filter(|_| document["role"] == "display")?;
+    Some(directory.join(counter::name(u32::try_from(pid).ok()?))).filter(|path| path.exists())
 }
 
 /// Whether a display shows the place that the user means: all of it, or its host or its name alone.
@@ -213,6 +216,7 @@ fn failed(name: &str, why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use wayferry_host::edge::socket::RuntimeDir;
 
     use super::*;
 
@@ -229,6 +233,15 @@ mod tests {
         let path = format!("/home/ann/Downloads/wayferry/{}/{}.pdf", "h".repeat(200), "f".repeat(190));
         assert_eq!(line(&path), format!("{path}\n"));
         assert_eq!(line("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b\n");
+    }
+
+    #[test]
+    fn regression_a_viewer_is_taken_for_a_display_that_takes_orders() {
+        let dir = RuntimeDir::private().expect("a directory");
+        std::fs::write(dir.path().join("orders-2"), "").expect("written");
+        let orders = |role: &str, pid: u32| orders(&json!({ "role": role, "pid": pid }), dir.path());
+        assert_eq!(orders("display", 2), Some(dir.path().join("orders-2")));
+        assert_eq!((orders("display", 3), orders("app", 2)), (None, None));
     }
 
     #[test]
