@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::event::PollFlags;
@@ -62,7 +62,8 @@ pub(crate) fn send(flags: &Send) -> Result<u8, Error> {
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(fail)?;
         let about = file.metadata().map_err(fail)?;
         let name = path.file_name().unwrap_or(OsStr::new("file")).to_string_lossy().into_owned();
-        if !about.is_file() {
+        let is_made_up = about.len() == 0 && file.read_at(&mut [0], 0).is_ok_and(|count| count > 0);
+        if !about.is_file() || is_made_up {
             return Err(failed(&name, "it is no plain file"));
         }
         let request = Request::Send { size: about.len(), name: name.clone() };

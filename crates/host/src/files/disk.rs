@@ -6,7 +6,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags, RenameFlags};
@@ -46,6 +46,11 @@ fn keep_where(
         _ => Err((FileFate::NoSpace, format!("`{}`: no room for {size} bytes", place.display()))),
     };
     has_room(size)?;
+    // Files without bytes take room, too. Some systems count none.
+    let of_files = rustix::fs::statvfs(place).map_err(|error| fail(place)(error.into()))?;
+    if of_files.f_files > 0 && of_files.f_favail < SPARE_FILES {
+        return Err((FileFate::NoSpace, format!("`{}`: no room for another file", place.display())));
+    }
     let called = name::usable(called);
     let part = place.join(format!(".{}.part", random_name()));
     let written = create(&part).map_err(fail(&part)).and_then(|mut file| {
@@ -128,6 +133,10 @@ pub(super) fn open(path: &Path) -> Result<(u64, File), Trouble> {
     let file = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path).map_err(fail)?;
     let about = file.metadata().map_err(fail)?;
     match about.len() {
+        // The kernel makes up such files while they are read.
+        0 if file.read_at(&mut [0], 0).is_ok_and(|count| count > 0) => {
+            Err((FileFate::Missing, format!("`{}`: no plain file", path.display())))
+        }
         _ if !about.is_file() => Err((FileFate::Missing, format!("`{}`: no plain file", path.display()))),
         size if size > VARINT_MAX => Err((FileFate::Failed, format!("`{}`: too large", path.display()))),
         size => Ok((size, file)),
@@ -146,6 +155,8 @@ fn fate_of(error: &io::Error) -> FileFate {
     }
 }
 
+/// Files that a disk is left room for.
+const SPARE_FILES: u64 = 4096;
 /// Bytes of a disk that are left to others, less what those take that are written at a time: 64 MiB.
 const RESERVE: u64 = 96 << 20;
 /// Bytes that are written before the room is looked at again: a few, so that all who write at a time take less than half
@@ -215,7 +226,7 @@ mod tests {
         fs::write(dir.path().join("file"), "four").expect("written");
         rustix::fs::mkfifoat(CWD, dir.path().join("fifo"), rustix::fs::Mode::RWXU).expect("a FIFO");
         assert_eq!(fate("file"), Ok(4));
-        for name in ["fifo", "none", ""] {
+        for name in ["fifo", "none", "", "/proc/self/status"] {
             assert_eq!(fate(name), Err(FileFate::Missing), "{name}");
         }
         let (read, write) = rustix::pipe::pipe().expect("a pipe");
