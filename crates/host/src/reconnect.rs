@@ -7,8 +7,8 @@
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use wayferry_net::quic::Reconnect;
@@ -76,34 +76,81 @@ pub struct Detour {
     over: UnixStream,
     /// Its end tells the thread that its result is not wanted any more.
     _wanted: Sender<()>,
-    /// What the thread speaks on, until it has come to an end.
-    socket: Option<OwnedFd>,
+    talk: Talk,
 }
 
 impl Drop for Detour {
     fn drop(&mut self) {
-        if let Some(socket) = &self.socket {
+        self.talk.end();
+        // What has been found is not needed, and its end is not waited for here.
+        if let Ok(Ok(Back { login: Some(login), .. })) = self.found.try_recv() {
+            login.end_aside();
+        }
+    }
+}
+
+/// What a detour's thread speaks on, while it does: it is ended with the detour.
+#[derive(Debug, Clone, Default)]
+struct Talk(Arc<Mutex<Spoken>>);
+
+#[derive(Debug, Default)]
+enum Spoken {
+    #[default]
+    Nothing,
+    On(OwnedFd),
+    /// No more is to be said.
+    Over,
+}
+
+impl Talk {
+    /// The thread begins to speak on a duplicate of this.
+    fn begin(&self, socket: &OwnedFd) -> Result<(), Error> {
+        let dup = socket.try_clone().map_err(speaking)?;
+        let mut spoken = self.lock();
+        if matches!(*spoken, Spoken::Over) {
+            return Err(Error::Lost("the search for a way back was ended".into()));
+        }
+        *spoken = Spoken::On(dup);
+        Ok(())
+    }
+
+    /// The socket is the carrier's now, or has been given up.
+    fn rest(&self) {
+        let mut spoken = self.lock();
+        if matches!(*spoken, Spoken::On(_)) {
+            *spoken = Spoken::Nothing;
+        }
+    }
+
+    fn end(&self) {
+        if let Spoken::On(socket) = std::mem::replace(&mut *self.lock(), Spoken::Over) {
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Spoken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Detour {
     fn begin(
-        search: impl FnOnce(&Receiver<()>) -> Option<Result<Back, Error>> + Send + 'static,
+        search: impl FnOnce(&Receiver<()>, &Talk) -> Option<Result<Back, Error>> + Send + 'static,
     ) -> Result<Self, Error> {
         let fail = |source| Error::System { doing: "starting to reconnect", source };
         let (over, running) = UnixStream::pair().map_err(fail)?;
         let (tell, found) = mpsc::channel();
         let (wanted, told) = mpsc::channel();
+        let talk = Talk::default();
+        let spoken = talk.clone();
         let work = move || {
-            if let Some(result) = search(&told) {
+            if let Some(result) = search(&told, &spoken) {
                 let _ = tell.send(result);
             }
             drop(running);
         };
         std::thread::Builder::new().name("reconnect".into()).spawn(work).map_err(fail)?;
-        Ok(Self { found, over, _wanted: wanted, socket: None })
+        Ok(Self { found, over, _wanted: wanted, talk })
     }
 
     /// Readable when [`Detour::result`] has something.
@@ -112,15 +159,14 @@ impl Detour {
     }
 
     /// A carrier; or why there will never be one.
-    pub fn result(&mut self) -> Option<Result<Back, Error>> {
-        let result = match self.found.try_recv() {
-            Ok(result) => result,
-            Err(TryRecvError::Empty) => return None,
-            Err(TryRecvError::Disconnected) => Err(Error::Lost("the search for a way back ended".into())),
-        };
-        // It is the carrier's now.
-        self.socket = None;
-        Some(result)
+    pub fn result(&self) -> Option<Result<Back, Error>> {
+        match self.found.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                Some(Err(Error::Lost("the search for a way back ended".into())))
+            }
+        }
     }
 }
 
@@ -134,7 +180,7 @@ impl Ways {
         let Some(other) = self.other.clone() else { return Ok(None) };
         let identity = Arc::clone(&self.identity);
         let patience = if hope == Hope::Likely { HEAD_START } else { FIRST_PAUSE };
-        Detour::begin(move |wanted| other.search(&identity, patience, wanted)).map(Some)
+        Detour::begin(move |wanted, talk| other.search(&identity, patience, wanted, talk)).map(Some)
     }
 
     /// Meets the session on a socket that it has come to by itself.
@@ -143,14 +189,11 @@ impl Ways {
     /// The system has no thread or descriptor left.
     pub(crate) fn meet(&self, socket: OwnedFd) -> Result<Detour, Error> {
         let identity = Arc::clone(&self.identity);
-        let dup = || socket.try_clone().map_err(speaking);
-        let (spoken_on, kept) = (dup()?, dup()?);
-        let mut detour = Detour::begin(move |_| {
-            let met = meet(&identity, socket);
+        let kept = socket.try_clone().map_err(speaking)?;
+        Detour::begin(move |_, talk| {
+            let met = meet(&identity, socket, talk);
             Some(met.map(|carrier| Back { carrier, login: None, socket: Some(kept) }))
-        })?;
-        detour.socket = Some(spoken_on);
-        Ok(detour)
+        })
     }
 }
 
@@ -161,10 +204,11 @@ impl Other {
         identity: &Identity,
         mut pause: Duration,
         wanted: &Receiver<()>,
+        talk: &Talk,
     ) -> Option<Result<Back, Error>> {
         while wanted.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             pause = (pause * 2).min(LAST_PAUSE);
-            match self.go(identity) {
+            match self.go(identity, talk) {
                 Ok(back) => return Some(Ok(back)),
                 Err(error @ Error::NoSession(_)) => return Some(Err(error)),
                 // It may go better at the next attempt.
@@ -174,17 +218,17 @@ impl Other {
         None
     }
 
-    fn go(&self, identity: &Identity) -> Result<Back, Error> {
+    fn go(&self, identity: &Identity, talk: &Talk) -> Result<Back, Error> {
         match self {
             Self::Here(name, request) => {
                 let (_, socket) = sessions::call(Some(name))?;
                 passing::send(&socket, &control::line(request), &[]).map_err(speaking)?;
-                Ok(Back { carrier: meet(identity, socket)?, login: None, socket: None })
+                Ok(Back { carrier: meet(identity, socket, talk)?, login: None, socket: None })
             }
             Self::Command(words) => {
                 let (mut program, socket) = start_on_socket(words)?;
                 let kept = socket.try_clone().map_err(speaking)?;
-                match meet(identity, socket) {
+                match meet(identity, socket, talk) {
                     Ok(carrier) => {
                         let login = Some(Login { program, _socket: kept });
                         Ok(Back { carrier, login, socket: None })
@@ -202,16 +246,24 @@ impl Other {
 }
 
 /// Meets the session on a socket, which then carries it.
-fn meet(identity: &Identity, socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
+fn meet(identity: &Identity, socket: OwnedFd, talk: &Talk) -> Result<Box<dyn Carrier>, Error> {
+    talk.begin(&socket)?;
+    let met = agree(identity, &socket);
+    talk.rest();
+    met?;
+    ByteStream::spawn_on_socket(socket).map_err(speaking)
+}
+
+/// The lines of that.
+fn agree(identity: &Identity, socket: &OwnedFd) -> Result<(), Error> {
     let clock = Clock::start();
     let deadline = clock.now() + COMMAND_PATIENCE;
-    say(&socket, &Line::Greeting(identity.fingerprint().to_string()))?;
-    match hear_past(&socket, &clock, deadline, None)? {
+    say(socket, &Line::Greeting(identity.fingerprint().to_string()))?;
+    match hear_past(socket, &clock, deadline, None)? {
         Line::Ticket { .. } => {}
         other => return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end()))),
     }
-    say(&socket, &Line::Choice(Choice::Stream))?;
-    ByteStream::spawn_on_socket(socket).map_err(speaking)
+    say(socket, &Line::Choice(Choice::Stream))
 }
 
 fn speaking(source: std::io::Error) -> Error {
@@ -228,3 +280,30 @@ const LAST_PAUSE: Duration = Duration::from_secs(10);
 const COMMAND_PATIENCE: Duration = Duration::from_secs(20);
 /// Exit code of a command that found no such session.
 const GONE: u8 = 82;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regression_a_login_that_is_not_needed_any_more_goes_on() {
+        let file = std::env::temp_dir().join(format!("wayferry-login-{}", std::process::id()));
+        // It says its number, and nothing that belongs here.
+        let script = format!("echo $$ > {0}.new && mv {0}.new {0}; exec tail -f /dev/null", file.display());
+        let other = Some(Other::Command(vec!["sh".into(), "-c".into(), script.into()]));
+        let identity = Arc::new(Identity::ephemeral().expect("an identity"));
+        let ways = Ways { identity, quic: None, other };
+        let detour = ways.detour(Hope::Open).expect("a thread").expect("a way");
+        let pid = loop {
+            match std::fs::read_to_string(&file) {
+                Ok(text) => break text.trim().to_owned(),
+                Err(_) => std::thread::yield_now(),
+            }
+        };
+        drop(detour);
+        while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+            std::thread::yield_now();
+        }
+        let _ = std::fs::remove_file(&file);
+    }
+}

@@ -232,7 +232,7 @@ impl Return {
                 return Ok(());
             }
         }
-        if let Some(result) = search.detour.as_mut().and_then(Detour::result) {
+        if let Some(result) = search.detour.as_ref().and_then(Detour::result) {
             let Back { carrier, login, .. } = result?;
             self.find(now, Way::Stream);
             self.carry_through(login);

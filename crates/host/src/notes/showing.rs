@@ -239,6 +239,7 @@ mod tests {
             drop(showing);
             let asked: Vec<String> = asks
                 .iter()
+                .take_while(|ask| *ask != Ask::End)
                 .filter_map(|ask| match ask {
                     Ask::Show(note) if note.id == OWN => Some(note.summary),
                     Ask::Show(note) => Some(note.app),

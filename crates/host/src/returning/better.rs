@@ -173,7 +173,7 @@ impl Better {
                 self.meeting = ways.meet(socket).ok().map(|detour| Meeting { detour, since: now });
             }
         }
-        let Some(result) = self.meeting.as_mut().and_then(|meeting| meeting.detour.result()) else {
+        let Some(result) = self.meeting.as_ref().and_then(|meeting| meeting.detour.result()) else {
             return Ok(None);
         };
         self.meeting = None;
