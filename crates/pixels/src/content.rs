@@ -7,11 +7,13 @@
 //! the damage, and the content is as before outside the region.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicU8;
 
 use crate::error::Error;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
 use crate::region::Region;
+use crate::shared;
 use crate::tighten::Tightener;
 use crate::tiles::{TILE, Tiles};
 
@@ -107,20 +109,51 @@ impl Content {
         before: Option<&mut Tiles>,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Region, E> {
-        assert_eq!(
-            (layout.size, layout.format),
-            (self.size, self.format),
-            "a layout of this size and format"
-        );
-        let pixel = self.format.bytes_per_pixel();
         let mut scratch = Scratch::default();
-        let mut notes = Notes { tightener: Tightener::new(self.size.width, pixel), before };
+        let mut notes = self.notes(layout, before);
         for rect in damage.clip(self.size).rects() {
             notes.tightener.begin(*rect);
             self.absorb_rect(layout, *rect, &mut scratch, &mut notes, &mut read)?;
             notes.tightener.end();
         }
         Ok(notes.tightener.into_region())
+    }
+
+    /// As [`Self::absorb_keeping`], from memory that the program may write meanwhile. What is equal is never copied.
+    pub(crate) fn absorb_shared_keeping(
+        &mut self,
+        layout: &Layout,
+        damage: &Region,
+        before: Option<&mut Tiles>,
+        memory: &[AtomicU8],
+    ) -> Region {
+        let pixel = self.format.bytes_per_pixel();
+        let mut scratch = Scratch::default();
+        let mut notes = self.notes(layout, before);
+        for rect in damage.clip(self.size).rects() {
+            notes.tightener.begin(*rect);
+            let length = rect.width as usize * pixel;
+            for y in rect.y..rect.bottom() {
+                let start = layout.row(y) as usize + rect.x as usize * pixel;
+                let row = &memory[start..start + length];
+                let Some(span) = shared::differing(row, self.row(y, rect.x, rect.width), pixel) else {
+                    continue;
+                };
+                let copied = scratch.for_read((start + span.start) as u64, span.len());
+                shared::copy(&row[span.clone()], copied);
+                let (x, width) = (rect.x + (span.start / pixel) as u32, (span.len() / pixel) as u32);
+                self.absorb_row(y, Rect::new(x, y, width, 1), copied, &mut notes);
+            }
+            notes.tightener.end();
+        }
+        notes.tightener.into_region()
+    }
+
+    /// Nothing is noted.
+    fn notes<'a>(&self, layout: &Layout, before: Option<&'a mut Tiles>) -> Notes<'a> {
+        let same = (layout.size, layout.format) == (self.size, self.format);
+        assert!(same, "a layout of this size and format");
+        Notes { tightener: Tightener::new(self.size.width, self.format.bytes_per_pixel()), before }
     }
 
     fn absorb_rect<E>(

@@ -12,6 +12,7 @@
 //! content after the last update that was not taken back (zeros when the draft is fresh).
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
 use crate::chunk::Copy;
@@ -108,6 +109,21 @@ impl Draft {
         *folded |= result.is_err() || !(changed.is_empty() || new.is_empty());
         changed.union(new);
         result
+    }
+
+    /// As [`Self::absorb`], from memory that the program may write meanwhile. What it changes during the call may be
+    /// taken over or not, pixel by pixel.
+    ///
+    /// # Panics
+    /// When the layout was made for another size or format, or ends beyond the memory.
+    pub fn absorb_shared(&mut self, layout: &Layout, damage: &Region, memory: &[AtomicU8]) -> Region {
+        self.give_up();
+        let Level { changed, before, fresh, folded, .. } = &mut self.present;
+        let before = (!*fresh).then_some(before);
+        let new = self.content.absorb_shared_keeping(layout, damage, before, memory);
+        *folded |= !(changed.is_empty() || new.is_empty());
+        changed.union(&new);
+        new
     }
 
     /// Takes over a whole content, as [`Self::absorb`]. One of another size or format makes the draft fresh.

@@ -51,6 +51,7 @@ mod picture;
 mod region;
 #[cfg(feature = "encode")]
 mod scroll;
+mod shared;
 mod tighten;
 mod tiles;
 #[cfg(feature = "encode")]

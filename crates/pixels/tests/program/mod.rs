@@ -99,7 +99,7 @@ impl Picture {
     }
 
     /// The picture in the program's memory, with garbage around it.
-    fn memory(&self, buffer: &Buffer, layout: &Layout) -> Vec<u8> {
+    pub(crate) fn memory(&self, buffer: &Buffer, layout: &Layout) -> Vec<u8> {
         let row = self.size.width() as usize * self.pixel;
         let mut memory = vec![0xa5; layout.end() as usize];
         for (y, bytes) in self.bytes.chunks_exact(row).enumerate() {
