@@ -9,6 +9,7 @@ use wayferry_gpu::{Dmabuf, Frame};
 use wayferry_pixels::{Content, Format, Layout, Region, Size};
 
 use super::dmabuf::Imported;
+use super::mapping::Mapping;
 use super::shm::{Pool, ReadError};
 
 /// A `wl_buffer`.
@@ -94,6 +95,16 @@ impl Buffer {
                 Ok(())
             }
             Source::Gpu(_) => Err(ReadError::Unread),
+        }
+    }
+
+    /// The memory that [`Self::layout`] is about, where it lies, if these pixels are best read there.
+    pub(super) fn mapped(&self, region: &Region) -> Option<Rc<Mapping>> {
+        match &self.source {
+            Source::Pool(pool) => {
+                pool.mapped(self.layout.end(), region.area() * self.format.bytes_per_pixel() as u64)
+            }
+            Source::Solid(_) | Source::Gpu(_) => None,
         }
     }
 

@@ -493,7 +493,11 @@ fn absorb(
         surface.news.note_all();
     }
     buffer.last_surface.set(Some(id));
-    let changed = surface.painter.absorb(&buffer.layout(), &region, read)?;
+    let mapped = if fetched.is_none() { buffer.mapped(&region) } else { None };
+    let changed = match mapped {
+        Some(memory) => surface.painter.absorb_shared(&buffer.layout(), &region, memory.bytes()),
+        None => surface.painter.absorb(&buffer.layout(), &region, read)?,
+    };
     surface.stale = false;
     let area = changed.area();
     surface.news.note(changed);

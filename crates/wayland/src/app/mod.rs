@@ -87,6 +87,7 @@ mod late;
 mod later;
 mod line;
 mod making;
+mod mapping;
 mod object;
 mod offer;
 mod offering;

@@ -7,6 +7,7 @@
 //! updates are there, is known to be changed or lossy.
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicU8;
 
 use wayferry_pixels::video;
 use wayferry_pixels::{Allowance, Content, Draft, Encoder, Format, Layout, Region, Size, Wants, Watch};
@@ -130,6 +131,12 @@ impl Painter {
         read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Region, E> {
         self.draft.as_mut().map_or(Ok(Region::default()), |draft| draft.absorb(layout, region, read))
+    }
+
+    /// As [`Self::absorb`], from memory that the program may write meanwhile.
+    pub(super) fn absorb_shared(&mut self, layout: &Layout, region: &Region, memory: &[AtomicU8]) -> Region {
+        let Some(draft) = &mut self.draft else { return Region::default() };
+        draft.absorb_shared(layout, region, memory)
     }
 
     /// Takes in content that is in memory, whether it fits or not: where it is known to have changed, else all of it.

@@ -1,13 +1,16 @@
 //! `wl_shm`: the program's pixel memory. Nothing of it crosses the link.
 //!
-//! Pixels are read with `pread`, never mapped: a program that shrinks its file gets an error of its own instead of
-//! taking the process down. Invariant: every read is inside the pool's size as last announced.
+//! Memory that cannot become shorter is read where it lies (`mapping`), once much of it is read at a time; all other with
+//! `pread`: a program that shrinks its file gets an error of its own instead of taking the process down. Invariant:
+//! every read is inside the pool's size as last announced.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use rustix::io::{Errno, pread};
+
+use super::mapping::{Mapped, Mapping};
 
 /// Pools that one program may have open, with those of which only buffers are left: a descriptor each.
 pub(crate) const MAX_POOLS: usize = 8192;
@@ -17,19 +20,30 @@ pub(crate) const MAX_POOLS: usize = 8192;
 pub(crate) struct Pool {
     fd: OwnedFd,
     size: Cell<u64>,
+    mapping: RefCell<Option<Rc<Mapping>>>,
+    mapped: Mapped,
     /// Counts it among the program's.
     _counted: Rc<()>,
 }
 
-/// How many pools of a program are open.
+/// How many pools of a program are open, and how much of them is mapped.
 #[derive(Debug, Default)]
-pub(crate) struct Pools(Rc<()>);
+pub(crate) struct Pools {
+    open: Rc<()>,
+    mapped: Mapped,
+}
 
 impl Pools {
     /// Another one, unless there are too many.
     pub(crate) fn open(&self, fd: OwnedFd, size: u64) -> Option<Rc<Pool>> {
-        let open = Rc::strong_count(&self.0) - 1;
-        let pool = || Pool { fd, size: Cell::new(size), _counted: Rc::clone(&self.0) };
+        let open = Rc::strong_count(&self.open) - 1;
+        let pool = || Pool {
+            fd,
+            size: Cell::new(size),
+            mapping: RefCell::default(),
+            mapped: self.mapped.clone(),
+            _counted: Rc::clone(&self.open),
+        };
         (open < MAX_POOLS).then(|| Rc::new(pool()))
     }
 }
@@ -51,6 +65,22 @@ impl Pool {
     /// Its file, for a thread.
     pub(crate) fn file(&self) -> std::io::Result<std::fs::File> {
         Ok(self.fd.try_clone()?.into())
+    }
+
+    /// Its first `end` bytes, where they lie, if `bytes` of them are to be read; `None` if [`Self::read`] must do.
+    pub(super) fn mapped(&self, end: u64, bytes: u64) -> Option<Rc<Mapping>> {
+        let mut mapping = self.mapping.borrow_mut();
+        let reaches = |mapping: &&Rc<Mapping>| end <= mapping.bytes().len() as u64;
+        if let Some(mapping) = mapping.as_ref().filter(reaches) {
+            return Some(Rc::clone(mapping));
+        }
+        if bytes < LEAST_MAPPED {
+            return None;
+        }
+        // One that is too short makes room for it.
+        *mapping = None;
+        *mapping = Mapping::new(&self.fd, self.size(), &self.mapped).map(Rc::new);
+        mapping.clone()
     }
 
     /// Fills `into` from the file.
@@ -95,6 +125,9 @@ impl std::fmt::Display for ReadError {
         }
     }
 }
+
+/// Bytes read at a time from which on a mapping pays.
+const LEAST_MAPPED: u64 = 256 << 10;
 
 /// `wl_shm.error.invalid_fd`.
 pub(super) const INVALID_FD: u32 = 2;

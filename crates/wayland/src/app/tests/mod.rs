@@ -6,6 +6,7 @@ mod fade;
 mod gpu;
 mod limits;
 mod making;
+mod memory;
 mod pacing;
 mod protocols;
 mod replay;
