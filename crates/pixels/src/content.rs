@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicU8;
 use crate::error::Error;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
+use crate::in_place::InPlace;
 use crate::region::Region;
 use crate::shared;
 use crate::tighten::Tightener;
@@ -119,34 +120,51 @@ impl Content {
         Ok(notes.tightener.into_region())
     }
 
-    /// As [`Self::absorb_keeping`], from memory that the program may write meanwhile. What is equal is never copied.
+    /// As [`Self::absorb_keeping`], from memory that the program may write meanwhile. What is equal is never copied; up to
+    /// `threads` threads, the caller's among them, look where that is.
     pub(crate) fn absorb_shared_keeping(
         &mut self,
         layout: &Layout,
         damage: &Region,
         before: Option<&mut Tiles>,
         memory: &[AtomicU8],
+        threads: usize,
     ) -> Region {
         let pixel = self.format.bytes_per_pixel();
         let mut scratch = Scratch::default();
         let mut notes = self.notes(layout, before);
         for rect in damage.clip(self.size).rects() {
+            let new = InPlace { layout, memory, rect: *rect, pixel };
             notes.tightener.begin(*rect);
-            let length = rect.width as usize * pixel;
-            for y in rect.y..rect.bottom() {
-                let start = layout.row(y) as usize + rect.x as usize * pixel;
-                let row = &memory[start..start + length];
-                let Some(span) = shared::differing(row, self.row(y, rect.x, rect.width), pixel) else {
-                    continue;
-                };
-                let copied = scratch.for_read((start + span.start) as u64, span.len());
-                shared::copy(&row[span.clone()], copied);
-                let (x, width) = (rect.x + (span.start / pixel) as u32, (span.len() / pixel) as u32);
-                self.absorb_row(y, Rect::new(x, y, width, 1), copied, &mut notes);
-            }
+            self.absorb_in_place(&new, threads, &mut scratch, &mut notes);
             notes.tightener.end();
         }
         notes.tightener.into_region()
+    }
+
+    fn absorb_in_place(
+        &mut self,
+        new: &InPlace<'_>,
+        threads: usize,
+        scratch: &mut Scratch,
+        notes: &mut Notes<'_>,
+    ) {
+        let mut found = new.differing_by_threads(self, threads).into_iter();
+        // Below a row of which most is new, the next one is taken to be like it: it is not compared twice.
+        let mut dense = false;
+        for y in new.rect.y..new.rect.bottom() {
+            let span = match found.next() {
+                Some(span) => span,
+                None if dense => Some(0..new.row(y).len()),
+                None => new.differing(self, y),
+            };
+            let Some(span) = span else { continue };
+            let (x, width) = (new.rect.x + (span.start / new.pixel) as u32, (span.len() / new.pixel) as u32);
+            let copied = scratch.for_read((new.start(y) + span.start) as u64, span.len());
+            shared::copy(&new.row(y)[span], copied);
+            let changed = self.absorb_row(y, Rect::new(x, y, width, 1), copied, notes);
+            dense = changed > new.row(y).len() / 2;
+        }
     }
 
     /// Nothing is noted.
@@ -185,12 +203,13 @@ impl Content {
         Ok(())
     }
 
-    fn absorb_row(&mut self, y: u32, rect: Rect, new: &[u8], notes: &mut Notes<'_>) {
+    /// Takes over a row of a rectangle; gives the bytes in its tiles that are not all as they were.
+    fn absorb_row(&mut self, y: u32, rect: Rect, new: &[u8], notes: &mut Notes<'_>) -> usize {
         if self.row(y, rect.x, rect.width) == new {
-            return;
+            return 0;
         }
         let pixel = self.format.bytes_per_pixel();
-        let mut x = rect.x;
+        let (mut x, mut changed) = (rect.x, 0);
         while x < rect.right() {
             let end = ((x / TILE + 1) * TILE).min(rect.right());
             let new = &new[(x - rect.x) as usize * pixel..(end - rect.x) as usize * pixel];
@@ -200,9 +219,11 @@ impl Content {
                     before.keep(self, x / TILE, y);
                 }
                 self.pixels[span].copy_from_slice(new);
+                changed += new.len();
             }
             x = end;
         }
+        changed
     }
 
     /// Overwrites a rectangle with tightly packed rows; it must lie inside and `source` must fill it.

@@ -112,15 +112,22 @@ impl Draft {
     }
 
     /// As [`Self::absorb`], from memory that the program may write meanwhile. What it changes during the call may be
-    /// taken over or not, pixel by pixel.
+    /// taken over or not, pixel by pixel. Up to `threads` threads share the work where there is much, the caller's among
+    /// them.
     ///
     /// # Panics
     /// When the layout was made for another size or format, or ends beyond the memory.
-    pub fn absorb_shared(&mut self, layout: &Layout, damage: &Region, memory: &[AtomicU8]) -> Region {
+    pub fn absorb_shared(
+        &mut self,
+        layout: &Layout,
+        damage: &Region,
+        memory: &[AtomicU8],
+        threads: usize,
+    ) -> Region {
         self.give_up();
         let Level { changed, before, fresh, folded, .. } = &mut self.present;
         let before = (!*fresh).then_some(before);
-        let new = self.content.absorb_shared_keeping(layout, damage, before, memory);
+        let new = self.content.absorb_shared_keeping(layout, damage, before, memory, threads);
         *folded |= !(changed.is_empty() || new.is_empty());
         changed.union(&new);
         new

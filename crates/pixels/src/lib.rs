@@ -40,6 +40,7 @@ mod error;
 mod fidelity;
 mod format;
 mod geometry;
+mod in_place;
 mod jpeg;
 #[cfg(feature = "encode")]
 mod making;

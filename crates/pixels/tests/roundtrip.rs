@@ -87,7 +87,7 @@ fn absorb_shared(draft: &mut Draft, picture: &Picture, buffer: &Buffer, damage: 
     let stride = draft.content().stride() as u64 + buffer.padding;
     let layout = Layout::new(buffer.offset, stride, size, format).unwrap();
     let memory: Vec<AtomicU8> = picture.memory(buffer, &layout).into_iter().map(AtomicU8::new).collect();
-    draft.absorb_shared(&layout, damage, &memory)
+    draft.absorb_shared(&layout, damage, &memory, 1)
 }
 
 /// Encodes and delivers an update; gives the bytes that it took and where it was painted.
@@ -269,6 +269,28 @@ proptest! {
         prop_assert!(theirs.pixels() == draft.content().pixels());
         prop_assert!(all == whole, "the same chunks, too");
         prop_assert_eq!(draft.unmade(), 0);
+    }
+}
+
+/// A picture of 4K, of which a little changes, compared by several threads.
+#[test]
+fn any_number_of_threads_finds_the_same_changes() {
+    let (size, format) = (Size::new(3840, 2160).unwrap(), Format::Xrgb8888);
+    let mut picture = Picture::new(size, format);
+    picture.paint(size.rect(), Paint::Text(3));
+    let mut drafts = [1, 2, 3, 4, 5].map(|threads| (threads, Draft::new(size, format)));
+    let memory = |picture: &Picture| picture.bytes.iter().copied().map(AtomicU8::new).collect::<Vec<_>>();
+    let layout = Layout::new(0, 3840 * 4, size, format).unwrap();
+    let rows = [(0, 0, 3840, 1), (3839, 0, 1, 2160), (700, 539, 9, 3), (5, 2159, 60, 1)];
+    for rect in [(0, 0, 1, 1)].into_iter().chain(rows) {
+        picture.paint(Rect::new(rect.0, rect.1, rect.2, rect.3), Paint::Noise(rect.0.into()));
+        let memory = memory(&picture);
+        let changes = drafts.each_mut().map(|(threads, draft)| {
+            let changed = draft.absorb_shared(&layout, &Region::full(size), &memory, *threads);
+            assert!(draft.content().pixels() == picture.bytes, "{threads} threads");
+            changed
+        });
+        assert!(changes.iter().all(|changed| *changed == changes[0]), "{rect:?}");
     }
 }
 

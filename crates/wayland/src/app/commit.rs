@@ -135,7 +135,7 @@ impl Connection {
                 // All of it is multiplied, however little the program drew.
                 self.pacing.owe(if surface.fade.is_on() { needs } else { 0 });
                 let begun = self.config.probe.begin();
-                let bytes = absorb(surface, id, &buffer, &pixels, damage)
+                let bytes = absorb(surface, id, &buffer, &pixels, damage, self.config.threads)
                     .map_err(|error| unreadable(buffer_id, error))?;
                 let work = (surface.wire, surface.painter.next_update().0);
                 self.config.probe.end(begun, Work::Capture, work, bytes);
@@ -461,13 +461,14 @@ impl Damage<'_> {
     }
 }
 
-/// Brings the surface's content up to a buffer; gives the bytes of pixels that differ.
+/// Brings the surface's content up to a buffer, with so many threads at most; gives the bytes of pixels that differ.
 fn absorb(
     surface: &mut Surface,
     id: u32,
     buffer: &Rc<Buffer>,
     pixels: &Pixels,
     damage: &Damage<'_>,
+    threads: usize,
 ) -> Result<u64, ReadError> {
     let fetched = match pixels {
         Pixels::Read(fetched) => fetched.as_ref(),
@@ -495,7 +496,7 @@ fn absorb(
     buffer.last_surface.set(Some(id));
     let mapped = if fetched.is_none() { buffer.mapped(&region) } else { None };
     let changed = match mapped {
-        Some(memory) => surface.painter.absorb_shared(&buffer.layout(), &region, memory.bytes()),
+        Some(memory) => surface.painter.absorb_shared(&buffer.layout(), &region, memory.bytes(), threads),
         None => surface.painter.absorb(&buffer.layout(), &region, read)?,
     };
     surface.stale = false;

@@ -134,9 +134,15 @@ impl Painter {
     }
 
     /// As [`Self::absorb`], from memory that the program may write meanwhile.
-    pub(super) fn absorb_shared(&mut self, layout: &Layout, region: &Region, memory: &[AtomicU8]) -> Region {
+    pub(super) fn absorb_shared(
+        &mut self,
+        layout: &Layout,
+        region: &Region,
+        memory: &[AtomicU8],
+        threads: usize,
+    ) -> Region {
         let Some(draft) = &mut self.draft else { return Region::default() };
-        draft.absorb_shared(layout, region, memory)
+        draft.absorb_shared(layout, region, memory, threads)
     }
 
     /// Takes in content that is in memory, whether it fits or not: where it is known to have changed, else all of it.
