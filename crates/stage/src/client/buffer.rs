@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use wayland_client::QueueHandle;
 use wayland_client::protocol::wl_buffer::WlBuffer;
 use wayland_client::protocol::wl_shm::{Format, WlShm};
@@ -36,8 +36,10 @@ impl Slot {
     ) -> Result<Slot, ClientError> {
         let stride = width * 4;
         let size = stride * height;
-        let file = memfd_create("pixels", MemfdFlags::CLOEXEC)?;
+        let file = memfd_create("pixels", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, u64::from(size))?;
+        // As foot, Qt and GTK do.
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::SEAL)?;
         let pool = shm.create_pool(file.as_fd(), size as i32, queue, ());
         let format = if alpha { Format::Argb8888 } else { Format::Xrgb8888 };
         let buffer =
