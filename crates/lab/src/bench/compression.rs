@@ -101,8 +101,10 @@ fn measure(compress: Compress, picture: &Canvas) -> Result<Cost, Error> {
 fn send(codec: &mut Wayferry, picture: &Canvas) -> Result<(f64, f64, usize), Error> {
     let damage = [picture.rect()];
     let (width, height, pixels) = (picture.width(), picture.height(), picture.pixels());
+    let frame = Frame { width, height, pixels, damage: &damage, scroll: None };
+    codec.draw(&frame);
     let began = cpu_time();
-    let messages = codec.encode(&Frame { width, height, pixels, damage: &damage, scroll: None });
+    let messages = codec.encode(&frame);
     let encoded = cpu_time();
     for message in &messages {
         codec.decode(message).map_err(|error| Error::Inexact(error.to_string()))?;

@@ -23,6 +23,9 @@ pub trait Codec {
     /// As in reports.
     fn name(&self) -> &'static str;
 
+    /// The program has drawn the frame: what happens to its memory, which is not the codec's work.
+    fn draw(&mut self, _frame: &Frame<'_>) {}
+
     /// Encodes what the frame changed as messages, each of which is some of its pixels; none when nothing changed.
     fn encode(&mut self, frame: &Frame<'_>) -> Vec<Vec<u8>>;
 

@@ -73,6 +73,7 @@ impl Run {
     }
 
     fn update(&mut self, codec: &mut dyn Codec, old: &[[u8; 4]], frame: &Frame<'_>, counts: bool) {
+        codec.draw(frame);
         let began = cpu_time();
         let messages = codec.encode(frame);
         let encode = cpu_time() - began;

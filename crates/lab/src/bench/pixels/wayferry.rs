@@ -1,6 +1,7 @@
-//! Our codec as one of those that are compared: both ends for one surface, no network, one thread.
+//! Our codec as one of those that are compared: both ends for one surface, no network, one thread. The program's memory is
+//! read as if it were mapped.
 
-use std::convert::Infallible;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use wayferry_pixels::{
     Compression, Content, Decoder, Draft, Encoder, Format, Layout, Opened, Rect, Region, Size,
@@ -17,6 +18,8 @@ pub(crate) struct Wayferry {
     encoder: Encoder,
     decoder: Decoder,
     layout: Layout,
+    /// What the program draws into.
+    memory: Vec<AtomicU8>,
     /// What the app side keeps.
     ours: Draft,
     /// What the display side shows, and what has come of the next update.
@@ -37,7 +40,8 @@ impl Wayferry {
         };
         let encoder = Encoder::new(compression);
         let (ours, theirs) = (Draft::new(size, Format::Xrgb8888), Content::new(size, Format::Xrgb8888));
-        Ok(Self { encoder, decoder: Decoder::new(), layout, ours, theirs, opened: Vec::new() })
+        let memory = std::iter::repeat_with(AtomicU8::default).take(layout.end() as usize).collect();
+        Ok(Self { encoder, decoder: Decoder::new(), layout, memory, ours, theirs, opened: Vec::new() })
     }
 }
 
@@ -46,16 +50,22 @@ impl Codec for Wayferry {
         "wayferry"
     }
 
+    fn draw(&mut self, frame: &Frame<'_>) {
+        let bytes = frame.pixels.as_flattened();
+        for rect in frame.damage {
+            for y in rect.y..rect.y + rect.height {
+                let start = (y * frame.width + rect.x) as usize * 4;
+                let row = start..start + rect.width as usize * 4;
+                let drawn = bytes[row.clone()].iter().zip(&self.memory[row]);
+                drawn.for_each(|(byte, memory)| memory.store(*byte, Ordering::Relaxed));
+            }
+        }
+    }
+
     fn encode(&mut self, frame: &Frame<'_>) -> Vec<Vec<u8>> {
         let rect = |rect: &SceneRect| Rect::new(rect.x, rect.y, rect.width, rect.height);
         let damage: Region = frame.damage.iter().map(rect).collect();
-        let buffer = frame.pixels.as_flattened();
-        let read = |offset: u64, target: &mut [u8]| {
-            let start = offset as usize;
-            target.copy_from_slice(&buffer[start..start + target.len()]);
-            Ok::<(), Infallible>(())
-        };
-        let Ok(_) = self.ours.absorb(&self.layout, &damage, read);
+        self.ours.absorb_shared(&self.layout, &damage, &self.memory, 1);
         self.encoder.encode(&mut self.ours)
     }
 
