@@ -10,8 +10,11 @@ use bytes::Bytes;
 
 use crate::file::{FileFate, FileOffer, MAX_FILE_PATH};
 use crate::note::{MAX_ACTION, MAX_TOKEN};
+use crate::tray::item_id;
 use crate::wire::{Reader, Writer};
-use crate::{ConnectionId, Error, HostTime, Kinds, Note, NoteEnd, Receipt, Side, sanitise};
+use crate::{
+    ConnectionId, Error, HostTime, Kinds, Note, NoteEnd, Receipt, Side, TrayAct, TrayItem, TrayMenu, sanitise,
+};
 
 /// Longest frame of the main channel in bytes: a snapshot of [`MAX_SNAPSHOT`] with its fields around it.
 pub const MAX_CONTROL: usize = MAX_SNAPSHOT + 64;
@@ -138,6 +141,9 @@ impl Capabilities {
     /// [`Control::File`] and [`Control::FetchFile`]: the user takes files, and on the app side gives those that the
     /// display asks for.
     pub const FILES: Self = Self(128);
+
+    /// [`Control::TrayItem`]. Of a display side: its user wants to see icons in the tray.
+    pub const TRAY: Self = Self(256);
 
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -467,6 +473,27 @@ pub enum Control {
         /// Whether it is there.
         fate: FileFate,
     },
+    /// A program shows an icon in the tray, or changes it; from the app side.
+    TrayItem(TrayItem),
+    /// A program takes its icon away; from the app side.
+    TrayGone {
+        /// Of [`TrayItem::id`].
+        id: u32,
+    },
+    /// The menu of an icon is so now; from the app side.
+    TrayMenu(TrayMenu),
+    /// The user does something with an icon; from the display side.
+    TrayAct {
+        /// Of [`TrayItem::id`].
+        id: u32,
+        /// What; `None` is something that only later builds know.
+        act: Option<TrayAct>,
+    },
+    /// The desk has a tray, or has none any more; from the display side. It has forgotten all icons.
+    Tray {
+        /// It has one.
+        is_there: bool,
+    },
 }
 
 /// What became of an address that a program wanted to be opened.
@@ -620,6 +647,11 @@ impl Control {
             Self::FileDone { id, fate } => {
                 writer.varint(25).varint(*id).u8(*fate as u8);
             }
+            Self::TrayItem(_)
+            | Self::TrayGone { .. }
+            | Self::TrayMenu(_)
+            | Self::TrayAct { .. }
+            | Self::Tray { .. } => self.encode_tray(writer),
             // `encode` knows all others.
             _ => {}
         }
@@ -699,10 +731,50 @@ impl Control {
                 id: reader.varint("the number of a file")?,
                 fate: FileFate::from_code(reader.u8("what became of a file")?),
             },
+            26..=30 => Self::decode_tray(code, &mut reader)?,
             _ => return Ok(None),
         };
         reader.finish("a control message")?;
         Ok(Some(message))
+    }
+
+    /// Those of the tray.
+    fn encode_tray(&self, writer: &mut Writer) {
+        match self {
+            Self::TrayItem(item) => {
+                writer.varint(26);
+                item.encode(writer);
+            }
+            Self::TrayGone { id } => {
+                writer.varint(27).varint((*id).into());
+            }
+            Self::TrayMenu(menu) => {
+                writer.varint(28);
+                menu.encode(writer);
+            }
+            Self::TrayAct { id, act } => {
+                writer.varint(29).varint((*id).into());
+                match act {
+                    Some(act) => act.encode(writer),
+                    None => drop(writer.u8(u8::MAX)),
+                }
+            }
+            Self::Tray { is_there } => {
+                writer.varint(30).bool(*is_there);
+            }
+            _ => {}
+        }
+    }
+
+    /// Those of the tray.
+    fn decode_tray(code: u64, reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(match code {
+            26 => Self::TrayItem(TrayItem::decode(reader)?),
+            27 => Self::TrayGone { id: item_id(reader)? },
+            28 => Self::TrayMenu(TrayMenu::decode(reader)?),
+            29 => Self::TrayAct { id: item_id(reader)?, act: TrayAct::decode(reader)? },
+            _ => Self::Tray { is_there: reader.bool("whether there is a tray")? },
+        })
     }
 
     /// Whether the session sends and handles it itself; such a message is neither given to
@@ -730,11 +802,26 @@ impl Control {
                 | Self::FetchFile { .. }
                 | Self::FileDone { .. }
         );
-        told || self.is_notification()
+        told || self.needs().is_some()
     }
 
-    /// Whether it is about a notification, so that it needs [`Capabilities::NOTIFY`].
-    pub(crate) fn is_notification(&self) -> bool {
+    /// What both sides must be able to do if it is to be heard.
+    pub(crate) fn needs(&self) -> Option<Capabilities> {
+        let of_the_tray = matches!(
+            self,
+            Self::TrayItem(_)
+                | Self::TrayGone { .. }
+                | Self::TrayMenu(_)
+                | Self::TrayAct { .. }
+                | Self::Tray { .. }
+        );
+        match self.is_notification() {
+            true => Some(Capabilities::NOTIFY),
+            false => of_the_tray.then_some(Capabilities::TRAY),
+        }
+    }
+
+    fn is_notification(&self) -> bool {
         matches!(
             self,
             Self::Notify(_)
@@ -816,6 +903,18 @@ mod tests {
             Control::File(FileOffer { id: 8, answers: Some(9), ..FileOffer::default() }),
             Control::FetchFile { id: 9, path: "results/../x".into() },
             Control::FileDone { id: 9, fate: FileFate::NoSpace },
+            Control::TrayItem(TrayItem { id: 7, title: "mail".into(), ..TrayItem::default() }),
+            Control::TrayGone { id: u32::MAX },
+            Control::TrayMenu(TrayMenu { item: 7, entries: vec![] }),
+            Control::TrayAct { id: 7, act: Some(TrayAct::Activate) },
+            Control::TrayAct { id: 7, act: Some(TrayAct::Secondary) },
+            Control::TrayAct { id: 7, act: Some(TrayAct::Menu) },
+            Control::TrayAct { id: 7, act: Some(TrayAct::Scroll { delta: -120, is_sideways: true }) },
+            Control::TrayAct { id: 7, act: Some(TrayAct::Choose(12)) },
+            Control::TrayAct { id: 7, act: Some(TrayAct::Open(0)) },
+            Control::TrayAct { id: 7, act: Some(TrayAct::Token("t-1".into())) },
+            Control::TrayAct { id: 7, act: None },
+            Control::Tray { is_there: true },
         ];
         for message in messages {
             let frame = encode(&message);

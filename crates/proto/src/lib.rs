@@ -28,6 +28,7 @@ mod receipt;
 mod session;
 pub mod succession;
 mod time;
+pub mod tray;
 pub mod wire;
 
 pub use candidate::Candidate;
@@ -52,4 +53,7 @@ pub use session::{
     RepairCounts, SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session,
 };
 pub use time::{HostTime, Time};
+pub use tray::{
+    TrayAct, TrayCategory, TrayEntry, TrayIcon, TrayItem, TrayMenu, TrayPicture, TrayStatus, TrayToggle,
+};
 pub use wayferry_fec::LossPrior;

@@ -73,7 +73,7 @@ impl Note {
         let actions = self.actions.into_iter().filter_map(NoteAction::fit).take(MAX_ACTIONS).collect();
         Self {
             app: sanitise(&self.app, MAX_APP),
-            icon: if is_icon(&self.icon) { self.icon } else { String::new() },
+            icon: icon_name(self.icon),
             summary: sanitise(&self.summary, MAX_SUMMARY),
             body: lines(&self.body),
             actions,
@@ -133,6 +133,11 @@ impl NoteEnd {
         let known = [Self::Expired, Self::Dismissed, Self::Closed];
         known.into_iter().find(|end| *end as u32 == code).unwrap_or(Self::Undefined)
     }
+}
+
+/// The name of a theme's icon, or nothing.
+pub(crate) fn icon_name(name: String) -> String {
+    if is_icon(&name) { name } else { String::new() }
 }
 
 /// Whether it is the name of a theme's icon: no path and no address, at which the desk would look for a file.

@@ -623,12 +623,17 @@ impl Session {
             | Control::NotificationAction { .. }
             | Control::File(_)
             | Control::FetchFile { .. }
-            | Control::FileDone { .. }) => {
+            | Control::FileDone { .. }
+            | Control::TrayItem(_)
+            | Control::TrayGone { .. }
+            | Control::TrayMenu(_)
+            | Control::TrayAct { .. }
+            | Control::Tray { .. }) => {
                 if let Ok(ledger) = self.incoming.ledger() {
                     ledger.message();
                 }
                 // The user may have said that there are to be none.
-                if !message.is_notification() || self.capabilities().has(Capabilities::NOTIFY) {
+                if message.needs().is_none_or(|needed| self.capabilities().has(needed)) {
                     self.events.push_back(Event::Control(message));
                 }
             }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Note, Resume};
+use crate::{Note, Resume, TrayItem};
 
 fn violation(alone: &mut Alone) -> String {
     match alone.closed() {
@@ -474,19 +474,28 @@ fn a_stopped_update_is_no_event() {
     assert_eq!((alone.transmits(), alone.events()), (vec![], vec![]));
 }
 
+/// Whether a display that is able to do this hears the message of a host that is able to do all.
+fn is_heard(message: &Control, wanted: Capabilities) -> bool {
+    let config = Config { capabilities: wanted, ..Config::new(Side::Display) };
+    let mut alone = Alone::new(config);
+    let capabilities = Capabilities::NOTIFY.with(Capabilities::TRAY);
+    let said = hello_stream(&Hello { capabilities, ..hello_of(Side::App) });
+    alone.data(0, 0, &[said, control_frame(message)].concat());
+    let events = alone.events();
+    assert!(!events.iter().any(|event| matches!(event, Event::Closed { .. })), "{events:?}");
+    events.contains(&Event::Control(message.clone()))
+}
+
 #[test]
 fn a_host_that_notifies_unasked_is_not_heard() {
     let note = Control::Notify(Note { id: 1, summary: "hello".into(), ..Note::default() });
-    let is_heard = |wanted: Capabilities| {
-        let config = Config { capabilities: wanted, ..Config::new(Side::Display) };
-        let mut alone = Alone::new(config);
-        let capabilities = Capabilities::NOTIFY;
-        let said = hello_stream(&Hello { capabilities, ..hello_of(Side::App) });
-        alone.data(0, 0, &[said, control_frame(&note)].concat());
-        let events = alone.events();
-        assert!(!events.iter().any(|event| matches!(event, Event::Closed { .. })), "{events:?}");
-        events.contains(&Event::Control(note.clone()))
-    };
-    assert!(is_heard(Capabilities::NOTIFY));
-    assert!(!is_heard(Capabilities::NONE));
+    assert!(is_heard(&note, Capabilities::NOTIFY));
+    assert!(!is_heard(&note, Capabilities::TRAY));
+}
+
+#[test]
+fn a_host_that_shows_icons_unasked_is_not_heard() {
+    let item = Control::TrayItem(TrayItem { id: 1, title: "hello".into(), ..TrayItem::default() });
+    assert!(is_heard(&item, Capabilities::TRAY));
+    assert!(!is_heard(&item, Capabilities::NOTIFY));
 }
