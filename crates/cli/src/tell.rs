@@ -106,6 +106,7 @@ pub(crate) fn reporter() -> Reporter {
         }
         match words(&event) {
             Words::None => {}
+            Words::Step(text) => step(&text),
             Words::Note(text) => note(&text),
             Words::Trouble(error) => trouble(error),
         }
@@ -212,6 +213,8 @@ fn with_sink(write: impl FnOnce(&mut Sink)) {
 enum Words<'a> {
     /// Nothing.
     None,
+    /// It is as it is: who wants to know has asked.
+    Step(String),
     /// It does no harm.
     Note(String),
     /// The session goes on after it.
@@ -224,6 +227,9 @@ fn words(event: &SessionEvent) -> Words<'_> {
         Event::DisplayAttached { .. } | Event::DisplayBack => return Words::None,
         Event::ProgramViolation { error } | Event::ProgramNotStarted { error } => {
             return Words::Trouble(error);
+        }
+        Event::NoTray { reason } => {
+            return Words::Step(format!("icons of programs are not shown in the tray: {reason}"));
         }
         Event::DisplayAway { reason } => format!("the display is away: {reason}"),
         Event::DisplayLost { error } => format!("display lost: {error}"),

@@ -13,6 +13,7 @@ mod gpu;
 mod notes;
 mod own_program;
 mod sound;
+mod tray;
 mod urls;
 mod views;
 
@@ -40,6 +41,7 @@ use self::notes::Notes;
 use self::own_program::OwnProgram;
 pub use self::own_program::Start;
 use self::sound::Sound;
+use self::tray::Tray;
 use self::urls::Urls;
 use self::views::Views;
 use crate::backlog::Backlog;
@@ -62,6 +64,7 @@ use crate::event::{Reporter, SessionEvent};
 use crate::files::{self, Files};
 use crate::gauges::Gauges;
 use crate::notes::bus::Bus;
+use crate::tray::watcher::Watcher;
 
 use crate::control_server::{self, ControlServer};
 use crate::program_connection::MAX_PROGRAMS;
@@ -121,6 +124,7 @@ pub struct AppSide<'a> {
     /// Files cross, where the user lets them.
     files: Option<Files>,
     notes: Option<Notes>,
+    tray: Option<Tray>,
     gauges: Gauges,
     ending: Ending,
 }
@@ -189,6 +193,7 @@ impl Loop for AppSide<'_> {
             &mut self.sound,
             &mut self.gpu,
             &mut self.notes,
+            &mut self.tray,
             &mut self.views,
             &mut self.control_server,
             &mut self.outlets,
@@ -215,6 +220,7 @@ impl Loop for AppSide<'_> {
         self.with_way(Files::hear);
         self.pass_sound(now);
         self.pass_notes(now);
+        self.pass_tray(now);
         self.look(now);
         if let Some(end) = self.ending.over.take() {
             return end.map(Some);
@@ -263,6 +269,7 @@ impl<'a> AppSide<'a> {
             urls: Urls::default(),
             files: None,
             notes: None,
+            tray: None,
             ending: Ending::default(),
         }
     }
@@ -355,6 +362,13 @@ impl<'a> AppSide<'a> {
         self
     }
 
+    /// Shows the display what programs register with this watcher.
+    #[must_use]
+    pub fn with_tray(mut self, watcher: Option<Watcher>) -> Self {
+        self.tray = watcher.map(Tray::new);
+        self
+    }
+
     /// Discards what the program writes once it has no reader.
     #[must_use]
     pub fn with_outlets(mut self, outlets: Outlets) -> Self {
@@ -431,6 +445,18 @@ impl<'a> AppSide<'a> {
         notes.pass(now, is_there && session.capabilities().has(Capabilities::NOTIFY), session);
     }
 
+    /// Passes on what programs have in the tray, to a display whose desk has one. While it is away it has.
+    fn pass_tray(&mut self, now: Time) {
+        let Some(tray) = &mut self.tray else { return };
+        let presence = self.hub.link.presence();
+        if presence == Presence::Detached {
+            tray.keep_to(None);
+        }
+        let is_there = presence == Presence::Attached && self.desk.is_some();
+        let session = &mut self.hub.link.session;
+        tray.pass(now, is_there && session.capabilities().has(Capabilities::TRAY), session);
+    }
+
     /// Decides which programs are read and accepted next: none that filled the link, and no more than [`MAX_PROGRAMS`].
     fn hold_back(&mut self, now: Time) {
         self.accepting.set_room(
@@ -492,6 +518,12 @@ impl<'a> AppSide<'a> {
             }
             Event::Control(Control::File(offer)) => {
                 self.with_way(|files, way| files.on_offer(way, &offer));
+            }
+            Event::Control(Control::Tray { is_there }) => {
+                self.tray.iter_mut().for_each(|tray| tray.on_tray(is_there));
+            }
+            Event::Control(Control::TrayAct { id, act }) => {
+                self.tray.iter().for_each(|tray| tray.on_act(id, act.clone()));
             }
             Event::Control(Control::NotificationClosed { id, end }) => {
                 self.notes.iter_mut().for_each(|notes| notes.on_closed(id, end));
@@ -574,6 +606,7 @@ impl<'a> AppSide<'a> {
         self.urls.keep_to(display);
         self.files.iter_mut().for_each(|files| files.keep_to(display));
         self.notes.iter_mut().for_each(|notes| notes.keep_to(display));
+        self.tray.iter_mut().for_each(|tray| tray.keep_to(display));
         let snapshot = match Snapshot::decode(bytes) {
             Ok(snapshot) => snapshot,
             Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),

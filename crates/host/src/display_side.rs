@@ -54,6 +54,7 @@ use crate::program_connection::send_blob;
 use crate::returning::Return;
 use crate::sound::{Hearing, Speaking};
 use crate::trace::{Half, TraceFile};
+use crate::tray;
 
 /// Looks at content that arrives: an update's header and chunks.
 pub type Look = Box<dyn FnMut(&UpdateHeader, &[Bytes]) + Send>;
@@ -84,6 +85,8 @@ pub struct DisplaySide<'a> {
     counter: Option<Counter>,
     /// Shows notifications here, where the user wants them.
     showing: Option<Showing>,
+    /// Shows icons of the tray here, where the user wants them.
+    tray: Option<tray::Showing>,
     blobs: Blobs,
     /// Bytes of updates since the programs' total was last checked.
     arrived: u64,
@@ -134,6 +137,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.files,
             &mut self.counter,
             &mut self.showing,
+            &mut self.tray,
             &mut self.pipes,
             &mut self.connections,
             &mut self.back,
@@ -212,6 +216,7 @@ impl<'a> DisplaySide<'a> {
             files: None,
             counter: None,
             showing: None,
+            tray: None,
             blobs: Blobs::default(),
             arrived: 0,
             last_end: None,
@@ -268,6 +273,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_showing(mut self, showing: Option<Showing>) -> Self {
         self.showing = showing;
+        self
+    }
+
+    /// Shows what programs of the session have in the tray.
+    #[must_use]
+    pub fn with_tray(mut self, tray: Option<tray::Showing>) -> Self {
+        self.tray = tray;
         self
     }
 
@@ -438,6 +450,9 @@ impl<'a> DisplaySide<'a> {
                     showing.on_message(now, message, session, reporter);
                 }
             }
+            Control::TrayItem(_) | Control::TrayMenu(_) | Control::TrayGone { .. } => {
+                self.tray.iter_mut().for_each(|tray| tray.on_message(now, message.clone()));
+            }
             Control::File(offer) => self.with_way(|files, way| files.on_offer(way, &offer)),
             Control::FileDone { id, fate } => {
                 self.files.iter_mut().for_each(|files| files.on_done(id, fate));
@@ -493,6 +508,7 @@ impl<'a> DisplaySide<'a> {
         self.microphone.iter_mut().for_each(Speaking::forget);
         self.pipes.clear();
         self.files.iter_mut().for_each(Files::forget);
+        self.tray.iter_mut().for_each(tray::Showing::tell_again);
         self.blobs.sent = Sent::default();
         self.watching.tell_again();
         self.tell_news();

@@ -116,6 +116,8 @@ pub enum SessionEvent {
     /// Either side: notifications of programs are not shown: there is no server for them at the desk, or the session's
     /// own has ended.
     NoNotifications { reason: String },
+    /// Either side: icons of programs are not shown in the tray: the desk has none, or the session has no watcher.
+    NoTray { reason: String },
     /// Display side: a program cannot be connected to the compositor.
     CompositorRefused { reason: String },
 }

@@ -21,6 +21,7 @@
 //! | `gpu` | what would read GPU buffers, told before a session |
 //! | `notes` | notifications of programs, from the session's bus to the desk's |
 //! | `settings` | what the user has chosen |
+//! | `tray` | icons of programs, from the session's bus to the desk's tray |
 
 pub mod admission;
 pub mod app_side;
@@ -52,6 +53,7 @@ pub mod settings;
 pub mod sound;
 pub mod stats;
 pub mod trace;
+pub mod tray;
 pub mod url;
 
 pub use wayferry_gpu::{HELPER as GPU_HELPER, How as GpuHow, helper as gpu_helper, read as read_gpu_buffers};

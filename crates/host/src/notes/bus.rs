@@ -112,6 +112,11 @@ impl Bus {
         environment.set.push(("DBUS_SESSION_BUS_ADDRESS".into(), self.address.clone()));
     }
 
+    /// Where it is, as programs read it.
+    pub fn address(&self) -> String {
+        self.address.to_string_lossy().into_owned()
+    }
+
     /// The next thing that a program wants.
     pub(crate) fn poll(&self) -> Option<Asked> {
         self.asked.try_recv().ok()

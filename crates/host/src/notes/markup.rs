@@ -7,7 +7,7 @@ use wayferry_proto::note::MAX_BODY;
 
 /// The text of a body that may have markup: without the tags of the Desktop Notifications Specification 1.2, "Markup",
 /// and with what its entities stand for. All else stays, as in `a < b`.
-pub(super) fn plain(body: &str) -> String {
+pub(crate) fn plain(body: &str) -> String {
     let end = (0..=MAX_MARKUP.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
     let mut rest = &body[..end.unwrap_or(0)];
     let mut text = String::with_capacity(rest.len());
@@ -23,7 +23,7 @@ pub(super) fn plain(body: &str) -> String {
 }
 
 /// A text for a server that reads markup.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

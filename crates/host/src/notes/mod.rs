@@ -7,7 +7,7 @@
 
 pub mod bus;
 pub mod desk;
-mod markup;
+pub(crate) mod markup;
 pub mod question;
 mod queue;
 mod showing;
