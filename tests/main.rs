@@ -35,6 +35,7 @@ mod ssh;
 mod strangers;
 mod suspended;
 mod toolkits;
+mod tray;
 mod units;
 mod views;
 mod x11;

@@ -47,6 +47,7 @@ use wayferry_host::notes::bus::Bus;
 use wayferry_host::sessions::{self, Named};
 use wayferry_host::sound::{Audio, SoundServer};
 use wayferry_host::trace::Half;
+use wayferry_host::tray::watcher::Watcher;
 use wayferry_wayland::encoder;
 
 /// Runs a host; gives the exit code.
@@ -119,9 +120,11 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     };
     let files = files(own, named.name(), Switch::Off);
     let bus = offer_bus(bus, &mut start.environment);
+    let tray = tray(own, bus.as_ref());
     let side = app_side(own, clock, expires)
         .with_files(files)
         .with_notifications(bus)
+        .with_tray(tray)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
@@ -179,6 +182,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         Admission::new(listener, identity.fingerprint(), config(own, &clock, Switch::On), reporter.clone())
             .with_list(admitted);
     let bus = offer_bus(bus, &mut start.environment);
+    let tray = tray(own, bus.as_ref());
     let ready = ready(named.name(), &start.environment)?;
     let (stdio, ends, outlets) = Outlets::new().map_err(system("making pipes"))?;
     let notes = launcher::hand_over(&owner, &ready, &ends)?;
@@ -187,6 +191,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     let side = app_side(own, clock, None)
         .with_files(files)
         .with_notifications(bus)
+        .with_tray(tray)
         .with_sound(sound, own.side.audio_mode.unwrap_or_default(), own.begin.share_audio)
         .with_trace(trace)
         .with_signals(&signals)
@@ -276,6 +281,15 @@ fn offer_bus(bus: Option<Bus>, environment: &mut Environment) -> Option<Bus> {
     Some(bus)
 }
 
+/// Has programs find a tray on that bus, unless none is wanted.
+fn tray(own: &OwnFlags, bus: Option<&Bus>) -> Option<Watcher> {
+    let bus = bus.filter(|_| own.side.tray != Some(Switch::Off))?;
+    let watcher = Watcher::start(bus.address()).map_err(|error| error.to_string()).and_then(Watcher::there);
+    watcher
+        .inspect_err(|reason| tell::reporter().report(SessionEvent::NoTray { reason: reason.clone() }))
+        .ok()
+}
+
 /// Programs can do without a bus.
 fn without(bus: Result<Bus, String>) -> Option<Bus> {
     bus.inspect_err(|reason| {
@@ -294,6 +308,9 @@ fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     }
     if own.side.notifications != Some(Switch::Off) {
         config.capabilities = config.capabilities.with(Capabilities::NOTIFY);
+    }
+    if own.side.tray != Some(Switch::Off) {
+        config.capabilities = config.capabilities.with(Capabilities::TRAY);
     }
     if own.side.audio != Some(Audio::Off) {
         config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);

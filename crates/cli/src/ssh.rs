@@ -254,6 +254,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     if own.side.notifications == Some(Switch::Off) {
         words.push("--notifications=off".into());
     }
+    if own.side.tray == Some(Switch::Off) {
+        words.push("--tray=off".into());
+    }
     if own.begin.share_audio {
         words.push("--share-audio".into());
     }

@@ -41,6 +41,7 @@ use wayferry_host::returning::{Better, Return};
 use wayferry_host::sanitize::sanitize;
 use wayferry_host::sound::{Audio, Hearing, Output, Speaking};
 use wayferry_host::trace::Half;
+use wayferry_host::tray;
 
 /// A display that is ready for a session.
 pub(crate) struct Viewer<'a> {
@@ -222,6 +223,7 @@ impl<'a> Viewer<'a> {
         let files = self.files(caption.name)?;
         // Without files it says so.
         let counter = if self.view_only { None } else { Counter::new(&reporter()) };
+        let tray = self.tray(caption.from.clone())?;
         let showing = self.showing(caption.from)?;
         // Until the session is over.
         let _context = self.context;
@@ -245,6 +247,9 @@ impl<'a> Viewer<'a> {
         if showing.is_some() {
             config.capabilities = config.capabilities.with(Capabilities::NOTIFY);
         }
+        if tray.is_some() {
+            config.capabilities = config.capabilities.with(Capabilities::TRAY);
+        }
         config.secret = Some(ticket.secret);
         config.session = ticket.session;
         config.resume = Some(Secret::from(random_bytes::<32>()));
@@ -259,6 +264,7 @@ impl<'a> Viewer<'a> {
             .with_opening(opening)
             .with_files(files, counter)
             .with_showing(showing)
+            .with_tray(tray)
             .with_return(Return::new(again, ways).with_better(better))
             .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
@@ -329,6 +335,17 @@ impl<'a> Viewer<'a> {
         let is_only_way = !std::io::stderr().is_terminal();
         let showing = showing.map(|showing| showing.instead_of_terminal(is_only_way));
         showing.map(Some).map_err(|source| Error::System { doing: "preparing to show notifications", source })
+    }
+
+    /// What shows icons in the tray here, if the user wants any. Viewers have none. They tell whose they are, as
+    /// notifications do.
+    fn tray(&self, from: Option<String>) -> Result<Option<tray::Showing>, Error> {
+        if self.view_only || self.own.side.tray == Some(Switch::Off) {
+            return Ok(None);
+        }
+        let tray = tray::Showing::start(self.host.clone().or(from).unwrap_or_else(|| THE_HOST.into()));
+        tray.map(Some)
+            .map_err(|source| Error::System { doing: "preparing to show icons in the tray", source })
     }
 
     /// What the mixer here shows.

@@ -87,6 +87,11 @@ pub(crate) struct SideFlags {
     /// Off where a session begins: it has no D-Bus of its own, and programs use that of the login there.
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     pub(crate) notifications: Option<Switch>,
+    /// Show icons of programs in the tray here: on or off [default: on].
+    ///
+    /// Where a session begins without its own D-Bus (`--notifications off`), there are none.
+    #[arg(long, value_name = "HOW", hide_possible_values = true)]
+    pub(crate) tray: Option<Switch>,
     /// Give the link up after this much silence [default: 60].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) silence: Option<Duration>,
