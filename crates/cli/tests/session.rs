@@ -148,11 +148,19 @@ fn a_host_that_is_terminated_ends_its_programs() {
 #[test]
 fn the_manual_and_the_completions_know_every_option() {
     let man = Run::new(["man"]).output();
-    let bash = Run::new(["completions", "bash"]).output();
-    for option in ["--title-prefix", "--compress", "--remote-bin", "--oneshot", "--via", "--listen"] {
+    for (command, option) in [
+        ("attach", "--title-prefix"),
+        ("ssh", "--compress"),
+        ("ssh", "--remote-bin"),
+        ("host", "--oneshot"),
+        ("attach", "--via"),
+        ("host", "--listen"),
+    ] {
         // roff writes a hyphen as `\-`.
         assert!(man.contains(&option.replace('-', "\\-")), "{option} is not in the manual");
-        assert!(bash.contains(option), "{option} is not completed");
+        let asked = Run::new(["--", "wayferry", command, option]).env("_WAYFERRY_COMPLETE", "bash");
+        let offered = asked.env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", "2").output();
+        assert!(offered.lines().any(|line| line == option), "{option} of {command}: {offered}");
     }
     assert!(man.contains("EXIT STATUS"));
 }

@@ -276,6 +276,11 @@ impl Run {
         Self(wayferry(words))
     }
 
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
     /// What it prints; it must succeed.
     pub(crate) fn output(mut self) -> String {
         let output = self.0.output().expect("wayferry");
