@@ -39,6 +39,25 @@ fn mpv_paused_looks_the_same() {
     looks_the_same(&MPV_PAUSED);
 }
 
+/// It cannot become shorter: the table in docs/pixels.md says whose can.
+#[test]
+fn the_memory_of_foot_gtk4_and_qt5_is_read_where_it_lies() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let maps = format!("/proc/{}/maps", session.host.pid().as_raw_nonzero());
+    let sealed =
+        [(FOOT, "foot-wayland-shm-buffer-pool"), (GTK4_DEMO, "gdk-wayland"), (QTERMINAL, "wayland-shm")];
+    for (scene, memory) in sealed {
+        let mut program = session.join((scene.prepare)(session.home())).start();
+        until(&format!("a mapping of {}", scene.name), || {
+            program.must_run();
+            let maps = std::fs::read_to_string(&maps).expect("the session's mappings");
+            maps.contains(&format!("/memfd:{memory} ")).then_some(())
+        });
+    }
+    session.must_run();
+}
+
 #[test]
 fn mpv_plays_through_a_session() {
     let sway = Sway::start();
