@@ -32,10 +32,9 @@ fn an_icon_and_its_menu_are_at_the_desk_and_what_is_chosen_comes_back() {
     desk.choose(&icon, "Inbox");
     desk.choose(&icon, "Rename");
     let icon = desk.icon(&mut wayferry, "the new icon", |icon| {
-        icon["Title"] == "ferry-host: Post"
-            && icon["IconName"] == "mail-read"
-            && entry(icon, "Renamed").is_some()
+        icon["Title"] == "ferry-host: Post" && icon["IconName"] == "own" && entry(icon, "Renamed").is_some()
     });
+    assert_eq!(icon["IconPixmap"][0][0], 32, "the desk has no such file");
     desk.choose(&icon, "Quit");
     until("the icon to go", || desk.is_gone(&icon).then_some(()));
     assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """A program with an icon in the tray, by libayatana-appindicator: a name of an icon, and a menu.
 
-Writes a line to stdout for each entry that the user chooses. `Rename` changes its title, its icon and its menu, `Quit`
-ends it.
+Writes a line to stdout for each entry that the user chooses. `Rename` changes its title, its icon, which then is a file
+of its own, and its menu; `Quit` ends it.
 """
+
+import os
 
 import gi
 
 gi.require_version("Gtk", "3.0")
 gi.require_version("AyatanaAppIndicator3", "0.1")
-from gi.repository import AyatanaAppIndicator3, Gtk  # noqa: E402
+from gi.repository import AyatanaAppIndicator3, GdkPixbuf, Gtk  # noqa: E402
 
 indicator = AyatanaAppIndicator3.Indicator.new(
     "mail", "mail-unread", AyatanaAppIndicator3.IndicatorCategory.COMMUNICATIONS
@@ -33,7 +35,13 @@ def add(to, entry, act=None):
 def rename(entry):
     entry.set_label("Renamed")
     indicator.set_title("Post")
-    indicator.set_icon_full("mail-read", "read")
+    # A picture that no theme has.
+    home = os.environ["HOME"]
+    picture = GdkPixbuf.Pixbuf.new(GdkPixbuf.Colorspace.RGB, True, 8, 32, 32)
+    picture.fill(0x010203FF)
+    picture.savev(f"{home}/own.png", "png", [], [])
+    indicator.set_icon_theme_path(home)
+    indicator.set_icon_full("own", "read")
 
 
 add(menu, Gtk.MenuItem(label="Rename"), rename)

@@ -7,6 +7,7 @@
 //! is shown at a desk whose user does not want it, and programs find a tray only while the desk has one.
 
 mod desk;
+mod file;
 mod layout;
 mod names;
 mod paced;

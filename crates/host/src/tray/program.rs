@@ -13,6 +13,7 @@ use wayferry_proto::{TrayAct, TrayCategory, TrayIcon, TrayItem, TrayMenu, TrayPi
 use zbus::message::{Flags, Message};
 use zbus::{Connection, Variant};
 
+use super::file;
 use super::layout::{Node, PROPERTIES};
 use super::names::{ITEM, MENU, NO_MENU};
 use super::said::Said;
@@ -203,12 +204,14 @@ async fn read(connection: &Connection, place: &Place) -> zbus::Result<TrayItem> 
 fn understand(id: u32, mut told: HashMap<&str, Value<'_>>) -> (TrayItem, Option<String>) {
     let word =
         |told: &HashMap<&str, Value<'_>>, name: &str| told.get(name).map_or("", Value::word).to_owned();
-    let icon = |told: &mut HashMap<&str, Value<'_>>, name: &str, picture: &str| TrayIcon {
-        name: word(told, name),
-        picture: told.remove(picture).and_then(|value| match value {
-            Value::Picture(picture) => Some(picture),
-            _ => None::<TrayPicture>,
-        }),
+    let directory = word(&told, "IconThemePath");
+    let icon = |told: &mut HashMap<&str, Value<'_>>, name: &str, picture: &str| {
+        let name = word(told, name);
+        let picture: Option<TrayPicture> = match told.remove(picture) {
+            Some(Value::Picture(picture)) => Some(picture),
+            _ => file::picture(&name, &directory),
+        };
+        TrayIcon { name, picture }
     };
     let menu = word(&told, "Menu");
     let menu = Some(menu).filter(|path| path.len() > 1 && path != NO_MENU);

@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for BestVisitor {
 }
 
 /// A picture as a program gives it.
-struct Raw<'a> {
+pub(super) struct Raw<'a> {
     width: usize,
     height: usize,
     argb: &'a [u8],
@@ -106,7 +106,7 @@ struct Raw<'a> {
 
 impl<'a> Raw<'a> {
     /// `None` if it is none, or has other bytes than its size says.
-    fn new(width: i32, height: i32, argb: &'a [u8]) -> Option<Self> {
+    pub(super) fn new(width: i32, height: i32, argb: &'a [u8]) -> Option<Self> {
         let side = |side: i32| usize::try_from(side).ok().filter(|side| (1..=MAX_RAW_SIDE).contains(side));
         let (width, height) = (side(width)?, side(height)?);
         (argb.len() == width * height * 4).then_some(Self { width, height, argb })
@@ -123,7 +123,7 @@ impl<'a> Raw<'a> {
     }
 
     /// Made smaller by a whole number, if it must be.
-    fn fit(&self) -> Option<TrayPicture> {
+    pub(super) fn fit(&self) -> Option<TrayPicture> {
         let by = self.width.max(self.height).div_ceil(MAX_SIDE);
         let (width, height) = (self.width.div_ceil(by), self.height.div_ceil(by));
         let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
@@ -152,7 +152,7 @@ impl<'a> Raw<'a> {
 }
 
 /// Widest and highest picture that is looked at, in pixels.
-const MAX_RAW_SIDE: usize = 1024;
+pub(super) const MAX_RAW_SIDE: usize = 1024;
 
 #[cfg(test)]
 mod tests {
