@@ -1,9 +1,9 @@
 //! Icons of a session's programs in the tray of the desk, and their menus.
 //!
 //! On the session's bus there is a watcher, with which programs register as with any desk's ([`watcher`]); at the desk
-//! each icon is registered with the desk's watcher ([`desk`]). Both are D-Bus, which runs on threads of its own; the
+//! each icon is registered with the desk's watcher (`desk`). Both are D-Bus, which runs on threads of its own; the
 //! loops pass what crosses. What a program may show is bounded by [`wayferry_proto::TrayItem`] and
-//! [`wayferry_proto::TrayMenu`], how often by [`Paced`], on both sides. Invariant: nothing here ends a session, nothing
+//! [`wayferry_proto::TrayMenu`], how often by `Paced`, on both sides. Invariant: nothing here ends a session, nothing
 //! is shown at a desk whose user does not want it, and programs find a tray only while the desk has one.
 
 mod desk;

@@ -1,6 +1,6 @@
 //! The watcher on the session's bus, with which programs register their icons.
 //!
-//! It says what there is to the loop as [`Said`]; what is read, and when, is the loop's matter. Programs find that a
+//! It says what there is to the loop as `Said`; what is read, and when, is the loop's matter. Programs find that a
 //! tray is there while the loop says so. Invariant: a flood of what programs say waits at the bus.
 
 use std::future::poll_fn;
