@@ -109,7 +109,7 @@ fn a_configuration_that_ends_other_commands_is_one_of_the_findings() {
 
 #[test]
 fn a_login_that_is_refused_is_told_in_sshs_own_words() {
-    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Plain, "AllowUsers nobody-at-all"));
+    let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Plain, "AllowUsers another-user"));
     let report = Report::of(doctor(&sway, &sshd));
     assert_eq!(report.code, Some(1), "{report:?}");
     let (verdict, text) = report.of_check("ferry-host", "ssh");

@@ -9,6 +9,7 @@ use serde_json::Value;
 use wayferry_stage::LinkConfig;
 
 use crate::rig::{Compositor, Home, Launch, Program, Session, Sshd, Sway, attach_to, host, until};
+use crate::ssh::ferry;
 
 #[test]
 fn what_programs_notify_of_is_shown_at_the_desk_and_answers_come_back() {
@@ -241,11 +242,4 @@ impl Desk {
         self.bus.kill();
         self.server.kill();
     }
-}
-
-fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
-    let remote = sshd.home().wayferry().words()[0].clone();
-    let options: Vec<&str> =
-        ["--remote-bin", remote.as_str()].into_iter().chain(options.iter().copied()).collect();
-    sshd.wayferry(sway.home(), &options, command).env("WAYLAND_DISPLAY", sway.display())
 }

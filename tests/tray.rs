@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::rig::{Compositor, Home, Launch, Program, Sshd, Sway, attach_to, host, until};
+use crate::ssh::ferry;
 
 #[test]
 fn an_icon_and_its_menu_are_at_the_desk_and_what_is_chosen_comes_back() {
@@ -291,13 +292,6 @@ fn entry(icon: &Value, label: &str) -> Option<Value> {
         here.or_else(|| entries.iter().find_map(|entry| find(&entry["below"], label)))
     }
     find(&icon["menu"]["below"], label)
-}
-
-fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
-    let remote = sshd.home().wayferry().words()[0].clone();
-    let options: Vec<&str> =
-        ["--remote-bin", remote.as_str()].into_iter().chain(options.iter().copied()).collect();
-    sshd.wayferry(sway.home(), &options, command).env("WAYLAND_DISPLAY", sway.display())
 }
 
 const ITEM_PATH: &str = "/StatusNotifierItem";

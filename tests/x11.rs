@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use crate::rig::{Compositor, Launch, Picture, Sshd, Sway, until};
+use crate::rig::{Compositor, Picture, Sshd, Sway, until};
+use crate::ssh::ferry;
 
 #[test]
 fn a_window_with_a_window_manager_shows_x11_programs_and_ends_with_them() {
@@ -150,13 +151,6 @@ fn bare(sshd: &Sshd) -> PathBuf {
     let path = sshd.home().write("bare", script);
     fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its permissions");
     path
-}
-
-fn ferry(sway: &Sway, sshd: &Sshd, options: &[&str], command: &[&str]) -> Launch {
-    let remote = sshd.home().wayferry().words()[0].clone();
-    let options: Vec<&str> =
-        ["--remote-bin", remote.as_str()].into_iter().chain(options.iter().copied()).collect();
-    sshd.wayferry(sway.home(), &options, command).env("WAYLAND_DISPLAY", sway.display())
 }
 
 /// What the terminal runs.

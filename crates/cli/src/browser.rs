@@ -1,8 +1,8 @@
 //! Opens addresses here that a host wants opened, as far as the user lets it.
 //!
-//! The user is asked once, on the terminal or by a notification, and the answer holds for as long as the display is there, or for good if
-//! the user says so. Where there is no way to ask, the answer is no. Invariant: a browser is started with one argument,
-//! which is a [`Url`], and nothing of what the host says is given to a shell.
+//! The user is asked once, on the terminal or by a notification, and the answer holds for as long as the display is
+//! there, or for good if the user says so. Where there is no way to ask, the answer is no. Invariant: a browser is
+//! started with one argument, which is a [`Url`], and nothing of what the host says is given to a shell.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

@@ -171,10 +171,12 @@ impl Progress {
             let _ = write!(stderr, "\r\x1b[K{}: {percent} %, {}/s", self.name, amount(rate as u64));
         }
     }
+}
 
+impl Drop for Progress {
     /// The line goes.
-    pub(crate) fn end(&mut self) {
-        if std::mem::take(&mut self.shown) {
+    fn drop(&mut self) {
+        if self.shown {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
@@ -399,7 +401,7 @@ mod tests {
             progress.told = Instant::now().checked_sub(PROGRESS).expect("the machine has run for longer");
             progress.add(1);
         }
-        progress.end();
+        drop(progress);
         assert!(may_tell(), "a line that is written anew is no note");
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 /// Sends files to the other side; gives the exit code.
 pub(crate) fn send(flags: &Send) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let mut way = Way::find(flags.to.as_deref(), true)?;
+    let way = Way::find(flags.to.as_deref(), true)?;
     for path in &flags.files {
         let fail = |source| SessionError::File { path: path.clone(), source };
         // A FIFO without a writer would wait, and no signal would end that.
@@ -81,7 +81,7 @@ pub(crate) fn send(flags: &Send) -> Result<u8, Error> {
 /// Fetches files from the machine of the programs; gives the exit code.
 pub(crate) fn fetch(flags: &FetchFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let mut way = Way::find(flags.from.as_deref(), false)?;
+    let way = Way::find(flags.from.as_deref(), false)?;
     for path in &flags.files {
         let caller = way.call(&Request::Fetch(path.clone())).map_err(|why| failed(path, &why))?;
         match heard(&caller, &signals)? {
@@ -128,7 +128,7 @@ impl Way {
     }
 
     /// Says what is wanted.
-    fn call(&mut self, request: &Request) -> Result<OwnedFd, String> {
+    fn call(&self, request: &Request) -> Result<OwnedFd, String> {
         let socket = peer::connect_at_once(&self.path)
             .map_err(|error| format!("`{}` does not answer: {error}", self.path.display()))?;
         let line = control::line(request);
@@ -171,7 +171,6 @@ fn pass(caller: &OwnedFd, mut file: File, size: u64, name: &str, signals: &Signa
         }
         if at == end {
             let _ = rustix::net::shutdown(caller, Shutdown::Write);
-            progress.end();
             return Ok(());
         }
         let mut interests = Interests::default();
@@ -181,7 +180,6 @@ fn pass(caller: &OwnedFd, mut file: File, size: u64, name: &str, signals: &Signa
         signals.check()?;
         if ready.flags(caller.as_fd()).contains(PollFlags::IN) {
             // It has answered already.
-            progress.end();
             return Ok(());
         }
         match rustix::net::send(caller, &piece[at..end], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {

@@ -523,7 +523,9 @@ impl<'a> AppSide<'a> {
                 self.tray.iter_mut().for_each(|tray| tray.on_tray(is_there));
             }
             Event::Control(Control::TrayAct { id, act }) => {
-                self.tray.iter().for_each(|tray| tray.on_act(id, act.clone()));
+                if let Some(tray) = &self.tray {
+                    tray.on_act(id, act);
+                }
             }
             Event::Control(Control::NotificationClosed { id, end }) => {
                 self.notes.iter_mut().for_each(|notes| notes.on_closed(id, end));

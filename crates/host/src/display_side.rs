@@ -451,7 +451,9 @@ impl<'a> DisplaySide<'a> {
                 }
             }
             Control::TrayItem(_) | Control::TrayMenu(_) | Control::TrayGone { .. } => {
-                self.tray.iter_mut().for_each(|tray| tray.on_message(now, message.clone()));
+                if let Some(tray) = &mut self.tray {
+                    tray.on_message(now, message);
+                }
             }
             Control::File(offer) => self.with_way(|files, way| files.on_offer(way, &offer)),
             Control::FileDone { id, fate } => {

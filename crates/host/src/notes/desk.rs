@@ -124,7 +124,29 @@ fn pass(
     }
 }
 
-/// A connection to the desk's server.
+/// The desk's server: what it says, and what it can do.
+pub(super) struct Server {
+    pub(super) connection: Connection,
+    pub(super) signals: MessageStream,
+    pub(super) reads_markup: bool,
+    pub(super) has_actions: bool,
+}
+
+impl Server {
+    pub(super) async fn find() -> zbus::Result<Self> {
+        let connection = Builder::session().method_timeout(PATIENCE).build().await?;
+        let rule =
+            MatchRule::builder().msg_type(Type::Signal).sender(NAME).interface(NAME).path(PATH).build()?;
+        let signals = MessageStream::for_match_rule(rule, &connection, Some(MAX_HEARD)).await?;
+        let reply = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
+        let capabilities: Vec<String> = reply.body().deserialize()?;
+        let has = |name: &str| capabilities.iter().any(|it| it == name);
+        let (reads_markup, has_actions) = (has("body-markup"), has("actions"));
+        Ok(Self { connection, signals, reads_markup, has_actions })
+    }
+}
+
+/// A connection to it.
 struct Desk {
     connection: Connection,
     reads_markup: bool,
@@ -134,14 +156,7 @@ struct Desk {
 
 impl Desk {
     async fn find(again: SyncSender<Ask>) -> zbus::Result<Self> {
-        let connection = Builder::session().method_timeout(PATIENCE).build().await?;
-        let rule =
-            MatchRule::builder().msg_type(Type::Signal).sender(NAME).interface(NAME).path(PATH).build()?;
-        let signals = MessageStream::for_match_rule(rule, &connection, Some(MAX_HEARD)).await?;
-        let reply = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
-        let capabilities: Vec<String> = reply.body().deserialize()?;
-        let has = |name: &str| capabilities.iter().any(|it| it == name);
-        let (reads_markup, has_actions) = (has("body-markup"), has("actions"));
+        let Server { connection, signals, reads_markup, has_actions } = Server::find().await?;
         let thread = std::thread::Builder::new().name("notes-heard".into());
         thread.spawn(move || listen(signals, &again)).map_err(zbus::Error::from)?;
         Ok(Self { connection, reads_markup, has_actions, shown: Shown::default() })
@@ -249,7 +264,7 @@ pub(super) fn understand(message: &Message) -> Option<(u32, Heard)> {
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What the server says while it is waited for, of any notification at the desk. Were there more, they would be in front
 /// of its answer.
-pub(super) const MAX_HEARD: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not 0");
+const MAX_HEARD: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not 0");
 /// Notifications whose numbers are known; what is said of older ones is not passed on.
 const MAX_SHOWN: usize = 64;
 

@@ -10,11 +10,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use futures_core::Stream;
-use zbus::connection::Builder;
-use zbus::message::Type;
-use zbus::{Connection, MatchRule, MessageStream, Variant};
+use zbus::{Connection, MessageStream, Variant};
 
-use super::desk::{Heard, MAX_HEARD, understand};
+use super::desk::{Heard, Server, understand};
 use super::{NAME, PATH, markup};
 
 /// What is asked. Its texts are shown as they are; each answer is a key and what the user reads.
@@ -38,17 +36,11 @@ impl Question<'_> {
     }
 
     async fn show(&self) -> zbus::Result<Shown> {
-        let connection = Builder::session().method_timeout(PATIENCE).build().await?;
-        let rule =
-            MatchRule::builder().msg_type(Type::Signal).sender(NAME).interface(NAME).path(PATH).build()?;
-        let signals = MessageStream::for_match_rule(rule, &connection, Some(MAX_HEARD)).await?;
-        let reply = connection.call_method(Some(NAME), PATH, Some(NAME), "GetCapabilities", &()).await?;
-        let capabilities: Vec<String> = reply.body().deserialize()?;
-        let has = |name: &str| capabilities.iter().any(|it| it == name);
-        if !has("actions") {
+        let Server { connection, signals, reads_markup, has_actions } = Server::find().await?;
+        if !has_actions {
             return Err(zbus::Error::Failure("the desk's notifications have no answers".into()));
         }
-        let body = if has("body-markup") { markup::escape(&self.body) } else { self.body.clone() };
+        let body = if reads_markup { markup::escape(&self.body) } else { self.body.clone() };
         let answers: Vec<&str> = self.answers.iter().flat_map(|(key, label)| [*key, *label]).collect();
         // Until the user has seen it.
         let hints = HashMap::from([("urgency", Variant::from(CRITICAL))]);
@@ -95,5 +87,3 @@ impl Shown {
 
 /// The specification's urgency of what the user should not miss.
 const CRITICAL: u8 = 2;
-/// How long the server may take for an answer of its own.
-const PATIENCE: Duration = Duration::from_secs(10);
