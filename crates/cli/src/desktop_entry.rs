@@ -13,6 +13,7 @@ use crate::error::{Error, SessionError};
 use crate::flags::{DesktopEntryFlags, OwnFlags};
 use crate::ssh::args::SshArgs;
 use crate::tell::print;
+use crate::user_dirs;
 
 /// Prints an entry, or puts it where the desktop looks; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &DesktopEntryFlags) -> Result<u8, Error> {
@@ -110,8 +111,8 @@ fn escape(value: &str) -> String {
 
 /// Where a user's own entries are. Desktop Entry Specification 1.5, "File naming".
 fn applications() -> Result<PathBuf, Error> {
-    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")));
+    let data =
+        user_dirs::named("XDG_DATA_HOME").or_else(|| user_dirs::home().map(|home| home.join(".local/share")));
     let data = data.ok_or_else(|| Error::usage("neither XDG_DATA_HOME nor HOME says where to install it"))?;
     Ok(data.join("applications"))
 }

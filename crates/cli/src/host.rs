@@ -28,6 +28,7 @@ use crate::tell::{self, notice};
 use crate::ticket_file::TicketFile;
 use crate::transfer;
 use crate::trust;
+use crate::user_dirs;
 use wayferry_host::GpuHow;
 use wayferry_host::admission::Admission;
 use wayferry_host::app_side::{AppSide, AppSideConfig, Displays, Outcome, Start, environment};
@@ -218,7 +219,7 @@ fn offer_urls(named: &mut Named, environment: &mut Environment) {
 /// without where that cannot be.
 fn files(own: &OwnFlags, session: &str, usual: Switch) -> Option<Files> {
     let place = transfer::place(session).filter(|_| own.side.files.unwrap_or(usual) == Switch::On)?;
-    Files::new(place, transfer::home()).ok()
+    Files::new(place, user_dirs::home()).ok()
 }
 
 /// Has programs find the ssh agent that came with the latest display at a place that stays, if one has come with this.

@@ -34,6 +34,7 @@ mod ticket_file;
 mod trace;
 mod transfer;
 mod trust;
+mod user_dirs;
 mod viewer;
 
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::config;
 use crate::private_file;
 use crate::tell::notice;
+use crate::user_dirs;
 
 /// What is remembered of one host.
 #[derive(Debug)]
@@ -44,9 +45,8 @@ pub(crate) enum Standing {
 impl Memory {
     /// Of a host as the user calls it. `None` where there is no place for a file, or the name is too long for one.
     pub(crate) fn of(host: &str) -> Option<Self> {
-        let absolute =
-            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+        let state =
+            user_dirs::named("XDG_STATE_HOME").or_else(|| Some(user_dirs::home()?.join(".local/state")))?;
         Self::below(&state, host)
     }
 

@@ -23,6 +23,7 @@ use crate::flags::{FetchFlags, SendFlags as Send};
 use crate::info;
 use crate::open_url::CONTROL;
 use crate::tell::{Progress, print};
+use crate::user_dirs;
 use wayferry_host::control::{self, Answer, Request};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::wait::Interests;
@@ -33,7 +34,7 @@ use wayferry_host::sanitize::sanitize;
 
 /// Where the other side's files are kept: `~/Downloads/wayferry/NAME`. `None` without a home.
 pub(crate) fn place(name: &str) -> Option<PathBuf> {
-    Some(home()?.join("Downloads/wayferry").join(folder(name)))
+    Some(user_dirs::home()?.join("Downloads/wayferry").join(folder(name)))
 }
 
 /// What the folder is named for of a `host` as the user calls it, or where no host was named, of a session that calls
@@ -44,11 +45,6 @@ pub(crate) fn origin(host: Option<&str>, session: Option<&str>) -> String {
         (None, Some(session)) => format!("session {session}"),
         (None, None) => "by ticket".to_owned(),
     }
-}
-
-/// The user's home.
-pub(crate) fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 /// Sends files to the other side; gives the exit code.

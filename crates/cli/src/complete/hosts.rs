@@ -10,10 +10,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::config::matches;
+use crate::user_dirs;
 
 /// Their names, sorted; such that ssh, and Wayferry, take them for a host.
 pub(super) fn known() -> BTreeSet<String> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = user_dirs::home();
     let mut hosts = Hosts { home: home.clone(), names: BTreeSet::new(), files: 0 };
     let own = home.map(|home| home.join(".ssh"));
     for directory in own.iter().map(PathBuf::as_path).chain([Path::new("/etc/ssh")]) {

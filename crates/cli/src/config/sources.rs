@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::file::{Entry, File, Place, Value};
 use super::pattern::Target;
 use crate::error::Error;
+use crate::user_dirs;
 
 /// What there is, as it was found.
 #[derive(Debug, Default)]
@@ -29,8 +30,8 @@ impl Sources {
             let name = name.to_str()?.strip_prefix(PREFIX)?.to_lowercase().replace('_', "-");
             Some((name, value.into_string().map_err(drop)))
         });
-        let home = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let directory = home("XDG_CONFIG_HOME").or_else(|| home("HOME").map(|home| home.join(".config")));
+        let directory =
+            user_dirs::named("XDG_CONFIG_HOME").or_else(|| Some(user_dirs::home()?.join(".config")));
         let path = directory.map(|directory| directory.join("wayferry/config.toml"));
         let text = path.as_deref().and_then(read);
         Self { variables: variables.collect(), path, text }

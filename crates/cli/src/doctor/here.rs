@@ -18,6 +18,7 @@ use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::display_side::{Compositor, Watched};
 use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::xwayland::{Bridge, How};
 use wayferry_host::sound::{Surroundings, find_server};
 use wayferry_net::Peers;
 use wayferry_net::quic::{Listener, Options, Warning};
@@ -269,25 +270,21 @@ fn video() -> Check {
 }
 
 fn x11() -> Check {
-    let missing: Vec<&str> =
-        ["xwayland-satellite", "Xwayland"].into_iter().filter(|name| program(name).is_none()).collect();
-    match &missing[..] {
-        [] => Check::ok("X11", "xwayland-satellite and Xwayland are there"),
-        missing => {
-            let names = missing.join(" and ");
-            Check::warn("X11", format!("{names} missing: no `--xwayland`"), format!("install {names}"))
-        }
+    const NAME: &str = "X11";
+    match Bridge::find(How::Satellite) {
+        Ok(_) => Check::ok(NAME, "xwayland-satellite and Xwayland are there"),
+        Err(error) => Check::warn(NAME, error.to_string(), error::hint(&error)),
     }
 }
 
 fn session_bus() -> Check {
     const NAME: &str = "D-Bus";
-    match program("dbus-daemon").or_else(|| program("dbus-broker")) {
+    match program("dbus-daemon") {
         Some(path) => Check::ok(NAME, format!("`{}`", path.display())),
         None => Check::warn(
             NAME,
-            "no bus can be started: some programs miss settings, notifications or a second instance",
-            "install dbus-daemon, where programs want it",
+            "no bus can be started: what programs notify of is not shown at the desk",
+            "install dbus-daemon; dbus-broker alone does not do",
         ),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod counter;
+pub(crate) mod data_dirs;
 pub(crate) mod descriptors;
 pub mod handle;
 pub mod offer;

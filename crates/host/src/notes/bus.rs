@@ -25,6 +25,7 @@ use zbus::Connection;
 use zbus::connection::Builder;
 
 use super::{NAME, PATH};
+use crate::edge::data_dirs::data_directories;
 use crate::edge::programs::{Environment, Launch, Place, Program};
 use crate::edge::socket::RuntimeDir;
 use crate::error::Error;
@@ -261,12 +262,8 @@ fn address(socket: &Path) -> String {
 /// Where services are described that the daemon may start: as its own list for sessions (dbus-daemon(1)), but for the
 /// directory of a login, which it would make.
 fn services() -> Vec<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let home = variable("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let own = variable("XDG_DATA_HOME").map(PathBuf::from).or(home);
-    let all = variable("XDG_DATA_DIRS").unwrap_or_else(|| "/usr/local/share:/usr/share".into());
     let mut found: Vec<PathBuf> = Vec::new();
-    for directory in own.into_iter().chain(std::env::split_paths(&all)).chain(["/usr/share".into()]) {
+    for directory in data_directories().chain(["/usr/share".into()]) {
         let directory = directory.join("dbus-1/services");
         if directory.is_absolute() && !found.contains(&directory) {
             found.push(directory);

@@ -11,20 +11,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use wayferry_proto::TrayPicture;
 
+use crate::edge::data_dirs::data_directories;
+
 use super::value::{MAX_RAW_SIDE, Raw};
 
 /// The picture of this name: in a directory of the program's, or where icons are that belong to no theme.
 pub(super) fn picture(name: &str, program: &str) -> Option<TrayPicture> {
-    candidates(name, program, &shared()).iter().find_map(|path| read(path))
-}
-
-/// Directories of data, the user's first.
-fn shared() -> Vec<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let home = variable("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let own = variable("XDG_DATA_HOME").map(PathBuf::from).or(home);
-    let all = variable("XDG_DATA_DIRS").unwrap_or_else(|| "/usr/local/share:/usr/share".into());
-    own.into_iter().chain(std::env::split_paths(&all)).take(MAX_SHARED).collect()
+    let shared: Vec<PathBuf> = data_directories().take(MAX_SHARED).collect();
+    candidates(name, program, &shared).iter().find_map(|path| read(path))
 }
 
 /// Where it may be, best first.
