@@ -52,7 +52,7 @@ fn addresses_are_asked_for_by_a_notification_where_ssh_has_the_terminal() {
         .write("browser", format!("#!/bin/sh\necho $1 >>{}/opened\n", sway.home().path().display()));
     fs::set_permissions(&browser, Permissions::from_mode(0o755)).expect("its permissions");
     let run = |expected: i32| {
-        let words = ["foot", "xdg-open", "'https://example.org/?a&b'"];
+        let words = ["sh", "-c", "\"xdg-open 'https://example.org/?a&b'; exit \\$?\""];
         let launch = ferry(&sway, &sshd, &[], &words).env("BROWSER", browser.display().to_string());
         let mut wayferry = launch.start();
         assert_eq!(wayferry.ended().code(), Some(expected), "{}", wayferry.stderr());
