@@ -310,6 +310,8 @@ pub(crate) enum GridName {
     Paper,
     /// More loss, bursts, typing, mixed sizes, recordings.
     Beyond,
+    /// Typing and a busy window over links that lose in every manner.
+    Bursts,
 }
 
 impl From<GridName> for Grid {
@@ -318,6 +320,7 @@ impl From<GridName> for Grid {
             GridName::Smoke => Self::Smoke,
             GridName::Paper => Self::Paper,
             GridName::Beyond => Self::Beyond,
+            GridName::Bursts => Self::Bursts,
         }
     }
 }

@@ -41,6 +41,9 @@ pub enum Workload {
     Typing,
     /// 300 updates, ten a second: most of one to five packets, some of 10 to 50 kB, a few of 100 to 300 kB.
     Mixed,
+    /// A small window that draws 60 times a second for 30 s: most updates of one packet, some of two, each with the message
+    /// of its unit on the ordered stream beside it.
+    Busy,
     /// What a viewer received while somebody typed and ran programs in a terminal.
     TraceTerminal,
     /// While a page was scrolled.
@@ -58,6 +61,8 @@ pub enum LossModel {
     Gilbert2,
     /// In bursts of four packets in the mean.
     Gilbert4,
+    /// As netem's `gemodel` with states of five packets in the mean, which lose 80 %.
+    Elliott,
     /// In times of 5 ms in the mean.
     Burst5Ms,
     /// In times of 20 ms in the mean.
@@ -121,8 +126,8 @@ impl Cell {
 
 impl LossModel {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Independent, Self::Gilbert2, Self::Gilbert4, Self::Burst5Ms, Self::Burst20Ms];
+    pub const ALL: [Self; 6] =
+        [Self::Independent, Self::Gilbert2, Self::Gilbert4, Self::Elliott, Self::Burst5Ms, Self::Burst20Ms];
 
     /// As in tables and files.
     pub fn name(self) -> &'static str {
@@ -130,6 +135,7 @@ impl LossModel {
             Self::Independent => "independent",
             Self::Gilbert2 => "gilbert-2",
             Self::Gilbert4 => "gilbert-4",
+            Self::Elliott => "elliott",
             Self::Burst5Ms => "burst-5ms",
             Self::Burst20Ms => "burst-20ms",
         }
@@ -141,6 +147,10 @@ impl LossModel {
             Self::Independent => Loss::Independent(share),
             Self::Gilbert2 => Loss::Packets { share, burst: 2.0 },
             Self::Gilbert4 => Loss::Packets { share, burst: 4.0 },
+            Self::Elliott => {
+                let bad = (share / BAD_LOSS).min(0.9);
+                Loss::Elliott { to_bad: BAD_ENDS * bad / (1.0 - bad), to_good: BAD_ENDS, lost: BAD_LOSS }
+            }
             Self::Burst5Ms => Loss::Times { share, burst: Duration::from_millis(5) },
             Self::Burst20Ms => Loss::Times { share, burst: Duration::from_millis(20) },
         }
@@ -149,12 +159,13 @@ impl LossModel {
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Streaming,
         Self::Streaming10Hz,
         Self::NonStreaming,
         Self::Typing,
         Self::Mixed,
+        Self::Busy,
         Self::TraceTerminal,
         Self::TraceScroll,
         Self::TraceWindows,
@@ -168,6 +179,7 @@ impl Workload {
             Self::NonStreaming => "non-streaming",
             Self::Typing => "typing",
             Self::Mixed => "mixed",
+            Self::Busy => "busy",
             Self::TraceTerminal => "trace-terminal",
             Self::TraceScroll => "trace-scroll",
             Self::TraceWindows => "trace-windows",
@@ -184,12 +196,17 @@ impl Workload {
             Self::Typing => {
                 let mut random = Random::new(1);
                 let updates = (0..KEYS).map(|_| vec![small(&mut random)]).collect();
-                Plan { updates, pace: Pace::Keys(every(PERIOD, KEYS)) }
+                Plan { updates, pace: Pace::Keys(every(PERIOD, KEYS)), unit: None }
             }
             Self::Mixed => {
                 let mut random = Random::new(2);
                 let updates = (0..UPDATES).map(|_| mixed(&mut random)).collect();
-                Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)) }
+                Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)), unit: None }
+            }
+            Self::Busy => {
+                let mut random = Random::new(3);
+                let updates = (0..FRAMES).map(|_| vec![frame(&mut random)]).collect();
+                Plan { updates, pace: Pace::Timed(every(FRAME, FRAMES)), unit: Some(UNIT) }
             }
             Self::TraceTerminal => recorded(include_str!("../../traces/terminal.txt")),
             Self::TraceScroll => recorded(include_str!("../../traces/scroll.txt")),
@@ -205,7 +222,7 @@ fn recorded(text: &str) -> Plan {
         Some((Duration::from_millis(millis.parse().ok()?), chunks(bytes.parse().ok()?)))
     };
     let (times, updates) = text.lines().filter_map(update).unzip();
-    Plan { updates, pace: Pace::Timed(times) }
+    Plan { updates, pace: Pace::Timed(times), unit: None }
 }
 
 /// About equal chunks of at most the usual size.
@@ -232,6 +249,12 @@ fn mixed(random: &mut Random) -> Vec<usize> {
     chunks(bytes as usize)
 }
 
+/// A frame of a small busy window: a third of them are of two packets.
+fn frame(random: &mut Random) -> usize {
+    let bytes = if random.range(0..10) < 7 { 300..1200 } else { 1400..2600 };
+    random.range(bytes) as usize
+}
+
 /// Bytes of a message of the paper; a chunk here.
 const CHUNK: usize = 10_000;
 
@@ -239,6 +262,15 @@ const UPDATES: usize = 300;
 const KEYS: usize = 600;
 const PERIOD: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(300);
+const FRAMES: usize = 1800;
+const FRAME: Duration = Duration::from_micros(16_667);
+
+/// Bytes of a commit unit that names one update and its damage.
+const UNIT: usize = 44;
+
+/// netem's gemodel: the chance of a packet to end the bad state, and the share of packets that the state loses.
+const BAD_ENDS: f64 = 0.2;
+const BAD_LOSS: f64 = 0.8;
 
 /// Bytes of an update that fill one packet with it.
 const PACKET_CONTENT: usize = 1300;

@@ -13,11 +13,13 @@ pub enum Grid {
     Paper,
     /// What the paper left out: more loss, bursts, typing, mixed sizes, recordings.
     Beyond,
+    /// What a person waits for and what never stops, over links that lose in every manner.
+    Bursts,
 }
 
 impl Grid {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Smoke, Self::Paper, Self::Beyond];
+    pub const ALL: [Self; 4] = [Self::Smoke, Self::Paper, Self::Beyond, Self::Bursts];
 
     /// As in files.
     pub fn name(self) -> &'static str {
@@ -25,6 +27,7 @@ impl Grid {
             Self::Smoke => "smoke",
             Self::Paper => "paper",
             Self::Beyond => "beyond",
+            Self::Bursts => "bursts",
         }
     }
 
@@ -34,6 +37,7 @@ impl Grid {
             Self::Smoke => smoke(),
             Self::Paper => paper(),
             Self::Beyond => beyond(),
+            Self::Bursts => bursts(),
         }
     }
 
@@ -41,7 +45,7 @@ impl Grid {
     pub fn seeds(self) -> u64 {
         match self {
             Self::Smoke => 2,
-            Self::Paper | Self::Beyond => 20,
+            Self::Paper | Self::Beyond | Self::Bursts => 20,
         }
     }
 }
@@ -97,6 +101,33 @@ fn beyond() -> Vec<Cell> {
         cells.push(Cell { loss: 100, loss_model: LossModel::Burst5Ms, rate_mbps: 20, ..base });
     }
     cells
+}
+
+/// Round trips of 20 to 200 ms with 1 % of loss in each manner; singles also of 3 %, bad times also of 2 and 5 %.
+fn bursts() -> Vec<Cell> {
+    let repaired = Delivery::Repaired(Amount::Adaptive);
+    let mut cells = Vec::new();
+    for workload in [Workload::Typing, Workload::Busy] {
+        for delivery in [Delivery::Partial, repaired] {
+            let base = Cell { rate_mbps: 20, ..Cell::baseline(workload, delivery, Controller::Copa) };
+            cells.push(Cell { loss: 0, ..base });
+            for rtt_ms in [20, 50, 100, 200] {
+                cells.extend(manners().map(|(loss_model, loss)| Cell { loss_model, loss, rtt_ms, ..base }));
+            }
+        }
+    }
+    cells
+}
+
+/// How a link loses, and how many hundredths of a percent.
+fn manners() -> impl Iterator<Item = (LossModel, u32)> {
+    let times = [LossModel::Burst5Ms, LossModel::Burst20Ms].map(|model| [200, 500].map(|loss| (model, loss)));
+    let one = |model| (model, if model == LossModel::Elliott { 195 } else { 100 });
+    LossModel::ALL
+        .into_iter()
+        .map(one)
+        .chain([(LossModel::Independent, 300)])
+        .chain(times.into_iter().flatten())
 }
 
 #[cfg(test)]

@@ -109,6 +109,15 @@ pub enum Loss {
         /// Mean length of a burst, at least 1.
         burst: f64,
     },
+    /// Gilbert–Elliott by packet, as netem's `gemodel`: in the bad state a share is lost. A step of the state each packet.
+    Elliott {
+        /// Chance of the good state to become bad.
+        to_bad: f64,
+        /// Chance of the bad state to become good.
+        to_good: f64,
+        /// Share of packets lost in the bad state.
+        lost: f64,
+    },
     /// Gilbert–Elliott by time: in the bad state, which lasts exponentially long, all are lost.
     Times {
         /// Share of time in the bad state, below 1.

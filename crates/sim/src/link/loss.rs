@@ -45,6 +45,10 @@ impl Losses {
                 self.bad = if self.bad { turn >= to_good } else { turn < to_bad };
                 self.bad
             }
+            Loss::Elliott { to_bad, to_good, lost } => {
+                self.bad = if self.bad { turn >= to_good } else { turn < to_bad };
+                self.bad && fate < lost
+            }
             Loss::Times { share, burst } => self.bad_time(share, burst, now),
         }
     }
@@ -102,6 +106,15 @@ mod tests {
             assert!((seen / share - 1.0).abs() < 0.1, "{seen} of {share}");
             assert!((length / burst - 1.0).abs() < 0.1, "{length} of {burst}");
         }
+    }
+
+    #[test]
+    fn bad_states_lose_their_share_of_packets() {
+        // Stationary: bad 5/205 of packets, of which 80 % are lost.
+        let (share, burst) = measure(Loss::Elliott { to_bad: 0.005, to_good: 0.2, lost: 0.8 }, 3);
+        assert!((share / 0.0195 - 1.0).abs() < 0.1, "{share}");
+        // A run ends with the state or with a packet that gets through: 1 / (1 - 0.8 × 0.8).
+        assert!((burst / 2.78 - 1.0).abs() < 0.1, "{burst}");
     }
 
     #[test]

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use noq_proto::StreamEvent;
-use wayferry_proto::{ConnectionId, Event, Side, SurfaceId, Time, UpdateHeader, UpdateSeq};
+use wayferry_proto::{
+    ChannelId, ConnectionId, Event, Header, Side, SurfaceId, Time, UpdateHeader, UpdateSeq,
+};
 
 use super::Delivery;
 use super::plan::{Pace, Plan};
@@ -24,6 +26,8 @@ pub struct AppSide {
     /// How many updates have been asked for, by requests or by the first one.
     wanted: usize,
     sent: Vec<Time>,
+    /// The ordered stream of units.
+    units: Option<ChannelId>,
     fault: Option<String>,
 }
 
@@ -37,6 +41,7 @@ impl AppSide {
             asked: None,
             wanted: 0,
             sent: Vec::new(),
+            units: None,
             fault: None,
         }
     }
@@ -98,7 +103,19 @@ impl AppSide {
             if let Err(error) = self.port.session.send_update(header, self.plan.chunks(update)) {
                 self.fault = Some(error.to_string());
             }
+            self.send_unit();
             self.sent.push(now);
+        }
+    }
+
+    /// As the product does, behind the update that it names.
+    fn send_unit(&mut self) {
+        let Some(length) = self.plan.unit else { return };
+        let session = &mut self.port.session;
+        let header = Header::Wayland { connection: CONNECTION };
+        let units = *self.units.get_or_insert_with(|| session.open(header));
+        if let Err(error) = session.send(units, &vec![0; length]) {
+            self.fault = Some(error.to_string());
         }
     }
 }

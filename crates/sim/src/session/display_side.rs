@@ -32,6 +32,7 @@ pub struct DisplaySide {
     next: Option<Time>,
     whole: Vec<bool>,
     left: usize,
+    units: Units,
     fault: Option<String>,
 }
 
@@ -48,6 +49,7 @@ impl DisplaySide {
             next: None,
             whole: vec![false; plan.updates.len()],
             left: plan.updates.len(),
+            units: Units::default(),
             plan,
             fault: None,
         }
@@ -55,7 +57,7 @@ impl DisplaySide {
 
     /// Whether every update is here, or something went wrong.
     pub fn is_done(&self) -> bool {
-        self.left == 0 || self.fault.is_some()
+        (self.left == 0 && self.units.held.is_empty()) || self.fault.is_some()
     }
 
     /// How many updates are missing.
@@ -81,7 +83,12 @@ impl DisplaySide {
                     self.next = Some(now);
                 }
                 Event::Chunk { header, index, .. } => {
-                    self.log.shown(header.seq.0.saturating_sub(1) as usize, index, now);
+                    self.units.held.push((header.seq.0.saturating_sub(1) as usize, index));
+                    self.show(now);
+                }
+                Event::Message { .. } => {
+                    self.units.came += 1;
+                    self.show(now);
                 }
                 Event::Update { header, chunks } => self.take_update(now, &header, &chunks),
                 Event::Warning(why) => self.fault = Some(why),
@@ -89,6 +96,18 @@ impl DisplaySide {
                 _ => {}
             }
         }
+    }
+
+    /// Notes what is there and has its unit, if the workload has any.
+    fn show(&mut self, now: Time) {
+        let Self { units, log, plan, .. } = self;
+        units.held.retain(|&(update, chunk)| {
+            let waits = plan.unit.is_some() && update >= units.came;
+            if !waits {
+                log.shown(update, chunk, now);
+            }
+            waits
+        });
     }
 
     fn take_update(&mut self, now: Time, header: &UpdateHeader, chunks: &[Bytes]) {
@@ -130,6 +149,14 @@ impl DisplaySide {
             }
         }
     }
+}
+
+/// What of the ordered stream of units has come.
+#[derive(Debug, Default)]
+struct Units {
+    came: usize,
+    /// Updates and chunks that wait for theirs.
+    held: Vec<(usize, usize)>,
 }
 
 impl App for DisplaySide {

@@ -13,6 +13,8 @@ pub struct Plan {
     pub updates: Vec<Vec<usize>>,
     /// What starts an update.
     pub pace: Pace,
+    /// Bytes of the message that each update has on the ordered stream beside it, and without which it is not shown.
+    pub unit: Option<usize>,
 }
 
 /// What starts an update.
@@ -34,7 +36,7 @@ pub enum Pace {
 impl Plan {
     /// `count` updates of `chunks` chunks of `length` bytes.
     pub fn uniform(count: usize, chunks: usize, length: usize, pace: Pace) -> Self {
-        Self { updates: vec![vec![length; chunks]; count], pace }
+        Self { updates: vec![vec![length; chunks]; count], pace, unit: None }
     }
 
     /// Bytes of all chunks.
