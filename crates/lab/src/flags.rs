@@ -264,6 +264,9 @@ pub(crate) struct UpdatesFlags {
     /// Run only combinations whose name contains TEXT, such as `non-streaming` or `partial cubic`.
     #[arg(long, value_name = "TEXT", conflicts_with = "shard")]
     pub(crate) only: Option<String>,
+    /// Say instead why updates were late, and what became of every packet of the first one for each reason.
+    #[arg(long, conflicts_with_all = ["shard", "json", "plot"])]
+    pub(crate) why: bool,
     #[command(flatten)]
     pub(crate) out: OutFlags,
 }

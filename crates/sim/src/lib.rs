@@ -24,6 +24,7 @@ pub mod session;
 mod stats;
 mod transport;
 mod unit;
+pub mod why;
 mod world;
 
 pub use controller::Controller;

@@ -128,6 +128,19 @@ impl World {
         self.lanes[0].waits()
     }
 
+    /// Remembers every packet from now on.
+    pub(crate) fn record_packets(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::record_packets);
+    }
+
+    /// When each packet left the queue forward and back, whether it was lost, and its bytes.
+    pub(crate) fn records(&self) -> [Vec<(Time, bool, Vec<u8>)>; 2] {
+        [0, 1].map(|lane: usize| {
+            let records = self.lanes[lane].records().iter();
+            records.map(|(at, lost, packet)| (*at, *lost, packet.bytes.clone())).collect()
+        })
+    }
+
     /// What the way forward and the way back have done.
     pub fn lane_stats(&self) -> [LaneStats; 2] {
         [self.lanes[0].stats(), self.lanes[1].stats()]

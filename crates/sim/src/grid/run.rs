@@ -9,7 +9,7 @@ use wayferry_proto::Time;
 use super::cell::Cell;
 use crate::error::Error;
 use crate::link::HEADERS;
-use crate::session::{AppSide, DisplaySide, Measures};
+use crate::session::{AppSide, DisplaySide, Log, Measures, Plan};
 use crate::transport::PacketSize;
 use crate::world::{Flow, HostId, LinkConfig, World};
 
@@ -46,6 +46,27 @@ impl Run {
     /// # Errors
     /// As [`Run::of`].
     pub fn on(link: LinkConfig, cell: Cell, seed: u64) -> Result<Self, Error> {
+        Self::made(link, cell, seed, false, |_, _, _, _| ())
+    }
+
+    /// The same with every packet recorded, and a look at the end: the world, the display's log, the plan, and when
+    /// updates were handed over.
+    pub(crate) fn watched(
+        link: LinkConfig,
+        cell: Cell,
+        seed: u64,
+        look: impl FnOnce(&World, &Log, &Plan, &[Time]),
+    ) -> Result<Self, Error> {
+        Self::made(link, cell, seed, true, look)
+    }
+
+    fn made(
+        link: LinkConfig,
+        cell: Cell,
+        seed: u64,
+        recorded: bool,
+        look: impl FnOnce(&World, &Log, &Plan, &[Time]),
+    ) -> Result<Self, Error> {
         let plan = Arc::new(cell.workload.plan());
         let flow = Flow {
             controller: cell.controller,
@@ -56,6 +77,9 @@ impl Run {
         };
         let (sender, receiver) = (HostId::sender(0), HostId::receiver(0));
         let mut world = World::new(link, vec![flow], seed)?;
+        if recorded {
+            world.record_packets();
+        }
         let faulty = |world: &World| world.app::<AppSide>(sender).is_some_and(|app| app.fault().is_some());
         let done = |world: &World| world.app::<DisplaySide>(receiver).is_none_or(DisplaySide::is_done);
         world.run_while(LIMIT, |world| !done(world) && !faulty(world))?;
@@ -70,6 +94,7 @@ impl Run {
         if display.missing() > 0 {
             return Err(Error::Unfinished { at, missing: format!("{} updates", display.missing()) });
         }
+        look(&world, display.log(), &plan, app.sent());
         let order = cell.delivery.order();
         let (first, rest) = display.log().measures(&plan, order, app.sent()).ok_or_else(missing)?;
         Ok(Self {

@@ -42,6 +42,7 @@ pub struct Lane<T> {
     last_arrival: Time,
     stats: LaneStats,
     waits: Option<Vec<Wait>>,
+    records: Option<Vec<(Time, bool, T)>>,
 }
 
 /// What a lane has done so far.
@@ -131,6 +132,7 @@ impl<T: Clone> Lane<T> {
             last_arrival: Time::ZERO,
             stats: LaneStats::default(),
             waits: None,
+            records: None,
         }
     }
 
@@ -142,6 +144,16 @@ impl<T: Clone> Lane<T> {
     /// How long packets waited, in their order.
     pub fn waits(&self) -> &[Wait] {
         self.waits.as_deref().unwrap_or_default()
+    }
+
+    /// Remembers from now on every packet that leaves the queue.
+    pub fn record_packets(&mut self) {
+        self.records.get_or_insert_default();
+    }
+
+    /// When each packet left the queue, whether it was lost then, and it.
+    pub fn records(&self) -> &[(Time, bool, T)] {
+        self.records.as_deref().unwrap_or_default()
     }
 
     /// A packet with `payload` bytes comes in. Times must not go back.
@@ -255,8 +267,11 @@ impl<T: Clone> Lane<T> {
         self.line_free = at;
         let Some(head) = self.waiting.pop_front() else { return };
         self.waiting_bytes -= head.payload + HEADERS;
-        let lost = self.losses.next(self.config.loss, at);
-        if lost || self.down {
+        let lost = self.losses.next(self.config.loss, at) || self.down;
+        if let Some(records) = &mut self.records {
+            records.push((at, lost, head.packet.clone()));
+        }
+        if lost {
             self.stats.lost += 1;
             return;
         }

@@ -183,4 +183,4 @@ impl App for DisplaySide {
 }
 
 /// Length of a request in bytes: about what a key press takes.
-const REQUEST: usize = 24;
+pub(crate) const REQUEST: usize = 24;

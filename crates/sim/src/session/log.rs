@@ -26,6 +26,15 @@ struct Noted {
     shown: Option<Time>,
 }
 
+/// When an update was asked for, or handed over where there is no request for each, and delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// See above.
+    pub asked: Time,
+    /// Its last chunk.
+    pub delivered: Time,
+}
+
 /// In which order chunks may be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -119,6 +128,17 @@ impl Log {
             all.push(times);
         }
         Some(all)
+    }
+
+    /// Of each update; `None` when something is missing.
+    pub fn answers(&self, plan: &Plan, order: Order, sent: &[Time]) -> Option<Vec<Answer>> {
+        let asked = if plan.has_requests() { &self.requests } else { sent };
+        let delivered = self.deliveries(order)?.into_iter().map(|times| times.into_iter().max());
+        asked
+            .iter()
+            .zip(delivered)
+            .map(|(asked, delivered)| Some(Answer { asked: *asked, delivered: delivered? }))
+            .collect()
     }
 
     /// From the first request to the last delivery; `None` when something is missing.

@@ -14,7 +14,8 @@ mod tap;
 
 pub use app_side::AppSide;
 pub use display_side::DisplaySide;
-pub use log::{Log, Measures, Order};
+pub(crate) use display_side::REQUEST;
+pub use log::{Answer, Log, Measures, Order};
 pub use plan::{Pace, Plan};
 pub(crate) use port::Port;
 

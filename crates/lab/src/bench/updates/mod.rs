@@ -5,6 +5,7 @@
 
 mod row;
 mod shard;
+mod why;
 
 use std::path::Path;
 
@@ -23,6 +24,9 @@ pub(crate) fn run(flags: &UpdatesFlags) -> Result<u8, Error> {
     let grid = Grid::from(flags.grid);
     let cells = matching(grid.cells(), flags.only.as_deref());
     let seeds = flags.seeds.unwrap_or(grid.seeds());
+    if flags.why {
+        return why::tell(&cells, seeds);
+    }
     let shard = flags.shard.unwrap_or(Shard { number: 1, of: 1 });
     let jobs = jobs(cells.len(), seeds, shard.number - 1, shard.of);
     let mut bar = Bar::new();
