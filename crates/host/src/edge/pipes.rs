@@ -174,9 +174,16 @@ impl Pipes {
         channel: RemoteChannelId,
         key: PipeKey,
     ) {
-        let known = self.incoming.contains_key(&key);
-        if !known && self.incoming.len() >= MAX_INCOMING {
-            return session.stop(channel, STOP_TOO_MANY);
+        if !self.incoming.contains_key(&key) {
+            if self.incoming.len() >= MAX_INCOMING {
+                return session.stop(channel, STOP_TOO_MANY);
+            }
+            if key.0 == FILES && self.files_ahead() >= MAX_FILES_AHEAD {
+                // Its offer may still come, and hears of it: see `Pipes::was_turned_away`.
+                let turned_away = Incoming { refused: true, finished: true, ..Incoming::default() };
+                self.incoming.insert(key, turned_away);
+                return session.stop(channel, STOP_TOO_MANY);
+            }
         }
         let pipe = self.incoming.entry(key).or_default();
         pipe.channel = Some(channel);
@@ -189,9 +196,20 @@ impl Pipes {
         }
     }
 
+    /// Whether a pipe came and was stopped because too many had come before it, none of which is wanted yet.
+    pub(crate) fn was_turned_away(&self, key: PipeKey) -> bool {
+        self.incoming.get(&key).is_some_and(|pipe| pipe.refused && pipe.finished)
+    }
+
+    /// Files that have begun to come, and whose offers have not.
+    fn files_ahead(&self) -> usize {
+        let files = self.incoming.range((FILES, 0)..=(FILES, u64::MAX));
+        files.filter(|(_, pipe)| !pipe.refused && !pipe.is_wanted()).count()
+    }
+
     /// Bytes of a pipe arrived.
     pub(crate) fn on_data(&mut self, session: &mut Session, key: PipeKey, bytes: Bytes) {
-        if let Some(pipe) = self.incoming.get_mut(&key) {
+        if let Some(pipe) = self.incoming.get_mut(&key).filter(|pipe| !pipe.refused) {
             pipe.queue.push_back(bytes);
         }
         self.write(session, key);
@@ -492,6 +510,8 @@ const MAX_PIPES: usize = 1024;
 const MAX_WAITING: usize = 3072;
 /// Pipes that are written, or will be: those that the peer reads, and lets wait.
 const MAX_INCOMING: usize = MAX_PIPES + MAX_WAITING;
+/// Files that come before their offers, each within its window: as many as an honest side has on their way.
+const MAX_FILES_AHEAD: usize = 16;
 /// Descriptors that pipes take at most.
 pub(crate) const DESCRIPTORS: usize = MAX_PIPES + MAX_WAITING + MAX_INCOMING;
 /// Bytes of a pipe that is collected; of more, none are of use.
@@ -801,6 +821,37 @@ mod tests {
         pair.turn();
         assert_eq!(drain(&reader), b"text");
         assert!(pair.display.1.incoming.is_empty() && pair.app.1.outgoing.is_empty());
+    }
+
+    #[test]
+    fn regression_files_that_are_never_offered_fill_the_memory() {
+        let mut pair = Pair::new();
+        let (count, (reader, target)) = (MAX_FILES_AHEAD as u64 + 4, fifo());
+        let writers: Vec<OwnedFd> = (0..count)
+            .map(|file| {
+                let (source, writer) = fifo();
+                fill(&writer, b"text");
+                pair.app.1.send_from(&mut pair.app.0, (FILES, file), source);
+                writer
+            })
+            .collect();
+        pair.turn();
+        let held: usize = pair.display.1.incoming.values().map(|pipe| pipe.queue.len()).sum();
+        assert_eq!((pair.display.1.files_ahead(), held), (MAX_FILES_AHEAD, MAX_FILES_AHEAD));
+        assert_eq!(pair.app.1.outgoing.len(), MAX_FILES_AHEAD, "the others are told");
+        writers[MAX_FILES_AHEAD..].iter().for_each(alone);
+        // Their offers are late, and hear the same.
+        let late = (FILES, count - 1);
+        assert!(pair.display.1.was_turned_away(late) && !pair.display.1.was_turned_away((FILES, 0)));
+        pair.display.1.refuse(&mut pair.display.0, late);
+        assert!(!pair.display.1.incoming.contains_key(&late));
+        // Those that are wanted leave room for others.
+        pair.display.1.receive_into(&mut pair.display.0, (FILES, 0), target);
+        assert_eq!(drain(&reader), b"text");
+        let (source, _writer) = fifo();
+        pair.app.1.send_from(&mut pair.app.0, (FILES, count), source);
+        pair.turn();
+        assert!(!pair.display.1.was_turned_away((FILES, count)));
     }
 
     #[test]

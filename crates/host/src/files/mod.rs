@@ -181,7 +181,9 @@ impl Files {
         let is_wanted = |id| matches!(self.callers.get(&id), Some(Caller::Fetches(_)));
         let trouble = match offer.answers {
             Some(id) if !is_wanted(id) => Some((FileFate::Refused, "it was not asked for")),
-            _ if self.at_work >= MAX_AT_WORK => Some((FileFate::TooMany, "too many others are on their way")),
+            _ if self.at_work >= MAX_AT_WORK || way.pipes.was_turned_away((FILES, offer.id)) => {
+                Some((FileFate::TooMany, "too many others are on their way"))
+            }
             _ => None,
         };
         if let Some((fate, why)) = trouble {
