@@ -109,7 +109,7 @@ fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, 
             Ok(Some(Answer::Ticket(ticket))) => {
                 return print(format!("{}\n", sanitize(&ticket)).as_bytes());
             }
-            Ok(Some(Answer::Elsewhere | Answer::Kept(_))) => {
+            Ok(Some(Answer::Elsewhere | Answer::Waits | Answer::Kept(_))) => {
                 return Err(SessionError::PeerViolation("what it said answers no such order".into()).into());
             }
             Ok(Some(Answer::Not(why))) => {

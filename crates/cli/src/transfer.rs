@@ -22,7 +22,7 @@ use crate::error::{Error, SessionError};
 use crate::flags::{FetchFlags, SendFlags as Send};
 use crate::info;
 use crate::open_url::CONTROL;
-use crate::tell::{Progress, print};
+use crate::tell::{Progress, notice, print};
 use crate::user_dirs;
 use wayferry_host::control::{self, Answer, Request};
 use wayferry_host::edge::signals::Signals;
@@ -63,9 +63,9 @@ pub(crate) fn send(flags: &Send) -> Result<u8, Error> {
             return Err(failed(&name, "it is no plain file"));
         }
         let request = Request::Send { size: about.len(), name: name.clone() };
-        let caller = way.call(&request).map_err(|why| failed(&name, &why))?;
-        pass(&caller, file, about.len(), &name, &signals)?;
-        match heard(&caller, &signals)? {
+        let mut call = way.call(&request, &name).map_err(|why| failed(&name, &why))?;
+        pass(&mut call, file, about.len(), &signals)?;
+        match call.answer(&signals)? {
             Some(Answer::Done) => {}
             Some(Answer::Not(why)) => return Err(failed(&name, &why)),
             _ => return Err(failed(&name, "the session has ended")),
@@ -79,8 +79,8 @@ pub(crate) fn fetch(flags: &FetchFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let way = Way::find(flags.from.as_deref(), false)?;
     for path in &flags.files {
-        let caller = way.call(&Request::Fetch(path.clone())).map_err(|why| failed(path, &why))?;
-        match heard(&caller, &signals)? {
+        let mut call = way.call(&Request::Fetch(path.clone()), path).map_err(|why| failed(path, &why))?;
+        match call.answer(&signals)? {
             Some(Answer::Kept(kept)) => drop(print(line(&kept).as_bytes())?),
             Some(Answer::Not(why)) => return Err(failed(path, &why)),
             _ => return Err(failed(path, "the display has ended")),
@@ -123,8 +123,8 @@ impl Way {
         }
     }
 
-    /// Says what is wanted.
-    fn call(&self, request: &Request) -> Result<OwnedFd, String> {
+    /// Says what is wanted, of the file that the user calls so.
+    fn call(&self, request: &Request, name: &str) -> Result<Call, String> {
         let socket = peer::connect_at_once(&self.path)
             .map_err(|error| format!("`{}` does not answer: {error}", self.path.display()))?;
         let line = control::line(request);
@@ -132,7 +132,42 @@ impl Way {
             return Err("its name is too long".into());
         }
         passing::send(&socket, &line, &[]).map_err(|error| error.to_string())?;
-        Ok(socket)
+        Ok(Call { socket, heard: Vec::new(), name: name.to_owned(), answer: None })
+    }
+}
+
+/// One file, for which an answer comes.
+struct Call {
+    socket: OwnedFd,
+    heard: Vec<u8>,
+    name: String,
+    answer: Option<Answer>,
+}
+
+impl Call {
+    /// Waits for the answer; `None` when there is none.
+    fn answer(&mut self, signals: &Signals) -> Result<Option<Answer>, Error> {
+        while self.answer.is_none() {
+            signals.wait_readable(&[self.socket.as_fd()], None)?;
+            if !self.hear()? {
+                break;
+            }
+        }
+        Ok(self.answer.take())
+    }
+
+    /// Takes what has been said. Gives whether more may come.
+    fn hear(&mut self) -> Result<bool, Error> {
+        let goes_on = passing::receive(&self.socket, &mut self.heard, &mut Vec::new()).unwrap_or(false);
+        while self.answer.is_none()
+            && let Some(answer) = control::take(&mut self.heard).map_err(SessionError::Bootstrap)?
+        {
+            match answer {
+                Answer::Waits => notice(&format!("`{}` waits for others that are on their way", self.name)),
+                answer => self.answer = Some(answer),
+            }
+        }
+        Ok(goes_on)
     }
 }
 
@@ -150,9 +185,10 @@ fn is_meant(document: &Value, place: Option<&str>) -> bool {
 }
 
 /// Passes a file's bytes on, until they are all gone or the other side has answered.
-fn pass(caller: &OwnedFd, mut file: File, size: u64, name: &str, signals: &Signals) -> Result<(), Error> {
-    let fail = |source| SessionError::File { path: Path::new(name).to_owned(), source };
-    let mut progress = Progress::new(name, size);
+fn pass(call: &mut Call, mut file: File, size: u64, signals: &Signals) -> Result<(), Error> {
+    let name = call.name.clone();
+    let fail = |source| SessionError::File { path: Path::new(&name).to_owned(), source };
+    let mut progress = Progress::new(&name, size);
     let (mut piece, mut at, mut end) = (vec![0; 256 << 10], 0, 0);
     let mut left = size;
     loop {
@@ -166,19 +202,21 @@ fn pass(caller: &OwnedFd, mut file: File, size: u64, name: &str, signals: &Signa
             }
         }
         if at == end {
-            let _ = rustix::net::shutdown(caller, Shutdown::Write);
+            let _ = rustix::net::shutdown(&call.socket, Shutdown::Write);
             return Ok(());
         }
         let mut interests = Interests::default();
-        interests.add(caller, PollFlags::IN | PollFlags::OUT);
+        interests.add(&call.socket, PollFlags::IN | PollFlags::OUT);
         interests.read(signals);
         let ready = interests.wait(Time::ZERO)?;
         signals.check()?;
-        if ready.flags(caller.as_fd()).contains(PollFlags::IN) {
-            // It has answered already.
+        if ready.flags(call.socket.as_fd()).contains(PollFlags::IN)
+            && (!call.hear()? || call.answer.is_some())
+        {
+            // It has answered already, or has ended.
             return Ok(());
         }
-        match rustix::net::send(caller, &piece[at..end], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        match rustix::net::send(&call.socket, &piece[at..end], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(count) => {
                 at += count;
                 progress.add(count as u64);
@@ -186,20 +224,6 @@ fn pass(caller: &OwnedFd, mut file: File, size: u64, name: &str, signals: &Signa
             Err(Errno::AGAIN | Errno::INTR) => {}
             // It says why, or has ended.
             Err(_) => return Ok(()),
-        }
-    }
-}
-
-/// The answer; `None` when there is none.
-fn heard(caller: &OwnedFd, signals: &Signals) -> Result<Option<Answer>, Error> {
-    let mut heard = Vec::new();
-    loop {
-        if let Some(answer) = control::take(&mut heard).map_err(SessionError::Bootstrap)? {
-            return Ok(Some(answer));
-        }
-        signals.wait_readable(&[caller.as_fd()], None)?;
-        if !passing::receive(caller, &mut heard, &mut Vec::new()).unwrap_or(false) {
-            return Ok(None);
         }
     }
 }

@@ -51,6 +51,8 @@ pub enum Request {
 pub enum Answer {
     /// It has been done, or will be as soon as can be.
     Done,
+    /// It waits until others are done. Another answer follows.
+    Waits,
     /// A ticket that works once.
     Ticket(String),
     /// The file is there.
@@ -146,6 +148,7 @@ impl Word for Answer {
         match self {
             Self::Done => "done".into(),
             Self::Elsewhere => "elsewhere".into(),
+            Self::Waits => "waits".into(),
             Self::Ticket(ticket) => format!("ticket {ticket}"),
             Self::Kept(path) => format!("kept {}", one_word(path)),
             Self::Not(why) => format!("not {}", why.replace('\n', " ")),
@@ -156,6 +159,7 @@ impl Word for Answer {
         match text.split_once(' ') {
             None if text == "done" => Some(Self::Done),
             None if text == "elsewhere" => Some(Self::Elsewhere),
+            None if text == "waits" => Some(Self::Waits),
             Some(("ticket", ticket)) => Some(Self::Ticket(ticket.to_owned())),
             Some(("kept", path)) => Some(Self::Kept(words_of(path)?)),
             Some(("not", why)) => Some(Self::Not(why.to_owned())),
@@ -278,6 +282,7 @@ mod tests {
         survives(&[
             Answer::Done,
             Answer::Elsewhere,
+            Answer::Waits,
             Answer::Ticket("wf1:x".into()),
             Answer::Kept("/home/a b/c".into()),
             Answer::Not("no display is there".into()),

@@ -161,7 +161,7 @@ const SPARE_FILES: u64 = 4096;
 const RESERVE: u64 = 96 << 20;
 /// Bytes that are written before the room is looked at again: a few, so that all who write at a time take less than half
 /// of the [`RESERVE`].
-const PIECE: u64 = 4 << 20;
+const PIECE: u64 = 2 << 20;
 /// Files of one name.
 const MAX_ALIKE: u32 = 1000;
 

@@ -2,13 +2,14 @@
 //!
 //! A caller here, on a socket, sends one to the other side, or fetches one from there; the other side's are kept in one
 //! directory. The bytes go through the session's pipes (`crate::edge::pipes`), whose window bounds them, and to the
-//! disk on a thread for each file (`disk`). Invariants: a caller is answered once, at most `MAX_AT_WORK` files are
-//! written here at a time, and what the other side sends is never put anywhere but into that directory.
+//! disk on a thread for each file (`disk`). Few cross at a time; further callers wait, and are told so. Invariants: what
+//! became of its file a caller is told once, at most `MAX_AT_WORK` files are written here at a time, and what the other
+//! side sends is never put anywhere but into that directory.
 
 mod disk;
 mod name;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -44,12 +45,23 @@ pub struct Files {
     /// Files and wishes so far.
     count: u64,
     callers: BTreeMap<u64, Caller>,
+    /// Callers whose turn comes when others are done.
+    waiting: VecDeque<(Wish, OwnedFd)>,
     at_work: usize,
     workers: Workers,
     /// Whose callers these are.
     display: Option<Secret>,
     /// How often the other side has been another: each numbers its files anew.
     age: u64,
+}
+
+/// What a caller wants.
+#[derive(Debug)]
+enum Wish {
+    /// A file of this size and name is to be sent; its bytes follow on the caller's socket.
+    Send(u64, String),
+    /// The file at this path of the other side's is to be fetched.
+    Fetch(String),
 }
 
 /// Who waits for the other side's word.
@@ -102,13 +114,17 @@ impl Part for Files {
     fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.read(&*self.workers.wake);
         // What they send is read by the pipes; that they have gone is always told.
-        self.callers.values().for_each(|caller| interests.add(caller, PollFlags::empty()));
+        let callers = self.callers.values().map(AsFd::as_fd);
+        let waiting = self.waiting.iter().map(|(_, caller)| caller.as_fd());
+        callers.chain(waiting).for_each(|caller| interests.add_borrowed(caller, PollFlags::empty()));
     }
 
     /// Pipes are the side's: see `Files::hear`.
     fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
-        let gone = PollFlags::HUP | PollFlags::ERR;
-        self.callers.retain(|_, caller| !ready.flags(caller.as_fd()).intersects(gone));
+        let is_there =
+            |caller: BorrowedFd<'_>| !ready.flags(caller).intersects(PollFlags::HUP | PollFlags::ERR);
+        self.callers.retain(|_, caller| is_there(caller.as_fd()));
+        self.waiting.retain(|(_, caller)| is_there(caller.as_fd()));
         Ok(())
     }
 }
@@ -127,6 +143,7 @@ impl Files {
             home,
             count: 0,
             callers: BTreeMap::new(),
+            waiting: VecDeque::new(),
             at_work: 0,
             workers,
             display: None,
@@ -136,15 +153,50 @@ impl Files {
 
     /// A caller has a file for the other side; its bytes follow on the socket.
     pub(crate) fn send(&mut self, way: &mut Way<'_>, size: u64, name: &str, caller: OwnedFd) {
-        if let Some(why) = self.obstacle(way.session) {
-            return refuse(&caller, why);
-        }
         if size > VARINT_MAX {
             return refuse(&caller, "it is too large");
         }
+        self.ask(way, Wish::Send(size, name::usable(name)), caller);
+    }
+
+    /// A caller wants a file of the other side's.
+    pub(crate) fn fetch(&mut self, way: &mut Way<'_>, path: String, caller: OwnedFd) {
+        if path.len() > MAX_FILE_PATH {
+            return refuse(&caller, "its path has more than 4096 bytes");
+        }
+        self.ask(way, Wish::Fetch(path), caller);
+    }
+
+    fn ask(&mut self, way: &mut Way<'_>, wish: Wish, caller: OwnedFd) {
+        if !way.session.capabilities().has(Capabilities::FILES) {
+            return refuse(&caller, "no display is there that takes files");
+        }
+        if self.waiting.len() >= MAX_WAITING {
+            return refuse(&caller, "too many files wait already");
+        }
+        if self.callers.len() >= MAX_CALLERS {
+            answer(&caller, &Answer::Waits);
+        }
+        self.waiting.push_back((wish, caller));
+        self.begin(way);
+    }
+
+    /// Tells the other side of those that have waited, as far as there is room.
+    fn begin(&mut self, way: &mut Way<'_>) {
+        while self.callers.len() < MAX_CALLERS
+            && let Some((wish, caller)) = self.waiting.pop_front()
+        {
+            match wish {
+                Wish::Send(size, name) => self.offer(way, size, name, caller),
+                Wish::Fetch(path) => self.call_for(way, path, caller),
+            }
+        }
+    }
+
+    fn offer(&mut self, way: &mut Way<'_>, size: u64, name: String, caller: OwnedFd) {
         let Ok(bytes) = caller.try_clone() else { return refuse(&caller, "no descriptors are left") };
         self.count += 1;
-        let offer = FileOffer { id: self.count, answers: None, size, name: name::usable(name) };
+        let offer = FileOffer { id: self.count, answers: None, size, name };
         match way.session.control(&Control::File(offer)) {
             Ok(()) => {
                 way.pipes.send_from(way.session, (FILES, self.count), bytes);
@@ -154,26 +206,12 @@ impl Files {
         }
     }
 
-    /// A caller wants a file of the other side's.
-    pub(crate) fn fetch(&mut self, way: &mut Way<'_>, path: String, caller: OwnedFd) {
-        if let Some(why) = self.obstacle(way.session) {
-            return refuse(&caller, why);
-        }
-        if path.len() > MAX_FILE_PATH {
-            return refuse(&caller, "its path has more than 4096 bytes");
-        }
+    fn call_for(&mut self, way: &mut Way<'_>, path: String, caller: OwnedFd) {
         self.count += 1;
         match way.session.control(&Control::FetchFile { id: self.count, path }) {
             Ok(()) => drop(self.callers.insert(self.count, Caller::Fetches(caller))),
             Err(error) => refuse(&caller, &error.to_string()),
         }
-    }
-
-    fn obstacle(&self, session: &Session) -> Option<&'static str> {
-        if !session.capabilities().has(Capabilities::FILES) {
-            return Some("no display is there that takes files");
-        }
-        (self.callers.len() >= MAX_CALLERS).then_some("too many files are on their way")
     }
 
     /// The other side sends one.
@@ -245,7 +283,7 @@ impl Files {
         }
     }
 
-    /// Goes on with what the threads have told.
+    /// Goes on with what the threads have told, and with callers whose turn it is.
     pub(crate) fn hear(&mut self, way: &mut Way<'_>) {
         let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
         while let Ok((age, told)) = self.workers.told.try_recv() {
@@ -268,6 +306,7 @@ impl Files {
                 Told::Given => {}
             }
         }
+        self.begin(way);
     }
 
     /// Tells everyone what became of the other side's file.
@@ -303,8 +342,9 @@ impl Files {
     /// The other side has forgotten what is on its way.
     pub(crate) fn forget(&mut self) {
         self.age += 1;
-        for caller in std::mem::take(&mut self.callers).into_values() {
-            let (Caller::Sends(caller) | Caller::Fetches(caller)) = caller;
+        let callers = std::mem::take(&mut self.callers).into_values();
+        let waiting = self.waiting.drain(..).map(|(_, caller)| caller);
+        for caller in callers.map(|(Caller::Sends(caller) | Caller::Fetches(caller))| caller).chain(waiting) {
             refuse(&caller, "the display has left");
         }
     }
@@ -366,10 +406,13 @@ fn words(fate: FileFate) -> &'static str {
     }
 }
 
-/// Callers that wait; more are refused.
+/// Callers whose files are on their way; others wait for them.
 const MAX_CALLERS: usize = 8;
-/// Files that are written, or looked for, at a time; more are refused.
-const MAX_AT_WORK: usize = 8;
+/// Callers that wait so; more are refused.
+const MAX_WAITING: usize = 256;
+/// Files that are written, or looked for, at a time; more are refused. The other side has so many on their way at most:
+/// those that it sends, and those that were fetched.
+const MAX_AT_WORK: usize = 2 * MAX_CALLERS;
 /// How long a disk may take for its last word at the end.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -490,6 +533,58 @@ mod tests {
         assert_eq!(files.callers.len(), MAX_CALLERS);
         alone::turn(&mut files, Time::ZERO, &mut base);
         assert_eq!(files.callers.len(), 0);
+    }
+
+    /// Of what a caller has been told, the first line.
+    fn told(them: &mut UnixStream) -> String {
+        let mut byte = [0];
+        let mut line = String::new();
+        them.set_nonblocking(true).expect("a socket");
+        while let Ok(1) = them.read(&mut byte)
+            && byte != *b"\n"
+        {
+            line.push(byte[0].into());
+        }
+        line
+    }
+
+    #[test]
+    fn regression_a_ninth_file_is_refused_instead_of_waiting_for_the_others() {
+        let (mut base, _display) = met();
+        let mut files = Files::new("/nonexistent".into(), None).expect("descriptors");
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        let mut sends: Vec<UnixStream> = (0..MAX_CALLERS + MAX_WAITING + 1)
+            .map(|_| {
+                let (them, ours) = caller();
+                let way =
+                    &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+                files.send(way, 3, "x", ours);
+                them
+            })
+            .collect();
+        let words: Vec<String> = sends.iter_mut().map(told).collect();
+        let waits = words.iter().filter(|word| *word == "waits").count();
+        assert_eq!(
+            (files.callers.len(), files.waiting.len(), waits),
+            (MAX_CALLERS, MAX_WAITING, MAX_WAITING)
+        );
+        assert!(words[..MAX_CALLERS].iter().all(String::is_empty), "{words:?}");
+        assert!(words.last().is_some_and(|word| word.starts_with("not ")), "{words:?}");
+        // One that waits goes away, and one of the first is done: the next is on its way, and is told no more.
+        drop(sends.remove(MAX_CALLERS));
+        alone::turn(&mut files, Time::ZERO, &mut base);
+        assert_eq!(files.waiting.len(), MAX_WAITING - 1);
+        files.on_done(1, FileFate::Kept);
+        let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
+        files.hear(way);
+        assert_eq!((files.callers.len(), files.waiting.len()), (MAX_CALLERS, MAX_WAITING - 2));
+        assert!(files.callers.contains_key(&(MAX_CALLERS as u64 + 1)));
+        assert_eq!((told(&mut sends[0]), told(&mut sends[MAX_CALLERS])), ("done".into(), String::new()));
+        // None waits for a display that has left.
+        files.forget();
+        let last = sends.len() - 1;
+        assert!(sends[1..last].iter_mut().all(|them| told(them).starts_with("not ")));
+        assert!(files.waiting.is_empty());
     }
 
     #[test]
