@@ -121,6 +121,9 @@ impl Part for Files {
 
     /// Pipes are the side's: see `Files::hear`.
     fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
+        if ready.has(&*self.workers.wake) {
+            let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
+        }
         let is_there =
             |caller: BorrowedFd<'_>| !ready.flags(caller).intersects(PollFlags::HUP | PollFlags::ERR);
         self.callers.retain(|_, caller| is_there(caller.as_fd()));
@@ -285,7 +288,6 @@ impl Files {
 
     /// Goes on with what the threads have told, and with callers whose turn it is.
     pub(crate) fn hear(&mut self, way: &mut Way<'_>) {
-        let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
         while let Ok((age, told)) = self.workers.told.try_recv() {
             if !matches!(told, Told::Found { .. }) {
                 self.at_work -= 1;
@@ -585,6 +587,23 @@ mod tests {
         let last = sends.len() - 1;
         assert!(sends[1..last].iter_mut().all(|them| told(them).starts_with("not ")));
         assert!(files.waiting.is_empty());
+    }
+
+    #[test]
+    fn regression_each_turn_asks_the_system_whether_a_thread_has_told() {
+        let (mut base, _) = alone::base();
+        let mut files = Files::new("/nonexistent".into(), None).expect("descriptors");
+        let is_woken = |files: &Files| {
+            let mut woken = [PollFd::new(&*files.workers.wake, PollFlags::IN)];
+            poll(&mut woken, Some(Duration::ZERO)).expect("poll");
+            !woken[0].revents().is_empty()
+        };
+        rustix::io::write(&*files.workers.wake, &1u64.to_ne_bytes()).expect("written");
+        let (mut pipes, reporter) = (Pipes::default(), base.reporter.clone());
+        files.hear(&mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter });
+        assert!(is_woken(&files), "only where it is ready is it read");
+        alone::turn(&mut files, Time::ZERO, &mut base);
+        assert!(!is_woken(&files));
     }
 
     #[test]
