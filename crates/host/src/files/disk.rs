@@ -5,11 +5,11 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags};
 use rustix::io::Errno;
 use wayferry_proto::FileFate;
 use wayferry_proto::wire::VARINT_MAX;
@@ -51,40 +51,39 @@ fn keep_where(
     if of_files.f_files > 0 && of_files.f_favail < SPARE_FILES {
         return Err((FileFate::NoSpace, format!("`{}`: no room for another file", place.display())));
     }
-    let called = name::usable(called);
-    let part = place.join(format!(".{}.part", random_name()));
-    let written = create(&part).map_err(fail(&part)).and_then(|mut file| {
-        let mut from = File::from(from);
-        let mut left = size;
-        while left > 0 {
-            // Others may have come since, and each has found the same room at its beginning.
-            has_room(left.min(PIECE))?;
-            let copied = io::copy(&mut (&mut from).take(left.min(PIECE)), &mut file).map_err(fail(&part))?;
-            left -= copied;
-            if copied == 0 {
-                break;
-            }
+    let part = Part::new(place).map_err(fail(place))?;
+    fill(&part, size, from, has_room).and_then(|()| part.put(&name::usable(called)).map_err(fail(place)))
+}
+
+/// Writes `size` bytes that come, as far as there is room.
+fn fill(
+    part: &Part<'_>,
+    size: u64,
+    from: OwnedFd,
+    has_room: impl Fn(u64) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let fail = |error: io::Error| (fate_of(&error), format!("a file in `{}`: {error}", part.place.display()));
+    let mut from = File::from(from);
+    let mut left = size;
+    while left > 0 {
+        // Others may have come since, and each has found the same room at its beginning.
+        has_room(left.min(PIECE))?;
+        let copied = io::copy(&mut (&mut from).take(left.min(PIECE)), &mut &part.file).map_err(fail)?;
+        left -= copied;
+        if copied == 0 {
+            break;
         }
-        if left > 0 || from.read(&mut [0]).map_err(fail(&part))? > 0 {
-            return Err((FileFate::Broken, "not all of it came".to_owned()));
-        }
-        settle(&file).map_err(fail(&part))
-    });
-    let put = written.and_then(|()| put(&part, place, &called).map_err(fail(place)));
-    if put.is_err() {
-        let _ = std::fs::remove_file(&part);
     }
-    put
+    if left > 0 || from.read(&mut [0]).map_err(fail)? > 0 {
+        return Err((FileFate::Broken, "not all of it came".to_owned()));
+    }
+    settle(&part.file).map_err(fail)
 }
 
 /// Bytes that this user may still write to the disk of `place`.
 fn free(place: &Path) -> io::Result<u64> {
     let room = rustix::fs::statvfs(place)?;
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Waits until all of it is on the disk: a network's file system tells only then that it has no room, and a name may
@@ -97,17 +96,70 @@ fn settle(file: &File) -> io::Result<()> {
     }
 }
 
-/// Gives a file its name, or the next that is free.
-fn put(part: &Path, place: &Path, called: &str) -> io::Result<PathBuf> {
-    for count in 1..=MAX_ALIKE {
-        let path = place.join(name::numbered(called, count));
-        match rename(part, &path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+/// A file that has no name yet, and is gone with the process that writes it. Where the file system has no such thing, it
+/// has a name that is hidden, and is removed with this value.
+struct Part<'a> {
+    place: &'a Path,
+    file: File,
+    hidden: Option<PathBuf>,
+}
+
+impl<'a> Part<'a> {
+    fn new(place: &'a Path) -> io::Result<Self> {
+        match Self::unnamed(place) {
+            Some(file) => Ok(Self { place, file, hidden: None }),
+            None => Self::hidden(place),
         }
     }
-    Err(ErrorKind::AlreadyExists.into())
+
+    /// `None` where the file system has none, or where nothing could name it later.
+    fn unnamed(place: &Path) -> Option<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).mode(0o600).custom_flags(OFlags::TMPFILE.bits().cast_signed());
+        options.open(place).ok().filter(|file| link(file).exists())
+    }
+
+    fn hidden(place: &'a Path) -> io::Result<Self> {
+        let path = place.join(format!(".{}.part", random_name()));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { place, file, hidden: Some(path) })
+    }
+
+    /// Gives it its name, or the next that is free.
+    fn put(mut self, called: &str) -> io::Result<PathBuf> {
+        for count in 1..=MAX_ALIKE {
+            let path = self.place.join(name::numbered(called, count));
+            match self.name(&path) {
+                Ok(()) => {
+                    self.hidden = None;
+                    return Ok(path);
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+
+    fn name(&self, path: &Path) -> io::Result<()> {
+        match &self.hidden {
+            Some(hidden) => rename(hidden, path),
+            None => Ok(rustix::fs::linkat(CWD, link(&self.file), CWD, path, AtFlags::SYMLINK_FOLLOW)?),
+        }
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            let _ = std::fs::remove_file(hidden);
+        }
+    }
+}
+
+/// What leads to an open file, as open(2) tells of O_TMPFILE.
+fn link(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
 /// Renames a file, never over another.
@@ -217,6 +269,39 @@ mod tests {
         let kept = keep_where(dir.path(), "a", 3, saying(b"one"), free).map_err(|trouble| trouble.0);
         assert_eq!(kept, Err(FileFate::NoSpace));
         assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 0);
+    }
+
+    #[test]
+    fn regression_a_session_that_is_killed_leaves_parts_of_files() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let is_unnamed = Part::unnamed(dir.path()).is_some();
+        let (read, write) = rustix::pipe::pipe().expect("a pipe");
+        let mut write = File::from(write);
+        let place = dir.path().to_owned();
+        let keeps = std::thread::spawn(move || keep(&place, "a", 200_000, read));
+        // More than the pipe holds: some of it is in the file when all is written.
+        write.write_all(&[1; 199_999]).expect("it is read");
+        let count = fs::read_dir(dir.path()).expect("read").count();
+        assert_eq!(count, usize::from(!is_unnamed), "a process that ends now leaves nothing");
+        write.write_all(&[1]).expect("it is read");
+        drop(write);
+        assert_eq!(keeps.join().expect("no panic"), Ok(dir.path().join("a")));
+    }
+
+    /// A file system may know nothing else.
+    #[test]
+    fn a_part_with_a_name_takes_its_own_beside_others_or_goes() {
+        let dir = RuntimeDir::private().expect("a directory");
+        fs::write(dir.path().join("a"), "first").expect("written");
+        let part = |text: &str| {
+            let part = Part::hidden(dir.path()).expect("a file");
+            (&part.file).write_all(text.as_bytes()).expect("written");
+            part
+        };
+        drop(part("gone"));
+        let second = part("second").put("a").expect("a name");
+        assert_eq!((fs::read(&second).expect("read"), second), (b"second".into(), dir.path().join("a (2)")));
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2);
     }
 
     #[test]
