@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, SessionError};
@@ -14,6 +14,7 @@ use crate::flags::{DesktopEntryFlags, OwnFlags};
 use crate::ssh::args::SshArgs;
 use crate::tell::print;
 use crate::user_dirs;
+use wayferry_host::edge::whole_file;
 
 /// Prints an entry, or puts it where the desktop looks; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &DesktopEntryFlags) -> Result<u8, Error> {
@@ -130,17 +131,14 @@ fn install(path: &Path, entry: &str) -> std::io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
-    match fs::File::create_new(path) {
-        Ok(mut file) => file.write_all(entry.as_bytes()).inspect_err(|_| {
-            let _ = fs::remove_file(path);
-        }),
+    match whole_file::create(path, entry) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let is_same = fs::metadata(path)
                 .is_ok_and(|found| found.is_file() && found.len() == entry.len() as u64)
                 && fs::read(path).is_ok_and(|found| found == entry.as_bytes());
             if is_same { Ok(()) } else { Err(error) }
         }
-        Err(error) => Err(error),
+        made => made.map(drop),
     }
 }
 

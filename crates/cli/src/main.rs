@@ -22,7 +22,6 @@ mod leaving;
 mod manage;
 mod memory;
 mod open_url;
-mod private_file;
 mod remote;
 mod session;
 mod session_bus;

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::config;
-use crate::private_file;
 use crate::tell::notice;
 use crate::user_dirs;
+use wayferry_host::edge::whole_file;
 
 /// What is remembered of one host.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Memory {
         let text = toml::to_string(&facts).map_err(io::Error::other)?;
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        private_file::write(&self.path, &text).map(drop)
+        whole_file::replace(&self.path, &text).map(drop)
     }
 
     /// Where it is.

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, SessionError};
-use crate::private_file;
+use wayferry_host::edge::whole_file;
 
 /// A file with a ticket in it.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl TicketFile {
     /// [`SessionError::File`].
     pub(crate) fn write(path: &Path, ticket: &str) -> Result<Self, Error> {
         let fail = |source| SessionError::File { path: path.to_owned(), source };
-        let inode = private_file::write(path, &format!("{ticket}\n")).map_err(fail)?;
+        let inode = whole_file::replace(path, &format!("{ticket}\n")).map_err(fail)?;
         Ok(Self { path: path.to_owned(), inode })
     }
 }

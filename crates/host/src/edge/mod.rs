@@ -17,4 +17,5 @@ pub(crate) mod remaining;
 pub mod signals;
 pub mod socket;
 pub mod wait;
+pub mod whole_file;
 pub mod xwayland;

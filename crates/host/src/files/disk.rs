@@ -9,13 +9,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, CWD, OFlags};
 use wayferry_proto::FileFate;
 use wayferry_proto::wire::VARINT_MAX;
 
 use super::name;
 use crate::edge::socket::random_name;
+use crate::edge::whole_file::{rename, settle};
 
 /// Why a file is not there, for the other side and for the user.
 pub(super) type Trouble = (FileFate, String);
@@ -86,16 +86,6 @@ fn free(place: &Path) -> io::Result<u64> {
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
-/// Waits until all of it is on the disk: a network's file system tells only then that it has no room, and a name may
-/// otherwise outlive a power failure without its bytes.
-fn settle(file: &File) -> io::Result<()> {
-    match rustix::fs::fsync(file) {
-        // The file system has no such thing.
-        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        result => Ok(result?),
-    }
-}
-
 /// A file that has no name yet, and is gone with the process that writes it. Where the file system has no such thing, it
 /// has a name that is hidden, and is removed with this value.
 struct Part<'a> {
@@ -160,18 +150,6 @@ impl Drop for Part<'_> {
 /// What leads to an open file, as open(2) tells of O_TMPFILE.
 fn link(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-}
-
-/// Renames a file, never over another.
-fn rename(part: &Path, path: &Path) -> io::Result<()> {
-    match rustix::fs::renameat_with(CWD, part, CWD, path, RenameFlags::NOREPLACE) {
-        // The file system knows no such renaming.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            std::fs::hard_link(part, path)?;
-            std::fs::remove_file(part)
-        }
-        result => Ok(result?),
-    }
 }
 
 /// A file that is to be given away: its size, and itself.
