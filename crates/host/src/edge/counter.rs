@@ -3,13 +3,12 @@
 //! A caller says one line ([`Request`]), and hears an answer when that is done, for which the side cares. Invariant: a
 //! caller that says nothing is dropped after `PATIENCE`, one of at most `MAX_VISITORS`.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use wayferry_proto::Time;
 
-use super::offer::{SharedDir, directory};
+use super::offer::{SharedDir, directory, listen};
 use super::part::{Hub, Part};
 use super::socket::Listener;
 use super::wait::{Interests, Ready};
@@ -45,17 +44,14 @@ impl Counter {
     /// Of this process. `None` where it has no place; a failure is reported.
     pub fn new(reporter: &Reporter) -> Option<Self> {
         let directory = directory()?;
-        let made = SharedDir::new(&directory).and_then(|shared| {
-            let listener = Listener::appearing(&directory, &name(std::process::id()))?;
-            Ok(Self {
-                listener,
-                visitors: Vec::new(),
-                calls: Vec::new(),
-                rests_until: Time::ZERO,
-                _directory: shared,
-            })
+        let made = listen(&directory, &name(std::process::id())).map(|(shared, listener)| Self {
+            listener,
+            visitors: Vec::new(),
+            calls: Vec::new(),
+            rests_until: Time::ZERO,
+            _directory: shared,
         });
-        made.map_err(|error: io::Error| {
+        made.map_err(|error| {
             let reason = format!("`{}`: {error}", directory.display());
             reporter.report(SessionEvent::InfoUnavailable { reason });
         })

@@ -46,23 +46,8 @@ impl Offer {
     }
 
     fn at(directory: &Path, name: &str) -> io::Result<Self> {
-        let mut attempts = 0;
-        loop {
-            let shared = SharedDir::new(directory)?;
-            attempts += 1;
-            match Listener::appearing(directory, name) {
-                // The last side that left has just taken the directory away.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS => {}
-                listener => {
-                    return Ok(Self {
-                        listener: listener?,
-                        rests_until: Time::ZERO,
-                        caller: None,
-                        _directory: shared,
-                    });
-                }
-            }
-        }
+        let (shared, listener) = listen(directory, name)?;
+        Ok(Self { listener, rests_until: Time::ZERO, caller: None, _directory: shared })
     }
 
     /// A caller of this turn, to be answered with [`answer`].
@@ -124,6 +109,24 @@ pub fn is_private(directory: &Path) -> bool {
             && metadata.uid() == rustix::process::geteuid().as_raw()
             && metadata.mode() & 0o077 == 0
     })
+}
+
+/// A socket of this name in the directory of all sides.
+pub(super) fn listen(directory: &Path, name: &str) -> io::Result<(SharedDir, Listener)> {
+    listen_with(directory, || Listener::appearing(directory, name))
+}
+
+fn listen_with<L>(directory: &Path, mut appear: impl FnMut() -> io::Result<L>) -> io::Result<(SharedDir, L)> {
+    let mut attempts = 0;
+    loop {
+        let shared = SharedDir::new(directory)?;
+        attempts += 1;
+        match appear() {
+            // The last side that left has just taken the directory away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS => {}
+            listener => return Ok((shared, listener?)),
+        }
+    }
 }
 
 /// The directory of all sides; goes with the last.
@@ -205,6 +208,23 @@ mod tests {
         assert!(!directory.join("app-1").exists() && directory.join("display-2").exists());
         drop(second);
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_directory_that_the_last_side_takes_away_meanwhile_is_made_again() {
+        let home = RuntimeDir::private().expect("a directory");
+        let directory = home.path().join("wayferry");
+        for vanishes in [ATTEMPTS - 1, ATTEMPTS] {
+            let mut left = vanishes;
+            let made = listen_with(&directory, || {
+                if left > 0 {
+                    left -= 1;
+                    fs::remove_dir(&directory).expect("it is empty");
+                }
+                Listener::appearing(&directory, "orders-1")
+            });
+            assert_eq!(made.is_ok(), vanishes < ATTEMPTS, "{vanishes}");
+        }
     }
 
     #[test]
