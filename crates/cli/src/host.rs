@@ -87,8 +87,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.begin.display.as_deref())?;
     let mut named = name(own, host)?;
-    let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
-    offer_urls(&mut named, &mut start.environment);
+    let mut start = start(own, launch(host), &programs, &dir, &mut named)?;
     let sound = sound(own, &clock, &mut start.environment);
     let bus = bus(own, &start.environment);
     let identity = trust::host_identity(host)?;
@@ -151,8 +150,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         // XDG_RUNTIME_DIR goes when its user logs out.
         None => Listener::unlocked(named.wayland())?,
     };
-    let mut start = start(own, launch(host), &programs, &dir, Place::OwnGroup)?;
-    offer_urls(&mut named, &mut start.environment);
+    let mut start = start(own, launch(host), &programs, &dir, &mut named)?;
     offer_agent(&named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
     let bus = bus(own, &start.environment);
@@ -363,22 +361,23 @@ fn start(
     launch: Launch,
     programs: &Listener,
     dir: &RuntimeDir,
-    place: Place,
+    named: &mut Named,
 ) -> Result<Start, Error> {
     let bridge = own.begin.xwayland.map(Bridge::find).transpose()?;
-    launch.check()?;
+    let mut environment = environment(programs, dir);
+    offer_urls(named, &mut environment);
+    launch.check(&environment)?;
     if !encoder::choose(own.begin.pixels.encoder.as_deref()) {
         let name = own.begin.pixels.encoder.as_deref().unwrap_or_default();
         return Err(Error::usage(format!("no encoder is called {name} in this build")));
     }
-    let mut environment = environment(programs, dir);
     if let Some(bridge) = &bridge {
         let note = bridge.note().into_iter();
         note.for_each(|reason| tell::reporter().report(SessionEvent::Xwayland { reason }));
         environment.unset.retain(|name| name != "DISPLAY");
         environment.set.push(("DISPLAY".into(), bridge.display()));
     }
-    Ok(Start { launch, environment, place, stdio: None, bridge })
+    Ok(Start { launch, environment, place: Place::OwnGroup, stdio: None, bridge })
 }
 
 fn finish(outcome: &Outcome) -> Result<u8, Error> {

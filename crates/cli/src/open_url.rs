@@ -12,9 +12,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use wayferry_host::control::{self, Answer, Request};
-use wayferry_host::edge::peer;
 use wayferry_host::edge::programs::Environment;
 use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::{path, peer};
 use wayferry_host::passing;
 use wayferry_host::sanitize::sanitize;
 use wayferry_host::sessions::Named;
@@ -50,7 +50,7 @@ pub(crate) fn offer(named: &mut Named, environment: &mut Environment) -> std::io
     let mut set = |name: &str, value: OsString| environment.set.push((name.into(), value));
     set(CONTROL, named.socket().into());
     set("BROWSER", directory.join(NAME).into());
-    let old = std::env::var_os("PATH").unwrap_or_default();
+    let old = path::own();
     let fits = old.to_str().is_some_and(|text| text.len() <= MAX_PATH && !text.contains('\n'));
     if fits && let Ok(path) = std::env::join_paths([directory].into_iter().chain(std::env::split_paths(&old)))
     {
@@ -83,20 +83,21 @@ fn ask(url: &Url) -> Option<Answer> {
 
 /// Becomes this machine's own `xdg-open`; returns if there is none.
 fn here(words: &[OsString]) -> u8 {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = path::own();
     let own = std::env::current_exe().ok();
     let leads_back = |directory: &PathBuf| {
         let file = std::fs::canonicalize(directory.join(NAME)).ok();
         file.is_some() && file == own
     };
     let rest = std::env::split_paths(&path).filter(|directory| !leads_back(directory));
-    let rest: Vec<PathBuf> = rest.collect();
-    let Some(file) = rest.iter().map(|directory| directory.join(NAME)).find(|file| file.is_file()) else {
+    let path = std::env::join_paths(rest).unwrap_or_default();
+    // An empty one leads to the working directory.
+    let file = Some(&path).filter(|path| !path.is_empty()).and_then(|path| path::find(NAME, path).ok());
+    let Some(file) = file else {
         eprintln!("error: no display opens addresses, and no `{NAME}` is installed here");
         eprintln!("hint: `--open-url ask` or `always` at the display, or install `xdg-utils` here");
         return MISSING;
     };
-    let path = std::env::join_paths(rest).unwrap_or_default();
     let error = Command::new(&file).args(words).env("PATH", path).env_remove("BROWSER").exec();
     eprintln!("error: cannot run `{}`: {error}", file.display());
     FAILED

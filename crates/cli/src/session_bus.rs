@@ -9,14 +9,14 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
-use wayferry_host::edge::programs::Launch;
+use wayferry_host::edge::path;
 
 use crate::error::{Error, SessionError};
 use crate::tell;
 
 /// What becomes the daemon, without the path of its configuration; `None` where none is installed.
 pub(crate) fn command() -> Option<Vec<OsString>> {
-    if Launch::Command(vec![DAEMON.into()]).check().is_err() {
+    if path::find(DAEMON, &path::own()).is_err() {
         tell::step(
             "no `dbus-daemon` is installed here: notifications of programs are not shown at the display",
         );

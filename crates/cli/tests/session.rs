@@ -265,6 +265,18 @@ fn script(site: &Site, name: &str, text: &str) {
     assert!(command.status().is_ok_and(|status| status.success()), "a script");
 }
 
+/// The session itself brings one.
+#[test]
+fn regression_an_address_is_not_opened_where_no_xdg_open_is_installed() {
+    let (site, stage) = (Site::new(), stage(&Config::default()));
+    let mut host = site.host_with("PATH", "/nonexistent", &["--"], &["xdg-open", "https://example.org/"]);
+    let ticket = host.first_line();
+    let mut attach = site.attach(&stage, &["--open-url", "never"], &ticket);
+    // It has begun, and tells that neither side opens it.
+    assert_eq!((host.code(), attach.code()), (3, 3));
+    nothing_left(&site);
+}
+
 #[test]
 fn what_x11_programs_lack_is_named_with_a_way_out() {
     let (site, tools) = (Site::new(), Site::new());

@@ -17,6 +17,7 @@ use wayferry_host::GpuHow;
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::display_side::{Compositor, Watched};
+use wayferry_host::edge::path;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::xwayland::{Bridge, How};
 use wayferry_host::sound::{Surroundings, find_server};
@@ -219,9 +220,9 @@ fn sound_server() -> Check {
 fn browser() -> Check {
     let named = std::env::var("BROWSER").unwrap_or_default();
     let browser = named.split(':').find(|name| !name.is_empty()).unwrap_or("xdg-open");
-    match program(browser) {
-        Some(path) => Check::ok("xdg-open", format!("`{}`", path.display())),
-        None => Check::warn(
+    match path::find(browser, &path::own()) {
+        Ok(path) => Check::ok("xdg-open", format!("`{}`", path.display())),
+        Err(_) => Check::warn(
             "xdg-open",
             format!("`{browser}` is not installed: what programs want opened is not"),
             "install xdg-utils, or set BROWSER",
@@ -279,9 +280,9 @@ fn x11() -> Check {
 
 fn session_bus() -> Check {
     const NAME: &str = "D-Bus";
-    match program("dbus-daemon") {
-        Some(path) => Check::ok(NAME, format!("`{}`", path.display())),
-        None => Check::warn(
+    match path::find("dbus-daemon", &path::own()) {
+        Ok(path) => Check::ok(NAME, format!("`{}`", path.display())),
+        Err(_) => Check::warn(
             NAME,
             "no bus can be started: what programs notify of is not shown at the desk",
             "install dbus-daemon; dbus-broker alone does not do",
@@ -312,15 +313,6 @@ fn libraries() -> Vec<PathBuf> {
     let entries = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
     let of_kinds = entries.filter(|entry| entry.file_name().to_string_lossy().contains("-linux-"));
     usual.into_iter().chain(of_kinds.map(|entry| entry.path())).collect()
-}
-
-/// Where a program is that PATH finds.
-fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let files = std::env::split_paths(&path).map(|directory| directory.join(name));
-    let can_run =
-        |file: &PathBuf| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
-    files.into_iter().find(can_run)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod handle;
 pub mod offer;
 pub mod outlets;
 pub mod part;
+pub mod path;
 pub mod peer;
 pub(crate) mod pipes;
 pub mod programs;

@@ -7,17 +7,16 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
-use super::descriptors;
+use super::{descriptors, path};
 use crate::error::Error;
 
 /// What to start, and how.
@@ -91,11 +90,13 @@ impl Launch {
         }
     }
 
-    /// Checks that the program exists before a session is made for it.
+    /// Checks that the program exists before a session is made for it, where it will be looked for.
     ///
     /// # Errors
     /// [`Error::Program`], as a start would give it.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self, environment: &Environment) -> Result<(), Error> {
+        let path = environment.path();
+        let find = |name: &OsStr| path::find(name, &path).map(drop);
         let (name, found) = match self {
             Self::Command(words) => {
                 let name = words.first().cloned().unwrap_or_default();
@@ -113,6 +114,14 @@ impl Launch {
             Self::Shell { .. } => (shell(), find(&shell())),
         };
         found.map_err(|source| Error::Program { program: name.to_string_lossy().into_owned(), source })
+    }
+}
+
+impl Environment {
+    /// Where programs with this environment are looked for, and look.
+    fn path(&self) -> OsString {
+        let set = self.set.iter().rev().find(|(name, _)| name == "PATH");
+        set.map_or_else(path::own, |(_, path)| path.clone())
     }
 }
 
@@ -241,29 +250,6 @@ fn exit_status(status: &WaitIdStatus) -> ExitStatus {
     ExitStatus::from_raw(code.or_else(|| status.terminating_signal()).unwrap_or(0))
 }
 
-/// Whether execvp(3) would find a program of that name, or why not.
-fn find(name: &OsStr) -> io::Result<()> {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    let directories = if name.as_bytes().contains(&b'/') {
-        vec![PathBuf::new()]
-    } else {
-        std::env::split_paths(&path).collect()
-    };
-    let mut kind = io::ErrorKind::NotFound;
-    for file in directories.iter().map(|directory| directory.join(name)) {
-        match std::fs::metadata(&file) {
-            Ok(found)
-                if found.is_file() && rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok() =>
-            {
-                return Ok(());
-            }
-            Ok(_) => kind = io::ErrorKind::PermissionDenied,
-            Err(_) => {}
-        }
-    }
-    Err(kind.into())
-}
-
 /// The first word of a line, if every shell would run it as a program or a word of its own.
 fn plain_word(line: &str) -> Option<&str> {
     let word = line.split(' ').next()?;
@@ -316,6 +302,7 @@ pub fn start_on_socket(words: &[OsString]) -> Result<(Program, OwnedFd), Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::socket::RuntimeDir;
 
     fn wait(program: &mut Program) -> ExitStatus {
         let mut set = [rustix::event::PollFd::new(&program.pidfd, rustix::event::PollFlags::IN)];
@@ -377,7 +364,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_is_known_before_it_is_started() {
-        let code = |launch: Launch| launch.check().map_or_else(|error| error.code(), |()| 0);
+        let code =
+            |launch: Launch| launch.check(&Environment::default()).map_or_else(|error| error.code(), |()| 0);
         let command = |name: &str| code(Launch::Command(vec![name.into()]));
         assert_eq!([command("sh"), command("/bin/sh")], [0, 0]);
         assert_eq!([command("wayferry-no-such-program"), command("/no/such")], [127, 127]);
@@ -387,6 +375,20 @@ mod tests {
             assert_eq!(line(good), 0, "{good}");
         }
         assert_eq!(line("wayferry-no-such-program -x | cat"), 127);
+    }
+
+    #[test]
+    fn regression_a_program_that_only_the_session_has_is_not_found() {
+        let dir = RuntimeDir::private().expect("a directory");
+        std::os::unix::fs::symlink("/bin/sh", dir.path().join("wayferry-own")).expect("a link");
+        let path = std::env::join_paths([dir.path(), Path::new("/usr/bin")]).expect("plain names");
+        let environment = Environment { set: vec![("PATH".into(), path)], unset: vec![] };
+        for launch in
+            [Launch::Command(vec!["wayferry-own".into()]), Launch::ShellLine("wayferry-own -c exit".into())]
+        {
+            assert!(launch.check(&environment).is_ok(), "{launch:?}");
+            assert!(launch.check(&Environment::default()).is_err(), "{launch:?}");
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ use wayferry_proto::Time;
 use self::failure::Failure;
 use self::manager::{Manager, Managing};
 use self::server::Server;
+use super::path;
 use super::programs::{Environment, Launch, Place, Program, exit_code};
 use crate::error::Error;
 
@@ -75,8 +76,7 @@ impl Bridge {
     /// # Errors
     /// [`Error::X11`] when one is not installed, or too old.
     pub fn find(how: How) -> Result<Self, Error> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        Self::find_in(how, &path).map_err(Error::X11)
+        Self::find_in(how, &path::own()).map_err(Error::X11)
     }
 
     fn find_in(how: How, path: &OsStr) -> Result<Self, Failure> {
@@ -84,7 +84,7 @@ impl Bridge {
         let display = OsString::from(format!(":{number}"));
         match how {
             How::Satellite => {
-                let satellite = installed(path, SATELLITE).ok_or(Failure::NoSatellite)?;
+                let satellite = path::find(SATELLITE, path).map_err(|_| Failure::NoSatellite)?;
                 let server = Server::find(path)?;
                 if let Some(version) = server.version().filter(|version| *version < version::FOR_SATELLITE) {
                     return Err(Failure::OldServer(version));
@@ -266,12 +266,6 @@ fn socket(number: u32) -> PathBuf {
 fn silence() -> Option<[OwnedFd; 3]> {
     let null = File::options().read(true).write(true).open("/dev/null").ok()?;
     Some([null.try_clone().ok()?.into(), null.try_clone().ok()?.into(), null.into()])
-}
-
-/// A program of that name in these directories.
-fn installed(path: &OsStr, name: &str) -> Option<PathBuf> {
-    let mut files = std::env::split_paths(path).map(|directory| directory.join(name));
-    files.find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
 const SATELLITE: &str = "xwayland-satellite";

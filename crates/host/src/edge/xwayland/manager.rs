@@ -10,7 +10,8 @@ use wayferry_proto::Time;
 
 use super::super::programs::{Environment, Launch, Place, Program};
 use super::super::remaining::is_at_rest;
-use super::{Watched, installed, silence};
+use super::{Watched, silence};
+use crate::edge::path;
 
 /// A window manager that is installed.
 #[derive(Debug, Clone)]
@@ -22,7 +23,7 @@ pub(super) struct Manager {
 impl Manager {
     /// The first of those known.
     pub(super) fn find(path: &OsStr) -> Option<Self> {
-        KNOWN.iter().find_map(|name| Some(Self { name, binary: installed(path, name)? }))
+        KNOWN.iter().find_map(|name| Some(Self { name, binary: path::find(name, path).ok()? }))
     }
 }
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::failure::Failure;
-use super::installed;
 use super::version::Version;
+use crate::edge::path;
 
 /// An X server that is installed.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Server {
 impl Server {
     /// Looks for it.
     pub(super) fn find(path: &OsStr) -> Result<Self, Failure> {
-        installed(path, NAME).map(|binary| Self { binary }).ok_or(Failure::NoServer)
+        path::find(NAME, path).map(|binary| Self { binary }).map_err(|_| Failure::NoServer)
     }
 
     /// Its version, if it tells it.
