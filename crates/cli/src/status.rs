@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::flags::{OwnFlags, StatusFlags};
-use crate::info;
+use crate::info::{self, Document};
 use crate::manage;
 use crate::tell::print;
 use wayferry_host::sanitize::sanitize;
@@ -58,21 +58,19 @@ fn display(document: &Value) -> String {
         Some("byte-stream") => "through ssh or a command",
         _ => "over an unknown link",
     };
-    let number = |field: &str, unit: &str| {
-        document[field].as_f64().map_or("unknown".to_owned(), |value| format!("{value:.0} {unit}"))
-    };
+    let figures = Document(document);
     let contact = match document["silence_ms"].as_f64() {
         Some(silence) if silence >= STALE_MS => format!(", NO CONTACT for {:.0} s", silence / 1e3),
         _ => String::new(),
     };
     let loss = match (document["carrier"].as_str(), document["lost_percent"].as_f64()) {
-        (Some("quic"), Some(lost)) => format!(", loss {lost:.1} %"),
+        (Some("quic"), Some(_)) => format!(", loss {}", figures.percent("lost_percent")),
         _ => String::new(),
     };
     let since = document["shown_seconds"].as_u64().map_or("unknown".to_owned(), manage::span);
     format!(
         "  {place}: {programs}, {carrier}, round trip {}{loss}, for {since}{contact}\n",
-        number("rtt_ms", "ms")
+        figures.time("rtt_ms")
     )
 }
 
@@ -95,8 +93,8 @@ mod tests {
         assert_eq!(
             words(&shown, Some("far"), &running),
             "shown here:\n\
-             \x20 user@far:foot\u{fffd}: 1 program, over QUIC, round trip 103 ms, loss 1.2 %, for 5 min\n\
-             \x20 a session of a ticket: 2 programs, through ssh or a command, round trip unknown, for 1 h 0 min, \
+             \x20 user@far:foot\u{fffd}: 1 program, over QUIC, round trip 103.4 ms, loss 1.2 %, for 5 min\n\
+             \x20 a session of a ticket: 2 programs, through ssh or a command, round trip ?, for 1 h 0 min, \
              NO CONTACT for 12 s\n\
              running on `far`:\n\
              \x20 SESSION  PROGRAMS  DISPLAY   SINCE\n\
@@ -109,7 +107,7 @@ mod tests {
     fn a_document_of_another_version_is_told_as_far_as_it_is_understood() {
         assert_eq!(
             display(&json!({})),
-            "  a session of a ticket: programs unknown, over an unknown link, round trip unknown, for unknown\n"
+            "  a session of a ticket: programs unknown, over an unknown link, round trip ?, for unknown\n"
         );
     }
 }

@@ -64,8 +64,8 @@ pub(crate) fn attention(document: &Value) -> Option<String> {
 /// Surfaces that are named one by one.
 const MAX_NAMED: usize = 5;
 
-/// Reads fields as words.
-struct Document<'a>(&'a Value);
+/// Reads fields as words; `?` for those that are unknown.
+pub(crate) struct Document<'a>(pub(crate) &'a Value);
 
 impl Document<'_> {
     fn text(&self, field: &str) -> String {
@@ -205,11 +205,11 @@ impl Document<'_> {
         self.0[field].as_u64().map_or_else(unknown, |count| count.to_string())
     }
 
-    fn percent(&self, field: &str) -> String {
+    pub(crate) fn percent(&self, field: &str) -> String {
         self.number(field, |percent| format!("{percent:.1} %"))
     }
 
-    fn time(&self, field: &str) -> String {
+    pub(crate) fn time(&self, field: &str) -> String {
         self.number(field, |time| {
             if time < 10_000.0 { format!("{time:.1} ms") } else { format!("{:.1} s", time / 1e3) }
         })
