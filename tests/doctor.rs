@@ -45,9 +45,28 @@ fn a_port_that_lets_no_udp_pass_is_told_with_its_number() {
     let report = Report::of(doctor(&sway, &sshd).args(["--port", "60321-60329"]));
     let (verdict, text) = report.of_check("ferry-host", "UDP");
     assert!(verdict == "warn" && text.contains("port 6032") && text.contains("127.0.0.1"), "{text}");
+    assert!(text.contains("does not get there"), "{text}");
     assert!(report.hint("ferry-host", "UDP").contains("--port"), "{report:?}");
     // A session can be shown, through ssh.
     assert_eq!(report.code, Some(0), "{report:?}");
+}
+
+#[test]
+fn the_way_that_lets_no_udp_pass_is_told() {
+    let sway = Sway::start();
+    for (lost, told, hint) in [
+        ("dport 60331-60339", "does not get there", "UDP to port 6033"),
+        ("sport 60331-60339", "gets there, and nothing comes back", "UDP from port 6033"),
+    ] {
+        let sshd = Sshd::start_with(Network::Own, "");
+        install(&sshd);
+        sshd.lose_udp(lost);
+        let report = Report::of(doctor(&sway, &sshd).args(["--port", "60331-60339"]));
+        let (verdict, text) = report.of_check("ferry-host", "UDP");
+        assert!(verdict == "warn" && text.contains(told), "{lost}: {text}");
+        assert!(report.hint("ferry-host", "UDP").contains(hint), "{lost}: {report:?}");
+        assert_eq!(report.code, Some(0), "{report:?}");
+    }
 }
 
 #[test]

@@ -117,6 +117,13 @@ impl Sshd {
         ));
     }
 
+    /// From now on, UDP packets of this kind (nft(8)) are lost in the server's own network.
+    pub(crate) fn lose_udp(&self, which: &str) {
+        self.filter(&format!(
+            "inet wall {{ chain in {{ type filter hook input priority 0; udp {which} drop; }}; }}"
+        ));
+    }
+
     fn filter(&self, table: &str) {
         assert!(self.network != Network::Plain, "that is everybody's network");
         let change = format!("nft 'table {table}'");

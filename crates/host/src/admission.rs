@@ -53,6 +53,11 @@ impl Admission {
         self.admitted.is_none() && self.listener.is_some()
     }
 
+    /// How many handshakes of QUIC have been begun here, by anybody.
+    pub fn attempts(&self) -> u64 {
+        self.listener.as_ref().map_or(0, Listener::attempts)
+    }
+
     /// A ticket with this secret, to be printed, that is good until then.
     pub fn ticket(&mut self, role: Role, secret: Secret, until: Time) -> Ticket {
         self.admission.secrets_mut().print(role, secret, until);

@@ -12,6 +12,13 @@
 //! host -> display   ticket <ticket> <session's name>
 //! display -> host   quic | stream
 //! ```
+//!
+//! `wayferry doctor` shows nothing, and asks instead whether its attempts at QUIC got there:
+//!
+//! ```text
+//! display -> host   attempts
+//! host -> display   attempts <count>
+//! ```
 
 use std::os::fd::OwnedFd;
 
@@ -47,6 +54,10 @@ pub enum Line {
     },
     /// What the display decided.
     Choice(Choice),
+    /// What has come to the host's UDP port?
+    AskAttempts,
+    /// So many handshakes were begun there.
+    Attempts(u64),
 }
 
 impl Line {
@@ -57,6 +68,8 @@ impl Line {
             Self::Ticket { ticket, name } => format!("ticket {ticket} {name}\n"),
             Self::Choice(Choice::Quic) => "quic\n".into(),
             Self::Choice(Choice::Stream) => "stream\n".into(),
+            Self::AskAttempts => "attempts\n".into(),
+            Self::Attempts(count) => format!("attempts {count}\n"),
         }
     }
 
@@ -78,6 +91,11 @@ impl Line {
             ["not", ..] => Err(Error::NoSession(text["not ".len()..].to_owned())),
             ["quic"] => Ok(Self::Choice(Choice::Quic)),
             ["stream"] => Ok(Self::Choice(Choice::Stream)),
+            ["attempts"] => Ok(Self::AskAttempts),
+            ["attempts", count] => {
+                let count = count.parse().map_err(|_| Error::Bootstrap(format!("{UNEXPECTED} `{text}`")))?;
+                Ok(Self::Attempts(count))
+            }
             _ => Err(Error::Bootstrap(format!("{UNEXPECTED} `{text}`"))),
         }
     }
@@ -188,6 +206,8 @@ mod tests {
             Line::Ticket { ticket: "wf1:abc".into(), name: "foot".into() },
             Line::Choice(Choice::Quic),
             Line::Choice(Choice::Stream),
+            Line::AskAttempts,
+            Line::Attempts(u64::MAX),
         ];
         for line in &lines {
             say(&a, line).expect("say");
@@ -206,9 +226,10 @@ mod tests {
         assert_eq!(hear_now(&b).expect_err("silence").code(), 78);
         say(&a, &Line::Greeting("x".into())).expect("say");
         assert!(hear_now(&b).is_ok());
-        rustix::net::send(&a, b"wayferry 2 x y\nwhat\n", SendFlags::NOSIGNAL).expect("send");
+        rustix::net::send(&a, b"wayferry 2 x y\nwhat\nattempts -1\n", SendFlags::NOSIGNAL).expect("send");
         assert_eq!(hear_now(&b).expect_err("newer").code(), 75);
         assert_eq!(hear_now(&b).expect_err("nonsense").code(), 78);
+        assert_eq!(hear_now(&b).expect_err("no number").code(), 78);
         rustix::net::send(&a, &[b'x'; MAX_LINE + 1], SendFlags::NOSIGNAL).expect("send");
         assert_eq!(hear_now(&b).expect_err("too long").code(), 78);
         drop(a);

@@ -298,7 +298,15 @@ impl ControlServer {
                     _ => Err("the ticket was not taken".into()),
                 }
             }
-            Step::Choice(_) => Ok(None),
+            Step::Choice(_) => {
+                if Line::decode(text).is_ok_and(|line| line == Line::AskAttempts) {
+                    let line = Line::Attempts(self.admission.attempts()).encode();
+                    // Who asks may have gone.
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    let _ = rustix::net::send(&visitor.socket, line.as_bytes(), flags);
+                }
+                Ok(None)
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::error::{self, Error, SessionError};
 use crate::flags::OwnFlags;
 use crate::ssh;
 use crate::viewer::further;
-use wayferry_host::bootstrap::{Line, hear_past, say};
+use wayferry_host::bootstrap::{Line, hear, hear_past, say};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::edge::signals::Signals;
@@ -49,7 +49,7 @@ pub(super) fn hold(
         Ok(ticket) => ticket,
     };
     let met = Check::ok(NAME, "begins, and both sides understand each other");
-    Ok(vec![met, udp(own, host, &ticket, &identity, signals)?])
+    Ok(vec![met, udp(own, host, &ticket, &identity, &socket, signals)?])
 }
 
 fn introduce(socket: &OwnedFd, identity: &Identity, signals: &Signals) -> Result<Ticket, SessionError> {
@@ -70,6 +70,7 @@ fn udp(
     host: &str,
     ticket: &Ticket,
     identity: &std::sync::Arc<Identity>,
+    socket: &OwnedFd,
     signals: &Signals,
 ) -> Result<Check, Error> {
     const NAME: &str = "UDP";
@@ -86,7 +87,7 @@ fn udp(
     let (began, quiet) = (Instant::now(), Reporter::new(|_| {}));
     let pin = ticket.fingerprint;
     let answer = carriers::connect(&Options::default(), &addresses, identity, pin, QUIC, signals, &quiet);
-    match answer {
+    let (why, open) = match answer {
         Ok((carrier, reconnect)) => {
             let took = began.elapsed();
             // Known once a packet of this side was acknowledged.
@@ -97,36 +98,78 @@ fn udp(
             let rtt = rtt.map_or("unknown".into(), milliseconds);
             let place = reconnect.addresses().first().map(ToString::to_string).unwrap_or_default();
             let text = format!("QUIC at {place}: handshake {}, round trip {rtt}", milliseconds(took));
-            Ok(Check::ok(NAME, text))
+            return Ok(Check::ok(NAME, text));
         }
-        Err(error @ SessionError::Signal(_)) => Err(error.into()),
-        Err(error) => match silence(&error) {
-            Some(why) => {
-                let hint = if is_direct { firewall(host, port) } else { PROXY.to_owned() };
-                Ok(Check::warn(NAME, format!("port {port}: {why}: {MEANS}"), hint))
-            }
-            None => Ok(Check::fail(NAME, error.to_string(), error::hint(&error))),
-        },
-    }
-}
-
-/// Why nothing came back; `None` of another error.
-fn silence(error: &SessionError) -> Option<String> {
-    match error {
-        SessionError::Refused { reason, .. } => Some(reason.clone()),
-        SessionError::NothingAnswered { tried, waited } => {
+        Err(SessionError::Refused { reason, .. }) => (reason, Open::Unknown),
+        Err(SessionError::NothingAnswered { tried, waited }) => {
+            let open = Open::after(attempts(socket, signals)?);
             let tried: Vec<String> = tried.iter().map(|address| address.ip().to_string()).collect();
-            Some(format!("nothing comes back within {} s from {}", waited.as_secs(), tried.join(", ")))
+            (open.words(&tried.join(", "), waited), open)
         }
-        _ => None,
+        Err(error @ SessionError::Signal(_)) => return Err(error.into()),
+        Err(error) => return Ok(Check::fail(NAME, error.to_string(), error::hint(&error))),
+    };
+    let hint = if is_direct || open == Open::There { open.hint(host, port) } else { PROXY.to_owned() };
+    Ok(Check::warn(NAME, format!("port {port}: {why}: {MEANS}"), hint))
+}
+
+/// How many handshakes have been begun at the session's port; `None` where it does not tell, as older ones do not.
+///
+/// # Errors
+/// A signal.
+fn attempts(socket: &OwnedFd, signals: &Signals) -> Result<Option<u64>, SessionError> {
+    let clock = Clock::start();
+    if say(socket, &Line::AskAttempts).is_err() {
+        return Ok(None);
+    }
+    match hear(socket, &clock, clock.now() + PATIENCE, Some(signals)) {
+        Ok(Line::Attempts(count)) => Ok(Some(count)),
+        Err(error @ SessionError::Signal(_)) => Err(error),
+        _ => Ok(None),
     }
 }
 
-fn firewall(host: &str, port: u16) -> String {
-    format!(
-        "have each firewall on the way let UDP to port {port} of `{host}` pass; `--port 60000-61000` chooses ports that \
-         can be named there"
-    )
+/// Which ways are open to UDP where nothing came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// The way there, so the one back is closed.
+    There,
+    /// The way there is closed. Nothing is known of the one back.
+    NotThere,
+    Unknown,
+}
+
+impl Open {
+    /// No other than this session's display knows its port: what came there were that one's attempts.
+    fn after(attempts: Option<u64>) -> Self {
+        match attempts {
+            None => Self::Unknown,
+            Some(0) => Self::NotThere,
+            Some(_) => Self::There,
+        }
+    }
+
+    fn words(self, tried: &str, waited: Duration) -> String {
+        let waited = waited.as_secs();
+        match self {
+            Self::There => {
+                format!("what is sent gets there, and nothing comes back within {waited} s from {tried}")
+            }
+            Self::NotThere => {
+                format!("what is sent to {tried} does not get there; nothing comes back within {waited} s")
+            }
+            Self::Unknown => format!("nothing comes back within {waited} s from {tried}"),
+        }
+    }
+
+    fn hint(self, host: &str, port: u16) -> String {
+        let way = match self {
+            Self::There => format!("from port {port} of `{host}` pass, to the ports that ask there"),
+            Self::NotThere | Self::Unknown => format!("to port {port} of `{host}` pass, and its answers"),
+        };
+        let ports = "`--port 60000-61000` chooses ports that can be named there";
+        format!("have each firewall on the way let UDP {way}; {ports}")
+    }
 }
 
 /// The addresses of ssh's own way, if they are found in time.

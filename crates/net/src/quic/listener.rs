@@ -10,6 +10,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,8 @@ pub struct Listener {
 
 /// Connections that wait to be taken.
 struct Arrived {
+    /// Attempts at any, of which packets have come.
+    attempts: AtomicU64,
     queue: Mutex<Lanes<Established>>,
     wake: Wake,
 }
@@ -68,7 +71,8 @@ impl Listener {
         let server = options.server(tls.clone())?;
         let (socket, warnings) = bind_one(address, ports, options.udp_buffer)?;
         let queue = Mutex::new(Lanes::new(ARRIVED_MAX));
-        let arrived = Arrived { queue, wake: Wake::new().map_err(SetupError::from)? };
+        let arrived =
+            Arrived { attempts: AtomicU64::new(0), queue, wake: Wake::new().map_err(SetupError::from)? };
         let runtime = Runtime::start().map_err(SetupError::from)?;
         let endpoint = {
             let _inside = runtime.handle.enter();
@@ -111,6 +115,11 @@ impl Listener {
     /// What a display has to pin.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    /// How often somebody has begun a handshake here, whether or not an answer has reached them.
+    pub fn attempts(&self) -> u64 {
+        self.arrived.attempts.load(Ordering::Relaxed)
     }
 
     /// What the user should know; empties the list, so that each is told once.
@@ -236,6 +245,7 @@ impl Acceptor {
         let acceptor = Arc::new(self);
         let mut number = 0;
         while let Some(incoming) = endpoint.accept().await {
+            acceptor.arrived.attempts.fetch_add(1, Ordering::Relaxed);
             let busy = acceptor.handshakes().strangers.len();
             if busy >= HANDSHAKES_MAX / 4 && !incoming.remote_address_validated() {
                 // Always possible where the address is not validated.
