@@ -148,6 +148,8 @@ pub enum Input {
     DragLeave,
     /// Something was dropped on the client.
     Drop,
+    /// What a drag of the client's own is over would take it.
+    DragAccepted,
     /// A drag of the client's own was dropped and accepted.
     Dropped,
     /// The receiver of a drag of the client's own has all it wants.
@@ -202,6 +204,7 @@ pub(crate) struct Inner {
     pub(crate) offers: HashMap<wl_data_offer::WlDataOffer, Vec<String>>,
     pub(crate) selection: Option<wl_data_offer::WlDataOffer>,
     pub(crate) drag: Option<wl_data_offer::WlDataOffer>,
+    pub(crate) dropped: Option<wl_data_offer::WlDataOffer>,
     pub(crate) primary_offers: HashMap<PrimaryOffer, Vec<String>>,
     pub(crate) primary: Option<PrimaryOffer>,
     pub(crate) drag_source: Option<wl_data_source::WlDataSource>,
@@ -229,6 +232,7 @@ impl Inner {
             offers: HashMap::new(),
             selection: None,
             drag: None,
+            dropped: None,
             primary_offers: HashMap::new(),
             primary: None,
             drag_source: None,
@@ -577,7 +581,11 @@ impl Dispatch<wl_data_device::WlDataDevice, ()> for Inner {
                 }
                 inner.note(Input::DragLeave);
             }
-            wl_data_device::Event::Drop => inner.note(Input::Drop),
+            wl_data_device::Event::Drop => {
+                // Some compositors send `leave` after it.
+                inner.dropped = inner.drag.take();
+                inner.note(Input::Drop);
+            }
             _ => {}
         }
     }
@@ -621,6 +629,9 @@ impl Dispatch<wl_data_source::WlDataSource, Copied> for Inner {
                 } else {
                     Input::Cancelled { clipboard: Clipboard::Regular }
                 });
+            }
+            wl_data_source::Event::Action { dnd_action: WEnum::Value(action) } if !action.is_empty() => {
+                inner.note(Input::DragAccepted);
             }
             wl_data_source::Event::DndDropPerformed => inner.note(Input::Dropped),
             wl_data_source::Event::DndFinished => {

@@ -109,7 +109,7 @@ impl Client {
     /// # Errors
     /// As [`Client::paste`].
     pub fn take_drop(&mut self, mime_type: &str) -> Result<Option<Vec<u8>>, ClientError> {
-        let Some(offer) = self.inner.drag.take() else { return Ok(None) };
+        let Some(offer) = self.inner.dropped.take() else { return Ok(None) };
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         offer.receive(mime_type.to_owned(), writer.as_fd());
         drop(writer);
