@@ -9,6 +9,7 @@ mod desktop_entry;
 mod direct;
 mod docs;
 mod doctor;
+mod drops;
 mod elsewhere;
 mod files;
 mod first_hour;

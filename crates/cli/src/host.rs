@@ -303,7 +303,7 @@ fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
     config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
     if own.side.files.unwrap_or(files) == Switch::On {
-        config.capabilities = config.capabilities.with(Capabilities::FILES);
+        config.capabilities = config.capabilities.with(Capabilities::FILES).with(Capabilities::FILE_PLACES);
     }
     if own.side.notifications != Some(Switch::Off) {
         config.capabilities = config.capabilities.with(Capabilities::NOTIFY);

@@ -277,6 +277,13 @@ fn words(event: &SessionEvent) -> Words<'_> {
             format!("a file has come ({}): {}", amount(*bytes), path.display())
         }
         Event::FileRefused { name, reason } => format!("the file `{name}` did not come: {reason}"),
+        Event::FileDropping { name, bytes } => {
+            format!("the file `{name}`, which was dropped, is sent ({})", amount(*bytes))
+        }
+        Event::FileDropped { name, path, bytes } => {
+            format!("the file `{name}` was dropped and is there ({}): {path}", amount(*bytes))
+        }
+        Event::FileNotDropped { name, reason } => format!("the file `{name}` was not dropped: {reason}"),
         Event::UrlRefused { url, reason } => {
             format!("a program of the session wanted this opened here, {reason}: {url}")
         }

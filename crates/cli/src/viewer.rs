@@ -242,7 +242,8 @@ impl<'a> Viewer<'a> {
             config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
         }
         if files.is_some() {
-            config.capabilities = config.capabilities.with(Capabilities::FILES);
+            config.capabilities =
+                config.capabilities.with(Capabilities::FILES).with(Capabilities::FILE_PLACES);
         }
         if showing.is_some() {
             config.capabilities = config.capabilities.with(Capabilities::NOTIFY);

@@ -171,7 +171,7 @@ impl Ferry {
                 Action::Blob { hash, bytes } => self.post(now, Parcel::BlobToDisplay(hash, bytes)),
                 Action::PipeOut { pipe, fd } => self.join_pipe(pipe, fd, true),
                 Action::PipeIn { pipe, fd } => self.join_pipe(pipe, fd, false),
-                Action::Collect { .. } => {}
+                Action::Collect { .. } | Action::Drag { .. } => {}
             }
         }
         while let Some(action) = self.display.poll_action() {
@@ -180,7 +180,7 @@ impl Ferry {
                 Action::Blob { hash, bytes } => self.post(now, Parcel::BlobToApp(hash, bytes)),
                 Action::PipeOut { pipe, fd } => self.join_pipe(pipe, fd, true),
                 Action::PipeIn { pipe, fd } => self.join_pipe(pipe, fd, false),
-                Action::Collect { .. } => {}
+                Action::Collect { .. } | Action::Drag { .. } => {}
                 Action::Update(_) => panic!("the display side sends no pixels"),
             }
         }

@@ -513,8 +513,9 @@ impl<'a> AppSide<'a> {
                     files.on_fetch(&mut self.hub.link.session, id, &path);
                 }
             }
-            Event::Control(Control::FileDone { id, fate }) => {
-                self.files.iter_mut().for_each(|files| files.on_done(id, fate));
+            Event::Control(Control::FileDone { id, fate, .. }) => {
+                // The desk does not say where it keeps files.
+                self.files.iter_mut().for_each(|files| files.on_done(id, fate, None));
             }
             Event::Control(Control::File(offer)) => {
                 self.with_way(|files, way| files.on_offer(way, &offer));
@@ -816,6 +817,8 @@ impl<'a> AppSide<'a> {
                         send_blob(session, &mut blobs.sent, hash, bytes);
                         Ok(())
                     }
+                    // What is dragged is the display's.
+                    Action::Drag { .. } => Ok(()),
                 };
                 if let Err(error) = sent {
                     reporter.report(SessionEvent::ProgramEnded { reason: format!("not sent: {error}") });

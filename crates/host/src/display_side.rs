@@ -33,6 +33,7 @@ use crate::clock::Clock;
 use crate::clock::earlier;
 use crate::control::{Answer, Request};
 use crate::control_server;
+use crate::drops::{self, Drops};
 use crate::edge::counter::Counter;
 use crate::edge::descriptors;
 use crate::edge::handle::Handle;
@@ -83,6 +84,8 @@ pub struct DisplaySide<'a> {
     /// Files cross, where the user lets them; and who wants that.
     files: Option<Files>,
     counter: Option<Counter>,
+    /// What is dragged from the desk over programs' windows.
+    drops: Drops,
     /// Shows notifications here, where the user wants them.
     showing: Option<Showing>,
     /// Shows icons of the tray here, where the user wants them.
@@ -136,6 +139,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.opening,
             &mut self.files,
             &mut self.counter,
+            &mut self.drops,
             &mut self.showing,
             &mut self.tray,
             &mut self.pipes,
@@ -215,6 +219,7 @@ impl<'a> DisplaySide<'a> {
             opening: None,
             files: None,
             counter: None,
+            drops: Drops::new(),
             showing: None,
             tray: None,
             blobs: Blobs::default(),
@@ -456,8 +461,10 @@ impl<'a> DisplaySide<'a> {
                 }
             }
             Control::File(offer) => self.with_way(|files, way| files.on_offer(way, &offer)),
-            Control::FileDone { id, fate } => {
-                self.files.iter_mut().for_each(|files| files.on_done(id, fate));
+            Control::FileDone { id, fate, place } => {
+                if let Some(files) = &mut self.files {
+                    files.on_done(id, fate, place);
+                }
             }
             Control::AppClosed { error: Some(text), .. } => {
                 reporter.report(SessionEvent::ProgramEnded { reason: text });
@@ -506,6 +513,7 @@ impl<'a> DisplaySide<'a> {
     /// The session has forgotten what is shown here, and will send everything again.
     fn begin_anew(&mut self) {
         self.connections.clear();
+        self.drops.clear();
         self.sound.iter_mut().for_each(Hearing::begin_anew);
         self.microphone.iter_mut().for_each(Speaking::forget);
         self.pipes.clear();
@@ -533,6 +541,7 @@ impl<'a> DisplaySide<'a> {
         let _ = shown.socket.flush(shown.core.output());
         self.hub.link.session.finish(shown.channel);
         self.pipes.on_connection_end(&mut self.hub.link.session, now, connection);
+        self.drops.on_connection_end(connection);
         self.last_end = Some(End::Closed);
     }
 
@@ -645,11 +654,39 @@ impl<'a> DisplaySide<'a> {
         }
     }
 
+    /// Sends what the user has dropped, and gives programs the lists that they have asked for.
+    fn pass_drops(&mut self) {
+        let Self { drops, files, hub: Base { link, reporter, .. }, pipes, connections, .. } = self;
+        let sent = files.as_mut().map(Files::take_sent).unwrap_or_default();
+        sent.into_iter().for_each(|sent| drops.on_sent(sent, reporter));
+        let obstacle = match files {
+            None => Some("this display was begun with `--files off`"),
+            Some(_) => Files::obstacle_to_drops(&link.session),
+        };
+        let room = files.as_ref().map_or(0, Files::room_for_drops);
+        for (ticket, path) in drops.next_files(obstacle, room, reporter) {
+            files.iter_mut().for_each(|files| files.send_dropped(ticket, path.clone()));
+        }
+        for result in drops.take_results() {
+            match result {
+                drops::Outcome::List { connection, pipe, text } => {
+                    drops::give(&mut link.session, pipes, (connection, pipe), &text);
+                }
+                drops::Outcome::Told((connection, drag)) => {
+                    if let Some(shown) = connections.get_mut(&connection) {
+                        shown.core.on_drag_ready(drag);
+                    }
+                }
+            }
+        }
+    }
+
     /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.tell_news();
         self.serve();
         self.with_way(Files::hear);
+        self.pass_drops();
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
             let figures = figures.with_shares(self.shares());
@@ -682,7 +719,7 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn perform_actions(&mut self) {
-        let Self { connections, hub: Base { link, reporter, .. }, pipes, blobs, gauges, .. } = self;
+        let Self { connections, hub: Base { clock, link, reporter }, pipes, blobs, gauges, drops, .. } = self;
         let session = &mut link.session;
         for (id, shown) in connections {
             while let Some(action) = shown.core.poll_action() {
@@ -697,6 +734,7 @@ impl<'a> DisplaySide<'a> {
                     }
                     Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
                     Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
+                    Action::Drag { drag, step } => drops.on_step(clock.now(), (*id, drag), step),
                     // Nothing is collected here.
                     Action::Collect { .. } => {}
                     Action::Blob { hash, bytes } => send_blob(session, &mut blobs.sent, hash, bytes),
@@ -726,6 +764,7 @@ impl<'a> DisplaySide<'a> {
             self.hub.link.session.finish(shown.channel);
             self.hub.link.session.stop(shown.from, STOP_ENDED);
             self.pipes.on_connection_end(&mut self.hub.link.session, now, id);
+            self.drops.on_connection_end(id);
             if end != End::Closed {
                 self.hub.reporter.report(SessionEvent::ProgramEnded { reason: end.to_string() });
                 let error = Some(end.to_string());

@@ -113,6 +113,12 @@ pub enum SessionEvent {
     FileKept { path: PathBuf, bytes: u64 },
     /// Either side: a file of the other side's was not kept.
     FileRefused { name: String, reason: String },
+    /// Display side: a file that was dropped on a program's window is sent there.
+    FileDropping { name: String, bytes: u64 },
+    /// Display side: a file that was dropped on a program's window is there, at this path.
+    FileDropped { name: String, path: String, bytes: u64 },
+    /// Display side: a file that was dropped on a program's window is not there.
+    FileNotDropped { name: String, reason: String },
     /// Either side: notifications of programs are not shown: there is no server for them at the desk, or the session's
     /// own has ended.
     NoNotifications { reason: String },

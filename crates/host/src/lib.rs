@@ -16,7 +16,7 @@
 //! | `link`, `carriers` | a session and its carrier; how carriers are made |
 //! | `admission`, `control_server`, `control`, `sessions` | who is let in; the control socket; sessions by name |
 //! | `bootstrap`, `returning`, `reconnect`, `moving` | how the two sides meet, meet again, and get a better carrier |
-//! | `files`, `opening` | files that cross; addresses that the desk opens |
+//! | `files`, `drops`, `opening` | files that cross; those that are dropped; addresses that the desk opens |
 //! | `event`, `error`, `info`, `stats`, `trace` | what is reported |
 //! | `gpu` | what would read GPU buffers, told before a session |
 //! | `notes` | notifications of programs, from the session's bus to the desk's |
@@ -32,6 +32,7 @@ pub mod clock;
 pub mod control;
 pub mod control_server;
 pub mod display_side;
+mod drops;
 pub mod edge;
 pub mod error;
 pub mod event;

@@ -8,7 +8,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::file::{FileFate, FileOffer, MAX_FILE_PATH};
+use crate::file::{self, FileFate, FileOffer, MAX_FILE_PATH};
 use crate::note::{MAX_ACTION, MAX_TOKEN};
 use crate::tray::item_id;
 use crate::wire::{Reader, Writer};
@@ -144,6 +144,9 @@ impl Capabilities {
 
     /// [`Control::TrayItem`]. Of a display side: its user wants to see icons in the tray.
     pub const TRAY: Self = Self(256);
+
+    /// The app side says in [`Control::FileDone`] where it has kept a file. Needs [`FILES`](Self::FILES).
+    pub const FILE_PLACES: Self = Self(512);
 
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -472,6 +475,9 @@ pub enum Control {
         id: u64,
         /// Whether it is there.
         fate: FileFate,
+        /// Its path, if the app side has kept it and [`Capabilities::FILE_PLACES`] are agreed; at most
+        /// [`MAX_FILE_PATH`](crate::MAX_FILE_PATH) bytes.
+        place: Option<Vec<u8>>,
     },
     /// A program shows an icon in the tray, or changes it; from the app side.
     TrayItem(TrayItem),
@@ -644,8 +650,11 @@ impl Control {
             Self::FetchFile { id, path } => {
                 writer.varint(24).varint(*id).str(path);
             }
-            Self::FileDone { id, fate } => {
+            Self::FileDone { id, fate, place } => {
                 writer.varint(25).varint(*id).u8(*fate as u8);
+                if let Some(place) = place {
+                    writer.bytes(place);
+                }
             }
             Self::TrayItem(_)
             | Self::TrayGone { .. }
@@ -730,6 +739,7 @@ impl Control {
             25 => Self::FileDone {
                 id: reader.varint("the number of a file")?,
                 fate: FileFate::from_code(reader.u8("what became of a file")?),
+                place: file::place(&mut reader)?,
             },
             26..=30 => Self::decode_tray(code, &mut reader)?,
             _ => return Ok(None),
@@ -870,6 +880,16 @@ mod tests {
     }
 
     #[test]
+    fn where_a_file_is_may_be_told_or_not() {
+        for place in [None, Some(b"/home/ann/\xff".to_vec())] {
+            let told = Control::FileDone { id: 9, fate: FileFate::Kept, place };
+            assert_eq!(Control::decode(&encode(&told)), Ok(Some(told)));
+        }
+        let cut = Control::decode(&Bytes::from_static(&[25, 9, 0, 5, b'/']));
+        assert!(cut.is_err());
+    }
+
+    #[test]
     fn messages_survive_the_wire() {
         let connection = ConnectionId(3);
         let messages = [
@@ -902,7 +922,7 @@ mod tests {
             Control::File(FileOffer { id: 8, answers: None, size: 1 << 40, name: "a b.pdf".into() }),
             Control::File(FileOffer { id: 8, answers: Some(9), ..FileOffer::default() }),
             Control::FetchFile { id: 9, path: "results/../x".into() },
-            Control::FileDone { id: 9, fate: FileFate::NoSpace },
+            Control::FileDone { id: 9, fate: FileFate::NoSpace, place: None },
             Control::TrayItem(TrayItem { id: 7, title: "mail".into(), ..TrayItem::default() }),
             Control::TrayGone { id: u32::MAX },
             Control::TrayMenu(TrayMenu { item: 7, entries: vec![] }),

@@ -13,7 +13,7 @@ pub const FILES: ConnectionId = ConnectionId(u32::MAX);
 /// Longest name of a file, in bytes.
 pub const MAX_FILE_NAME: usize = 255;
 
-/// Longest path of a file that is fetched, in bytes.
+/// Longest path of a file that is fetched, or was kept, in bytes.
 pub const MAX_FILE_PATH: usize = 4096;
 
 /// A file that the sender of this would give to the other side.
@@ -47,6 +47,14 @@ impl FileOffer {
         let size = reader.varint("the size of a file")?;
         let name = reader.str(MAX_FILE_NAME, "the name of a file")?.to_owned();
         Ok(Self { id, answers, size, name })
+    }
+}
+
+/// Where a file was kept, if that is told.
+pub(crate) fn place(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>, Error> {
+    match reader.is_empty() {
+        true => Ok(None),
+        false => Ok(Some(reader.bytes(MAX_FILE_PATH, "where a file is")?.to_vec())),
     }
 }
 

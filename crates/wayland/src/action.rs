@@ -36,6 +36,14 @@ pub enum Action {
         /// Number of the pipe inside the connection.
         pipe: u64,
     },
+    /// Something has happened to what is dragged over the program's window: what it asks for as a list of addresses is
+    /// the run loop's to give, on pipes. Only the display side does this.
+    Drag {
+        /// Number of the drag inside the connection.
+        drag: u64,
+        /// What has happened.
+        step: DragStep,
+    },
     /// Send this blob unless the session already has sent one with the same hash.
     Blob {
         /// Name of the content, see [`crate::blob`].
@@ -43,6 +51,23 @@ pub enum Action {
         /// The content.
         bytes: Vec<u8>,
     },
+}
+
+/// What happens to a drag.
+#[derive(Debug)]
+pub enum DragStep {
+    /// Its list comes out of this pipe, from the program at the desk that gives it. The first step.
+    List(OwnedFd),
+    /// The program asks for the list on this pipe channel.
+    Wanted {
+        /// Number of the pipe inside the connection.
+        pipe: u64,
+    },
+    /// The user has dropped it: the program hears of that with
+    /// [`Connection::on_drag_ready`](crate::display::Connection::on_drag_ready).
+    Dropped,
+    /// It has left the window, or the program is through with it. The last step.
+    Over,
 }
 
 /// What comes of a pipe that is collected.

@@ -28,7 +28,7 @@ pub mod trace;
 pub mod value;
 pub mod wire;
 
-pub use action::{Action, End, Piece, Update};
+pub use action::{Action, DragStep, End, Piece, Update};
 
 /// Whether videos can be made and shown: built with the feature `video`.
 pub const HAS_VIDEO: bool = codec::IS_THERE;

@@ -197,7 +197,7 @@ impl Client {
                 Action::Blob { hash, bytes } => self.display.on_blob(now, hash, &Rc::from(bytes)),
                 Action::PipeOut { pipe, fd } => self.join(pipe, fd, true),
                 Action::PipeIn { pipe, fd } => self.join(pipe, fd, false),
-                Action::Collect { .. } => {}
+                Action::Collect { .. } | Action::Drag { .. } => {}
             }
         }
         moved
@@ -213,7 +213,7 @@ impl Client {
                 Action::Blob { hash, bytes } => self.app.on_blob(now, hash, &Rc::from(bytes)),
                 Action::PipeOut { pipe, fd } => self.join(pipe, fd, true),
                 Action::PipeIn { pipe, fd } => self.join(pipe, fd, false),
-                Action::Collect { .. } => {}
+                Action::Collect { .. } | Action::Drag { .. } => {}
             }
         }
         moved

@@ -447,6 +447,7 @@ impl Looking {
                 Action::PipeOut { .. }
                 | Action::PipeIn { .. }
                 | Action::Collect { .. }
+                | Action::Drag { .. }
                 | Action::Blob { .. } => Ok(()),
             };
             if let Err(error) = sent {

@@ -110,13 +110,16 @@ impl Pipes {
     /// Sends what can be read from `fd`.
     pub(crate) fn send_from(&mut self, session: &mut Session, key: PipeKey, fd: OwnedFd) {
         if self.waiting.len() >= MAX_WAITING || self.outgoing.contains_key(&key) {
-            // An empty pipe: the reader sees the end at once instead of waiting for ever.
-            let channel = session.open(header(key));
-            session.finish(channel);
-            return;
+            return Self::send_nothing(session, key);
         }
         self.waiting.push_back((key, fd));
         self.begin(session);
+    }
+
+    /// Sends an empty pipe: the reader sees the end at once instead of waiting for ever.
+    pub(crate) fn send_nothing(session: &mut Session, key: PipeKey) {
+        let channel = session.open(header(key));
+        session.finish(channel);
     }
 
     /// Begins to read those that wait, as far as there may be more.

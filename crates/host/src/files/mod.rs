@@ -1,18 +1,21 @@
 //! Files that cross in a session, in either direction.
 //!
-//! A caller here, on a socket, sends one to the other side, or fetches one from there; the other side's are kept in one
-//! directory. The bytes go through the session's pipes (`crate::edge::pipes`), whose window bounds them, and to the
-//! disk on a thread for each file (`disk`). Few cross at a time; further callers wait, and are told so. Invariants: what
-//! became of its file a caller is told once, at most `MAX_AT_WORK` files are written here at a time, and what the other
-//! side sends is never put anywhere but into that directory.
+//! A caller here, on a socket, sends one to the other side, or fetches one from there; what the user drops on a window
+//! is sent as well (`crate::drops`). The other side's are kept in one directory. The bytes go through the session's
+//! pipes (`crate::edge::pipes`), whose window bounds them, and to the disk on a thread for each file (`disk`). Few cross
+//! at a time; further callers wait, and are told so. Invariants: what became of its file a caller is told once, at most
+//! `MAX_AT_WORK` files are written here at a time, and what the other side sends is never put anywhere but into that
+//! directory.
 
 mod disk;
+mod dropped;
 mod name;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,6 +30,8 @@ use wayferry_proto::{
 };
 
 use self::disk::Trouble;
+use self::dropped::Dropped;
+pub(crate) use self::dropped::Sent;
 use crate::control::Answer;
 use crate::control_server::answer;
 use crate::edge::part::{Hub, Part};
@@ -47,6 +52,8 @@ pub struct Files {
     callers: BTreeMap<u64, Caller>,
     /// Callers whose turn comes when others are done.
     waiting: VecDeque<(Wish, OwnedFd)>,
+    /// What has become of files that were dropped.
+    sent: Vec<Sent>,
     at_work: usize,
     workers: Workers,
     /// Whose callers these are.
@@ -69,12 +76,16 @@ enum Wish {
 enum Caller {
     Sends(OwnedFd),
     Fetches(OwnedFd),
+    /// It was dropped.
+    Drops(Dropped),
 }
 
-impl AsFd for Caller {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        let (Self::Sends(socket) | Self::Fetches(socket)) = self;
-        socket.as_fd()
+impl Caller {
+    fn socket(&self) -> Option<&OwnedFd> {
+        match self {
+            Self::Sends(socket) | Self::Fetches(socket) => Some(socket),
+            Self::Drops(_) => None,
+        }
     }
 }
 
@@ -94,6 +105,8 @@ enum Told {
     Found { id: u64, name: String, size: u64, bytes: OwnedFd },
     /// It is not.
     Missing { id: u64, fate: FileFate },
+    /// What was dropped is here, or is not.
+    Opened { file: Dropped, bytes: Result<OwnedFd, String> },
     /// All of it has been read, or the other side does not want more.
     Given,
 }
@@ -114,9 +127,9 @@ impl Part for Files {
     fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
         interests.read(&*self.workers.wake);
         // What they send is read by the pipes; that they have gone is always told.
-        let callers = self.callers.values().map(AsFd::as_fd);
-        let waiting = self.waiting.iter().map(|(_, caller)| caller.as_fd());
-        callers.chain(waiting).for_each(|caller| interests.add_borrowed(caller, PollFlags::empty()));
+        let callers = self.callers.values().filter_map(Caller::socket);
+        let waiting = self.waiting.iter().map(|(_, caller)| caller);
+        callers.chain(waiting).for_each(|caller| interests.add(caller, PollFlags::empty()));
     }
 
     /// Pipes are the side's: see `Files::hear`.
@@ -124,10 +137,10 @@ impl Part for Files {
         if ready.has(&*self.workers.wake) {
             let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
         }
-        let is_there =
-            |caller: BorrowedFd<'_>| !ready.flags(caller).intersects(PollFlags::HUP | PollFlags::ERR);
-        self.callers.retain(|_, caller| is_there(caller.as_fd()));
-        self.waiting.retain(|(_, caller)| is_there(caller.as_fd()));
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        let is_gone = |socket: &OwnedFd| ready.flags(socket.as_fd()).intersects(gone);
+        self.callers.retain(|_, caller| !caller.socket().is_some_and(is_gone));
+        self.waiting.retain(|(_, caller)| !is_gone(caller));
         Ok(())
     }
 }
@@ -147,6 +160,7 @@ impl Files {
             count: 0,
             callers: BTreeMap::new(),
             waiting: VecDeque::new(),
+            sent: Vec::new(),
             at_work: 0,
             workers,
             display: None,
@@ -272,13 +286,14 @@ impl Files {
         };
         match trouble {
             None => self.at_work += 1,
-            Some(fate) => drop(session.control(&Control::FileDone { id, fate })),
+            Some(fate) => drop(session.control(&Control::FileDone { id, fate, place: None })),
         }
     }
 
-    /// The other side tells what became of one.
-    pub(crate) fn on_done(&mut self, id: u64, fate: FileFate) {
+    /// The other side tells what became of one, and where it is.
+    pub(crate) fn on_done(&mut self, id: u64, fate: FileFate, place: Option<Vec<u8>>) {
         match (self.callers.get(&id), fate) {
+            (Some(Caller::Drops(_)), _) => self.on_dropped_done(id, fate, place),
             (Some(Caller::Sends(_)), FileFate::Kept) => self.answer(id, &Answer::Done),
             // It comes, and is answered for when it is here.
             (_, FileFate::Kept) => {}
@@ -289,15 +304,19 @@ impl Files {
     /// Goes on with what the threads have told, and with callers whose turn it is.
     pub(crate) fn hear(&mut self, way: &mut Way<'_>) {
         while let Ok((age, told)) = self.workers.told.try_recv() {
-            if !matches!(told, Told::Found { .. }) {
+            if !matches!(told, Told::Found { .. } | Told::Opened { .. }) {
                 self.at_work -= 1;
             }
             match told {
                 Told::Kept { offer, result } if age == self.age => self.tell_kept(way, &offer, result),
                 Told::Kept { offer, result } => report(way.reporter, &offer, result),
+                Told::Opened { file, bytes } if age == self.age => self.pass_dropped(way, file, bytes),
+                Told::Opened { file, .. } => self.give_up(file),
                 // Who wanted it has gone, and another would take it for what he wants.
                 _ if age != self.age => {}
-                Told::Missing { id, fate } => drop(way.session.control(&Control::FileDone { id, fate })),
+                Told::Missing { id, fate } => {
+                    let _ = way.session.control(&Control::FileDone { id, fate, place: None });
+                }
                 Told::Found { id, name, size, bytes } => {
                     self.count += 1;
                     let offer = FileOffer { id: self.count, answers: Some(id), size, name };
@@ -314,7 +333,8 @@ impl Files {
     /// Tells everyone what became of the other side's file.
     fn tell_kept(&mut self, way: &mut Way<'_>, offer: &FileOffer, result: Result<PathBuf, Trouble>) {
         let fate = result.as_ref().map_or_else(|(fate, _)| *fate, |_| FileFate::Kept);
-        let _ = way.session.control(&Control::FileDone { id: offer.id, fate });
+        let place = self.place_to_tell(way.session, &result);
+        let _ = way.session.control(&Control::FileDone { id: offer.id, fate, place });
         match offer.answers.filter(|id| self.callers.contains_key(id)) {
             Some(id) => {
                 let word = match result {
@@ -325,6 +345,13 @@ impl Files {
             }
             None => report(way.reporter, offer, result),
         }
+    }
+
+    /// Where a file is that the other side has sent, if it may know: a desk tells no host what its folders are called.
+    fn place_to_tell(&self, session: &Session, result: &Result<PathBuf, Trouble>) -> Option<Vec<u8>> {
+        let is_told = self.home.is_some() && session.capabilities().has(Capabilities::FILE_PLACES);
+        let path = result.as_ref().ok().filter(|_| is_told)?.as_os_str().as_bytes();
+        (path.len() <= MAX_FILE_PATH).then(|| path.to_vec())
     }
 
     fn answer(&mut self, id: u64, word: &Answer) {
@@ -344,9 +371,13 @@ impl Files {
     /// The other side has forgotten what is on its way.
     pub(crate) fn forget(&mut self) {
         self.age += 1;
-        let callers = std::mem::take(&mut self.callers).into_values();
-        let waiting = self.waiting.drain(..).map(|(_, caller)| caller);
-        for caller in callers.map(|(Caller::Sends(caller) | Caller::Fetches(caller))| caller).chain(waiting) {
+        for caller in std::mem::take(&mut self.callers).into_values() {
+            match caller {
+                Caller::Sends(caller) | Caller::Fetches(caller) => refuse(&caller, "the display has left"),
+                Caller::Drops(file) => self.give_up(file),
+            }
+        }
+        for (_, caller) in self.waiting.drain(..) {
             refuse(&caller, "the display has left");
         }
     }
@@ -576,7 +607,7 @@ mod tests {
         drop(sends.remove(MAX_CALLERS));
         alone::turn(&mut files, Time::ZERO, &mut base);
         assert_eq!(files.waiting.len(), MAX_WAITING - 1);
-        files.on_done(1, FileFate::Kept);
+        files.on_done(1, FileFate::Kept, None);
         let way = &mut Way { session: &mut base.link.session, pipes: &mut pipes, reporter: &reporter };
         files.hear(way);
         assert_eq!((files.callers.len(), files.waiting.len()), (MAX_CALLERS, MAX_WAITING - 2));

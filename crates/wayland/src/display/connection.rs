@@ -276,6 +276,23 @@ impl Connection {
         self.pump(now);
     }
 
+    /// The list of a drag is ready: the program hears that it was dropped.
+    pub fn on_drag_ready(&mut self, drag: u64) {
+        if self.end.is_none() {
+            self.state.drags.ready(drag);
+            self.tell_held();
+        }
+    }
+
+    /// Tells the program what need not wait for a drag any more.
+    pub(super) fn tell_held(&mut self) {
+        while let Some((object, message)) = self.state.drags.next() {
+            if self.objects.of(object).is_some() {
+                self.peer.tell_encoded(message);
+            }
+        }
+    }
+
     /// The compositor has closed its socket; call after [`Self::process`] has seen the last bytes.
     pub fn on_hang_up(&mut self) {
         if self.end.is_none() {

@@ -201,8 +201,9 @@ impl Connection {
         args: Vec<Arg>,
     ) -> Result<(), End> {
         let handler = handlers::of(policy::handler(local.interface.name));
-        handler.event(self, Event { now, id: raw.object, object: wire, name: desc.name, args: &args })?;
-        if meaning::is_consumed(local.interface, raw.opcode) {
+        let event = Event { now, id: raw.object, object: wire, name: desc.name, args: &args };
+        handler.event(self, event)?;
+        if handler.hides(event) || meaning::is_consumed(local.interface, raw.opcode) {
             return Ok(());
         }
         let names_live = |(kind, arg): (&ArgumentType, &Arg)| match (kind, arg) {
@@ -225,7 +226,13 @@ impl Connection {
                 None => return Ok(()),
             }
         }
-        self.tell(&ToApp::Event(Request { object: wire, opcode: raw.opcode, args: translated }));
+        let message = ToApp::Event(Request { object: wire, opcode: raw.opcode, args: translated });
+        if self.state.drags.holds(local.interface.name) {
+            self.state.drags.hold(wire, desc.name, message.encode());
+            self.tell_held();
+        } else {
+            self.tell(&message);
+        }
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 //!
 //! The interface's block in the policy table names the handler; [`super::handlers`] finds it. A handler keeps nothing
 //! by itself: what it must remember from one message to the next is in the connection. Invariant: no message is a
-//! handler's alone; it is checked, ordered, translated and passed on as its row says, no matter what the handler does.
+//! handler's alone, but those that it says it answers or hides: it is checked, ordered, translated and passed on as its
+//! row says, no matter what the handler does.
 
 use wayferry_proto::Time;
 use wayland_backend::protocol::MessageDesc;
@@ -40,6 +41,11 @@ pub(super) trait Handles {
     /// A request of the channel has arrived; whether it is held is not known yet.
     fn accepted(&self, _connection: &mut Connection, _asked: Asked<'_>) {}
 
+    /// This side answers a request by itself, and the compositor does not see it.
+    fn answers(&self, _connection: &mut Connection, _asked: Asked<'_>) -> Result<bool, End> {
+        Ok(false)
+    }
+
     /// A request is about to be sent; its arguments are as the compositor is to see them.
     fn before(&self, _connection: &mut Connection, _asked: Asked<'_>, _args: &mut [Arg]) {}
 
@@ -64,6 +70,11 @@ pub(super) trait Handles {
     /// An event has come; it is passed on afterwards if its row says so.
     fn event(&self, _connection: &mut Connection, _event: Event<'_>) -> Result<(), End> {
         Ok(())
+    }
+
+    /// Whether an event is this side's own affair, and not passed on.
+    fn hides(&self, _event: Event<'_>) -> bool {
+        false
     }
 
     /// Whether a blob that comes with an event is news to the program.

@@ -16,6 +16,7 @@ mod captions;
 mod captures;
 mod connection;
 mod cursor;
+mod drags;
 mod events;
 mod globals;
 mod handler;

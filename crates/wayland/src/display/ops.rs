@@ -63,6 +63,8 @@ pub(crate) const POSITIONER_SET_OFFSET: u16 = 6;
 pub(crate) const POSITIONER_SET_REACTIVE: u16 = 7;
 pub(crate) const POSITIONER_SET_PARENT_SIZE: u16 = 8;
 pub(crate) const POSITIONER_SET_PARENT_CONFIGURE: u16 = 9;
+pub(crate) const DATA_SOURCE_OFFER: u16 = 0;
+pub(crate) const DATA_OFFER_RECEIVE: u16 = 1;
 pub(crate) const SEAT_GET_KEYBOARD: u16 = 1;
 pub(crate) const SEAT_RELEASE: u16 = 3;
 pub(crate) const KEYBOARD_RELEASE: u16 = 0;
@@ -87,6 +89,8 @@ mod tests {
             ("wl_region", "add", REGION_ADD),
             ("wl_region", "subtract", REGION_SUBTRACT),
             ("wl_shm", "create_pool", SHM_CREATE_POOL),
+            ("wl_data_source", "offer", DATA_SOURCE_OFFER),
+            ("wl_data_offer", "receive", DATA_OFFER_RECEIVE),
             ("wl_shm_pool", "create_buffer", SHM_POOL_CREATE_BUFFER),
             ("wl_shm_pool", "resize", SHM_POOL_RESIZE),
             ("wl_buffer", "destroy", BUFFER_DESTROY),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wayferry_proto::Time;
 
-use crate::action::Action;
+use crate::action::{Action, DragStep};
 use crate::message::ToApp;
 
 /// Pipes that one turn of the run loop may open, a descriptor or two each; what would open more waits for the next
@@ -42,6 +42,16 @@ impl Peer {
     /// Queues a message.
     pub(super) fn tell(&mut self, message: &ToApp) {
         self.actions.push_back(Action::Message(message.encode()));
+    }
+
+    /// Queues a message that was encoded before.
+    pub(super) fn tell_encoded(&mut self, message: Vec<u8>) {
+        self.actions.push_back(Action::Message(message));
+    }
+
+    /// Queues what has happened to a drag.
+    pub(super) fn drag(&mut self, drag: u64, step: DragStep) {
+        self.actions.push_back(Action::Drag { drag, step });
     }
 
     /// Queues a blob.

@@ -283,6 +283,9 @@ impl Connection {
         if self.state.images.are_too_much(request, self.turn.room.icons) {
             return self.swallow(asked);
         }
+        if self.handler_of(request.object).answers(self, asked)? {
+            return Ok(());
+        }
         let mut temporary = Vec::new();
         // The compositor must see new ids in the order in which they are given away: helpers before the new object.
         let mut args = Vec::with_capacity(request.args.len());

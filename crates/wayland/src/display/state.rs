@@ -5,6 +5,7 @@
 use super::captions::Captions;
 use super::captures::Captures;
 use super::cursor::Cursors;
+use super::drags::Drags;
 use super::images::Images;
 use super::keyboard::Keyboards;
 use super::pings::Pings;
@@ -18,6 +19,7 @@ pub(super) struct State {
     pub(super) images: Images,
     pub(super) captures: Captures,
     pub(super) captions: Captions,
+    pub(super) drags: Drags,
     pub(super) pings: Pings,
     pub(super) veils: Veils,
 }
@@ -25,7 +27,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(cursors: Cursors, captions: Captions) -> Self {
         let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
-        let (captures, veils) = (Captures::default(), Veils::default());
-        Self { keyboards, cursors, images, captures, captions, pings, veils }
+        let (captures, drags, veils) = (Captures::default(), Drags::default(), Veils::default());
+        Self { keyboards, cursors, images, captures, captions, drags, pings, veils }
     }
 }

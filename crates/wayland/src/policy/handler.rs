@@ -82,9 +82,10 @@ macro_rules! handlers {
                 TabletTool: app display,
             }
             selections {
-                DataDevice: app,
+                DataDevice: app display,
+                DataOffer: display,
                 PrimaryDevice: app,
-                Source: app,
+                Source: app display,
             }
             captures {
                 ScreencopyManager: app display,

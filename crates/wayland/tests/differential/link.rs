@@ -326,7 +326,10 @@ impl Through {
                         self.blobs.push_back((arrives, true, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
+                Action::PipeOut { .. }
+                | Action::PipeIn { .. }
+                | Action::Collect { .. }
+                | Action::Drag { .. } => {}
             }
         }
         match &self.near {
@@ -383,7 +386,10 @@ impl Through {
                         self.blobs.push_back((arrives, false, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
+                Action::PipeOut { .. }
+                | Action::PipeIn { .. }
+                | Action::Collect { .. }
+                | Action::Drag { .. } => {}
                 Action::Update(_) => panic!("the display half sends no pixels"),
             }
         }

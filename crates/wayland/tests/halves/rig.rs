@@ -366,7 +366,10 @@ impl Rig {
                         self.blobs.push_back((true, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
+                Action::PipeOut { .. }
+                | Action::PipeIn { .. }
+                | Action::Collect { .. }
+                | Action::Drag { .. } => {}
             }
         }
         let (bytes, fds) = self.app.output().take();
@@ -474,7 +477,10 @@ impl Rig {
                         self.blobs.push_back((false, hash, bytes));
                     }
                 }
-                Action::PipeOut { .. } | Action::PipeIn { .. } | Action::Collect { .. } => {}
+                Action::PipeOut { .. }
+                | Action::PipeIn { .. }
+                | Action::Collect { .. }
+                | Action::Drag { .. } => {}
                 Action::Update(_) => panic!("the display half sends no pixels"),
             }
         }

@@ -8,6 +8,7 @@ mod captures;
 mod connection;
 mod input;
 mod outputs;
+mod selections;
 mod surfaces;
 mod tablets;
 mod windows;

@@ -1,6 +1,7 @@
 //! The display half against a compositor that is played by hand, through real sockets, without time passing.
 
 mod captures;
+mod drags;
 mod hostile;
 mod input;
 mod memory;

@@ -11,7 +11,7 @@ use wayferry_pixels::{Compression, Content, Draft, Encoder, Format, Size};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayland_backend::protocol::{ArgumentType, Interface};
 
-use crate::action::{Action, End};
+use crate::action::{Action, DragStep, End};
 use crate::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use crate::tables;
 use crate::wire::{self, Arg, InBuffer, OutBuffer, ReadState, Socket};
@@ -117,6 +117,7 @@ pub(super) struct Rig {
     pub(super) blobs: Vec<(u128, Vec<u8>)>,
     pub(super) pipes_in: Vec<(u64, OwnedFd)>,
     pub(super) pipes_out: Vec<(u64, OwnedFd)>,
+    pub(super) drags: Vec<(u64, DragStep)>,
     pub(super) now: Time,
     next_wire: WireId,
     /// Contents as the app side has them.
@@ -167,6 +168,7 @@ impl Rig {
             blobs: Vec::new(),
             pipes_in: Vec::new(),
             pipes_out: Vec::new(),
+            drags: Vec::new(),
             now: Time::ZERO,
             next_wire: WireId::FIRST_APP,
             contents: BTreeMap::new(),
@@ -211,6 +213,7 @@ impl Rig {
                 Action::Blob { hash, bytes } => self.blobs.push((hash, bytes)),
                 Action::PipeIn { pipe, fd } => self.pipes_in.push((pipe, fd)),
                 Action::PipeOut { pipe, fd } => self.pipes_out.push((pipe, fd)),
+                Action::Drag { drag, step } => self.drags.push((drag, step)),
                 Action::Update(_) | Action::Collect { .. } => panic!("the display side does not"),
             }
         }

@@ -48,7 +48,8 @@ pub(super) const BLOCKS: &[Block] = &[
             reply("set_actions"),
         ],
         &[forward("offer"), forward("source_actions"), forward("action")],
-    ),
+    )
+    .handled(Handler::DataOffer),
     lasting(
         "zwp_primary_selection_device_manager_v1",
         &[forward("create_source"), forward("get_device"), destructor("destroy")],

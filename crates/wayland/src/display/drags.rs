@@ -1,0 +1,224 @@
+//! What is dragged over a program's windows: which lists of addresses are watched, and the events that wait for one.
+//!
+//! A list that a program at the desk offers may name files of the desk. So the program does not read it by itself: this
+//! side reads it once, the run loop makes it one that means the same where the program is, and only then the program
+//! hears that it was dropped. What programs of a session drag carries [`MARK`]; it is of their machine, or of another
+//! session's, and passes as it is. Sends nothing. Invariant: events of data devices and their offers keep their order,
+//! and each is told at last.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use crate::message::WireId;
+
+/// The type that each source has which a program of a session drags, at the desk. No program of a session sees it.
+pub(super) const MARK: &[u8] = b"application/x-wayferry-drag";
+
+/// The type of lists of addresses.
+pub(super) const LIST: &[u8] = b"text/uri-list";
+
+/// The books.
+#[derive(Debug, Default)]
+pub(super) struct Drags {
+    offers: HashMap<WireId, Offer>,
+    /// Drags so far.
+    count: u64,
+    /// Drops that the program has not heard of.
+    untold: BTreeSet<u64>,
+    /// Messages that wait for that, each about this object.
+    events: VecDeque<(WireId, Vec<u8>)>,
+}
+
+/// What is known of an offer that has a list, or the mark.
+#[derive(Debug, Default)]
+struct Offer {
+    has_list: bool,
+    is_marked: bool,
+    place: Place,
+    /// The number of the drag, once the program has asked for its list, or the user has dropped it.
+    number: Option<u64>,
+}
+
+/// Where what is offered is.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// The next event says it.
+    #[default]
+    Unknown,
+    Clipboard,
+    /// Dragged over the program, as this device tells.
+    Over(WireId),
+    /// Dragged elsewhere.
+    Left,
+    Dropped,
+}
+
+/// A drag, whose list is to be read if that is `new`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) number: u64,
+    pub(super) new: bool,
+}
+
+impl Drags {
+    /// An offer has this type.
+    pub(super) fn offered(&mut self, offer: WireId, kind: &[u8]) {
+        match kind {
+            LIST => self.offers.entry(offer).or_default().has_list = true,
+            MARK => self.offers.entry(offer).or_default().is_marked = true,
+            _ => {}
+        }
+    }
+
+    /// It is what was copied.
+    pub(super) fn selected(&mut self, offer: WireId) {
+        if let Some(offer) = self.offers.get_mut(&offer) {
+            offer.place = Place::Clipboard;
+        }
+    }
+
+    /// It is dragged over the program.
+    pub(super) fn enter(&mut self, device: WireId, offer: WireId) {
+        if let Some(offer) = self.offers.get_mut(&offer) {
+            offer.place = Place::Over(device);
+        }
+    }
+
+    /// What is dragged has left the program's window. Gives the drag that is over by that.
+    pub(super) fn leave(&mut self, device: WireId) -> Option<u64> {
+        let offer = self.offers.values_mut().find(|offer| offer.place == Place::Over(device))?;
+        offer.place = Place::Left;
+        offer.number
+    }
+
+    /// The user has dropped what is dragged. Gives the offer, and the drag that the program is to hear of later.
+    pub(super) fn dropped(&mut self, device: WireId) -> Option<(WireId, Watched)> {
+        let (wire, offer) = self.offers.iter_mut().find(|(_, offer)| offer.place == Place::Over(device))?;
+        offer.place = Place::Dropped;
+        let wire = *wire;
+        let watched = self.watch(wire)?;
+        self.untold.insert(watched.number);
+        Some((wire, watched))
+    }
+
+    /// The program asks for the list of an offer: which drag's, if it is not the offer's own to give.
+    pub(super) fn watch(&mut self, offer: WireId) -> Option<Watched> {
+        let offer = self.offers.get_mut(&offer)?;
+        if !offer.has_list || offer.is_marked || offer.place == Place::Clipboard {
+            return None;
+        }
+        let is_first = offer.number.is_none();
+        self.count += u64::from(is_first);
+        let number = *offer.number.get_or_insert(self.count);
+        // Of one that has left, the run loop knows nothing and gives an empty list.
+        Some(Watched { number, new: is_first && offer.place != Place::Left })
+    }
+
+    /// The program has destroyed an offer. Gives its drag, which is over.
+    pub(super) fn remove(&mut self, offer: WireId) -> Option<u64> {
+        let number = self.offers.remove(&offer)?.number?;
+        self.untold.remove(&number);
+        Some(number)
+    }
+
+    /// Whether events of this kind wait.
+    pub(super) fn holds(&self, interface: &str) -> bool {
+        let are_held = !self.untold.is_empty() || !self.events.is_empty();
+        are_held && matches!(interface, "wl_data_device" | "wl_data_offer")
+    }
+
+    /// Keeps an event back. Where the pointer is during a drag is told again and again, and not kept.
+    pub(super) fn hold(&mut self, object: WireId, name: &str, message: Vec<u8>) {
+        if name == "motion" {
+            return;
+        }
+        if self.events.len() >= MAX_EVENTS {
+            // The program hears of all drops now, and waits for their lists instead.
+            self.untold.clear();
+        }
+        self.events.push_back((object, message));
+    }
+
+    /// The list of a drop is ready.
+    pub(super) fn ready(&mut self, number: u64) {
+        self.untold.remove(&number);
+    }
+
+    /// The next event that need not wait any more.
+    pub(super) fn next(&mut self) -> Option<(WireId, Vec<u8>)> {
+        if self.untold.is_empty() { self.events.pop_front() } else { None }
+    }
+}
+
+/// Events that wait until a program may hear of a drop.
+const MAX_EVENTS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: WireId = WireId(4);
+    const OFFER: WireId = WireId(5);
+
+    fn over(kinds: &[&[u8]]) -> Drags {
+        let mut drags = Drags::default();
+        kinds.iter().for_each(|kind| drags.offered(OFFER, kind));
+        drags.enter(DEVICE, OFFER);
+        drags
+    }
+
+    #[test]
+    fn a_list_of_the_desk_alone_is_watched_and_only_while_it_is_dragged() {
+        assert_eq!(over(&[LIST]).watch(OFFER), Some(Watched { number: 1, new: true }));
+        for kinds in [&[b"text/plain" as &[u8]][..], &[LIST, MARK], &[MARK, LIST], &[]] {
+            let mut drags = over(kinds);
+            assert_eq!((drags.watch(OFFER), drags.dropped(DEVICE)), (None, None), "{kinds:?}");
+            assert!(!drags.holds("wl_data_device"));
+        }
+        let mut clipboard = Drags::default();
+        clipboard.offered(OFFER, LIST);
+        clipboard.selected(OFFER);
+        assert_eq!(clipboard.watch(OFFER), None);
+    }
+
+    #[test]
+    fn what_leaves_undropped_is_over_and_what_was_dropped_is_not() {
+        let mut drags = over(&[LIST]);
+        let number = drags.watch(OFFER).map(|drag| drag.number);
+        assert_eq!(drags.leave(DEVICE), number);
+        assert_eq!(drags.watch(OFFER), Some(Watched { number: 1, new: false }), "of a drag that is over");
+        assert_eq!(drags.dropped(DEVICE), None);
+        drags.remove(OFFER);
+        let mut drags = over(&[LIST]);
+        assert_eq!(drags.dropped(DEVICE), Some((OFFER, Watched { number: 1, new: true })));
+        assert_eq!(drags.leave(DEVICE), None);
+        assert_eq!(drags.watch(OFFER), Some(Watched { number: 1, new: false }), "the program may ask now");
+        assert_eq!(drags.remove(OFFER), Some(1));
+        assert_eq!(drags.watch(OFFER), None);
+    }
+
+    #[test]
+    fn events_wait_in_order_for_the_list_of_a_drop() {
+        let mut drags = over(&[LIST]);
+        drags.dropped(DEVICE);
+        for name in ["drop", "motion", "leave"] {
+            assert!(drags.holds("wl_data_device") && !drags.holds("wl_keyboard"));
+            drags.hold(DEVICE, name, name.into());
+        }
+        assert_eq!(drags.next(), None);
+        drags.ready(1);
+        let mut told = || drags.next().map(|(_, message)| message);
+        assert_eq!([told(), told(), told()], [Some(b"drop".to_vec()), Some(b"leave".to_vec()), None]);
+        assert!(!drags.holds("wl_data_device"));
+    }
+
+    #[test]
+    fn a_flood_of_events_does_not_wait_for_a_drop() {
+        let mut drags = over(&[LIST]);
+        drags.dropped(DEVICE);
+        for _ in 0..=MAX_EVENTS {
+            assert_eq!(drags.next(), None);
+            drags.hold(DEVICE, "enter", Vec::new());
+        }
+        assert_eq!(std::iter::from_fn(|| drags.next()).count(), MAX_EVENTS + 1);
+    }
+}

@@ -1,0 +1,190 @@
+//! Files that the user drags from the desk onto a window of a session.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use wayferry_stage::{Client, Image, Input, Pane};
+
+use crate::rig::{Compositor, Pointer, Program, Session, Sshd, Sway, until};
+use crate::ssh::ferry;
+
+#[test]
+fn files_that_are_dropped_on_a_window_are_there_and_its_program_reads_them() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &[]);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::open(&sway, &socket, "there");
+    let big: Vec<u8> = (0..500_000_u32).flat_map(u32::to_le_bytes).collect();
+    let files = [("letter to ä.txt", &b"dear"[..]), ("big.bin", &big)];
+    let paths = files.map(|(name, text)| sway.home().write(name, text).display().to_string());
+    let list = format!(
+        "file://{}\r\nfile:///nonexistent/x\r\nhttp://localhost/%7Ea\r\nfile://localhost{}\r\nfile://{}\r\n",
+        paths[0].replace(' ', "%20").replace('ä', "%C3%A4"),
+        paths[1],
+        sway.home().path().display(),
+    );
+    for count in 1..=2 {
+        let got = drag(&sway, &mut pointer, (&mut here, &mut there), &list);
+        let lines: Vec<&str> = got.lines().collect();
+        let [letter, link, copy] = lines[..] else { panic!("{got} {}", ferry.stderr()) };
+        assert_eq!(link, "http://localhost/%7Ea");
+        for (line, (name, text)) in [letter, copy].into_iter().zip(files) {
+            let plain =
+                line.replace("%20", " ").replace("%C3%A4", "ä").replace("%28", "(").replace("%29", ")");
+            let path = PathBuf::from(plain.strip_prefix("file://").expect("a file"));
+            assert!(path.starts_with(sshd.home().file("Downloads/wayferry")), "{line}");
+            assert!(fs::read(&path).expect("it is there") == text, "{line}");
+            // None is overwritten.
+            let (stem, ending) = name.split_at(name.len() - 4);
+            let second = if count == 2 { " (2)" } else { "" };
+            assert!(path.ends_with(format!("{stem}{second}{ending}")), "{line}");
+        }
+        until("what the user is told", || (ferry.count("file-dropped") == 2 * count).then_some(()));
+        assert_eq!(ferry.count("file-not-dropped"), 2 * count, "{}", ferry.stderr());
+    }
+}
+
+#[test]
+fn what_is_dragged_between_windows_of_a_session_passes_unchanged() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &[]);
+    let mut from = Window::open(&sway, &socket, "from");
+    let mut to = Window::open(&sway, &socket, "to");
+    let list = format!("file://{}\r\n", sway.home().write("secret", "x").display());
+    assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &list), list);
+    assert_eq!(ferry.count("file-dropped") + ferry.count("file-not-dropped"), 0);
+    assert!(!sshd.home().file("Downloads").exists());
+}
+
+#[test]
+fn what_is_dragged_from_one_session_to_another_passes_unchanged() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &[]);
+    let other = Session::start(&sway);
+    let mut from = Window::over(&sway, other.socket(), "from");
+    let mut to = Window::open(&sway, &socket, "to");
+    let list = format!("file://{}\r\n", sway.home().write("secret", "x").display());
+    assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &list), list);
+    assert_eq!(ferry.count("file-dropped") + ferry.count("file-not-dropped"), 0);
+    assert!(!sshd.home().file("Downloads").exists());
+}
+
+#[test]
+fn where_the_host_takes_no_files_none_is_dropped_and_the_user_is_told() {
+    let sway = Sway::start();
+    let mut pointer = sway.pointer();
+    let session = Session::start(&sway);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::over(&sway, session.socket(), "there");
+    let file = sway.home().write("letter", "dear").display().to_string();
+    let list = format!("file://{file}\r\nhttp://localhost/\r\n");
+    assert_eq!(drag(&sway, &mut pointer, (&mut here, &mut there), &list), "http://localhost/\r\n");
+    until("what the user is told", || (session.attach.count("file-not-dropped") == 1).then_some(()));
+    assert!(!session.home().file("Downloads").exists());
+    // What the program drags to the desk is its own.
+    assert_eq!(drag(&sway, &mut pointer, (&mut there, &mut here), &list), list);
+}
+
+#[test]
+fn a_desk_that_lets_no_files_cross_drops_none() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &["--files", "off"]);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::open(&sway, &socket, "there");
+    let list = format!("file://{}\r\n", sway.home().write("letter", "dear").display());
+    assert_eq!(drag(&sway, &mut pointer, (&mut here, &mut there), &list), "");
+    until("what the user is told", || ferry.stderr().contains("--files off").then_some(()));
+    assert!(!sshd.home().file("Downloads").exists());
+}
+
+/// A session over there that is shown here, and where its programs connect to.
+fn beyond(sway: &Sway, sshd: &Sshd, options: &[&str]) -> (Program, PathBuf) {
+    let line = "'echo $WAYLAND_DISPLAY > $HOME/display; exec tail -f /dev/null'";
+    let mut ferry = ferry(sway, sshd, options, &["sh", "-c", line]).start();
+    let socket = until("the session's program", || {
+        ferry.must_run();
+        fs::read_to_string(sshd.home().file("display")).ok().filter(|path| path.ends_with('\n'))
+    });
+    (ferry, socket.trim().into())
+}
+
+/// A window of a program that the test plays.
+struct Window {
+    client: Client,
+    pane: Pane,
+    title: String,
+}
+
+impl Window {
+    fn at_the_desk(sway: &Sway) -> Self {
+        Self::open(sway, &sway.home().runtime().join(sway.display()), "here")
+    }
+
+    fn open(sway: &Sway, socket: &Path, title: &str) -> Self {
+        Self::over(sway, UnixStream::connect(socket).expect("a compositor"), title)
+    }
+
+    fn over(sway: &Sway, socket: UnixStream, title: &str) -> Self {
+        let mut client = Client::from_stream(socket).expect("a compositor");
+        let pane = client.window(title, 640, 720).expect("a window");
+        client.draw(pane, &Image::new(1280, 720, 0xff80_8080)).expect("its picture");
+        sway.window(title, |window| window.title.ends_with(title));
+        Self { client, pane, title: title.to_owned() }
+    }
+
+    /// Its middle on the output.
+    fn middle(&self, sway: &Sway) -> (u32, u32) {
+        let window = sway.window(&self.title, |window| window.title.ends_with(&self.title));
+        let middle = |from: i64, length: i64| u32::try_from(from + length / 2).expect("on the output");
+        (middle(window.place.0, window.width), middle(window.place.1, window.height))
+    }
+}
+
+/// Drags a list of addresses from one window to the other; gives what that one's program reads.
+fn drag(sway: &Sway, pointer: &mut Pointer, between: (&mut Window, &mut Window), list: &str) -> String {
+    let (from, to) = between;
+    let ((x, y), (to_x, to_y)) = (from.middle(sway), to.middle(sway));
+    from.client.take_inputs();
+    to.client.take_inputs();
+    pointer.move_to(x, y);
+    pointer.press();
+    let is_press = |input: &Input| matches!(input, Input::Button { pressed: true, .. });
+    from.client.wait_input(is_press).expect("a button");
+    let data = vec![(LIST.to_owned(), list.as_bytes().to_vec())];
+    from.client.start_drag(from.pane, None, data).expect("a drag");
+    let accepted = std::thread::scope(|scope| {
+        let accepted = scope.spawn(|| from.client.wait_input(|input| *input == Input::DragAccepted));
+        let mut entered = None;
+        // The drag may begin after a motion, which then tells nothing.
+        until("the drag to come", || {
+            pointer.move_to(to_x - 1, to_y);
+            pointer.move_to(to_x, to_y);
+            to.client.dispatch(std::time::Duration::from_millis(10)).expect("a compositor");
+            let inputs = to.client.take_inputs();
+            entered = inputs.into_iter().find(|input| matches!(input, Input::DragEnter { .. }));
+            entered.is_some().then_some(())
+        });
+        // The desk may see that it is of a session; no program of one does.
+        let Some(Input::DragEnter { types, .. }) = entered else { return Ok(Input::DragLeave) };
+        assert!(types == [LIST] || (to.title == "here" && types[0] == LIST), "{types:?}");
+        to.client.round_trip().expect("what it says is read");
+        accepted.join().expect("no panic")
+    });
+    accepted.expect("it would be taken");
+    pointer.release();
+    std::thread::scope(|scope| {
+        let over = |input: &Input| matches!(input, Input::DragFinished | Input::DragCancelled);
+        let finished = scope.spawn(move || from.client.wait_input(over));
+        to.client.wait_input(|input| *input == Input::Drop).expect("a drop");
+        let got = to.client.take_drop(LIST).expect("the list").expect("something");
+        assert_eq!(finished.join().expect("no panic").expect("its end"), Input::DragFinished);
+        String::from_utf8(got).expect("letters")
+    })
+}
+
+const LIST: &str = "text/uri-list";
