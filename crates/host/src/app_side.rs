@@ -209,11 +209,9 @@ impl Loop for AppSide<'_> {
     fn turn(&mut self, now: Time, ready: &Ready) -> Result<Option<Outcome>, Error> {
         self.hub.link.receive(now);
         self.drain_backlog();
-        while let Some(event) = self.hub.link.poll_event() {
-            self.on_event(now, event);
-            if let Some(end) = self.ending.over.take() {
-                return end.map(Some);
-            }
+        self.hear_display(now);
+        if let Some(end) = self.ending.over.take() {
+            return end.map(Some);
         }
         turn_parts(self, now, ready)?;
         self.hear_parts(now);
@@ -416,6 +414,15 @@ impl<'a> AppSide<'a> {
         }
     }
 
+    /// Acts on what the display has said.
+    fn hear_display(&mut self, now: Time) {
+        while self.ending.over.is_none()
+            && let Some(event) = self.hub.link.poll_event()
+        {
+            self.on_event(now, event);
+        }
+    }
+
     /// Acts on what the parts have found.
     fn hear_parts(&mut self, now: Time) {
         self.hear_views();
@@ -425,6 +432,8 @@ impl<'a> AppSide<'a> {
             }
         }
         self.take_calls(now);
+        // One that has just come has said more with its hello, and may say nothing for a round trip.
+        self.hear_display(now);
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             answer(&caller, &self.document(now));
         }

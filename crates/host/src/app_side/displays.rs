@@ -252,9 +252,10 @@ mod tests {
 
     use wayferry_net::Carrier;
     use wayferry_proto::{
-        Arrival, Capabilities, Config, LinkState, Listen, Secret, Session, StreamId, Transmit,
+        Arrival, Capabilities, Config, Control, LinkState, Listen, Secret, Session, StreamId, Transmit,
     };
     use wayferry_wayland::app;
+    use wayferry_wayland::snapshot::Snapshot;
 
     use super::*;
     use crate::app_side::AppSideConfig;
@@ -342,6 +343,23 @@ mod tests {
         assert_eq!((outcome, side.hub.link.presence()), (None, Presence::Detached));
         let sent = sent.lock().expect("one thread");
         assert!(sent.iter().any(|transmit| matches!(transmit, Transmit::Close { .. })), "{sent:?}");
+    }
+
+    /// They came in one flight, and a display may have nothing more to say for a round trip.
+    #[test]
+    fn regression_what_a_display_says_with_its_hello_waits_for_its_next_word() {
+        let clock = Clock::start();
+        let now = clock.now();
+        let mut side = app_side(clock, Reporter::new(|_| {}));
+        let carrier = Babbling { says: None, sent: Arc::default(), wake: never() };
+        let mut display = Session::new(Config::new(Side::Display));
+        let snapshot = Control::Snapshot(Snapshot::default().encode().into());
+        display.control(&snapshot).expect("it is short");
+        let first = hello(now, &mut display);
+        // As the control server's call has it done.
+        side.take_display(now, candidate(now, first, carrier));
+        side.hear_parts(now);
+        assert!(side.desk.is_some(), "the programs may begin");
     }
 
     /// It has forgotten what it wanted to hear, and that a program records, when it lost its carrier.

@@ -162,7 +162,8 @@ impl Part for OwnProgram {
         }
         self.bridge.iter().flat_map(Running::programs).for_each(|program| interests.read(program));
         // The bridge does not say when it is ready; its socket appears.
-        interests.until(self.by.map(|_| now + LOOK));
+        let look = if self.bridge.is_some() { LOOK } else { Duration::ZERO };
+        interests.until(self.by.map(|_| now + look));
     }
 
     fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
