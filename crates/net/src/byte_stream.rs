@@ -46,7 +46,7 @@ struct Shared {
     /// For the thread.
     kick: Arc<Wake>,
     link: Mutex<LinkState>,
-    /// The session holds so much that the link is not read.
+    /// The session holds so much that the link is not read, or it has not begun to read.
     holds: AtomicBool,
     dropped: AtomicBool,
 }
@@ -56,6 +56,23 @@ impl ByteStream {
     ///
     /// Fails when the process is out of fds or threads; both fds are closed then.
     pub fn spawn(read: OwnedFd, write: OwnedFd) -> io::Result<Box<dyn Carrier>> {
+        Self::start(read, write, false)
+    }
+
+    /// [`ByteStream::spawn`] on a socket that carries both directions.
+    pub fn spawn_on_socket(socket: OwnedFd) -> io::Result<Box<dyn Carrier>> {
+        let write = socket.try_clone()?;
+        Self::start(socket, write, false)
+    }
+
+    /// The same, of which nothing is read until the first [`Carrier::hold`]: the caller has something to read before
+    /// what the peer's carrier says.
+    pub fn spawn_unread(socket: OwnedFd) -> io::Result<Box<dyn Carrier>> {
+        let write = socket.try_clone()?;
+        Self::start(socket, write, true)
+    }
+
+    fn start(read: OwnedFd, write: OwnedFd, holds: bool) -> io::Result<Box<dyn Carrier>> {
         let (wake, kick) = (Arc::new(Wake::new()?), Arc::new(Wake::new()?));
         let call = Box::new({
             let kick = Arc::clone(&kick);
@@ -68,19 +85,13 @@ impl ByteStream {
             wake,
             kick,
             link: Mutex::default(),
-            holds: AtomicBool::new(false),
+            holds: AtomicBool::new(holds),
             dropped: AtomicBool::new(false),
         });
         let driver = Driver::new(Arc::clone(&shared), read, write)?;
         let thread = std::thread::Builder::new().name("wayferry-mux".into()).spawn(|| driver.run())?;
         let feeder = Feeder::new(Arc::clone(&shared.outbox));
         Ok(Box::new(Self { shared, feeder, thread: Some(thread) }))
-    }
-
-    /// [`ByteStream::spawn`] on a socket that carries both directions.
-    pub fn spawn_on_socket(socket: OwnedFd) -> io::Result<Box<dyn Carrier>> {
-        let write = socket.try_clone()?;
-        Self::spawn(socket, write)
     }
 }
 

@@ -63,6 +63,27 @@ fn common_wait(one: &dyn Carrier, two: &dyn Carrier) {
 }
 
 #[test]
+fn one_that_is_spawned_unread_writes_and_leaves_what_comes_to_its_caller_until_it_is_told() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut lines = ours.try_clone().unwrap();
+    let mut carrier = ByteStream::spawn_unread(ours.into()).unwrap();
+    send_all(&mut *carrier, 0, Class::Control, &b"first"[..]);
+    (&theirs).write_all(b"a line\n").unwrap();
+    let mut peer = ByteStream::spawn_on_socket(theirs.into()).unwrap();
+    send_all(&mut *peer, 0, Class::Control, &b"answer"[..]);
+    // It has come whole before a byte of the line was read.
+    assert_eq!(Streams::receive(&mut *peer, 1).whole[&0], b"first");
+    let mut line = [0; 7];
+    // The socket does not wait while it carries.
+    while lines.read_exact(&mut line[..1]).is_err() {}
+    lines.read_exact(&mut line[1..]).unwrap();
+    assert_eq!(&line, b"a line\n");
+    assert!(carrier.poll_arrival().is_none());
+    carrier.hold(0);
+    assert_eq!(Streams::receive(&mut *carrier, 1).whole[&0], b"answer");
+}
+
+#[test]
 fn content_waits_for_the_reader_and_a_key_does_not() {
     let (mut app, mut display) = pair();
     send_all(&mut *app, 0, Class::Content, vec![1; 4 << 20]);
