@@ -416,6 +416,12 @@ impl Session {
         }
     }
 
+    /// The peer could not be heard until now, or not answer: patience with it begins here. To be called before anything
+    /// arrives.
+    pub fn await_peer(&mut self, now: Time) {
+        self.timers = Timers::new(now, self.config.silence);
+    }
+
     /// Which session this is: as configured, else as the peer names it. [`SessionId::ANY`] while neither says.
     pub fn id(&self) -> SessionId {
         let named = [Some(self.config.session), self.peer().map(|peer| peer.session)];

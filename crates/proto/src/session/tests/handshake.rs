@@ -44,6 +44,16 @@ fn messages_of_the_main_channel_need_not_wait_for_the_hello() {
 }
 
 #[test]
+fn patience_with_a_peer_that_could_not_be_heard_begins_when_it_can() {
+    let mut session = Session::new(display());
+    session.await_peer(Time::from_millis(15_000));
+    session.on_timeout(Time::from_millis(24_999));
+    assert!(!session.is_closed());
+    session.on_timeout(Time::from_millis(25_000));
+    assert!(session.is_closed());
+}
+
+#[test]
 fn versions_without_overlap_are_named_to_both() {
     let (ours, theirs) = (Versions::CURRENT, Versions { min: 2, max: 3 });
     let pair = pair(app(), Config { versions: theirs, ..display() });
