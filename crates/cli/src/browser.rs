@@ -28,6 +28,16 @@ pub(crate) enum Asking {
     Nowhere,
 }
 
+/// Whether addresses may be opened at all; see [`opener`].
+pub(crate) fn may_open(how: Option<OpenUrl>, memory: Option<&Memory>) -> bool {
+    resolve(how, memory) != OpenUrl::Never
+}
+
+/// What the user has said, now or before.
+fn resolve(how: Option<OpenUrl>, memory: Option<&Memory>) -> OpenUrl {
+    how.or_else(|| memory?.recall().open_url.map(OpenUrl::from)).unwrap_or_default()
+}
+
 /// What opens addresses of `host`, which is how the user calls it; `None` if nothing does. Where the user has not said
 /// `how`, the answer in `memory` holds.
 pub(crate) fn opener(
@@ -36,8 +46,7 @@ pub(crate) fn opener(
     memory: Option<Memory>,
     asking: Asking,
 ) -> Option<Open> {
-    let how = how.or_else(|| memory.as_ref()?.recall().open_url.map(OpenUrl::from)).unwrap_or_default();
-    let mut allowed = match how {
+    let mut allowed = match resolve(how, memory.as_ref()) {
         OpenUrl::Never => return None,
         OpenUrl::Always => Some(true),
         OpenUrl::Ask => None,

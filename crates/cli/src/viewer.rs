@@ -1,8 +1,9 @@
 //! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
 //!
 //! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]). It carries the session
-//! at once, and QUIC is raced to the addresses that the session names; when it answers, the session moves there
-//! ([`wayferry_host::returning`]). A view-only display waits for QUIC, as it is told everything anew on each carrier.
+//! at once, where the other side is there already even before that has said anything; QUIC is raced to the addresses that
+//! the session names, and when it answers, the session moves there ([`wayferry_host::returning`]). A view-only display
+//! waits for QUIC, as it is told everything anew on each carrier.
 //! Invariant: the compositor was looked at before anybody was asked for anything.
 
 use std::io::IsTerminal;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wayferry_net::quic::Reconnect;
-use wayferry_net::{Carrier, Identity, Ticket, Trust};
-use wayferry_proto::{Capabilities, Secret, Session, Side};
+use wayferry_net::{Identity, Ticket, Trust};
+use wayferry_proto::{Capabilities, Config, Secret, Session, Side};
 
 use crate::browser::{self, Asking};
 use crate::flags::{OwnFlags, Switch};
@@ -21,7 +22,8 @@ use crate::memory::Memory;
 use crate::session::{options, settings, trace_file};
 use crate::tell::{notice, reporter};
 use crate::transfer;
-use wayferry_host::bootstrap::{Choice, Line, hear_past, say};
+use crate::user_dirs;
+use wayferry_host::bootstrap::{Choice, Line, hear_past, say, say_all};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::display_side::{Compositor, DisplaySide, Outcome, Watched};
@@ -85,9 +87,9 @@ pub(crate) struct Meeting {
 /// Looks up where the session's port, which it is given, may be reached besides where the session says.
 pub(crate) type Lookup = Box<dyn FnOnce(u16) -> Vec<SocketAddr> + Send>;
 
-/// A carrier, and what more there is.
+/// The link to the session, and what more there is.
 struct Carried {
-    carrier: Box<dyn Carrier>,
+    link: Link,
     quic: Option<Reconnect>,
     better: Option<Better>,
 }
@@ -146,35 +148,47 @@ impl<'a> Viewer<'a> {
     /// # Errors
     /// The two do not meet, or what ended the session.
     pub(crate) fn meet(
-        self,
+        mut self,
         meeting: Meeting,
         other: impl FnOnce(String) -> (Other, Option<String>),
     ) -> Result<Outcome, Error> {
         let Meeting { socket, login, quic, standby } = meeting;
         let deadline = self.clock.now() + if login { LOGIN_PATIENCE } else { MEET_PATIENCE };
-        say(&socket, &Line::Greeting(self.identity.fingerprint().to_string()))?;
-        let heard = hear_past(&socket, &self.clock, deadline, Some(self.signals))?;
-        let Line::Ticket { ticket, name } = heard else {
-            return Err(Error::Bootstrap(format!("unexpected line `{}`", heard.encode().trim_end())));
+        let secret = Secret::from(random_bytes::<32>());
+        let mut config = self.config(secret);
+        let greeting = Line::Greeting { fingerprint: self.identity.fingerprint(), secret };
+        let waits = self.view_only && quic.is_some();
+        // A command that is not there yet could read this in its session's place, or be too long in coming.
+        let begun = if waits || login {
+            say(&socket, &greeting).map(|()| None)?
+        } else {
+            say_all(&socket, &[greeting, Line::Choice(Choice::Stream)])?;
+            Some(self.begin(&socket, &config)?)
         };
+        let heard = hear_past(&socket, &self.clock, deadline, Some(self.signals))?;
+        let Line::Ticket { ticket, name } = heard else { return Err(heard.is_no_ticket()) };
         let ticket: Ticket = ticket.parse().map_err(|error| Error::Bootstrap(format!("{error}")))?;
+        config.session = ticket.session;
         let port = ticket.addresses.first().map_or(0, SocketAddr::port);
-        let carried = match quic.filter(|_| port != 0) {
-            None => self.on_socket(&socket)?,
-            Some(lookup) if self.view_only => {
+        let carried = match (quic.filter(|_| port != 0), begun) {
+            (Some(lookup), None) if self.view_only => {
                 let more = further(&ticket.addresses, lookup(port));
-                self.on_quic(&[&ticket.addresses[..], &more].concat(), &ticket, &socket)?
+                self.on_quic(&[&ticket.addresses[..], &more].concat(), &ticket, &socket, &config)?
             }
-            Some(lookup) => {
-                let known = ticket.addresses.clone();
-                let more = move || further(&known, lookup(port));
-                self.towards_quic(&ticket, more, &socket, standby)?
+            (lookup, begun) => {
+                let mut link = begun.map_or_else(|| self.on_socket(&socket, &config), Ok)?;
+                link.session.await_peer(self.clock.now());
+                let more = lookup.map(|lookup| {
+                    let known = ticket.addresses.clone();
+                    move || further(&known, lookup(port))
+                });
+                self.towards_quic(link, &ticket, more, &socket, standby)?
             }
         };
         let (back, place) = other(name.clone());
         let prefix = if self.view_only { VIEW.into() } else { String::new() };
         let caption = Caption { name: Some(&name), from: None, place, prefix };
-        let outcome = self.show(&ticket, caption, carried, Some(back));
+        let outcome = self.show(config, caption, carried, Some(back));
         // Until now: its end tells the other side that this one has gone.
         drop(socket);
         outcome
@@ -204,18 +218,20 @@ impl<'a> Viewer<'a> {
         let from = addresses.first().map(|address| address.ip().to_string());
         let prefix = from.as_ref().filter(|_| !self.view_only);
         let prefix = prefix.map_or_else(|| VIEW.into(), |from| format!("{from}: "));
-        let carried = Carried { carrier, quic: Some(quic), better: None };
-        self.show(ticket, Caption { name: None, from, place: None, prefix }, carried, None)
+        let config = Config { session: ticket.session, ..self.config(ticket.secret) };
+        let link = Link::new(Session::new(config.clone()), carrier);
+        let carried = Carried { link, quic: Some(quic), better: None };
+        self.show(config, Caption { name: None, from, place: None, prefix }, carried, None)
     }
 
     fn show(
         self,
-        ticket: &Ticket,
+        config: Config,
         caption: Caption<'_>,
         carried: Carried,
         other: Option<Other>,
     ) -> Result<Outcome, Error> {
-        let Carried { carrier, quic, better } = carried;
+        let Carried { link, quic, better } = carried;
         let ways = Ways { identity: Arc::clone(&self.identity), quic, other };
         let sound = self.sound(caption.name)?;
         let microphone = self.microphone(caption.name)?;
@@ -228,34 +244,6 @@ impl<'a> Viewer<'a> {
         // Until the session is over.
         let _context = self.context;
         let trace = trace_file(self.own, Some(Half::Display))?;
-        let mut config = settings(self.own).session(Side::Display, &self.clock);
-        if self.view_only {
-            config.capabilities = config.capabilities.with(Capabilities::VIEW);
-        }
-        if sound.is_some() || microphone.is_some() {
-            config.capabilities = config.capabilities.with(Capabilities::SOUND);
-        }
-        if microphone.is_some() {
-            config.capabilities = config.capabilities.with(Capabilities::MICROPHONE);
-        }
-        if opening.is_some() {
-            config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
-        }
-        if files.is_some() {
-            config.capabilities =
-                config.capabilities.with(Capabilities::FILES).with(Capabilities::FILE_PLACES);
-        }
-        if showing.is_some() {
-            config.capabilities = config.capabilities.with(Capabilities::NOTIFY);
-        }
-        if tray.is_some() {
-            config.capabilities = config.capabilities.with(Capabilities::TRAY);
-        }
-        config.secret = Some(ticket.secret);
-        config.session = ticket.session;
-        config.resume = Some(Secret::from(random_bytes::<32>()));
-        let again = config.clone();
-        let link = Link::new(Session::new(config), carrier);
         DisplaySide::new(self.watched, self.clock, link, self.own.side.stats, reporter())
             .with_view_only(self.view_only)
             .with_title_prefix(self.own.show.title_prefix.clone().unwrap_or(caption.prefix))
@@ -266,12 +254,57 @@ impl<'a> Viewer<'a> {
             .with_files(files, counter)
             .with_showing(showing)
             .with_tray(tray)
-            .with_return(Return::new(again, ways).with_better(better))
+            .with_return(Return::new(config, ways).with_better(better))
             .with_allowed(self.own.side.allow.clone())
             .with_trace(trace)
             .with_signals(self.signals)
             .with_offer(Offer::new(Side::Display, &reporter()))
             .run()
+    }
+
+    /// What a session is told first, which this secret lets in.
+    fn config(&self, secret: Secret) -> Config {
+        let mut config = settings(self.own).session(Side::Display, &self.clock);
+        let offers = [
+            (self.view_only, Capabilities::VIEW),
+            (self.audio() != Audio::Off || self.speaks(), Capabilities::SOUND),
+            (self.speaks(), Capabilities::MICROPHONE),
+            (self.may_open(), Capabilities::OPEN_URL),
+            (self.takes_files(), Capabilities::FILES.with(Capabilities::FILE_PLACES)),
+            (self.shows(self.own.side.notifications), Capabilities::NOTIFY),
+            (self.shows(self.own.side.tray), Capabilities::TRAY),
+        ];
+        let offered = offers.into_iter().filter_map(|(is_offered, what)| is_offered.then_some(what));
+        config.capabilities = offered.fold(config.capabilities, Capabilities::with);
+        config.secret = Some(secret);
+        config.resume = Some(Secret::from(random_bytes::<32>()));
+        config
+    }
+
+    /// Whether sound is played here, and how it comes. Viewers hear it if they say so.
+    fn audio(&self) -> Audio {
+        self.own.side.audio.unwrap_or(if self.view_only { Audio::Off } else { Audio::Auto })
+    }
+
+    /// Whether programs may hear the microphone here. Viewers have no say.
+    fn speaks(&self) -> bool {
+        self.own.show.microphone && !self.view_only
+    }
+
+    /// Whether the host may ask to have addresses opened here. Viewers are not asked.
+    fn may_open(&self) -> bool {
+        let memory = self.host.as_deref().and_then(Memory::of);
+        !self.view_only && browser::may_open(self.own.show.open_url, memory.as_ref())
+    }
+
+    /// Whether the session's files may come, and have a place here. Viewers get none.
+    fn takes_files(&self) -> bool {
+        self.own.side.files != Some(Switch::Off) && !self.view_only && user_dirs::home().is_some()
+    }
+
+    /// Whether what programs want to have shown beside their windows is shown here. Viewers have none.
+    fn shows(&self, wish: Option<Switch>) -> bool {
+        !self.view_only && wish != Some(Switch::Off)
     }
 
     /// What plays the session's sound here.
@@ -280,14 +313,13 @@ impl<'a> Viewer<'a> {
             Some(path) => Output::File(path.clone()),
             None => Output::Desk { name: self.desk_name(name) },
         };
-        let usual = if self.view_only { Audio::Off } else { Audio::Auto };
-        let sound = Hearing::new(self.own.side.audio.unwrap_or(usual), output, self.clock);
+        let sound = Hearing::new(self.audio(), output, self.clock);
         sound.map_err(|source| Error::System { doing: "preparing to play sound", source })
     }
 
-    /// What sends the microphone here to programs that record, if they may. Viewers have no say.
+    /// What sends the microphone here to programs that record, if they may.
     fn microphone(&self, name: Option<&str>) -> Result<Option<Speaking>, Error> {
-        if !self.own.show.microphone || self.view_only {
+        if !self.speaks() {
             return Ok(None);
         }
         let (audio, mode) =
@@ -296,7 +328,7 @@ impl<'a> Viewer<'a> {
         speaking.map(Some).map_err(|source| Error::System { doing: "preparing the microphone", source })
     }
 
-    /// What opens addresses here, if the user lets the host ask. Viewers are not asked.
+    /// What opens addresses here, if the user lets the host ask.
     fn opening(&self, name: Option<&str>) -> Result<Option<Opening>, Error> {
         // The session's name is the peer's word, by which nothing is remembered.
         let memory = self.host.as_deref().and_then(Memory::of);
@@ -316,9 +348,9 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// What keeps the session's files here, if the user lets them come. Viewers get none.
+    /// What keeps the session's files here, if the user lets them come.
     fn files(&self, name: Option<&str>) -> Result<Option<Files>, Error> {
-        if self.own.side.files == Some(Switch::Off) || self.view_only {
+        if !self.takes_files() {
             return Ok(None);
         }
         let origin = transfer::origin(self.host.as_deref(), name);
@@ -326,10 +358,10 @@ impl<'a> Viewer<'a> {
         files.map_err(|source| Error::System { doing: "preparing to keep files", source })
     }
 
-    /// What shows notifications here, if the user wants any. Viewers have none. They tell whose they are, so the host has
-    /// no say in that name.
+    /// What shows notifications here, if the user wants any. They tell whose they are, so the host has no say in that
+    /// name.
     fn showing(&self, from: Option<String>) -> Result<Option<Showing>, Error> {
-        if self.view_only || self.own.side.notifications == Some(Switch::Off) {
+        if !self.shows(self.own.side.notifications) {
             return Ok(None);
         }
         let showing = Showing::start(self.host.clone().or(from).unwrap_or_else(|| THE_HOST.into()));
@@ -338,10 +370,9 @@ impl<'a> Viewer<'a> {
         showing.map(Some).map_err(|source| Error::System { doing: "preparing to show notifications", source })
     }
 
-    /// What shows icons in the tray here, if the user wants any. Viewers have none. They tell whose they are, as
-    /// notifications do.
+    /// What shows icons in the tray here, if the user wants any. They tell whose they are, as notifications do.
     fn tray(&self, from: Option<String>) -> Result<Option<tray::Showing>, Error> {
-        if self.view_only || self.own.side.tray == Some(Switch::Off) {
+        if !self.shows(self.own.side.tray) {
             return Ok(None);
         }
         let tray = tray::Showing::start(self.host.clone().or(from).unwrap_or_else(|| THE_HOST.into()));
@@ -358,29 +389,46 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    /// The socket.
-    fn on_socket(&self, socket: &OwnedFd) -> Result<Carried, Error> {
+    /// The socket, which has not been chosen yet.
+    fn on_socket(&mut self, socket: &OwnedFd, config: &Config) -> Result<Link, Error> {
         say(socket, &Line::Choice(Choice::Stream))?;
-        Ok(Carried { carrier: carriers::byte_stream(dup(socket)?)?, quic: None, better: None })
+        self.begin(socket, config)
     }
 
-    /// The socket, until QUIC answers.
+    /// Begins on the socket: the hello and what is known of the compositor leave at once. Nothing is read until the
+    /// session runs.
+    fn begin(&mut self, socket: &OwnedFd, config: &Config) -> Result<Link, Error> {
+        let mut session = Session::new(config.clone());
+        self.watched.tell(&mut session);
+        let mut link = Link::new(session, carriers::byte_stream_behind_lines(dup(socket)?)?);
+        link.transmit(self.clock.now());
+        Ok(link)
+    }
+
+    /// The socket, until QUIC answers, if there is any to look for.
     fn towards_quic(
         &self,
+        link: Link,
         ticket: &Ticket,
-        more: impl FnOnce() -> Vec<SocketAddr> + Send + 'static,
+        more: Option<impl FnOnce() -> Vec<SocketAddr> + Send + 'static>,
         socket: &OwnedFd,
         standby: Option<Listener>,
     ) -> Result<Carried, Error> {
-        let carried = self.on_socket(socket)?;
+        let Some(more) = more else { return Ok(Carried { link, quic: None, better: None }) };
         let quic =
             carriers::reconnect(&options(self.own), &ticket.addresses, &self.identity, ticket.fingerprint)?;
         let better = Better::new(quic.clone(), more, dup(socket)?, standby, self.clock.now())?;
-        Ok(Carried { quic: Some(quic), better: Some(better), ..carried })
+        Ok(Carried { link, quic: Some(quic), better: Some(better) })
     }
 
     /// QUIC if it answers, else the socket.
-    fn on_quic(&self, addresses: &[SocketAddr], ticket: &Ticket, socket: &OwnedFd) -> Result<Carried, Error> {
+    fn on_quic(
+        &mut self,
+        addresses: &[SocketAddr],
+        ticket: &Ticket,
+        socket: &OwnedFd,
+        config: &Config,
+    ) -> Result<Carried, Error> {
         match carriers::connect(
             &options(self.own),
             addresses,
@@ -392,14 +440,15 @@ impl<'a> Viewer<'a> {
         ) {
             Ok((carrier, reconnect)) => {
                 say(socket, &Line::Choice(Choice::Quic))?;
-                Ok(Carried { carrier, quic: Some(reconnect), better: None })
+                let link = Link::new(Session::new(config.clone()), carrier);
+                Ok(Carried { link, quic: Some(reconnect), better: None })
             }
             Err(error @ Error::Signal(_)) => Err(error),
             // Also where another host answers: the socket leads to the right one.
             Err(error) => {
                 let port = addresses.first().map_or(0, SocketAddr::port);
                 reporter().report(SessionEvent::QuicUnreachable { port, reason: error.to_string() });
-                self.on_socket(socket)
+                Ok(Carried { link: self.on_socket(socket, config)?, quic: None, better: None })
             }
         }
     }

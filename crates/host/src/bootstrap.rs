@@ -4,11 +4,13 @@
 //! command, as the user expects of ssh. Carrying the bootstrap on ssh's stdio instead would take the terminal away from
 //! the command, and a second ssh connection would ask for the password twice. Over the forwarded socket the two sides
 //! exchange, line by line, their certificate fingerprints and the host's ticket; the same socket then becomes the
-//! byte-stream carrier if no UDP comes through. What ssh authenticated is thus what both pin. Invariant: not a byte
-//! beyond the last line is read, so that the carrier finds its stream from the beginning.
+//! byte-stream carrier. What ssh authenticated is thus what both pin. The secret that lets the display in is its own, and
+//! the ticket repeats it: so a display that comes on this socket need not wait for the ticket, and says its first two
+//! lines and its session's first words in one flight. Invariant: not a byte beyond the last line is read, so that the
+//! carrier finds its stream from the beginning.
 //!
 //! ```text
-//! display -> host   wayferry 1 <fingerprint>
+//! display -> host   wayferry 2 <fingerprint> <secret>
 //! host -> display   ticket <ticket> <session's name>
 //! display -> host   quic | stream
 //! ```
@@ -24,7 +26,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use wayferry_proto::Time;
+use wayferry_net::Fingerprint;
+use wayferry_proto::{Secret, Time};
 
 use crate::clock::Clock;
 use crate::edge::signals::Signals;
@@ -43,8 +46,13 @@ pub enum Choice {
 /// One line of the exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Who the display is: its fingerprint.
-    Greeting(String),
+    /// Who the display is, and what is to let it in, once.
+    Greeting {
+        /// Of its certificate.
+        fingerprint: Fingerprint,
+        /// Made for this.
+        secret: Secret,
+    },
     /// Where and who the host is, and what its session is called.
     Ticket {
         /// See [`wayferry_net::Ticket`].
@@ -61,10 +69,24 @@ pub enum Line {
 }
 
 impl Line {
+    /// The error for a line in place of the ticket's.
+    pub fn is_no_ticket(&self) -> Error {
+        let what = match self {
+            Self::Greeting { .. } => "a greeting",
+            Self::Ticket { .. } => "a ticket",
+            Self::Choice(_) => "a choice",
+            Self::AskAttempts | Self::Attempts(_) => "a question of `wayferry doctor`",
+        };
+        Error::Bootstrap(format!("{UNEXPECTED}: {what}"))
+    }
+
     /// The line's text, with its end.
     pub fn encode(&self) -> String {
         match self {
-            Self::Greeting(fingerprint) => format!("wayferry {VERSION} {fingerprint}\n"),
+            Self::Greeting { fingerprint, secret } => {
+                // Both are 32 bytes, written alike.
+                format!("wayferry {VERSION} {fingerprint} {}\n", Fingerprint(*secret.expose()))
+            }
             Self::Ticket { ticket, name } => format!("ticket {ticket} {name}\n"),
             Self::Choice(Choice::Quic) => "quic\n".into(),
             Self::Choice(Choice::Stream) => "stream\n".into(),
@@ -79,7 +101,12 @@ impl Line {
     /// [`Error::Incompatible`] for a greeting of another version, [`Error::Bootstrap`] for anything else.
     pub fn decode(text: &str) -> Result<Self, Error> {
         match text.split(' ').collect::<Vec<_>>()[..] {
-            ["wayferry", VERSION, fingerprint] => Ok(Self::Greeting(fingerprint.to_owned())),
+            ["wayferry", VERSION, fingerprint, secret] => {
+                let read = |text: &str| text.parse().map_err(|_| Error::Bootstrap(NO_GREETING.into()));
+                let Fingerprint(bytes) = read(secret)?;
+                Ok(Self::Greeting { fingerprint: read(fingerprint)?, secret: Secret::from(bytes) })
+            }
+            ["wayferry", VERSION, ..] => Err(Error::Bootstrap(NO_GREETING.into())),
             ["wayferry", version, ..] => Err(Error::Incompatible(format!(
                 "the other side meets in version {version}, this one in version {VERSION}"
             ))),
@@ -103,7 +130,12 @@ impl Line {
 
 /// Writes a line; it always fits into an empty socket.
 pub fn say(socket: &OwnedFd, line: &Line) -> Result<(), Error> {
-    let text = line.encode();
+    say_all(socket, std::slice::from_ref(line))
+}
+
+/// Writes lines in one piece: the other side may have answered the first, and gone, before the next one.
+pub fn say_all(socket: &OwnedFd, lines: &[Line]) -> Result<(), Error> {
+    let text: String = lines.iter().map(Line::encode).collect();
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
@@ -176,7 +208,9 @@ pub fn hear_past(
 }
 
 /// Version of this exchange.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// The error for a greeting of this version that is wrong. It does not repeat what may be a secret.
+const NO_GREETING: &str = "a greeting without a fingerprint and a secret";
 /// The error for a line that does not belong here.
 const UNEXPECTED: &str = "unexpected line";
 /// Lines that a login may print first.
@@ -193,6 +227,10 @@ mod tests {
         (a.into(), b.into())
     }
 
+    fn greeting() -> Line {
+        Line::Greeting { fingerprint: Fingerprint([0xab; 32]), secret: Secret::from([7; 32]) }
+    }
+
     fn hear_now(socket: &OwnedFd) -> Result<Line, Error> {
         let clock = Clock::start();
         hear(socket, &clock, clock.now(), None)
@@ -202,7 +240,7 @@ mod tests {
     fn lines_survive_and_nothing_behind_them_is_read() {
         let (a, b) = pair();
         let lines = [
-            Line::Greeting("ab".repeat(32)),
+            greeting(),
             Line::Ticket { ticket: "wf1:abc".into(), name: "foot".into() },
             Line::Choice(Choice::Quic),
             Line::Choice(Choice::Stream),
@@ -224,15 +262,43 @@ mod tests {
     fn trouble_is_told_apart() {
         let (a, b) = pair();
         assert_eq!(hear_now(&b).expect_err("silence").code(), 78);
-        say(&a, &Line::Greeting("x".into())).expect("say");
+        say(&a, &greeting()).expect("say");
         assert!(hear_now(&b).is_ok());
-        rustix::net::send(&a, b"wayferry 2 x y\nwhat\nattempts -1\n", SendFlags::NOSIGNAL).expect("send");
-        assert_eq!(hear_now(&b).expect_err("newer").code(), 75);
+        let older = format!("wayferry 1 {}\n", "ab".repeat(32));
+        let text = format!("{older}wayferry 3 x y\nwhat\nattempts -1\n");
+        rustix::net::send(&a, text.as_bytes(), SendFlags::NOSIGNAL).expect("send");
+        for other in ["older", "newer"] {
+            assert_eq!(hear_now(&b).expect_err(other).code(), 75);
+        }
         assert_eq!(hear_now(&b).expect_err("nonsense").code(), 78);
         assert_eq!(hear_now(&b).expect_err("no number").code(), 78);
         rustix::net::send(&a, &[b'x'; MAX_LINE + 1], SendFlags::NOSIGNAL).expect("send");
         assert_eq!(hear_now(&b).expect_err("too long").code(), 78);
         drop(a);
         assert_eq!(hear_now(&b).expect_err("closed").code(), 78);
+    }
+
+    #[test]
+    fn a_wrong_greeting_is_not_repeated() {
+        let secret = "07".repeat(31);
+        for text in [format!("wayferry 2 {} {secret}", "ab".repeat(32)), format!("wayferry 2 {secret}")] {
+            let error = Line::decode(&text).expect_err("no greeting");
+            assert_eq!(error.code(), 78);
+            assert!(!error.to_string().contains(&secret), "{error}");
+        }
+        assert!(!format!("{:?}", greeting()).contains("7, 7"));
+        assert!(!greeting().is_no_ticket().to_string().contains("0707"));
+    }
+
+    #[test]
+    fn what_a_login_prints_is_passed_over_and_what_follows_the_ticket_is_not_read() {
+        let (a, b) = pair();
+        let ticket = Line::Ticket { ticket: "wf1:abc".into(), name: "foot".into() };
+        let said = format!("Welcome.\nYou have mail\n{}WFMUX1\r\n", ticket.encode());
+        rustix::net::send(&a, said.as_bytes(), SendFlags::NOSIGNAL).expect("send");
+        let clock = Clock::start();
+        assert_eq!(hear_past(&b, &clock, clock.now(), None).expect("the ticket"), ticket);
+        let mut rest = [0; 16];
+        assert_eq!(rustix::net::recv(&b, &mut rest, RecvFlags::empty()).expect("recv").0, 8);
     }
 }

@@ -87,6 +87,14 @@ pub fn byte_stream(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
     ByteStream::spawn_on_socket(socket).map_err(|source| Error::System { doing: "starting the link", source })
 }
 
+/// The same, of which nothing is read until the session is pumped: lines come before what the other carrier says.
+///
+/// # Errors
+/// The system has no thread or descriptor left.
+pub fn byte_stream_behind_lines(socket: OwnedFd) -> Result<Box<dyn Carrier>, Error> {
+    ByteStream::spawn_unread(socket).map_err(|source| Error::System { doing: "starting the link", source })
+}
+
 /// Tells the user what should be known of a socket.
 pub(crate) fn warn(warnings: Vec<Warning>, reporter: &Reporter) {
     for warning in warnings {

@@ -284,11 +284,9 @@ impl ControlServer {
             Step::Greeting(Role::View, _) if self.full => Err(FULL.into()),
             Step::Greeting(role, reached) => {
                 let told = |error: Error| error.to_string();
-                let Line::Greeting(fingerprint) = Line::decode(text).map_err(told)? else {
+                let Line::Greeting { fingerprint, secret } = Line::decode(text).map_err(told)? else {
                     return Err(format!("unexpected line `{text}`"));
                 };
-                let fingerprint = fingerprint.parse().map_err(|error| format!("{error}"))?;
-                let secret = Secret::from(random_bytes::<32>());
                 let ticket = self.admission.invite(*role, fingerprint, secret, *reached, now);
                 let name = self.named.name().to_owned();
                 let line = Line::Ticket { ticket: ticket.to_string(), name }.encode();
@@ -389,3 +387,146 @@ const MAX_VISITORS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long callers wait when no descriptors are left.
 const REST: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    use wayferry_net::{ByteStream, Ticket};
+    use wayferry_proto::{Capabilities, Config, Control, Event, Session, Side};
+
+    use super::*;
+    use crate::bootstrap::{hear, say};
+    use crate::clock::Clock;
+    use crate::edge::part::{Base, alone};
+    use crate::edge::socket::RuntimeDir;
+
+    fn server(dir: &Path) -> ControlServer {
+        let named = Named::claim_in(dir, &[dir.to_owned()], "foot", true).expect("free");
+        let config = Config { capabilities: Capabilities::RESUME, ..Config::new(Side::App) };
+        let reporter = Reporter::new(|_| {});
+        let admission = Admission::new(None, Fingerprint([7; 32]), config, reporter.clone());
+        ControlServer::new(named, admission, reporter)
+    }
+
+    fn secret() -> Secret {
+        Secret::from([9; 32])
+    }
+
+    /// A display that has asked to attach.
+    fn caller(dir: &Path) -> OwnedFd {
+        let socket = OwnedFd::from(UnixStream::connect(dir.join("foot")).expect("it listens"));
+        let request = control::line(&Request::Attach(None));
+        rustix::net::send(&socket, &request, SendFlags::NOSIGNAL).expect("there is room");
+        socket
+    }
+
+    fn greet(socket: &OwnedFd) {
+        let greeting = Line::Greeting { fingerprint: Fingerprint([1; 32]), secret: secret() };
+        say(socket, &greeting).expect("there is room");
+    }
+
+    /// Gives the server turns until there is something of this kind.
+    fn turns<T>(server: &mut ControlServer, mut find: impl FnMut(&mut ControlServer) -> Option<T>) -> T {
+        let (mut base, _events): (Base, _) = alone::base();
+        loop {
+            alone::turn(server, base.clock.now(), &mut base);
+            if let Some(found) = find(server) {
+                return found;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// All that a caller is told up to its end.
+    fn answer_to(server: &mut ControlServer, socket: &OwnedFd) -> String {
+        let mut told = Vec::new();
+        turns(server, |server| {
+            assert!(server.poll_call().is_none(), "it is no display");
+            let mut piece = [0; 512];
+            match rustix::net::recv(socket, &mut piece, RecvFlags::DONTWAIT) {
+                Ok((0, _)) | Err(Errno::CONNRESET) => Some(()),
+                Ok((count, _)) => {
+                    told.extend_from_slice(&piece[..count]);
+                    None
+                }
+                Err(_) => None,
+            }
+        });
+        String::from_utf8_lossy(&told).into_owned()
+    }
+
+    #[test]
+    fn a_display_that_says_all_in_one_flight_is_let_in_with_it() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let mut server = server(dir.path());
+        let socket = caller(dir.path());
+        greet(&socket);
+        say(&socket, &Line::Choice(Choice::Stream)).expect("there is room");
+        let config = Config { secret: Some(secret()), ..Config::new(Side::Display) };
+        let mut session = Session::new(config);
+        session.control(&Control::Snapshot(vec![5; 3].into())).expect("it is short");
+        let carrier = ByteStream::spawn_unread(socket.try_clone().expect("dup")).expect("a carrier");
+        let mut display = Link::new(session, carrier);
+        display.transmit(Time::ZERO);
+        let call = turns(&mut server, ControlServer::poll_call);
+        assert!(matches!(call, Call::Display(Role::Active, _)), "it is let in before it has heard a word");
+        // The ticket's line comes before what the other carrier says, and the display reads it in time.
+        let clock = Clock::start();
+        let Ok(Line::Ticket { ticket, name }) = hear(&socket, &clock, clock.now(), None) else {
+            panic!("there is a ticket")
+        };
+        let ticket: Ticket = ticket.parse().expect("a ticket");
+        assert_eq!((name.as_str(), ticket.secret), ("foot", secret()));
+        while !matches!(display.poll_event(), Some(Event::Ready { .. })) {
+            display.receive(Time::ZERO);
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_flight_that_is_no_displays_is_refused() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let mut server = server(dir.path());
+        let other = Line::Greeting { fingerprint: Fingerprint([1; 32]), secret: Secret::from([8; 32]) };
+        for (lines, behind) in [
+            // No carrier's bytes, and a session that shows another secret than it was greeted with.
+            (other.encode(), b"what is this\n".to_vec()),
+            (other.encode(), Vec::new()),
+        ] {
+            let socket = caller(dir.path());
+            let flight =
+                [lines.as_bytes(), Line::Choice(Choice::Stream).encode().as_bytes(), &behind].concat();
+            rustix::net::send(&socket, &flight, SendFlags::NOSIGNAL).expect("there is room");
+            let display = behind.is_empty().then(|| {
+                let config = Config { secret: Some(secret()), ..Config::new(Side::Display) };
+                let carrier = ByteStream::spawn_unread(socket.try_clone().expect("dup")).expect("a carrier");
+                let mut display = Link::new(Session::new(config), carrier);
+                display.transmit(Time::ZERO);
+                display
+            });
+            assert!(answer_to(&mut server, &socket).starts_with("ticket "));
+            drop(display);
+        }
+    }
+
+    #[test]
+    fn what_greets_in_another_version_or_not_at_all_is_told_so() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let mut server = server(dir.path());
+        let older = format!("wayferry 1 {}", "ab".repeat(32));
+        for (text, why) in [
+            (older.as_str(), "the other side meets in version 1, this one in version 2"),
+            ("wayferry 3 x y z", "the other side meets in version 3, this one in version 2"),
+            ("stream", "unexpected line `stream`"),
+            ("welcome to this machine", "unexpected line `welcome to this machine`"),
+        ] {
+            let socket = caller(dir.path());
+            let flight = format!("{text}\nstream\nWFMUX1\r\n");
+            rustix::net::send(&socket, flight.as_bytes(), SendFlags::NOSIGNAL).expect("there is room");
+            let answer = answer_to(&mut server, &socket);
+            assert!(answer.starts_with("not ") && answer.contains(why), "{text}: {answer}");
+        }
+    }
+}

@@ -208,7 +208,7 @@ impl<'a> DisplaySide<'a> {
             offer: None,
             compositor: watched.compositor,
             allow: Vec::new(),
-            watching: Watching::new(watched.watcher, watched.first, watched.blobs),
+            watching: Watching::new(watched.watcher, (watched.first, watched.is_told), watched.blobs),
             back: None,
             view_only: false,
             connections: BTreeMap::new(),

@@ -13,12 +13,14 @@ use std::time::Duration;
 
 use wayferry_net::quic::Reconnect;
 use wayferry_net::{ByteStream, Carrier, Identity};
+use wayferry_proto::Secret;
 
 use crate::bootstrap::{Choice, Line, hear_past, say};
 use crate::clock::Clock;
 use crate::control::{self, Request};
 use crate::edge::programs::start_on_socket;
 use crate::edge::programs::{Program, exit_code};
+use crate::edge::socket::random_bytes;
 use crate::error::Error;
 use crate::moving::Hope;
 use crate::passing;
@@ -258,10 +260,12 @@ fn meet(identity: &Identity, socket: OwnedFd, talk: &Talk) -> Result<Box<dyn Car
 fn agree(identity: &Identity, socket: &OwnedFd) -> Result<(), Error> {
     let clock = Clock::start();
     let deadline = clock.now() + COMMAND_PATIENCE;
-    say(socket, &Line::Greeting(identity.fingerprint().to_string()))?;
+    // It shows what it began with; this one is for a display that is not known.
+    let secret = Secret::from(random_bytes::<32>());
+    say(socket, &Line::Greeting { fingerprint: identity.fingerprint(), secret })?;
     match hear_past(socket, &clock, deadline, None)? {
         Line::Ticket { .. } => {}
-        other => return Err(Error::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end()))),
+        other => return Err(other.is_no_ticket()),
     }
     say(socket, &Line::Choice(Choice::Stream))
 }

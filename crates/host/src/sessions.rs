@@ -163,7 +163,12 @@ impl Named {
     }
 
     /// Takes a name in `directory`, which is one of `all`; no session in any of them has it.
-    fn claim_in(directory: &Path, all: &[PathBuf], name: &str, exactly: bool) -> Result<Self, Error> {
+    pub(crate) fn claim_in(
+        directory: &Path,
+        all: &[PathBuf],
+        name: &str,
+        exactly: bool,
+    ) -> Result<Self, Error> {
         let most = if exactly { 1 } else { MAX_SESSIONS };
         for number in 1..=most {
             let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use wayferry_net::quic::Options;
 use wayferry_net::{Identity, Ticket};
+use wayferry_proto::Secret;
 
 use super::check::Check;
 use crate::error::{self, Error, SessionError};
@@ -21,6 +22,7 @@ use wayferry_host::bootstrap::{Line, hear, hear_past, say};
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
 use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::random_bytes;
 use wayferry_host::event::Reporter;
 
 /// Meets the session behind `socket`, if one came, and tries QUIC.
@@ -54,13 +56,14 @@ pub(super) fn hold(
 
 fn introduce(socket: &OwnedFd, identity: &Identity, signals: &Signals) -> Result<Ticket, SessionError> {
     let clock = Clock::start();
-    say(socket, &Line::Greeting(identity.fingerprint().to_string()))?;
+    let secret = Secret::from(random_bytes::<32>());
+    say(socket, &Line::Greeting { fingerprint: identity.fingerprint(), secret })?;
     let deadline = clock.now() + PATIENCE;
     match hear_past(socket, &clock, deadline, Some(signals))? {
         Line::Ticket { ticket, .. } => {
             ticket.parse().map_err(|error| SessionError::Bootstrap(format!("{error}")))
         }
-        other => Err(SessionError::Bootstrap(format!("unexpected line `{}`", other.encode().trim_end()))),
+        other => Err(other.is_no_ticket()),
     }
 }
 

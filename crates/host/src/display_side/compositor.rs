@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wayferry_proto::Time;
+use wayferry_proto::{Control, Session, Time};
 use wayferry_wayland::display::Watcher;
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::wire::{InBuffer, ReadState, Socket};
@@ -36,6 +36,8 @@ pub struct Watched {
     pub(super) watcher: Option<(Socket, Watcher)>,
     pub(super) first: Bytes,
     pub(super) blobs: Vec<(u128, Vec<u8>)>,
+    /// The session has been told of the first snapshot.
+    pub(super) is_told: bool,
 }
 
 impl Compositor {
@@ -101,7 +103,14 @@ impl Watched {
             signals.map_or(Ok(()), Signals::check)?;
         };
         let blobs = watcher_blobs(&mut watcher);
-        Ok(Self { compositor, watcher: Some((socket, watcher)), first, blobs })
+        Ok(Self { compositor, watcher: Some((socket, watcher)), first, blobs, is_told: false })
+    }
+
+    /// Tells the session of the first snapshot, before there is a display side.
+    pub fn tell(&mut self, session: &mut Session) {
+        // Cannot fail: the encoder keeps it below the limit.
+        let _ = session.control(&Control::Snapshot(self.first.clone()));
+        self.is_told = true;
     }
 
     /// What the compositor offers: interfaces with their versions, in its own order.

@@ -32,10 +32,14 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Goes on with what was watched; all of it is new.
-    pub(super) fn new(watcher: Option<(Socket, Watcher)>, first: Bytes, blobs: Vec<(u128, Vec<u8>)>) -> Self {
+    /// Goes on with what was watched; all of it is new, unless the session has been told the snapshot.
+    pub(super) fn new(
+        watcher: Option<(Socket, Watcher)>,
+        (first, is_told): (Bytes, bool),
+        blobs: Vec<(u128, Vec<u8>)>,
+    ) -> Self {
         let new_blobs = blobs.iter().map(|(hash, _)| *hash).collect();
-        Self { watcher, snapshot: first, blobs: blobs.into_iter().collect(), new_blobs, is_new: true }
+        Self { watcher, snapshot: first, blobs: blobs.into_iter().collect(), new_blobs, is_new: !is_told }
     }
 
     /// The session has forgotten what it was told.
