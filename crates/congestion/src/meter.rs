@@ -37,6 +37,8 @@ pub struct Figures {
     pub content: u64,
     /// Smoothed round-trip time.
     pub rtt: Duration,
+    /// Mean deviation of round trips from that.
+    pub rtt_deviation: Duration,
     /// The round-trip time of the empty path: our own controller's figure, or else the smallest that noq remembers.
     pub base_rtt: Duration,
     /// How long packets wait at the bottleneck: likewise, or else the difference of those two.
@@ -89,7 +91,8 @@ impl Meter {
             Report::Sent { bytes, .. } => self.on_sent(bytes),
             Report::Acked { rtt, least } => {
                 self.figures.acked_packets += 1;
-                (self.figures.rtt, self.figures.base_rtt) = (rtt, least);
+                self.on_rtt(rtt);
+                self.figures.base_rtt = least;
                 self.figures.queue_delay = rtt.saturating_sub(least);
             }
             Report::Acks { ran_dry, window, rate, .. } => {
@@ -108,6 +111,15 @@ impl Meter {
         }
     }
 
+    /// The smoothed round trip moves by an eighth of what a sample differs from it. RFC 9002 §5.3
+    fn on_rtt(&mut self, rtt: Duration) {
+        let before = std::mem::replace(&mut self.figures.rtt, rtt);
+        if !before.is_zero() && before != rtt {
+            let sample = before.abs_diff(rtt) * 8;
+            self.figures.rtt_deviation = (self.figures.rtt_deviation * 3 + sample) / 4;
+        }
+    }
+
     fn on_sent(&mut self, bytes: u16) {
         self.figures.sent_packets += 1;
         // A packet above the path's MTU is a probe: padding, no data.
@@ -118,7 +130,9 @@ impl Meter {
 
     fn on_lost(&mut self, bytes: u16, number: u64) {
         self.figures.lost_packets += 1;
-        self.figures.lost_runs += u64::from(self.last_lost.is_none_or(|last| last + 1 != number));
+        // What lies between may be acknowledgements, which have numbers too and are never known to be lost.
+        let apart = |last: u64| number.saturating_sub(last) > 1 + RUN_GAP;
+        self.figures.lost_runs += u64::from(self.last_lost.is_none_or(apart));
         self.last_lost = Some(number);
         self.figures.unsent += payload(bytes);
     }
@@ -133,6 +147,9 @@ impl Meter {
         self.figures.payload = mtu.saturating_sub(LEAST_OVERHEAD);
     }
 }
+
+/// Lost packets with no more numbers between them are one run.
+const RUN_GAP: u64 = 3;
 
 /// Stream data of a packet, estimated low so that what is unsent is estimated high.
 fn payload(bytes: u16) -> u64 {
@@ -256,10 +273,29 @@ mod tests {
     fn packets_lost_in_succession_are_one_run() {
         let mut rig = Rig::new();
         rig.send(&[1200; 10]);
-        for number in [2, 3, 4, 7] {
+        // What lies between may be acknowledgements, as 4 and 7.
+        for number in [2, 3, 5, 6, 8, 9] {
             rig.controller.on_packet_lost(1200, number, rig.now);
         }
-        assert_eq!((rig.figures().lost_packets, rig.figures().lost_runs), (4, 2));
+        assert_eq!((rig.figures().lost_packets, rig.figures().lost_runs), (6, 1));
+        for number in [14, 15] {
+            rig.controller.on_packet_lost(1200, number, rig.now);
+        }
+        assert_eq!((rig.figures().lost_packets, rig.figures().lost_runs), (8, 2));
+    }
+
+    #[test]
+    fn the_deviation_of_round_trips_is_that_of_their_samples() {
+        let mut meter = Meter::default();
+        let mut rtt = 100.0;
+        for number in 0..1000 {
+            let sample = if number % 2 == 0 { 90.0 } else { 110.0 };
+            rtt += (sample - rtt) / 8.0;
+            let rtt = Duration::from_secs_f64(rtt / 1e3);
+            meter.take(Report::Acked { rtt, least: rtt });
+        }
+        let deviation = meter.figures().rtt_deviation.as_secs_f64() * 1e3;
+        assert!((deviation - 10.0).abs() < 1.0, "{deviation}");
     }
 
     #[test]
