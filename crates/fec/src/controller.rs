@@ -123,11 +123,21 @@ impl RepairController {
     fn adaptive(&self, now: Duration, block: Block) -> usize {
         let few = block.rows < FEW_ROWS;
         let least = usize::from(!if few { self.link.is_clean_for_few() } else { self.link.is_clean() });
-        if least == 0 || now < self.congested_until {
+        if least == 0 || self.is_congested(now) {
             return least;
         }
         let most = block.rows / 2 + 2;
         rows_needed(block.rows_at_stake(), most, self.link.evidence()).max(least)
+    }
+
+    /// Whether losses are taken as congestion's own at `now`.
+    pub fn is_congested(&self, now: Duration) -> bool {
+        now < self.congested_until
+    }
+
+    /// Whether a queue stood when the last report came: what is lost then may be congestion's own, though it does not say so yet.
+    pub fn is_queue_standing(&self) -> bool {
+        self.standing.0 > 0.0
     }
 
     /// The share of packets that the link loses, as far as is known, from 0 to 1.

@@ -313,6 +313,7 @@ mod tests {
     fn sample() -> Figures {
         let link = LinkState {
             rtt: Duration::from_micros(103_125),
+            rtt_deviation: Duration::from_millis(2),
             base_rtt: Duration::from_millis(100),
             queue_delay: Duration::from_micros(3_125),
             payload: Some(1200),

@@ -282,6 +282,7 @@ impl Driver {
         LinkState {
             datagram: 0,
             rtt: window.rtt(),
+            rtt_deviation: Duration::ZERO,
             base_rtt: window.rtt(),
             queue_delay: Duration::ZERO,
             payload: None,

@@ -99,6 +99,11 @@ pub enum Arrival {
         /// Why.
         code: u32,
     },
+    /// The peer has everything of one of our streams that was ended. A carrier need not tell.
+    Acknowledged {
+        /// Our stream.
+        stream: StreamId,
+    },
     /// A stream could not be opened. The carrier returns, one by one and in order, each [`Transmit::Data`] that it was
     /// or will be given for it; the session sends them through the main channel.
     OpenFailed {
@@ -125,7 +130,7 @@ impl Arrival {
     /// Whether it is the carrier's own word, and nothing that was heard of the peer.
     pub(crate) fn is_of_carrier(&self) -> bool {
         match self {
-            Self::OpenFailed { .. } => true,
+            Self::OpenFailed { .. } | Self::Acknowledged { .. } => true,
             Self::Closed { reason } => reason.is_of_link(),
             _ => false,
         }
@@ -137,6 +142,8 @@ impl Arrival {
 pub struct LinkState {
     /// Smoothed round-trip time.
     pub rtt: Duration,
+    /// Mean deviation of round trips from that.
+    pub rtt_deviation: Duration,
     /// The least round-trip time of the path in use: what it is without a queue.
     pub base_rtt: Duration,
     /// How long packets wait in the path's queue now.

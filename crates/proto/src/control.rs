@@ -793,6 +793,11 @@ impl Control {
         !self.is_told() && !matches!(self, Self::Listen(_))
     }
 
+    /// Whether somebody waits for it: not for what only keeps count or time.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !matches!(self, Self::Ping { .. } | Self::Pong { .. } | Self::Received(_))
+    }
+
     /// Whether it reaches the peer exactly once in a session that is resumed, however often that is: those that are
     /// not told again by something else.
     pub(crate) fn is_lasting(&self) -> bool {

@@ -153,6 +153,7 @@ impl Carrier for Quic {
         let (figures, stats) = (self.shared.meter.figures(), self.connection.stats());
         LinkState {
             rtt: figures.rtt,
+            rtt_deviation: figures.rtt_deviation,
             base_rtt: figures.base_rtt,
             queue_delay: figures.queue_delay,
             payload: Some(figures.payload),

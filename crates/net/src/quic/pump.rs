@@ -20,7 +20,7 @@ use noq::{Connection, ConnectionError, SendStream, StoppedError, VarInt};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use wayferry_proto::{Arrival, CloseReason, Priority, StreamId, Transmit};
+use wayferry_proto::{Arrival, Class, CloseReason, Priority, StreamId, Transmit};
 
 use super::error::GIVEN_UP;
 use super::meter::Meter;
@@ -156,7 +156,7 @@ impl Pump {
             Event::Opened(Err(_)) => self.opening = None,
             Event::Progress => {}
             Event::Stopped(stream, code) => self.on_stopped(stream, code),
-            Event::Ended(stream) => drop(self.forget(stream)),
+            Event::Ended(stream) => self.on_ended(stream),
             Event::OpenTimeout => self.fail_openings(),
             Event::Over => return Next::Over,
         }
@@ -308,6 +308,14 @@ impl Pump {
         let code = u32::try_from(code.into_inner()).unwrap_or(u32::MAX);
         self.reset(id, code);
         self.shared.inbox.push(Arrival::Stopped { stream: id, code });
+    }
+
+    fn on_ended(&mut self, id: StreamId) {
+        let ended = self.forget(id);
+        // The session waits for no others.
+        if ended.is_some_and(|outgoing| outgoing.priority.class() == Class::SmallContent) {
+            self.shared.inbox.push(Arrival::Acknowledged { stream: id });
+        }
     }
 
     fn forget(&mut self, id: StreamId) -> Option<Outgoing> {

@@ -533,6 +533,10 @@ impl Session {
                 self.stopped(Place::Own(stream), code);
                 Ok(())
             }
+            Arrival::Acknowledged { stream } => {
+                self.outgoing.acknowledged(stream);
+                Ok(())
+            }
             Arrival::OpenFailed { stream, bytes, finish } => {
                 self.open_failed(stream, bytes, finish);
                 Ok(())
@@ -567,7 +571,12 @@ impl Session {
     fn take_outputs(&mut self, now: Time) -> Result<(), Error> {
         while let Some(output) = self.incoming.pop() {
             match output {
-                Output::Event(event) => self.events.push_back(event),
+                Output::Event(event) => {
+                    if matches!(event, Event::Message { header: Header::Events { .. }, .. }) {
+                        self.outgoing.asked(now);
+                    }
+                    self.events.push_back(event);
+                }
                 Output::Control(message) => self.take_control(now, message)?,
                 Output::UnknownControl => self.warn("ignored a control message of an unknown type".into()),
                 Output::Refuse { source, kind, why } => self.refuse(source, kind, &why),

@@ -1,17 +1,30 @@
 //! The sending side of repair: which blocks are protected, how much, and when their rows leave.
 //!
 //! It makes rows of bytes that the session has handed over, and holds them back for a moment: a row that shares a packet
-//! with its source dies with it. How much is the repair controller's decision. Invariant: a row is only ever made of
-//! bytes that were handed over as they are, so that what it rebuilds is what QUIC would have delivered.
+//! with its source dies with it. How much is the repair controller's decision. Events are copied instead ([`copies`]);
+//! answers to them are insisted on ([`insist`]), and where losses come in bursts their rows leave when the burst is over;
+//! the end of what is large is asked for ([`tail`]). None of these three takes place while losses are congestion's own.
+//! Invariant: a row is only ever made of bytes that were handed over as they are, so that what it rebuilds is what QUIC
+//! would have delivered.
+
+mod budget;
+mod copies;
+mod insist;
+mod tail;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController, Report, encode};
 
+use self::copies::Copies;
+use self::insist::{Answer, Insistence};
+use self::tail::Tail;
 use super::Repair;
-use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
+use crate::carrier::MIN_WINDOW;
+use crate::{Header, Kind, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
 
 /// See the module.
 #[derive(Debug)]
@@ -25,10 +38,15 @@ pub(super) struct Protector {
     held_bytes: usize,
     count: u64,
     sent: Sent,
+    copies: Copies,
+    insistence: Insistence,
+    tail: Tail,
+    /// When an event of the peer's came last.
+    asked: Option<Time>,
 }
 
 /// A row that waits for its time.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) header: RepairHeader,
     pub(super) priority: Priority,
@@ -46,6 +64,7 @@ pub(super) struct Sent {
 /// Bytes that were handed over on a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
+    pub(super) kind: Kind,
     /// The channel's number; 0 for the main one.
     pub(super) channel: u64,
     pub(super) stream: StreamId,
@@ -73,6 +92,10 @@ impl Protector {
             held_bytes: 0,
             count: 0,
             sent: Sent::default(),
+            copies: Copies::default(),
+            insistence: Insistence::default(),
+            tail: Tail::default(),
+            asked: None,
         }
     }
 
@@ -80,6 +103,8 @@ impl Protector {
     pub(super) fn suspend(&mut self) {
         self.held.clear();
         self.held_bytes = 0;
+        (self.copies, self.insistence, self.tail) = Default::default();
+        self.asked = None;
         (self.link, self.reported) = (LinkState::default(), LinkState::default());
     }
 
@@ -114,6 +139,16 @@ impl Protector {
         let Some(payload) = self.link.payload.filter(|_| self.controller.is_some()) else { return };
         let row = usize::from(payload).clamp(1, MAX_ROW);
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
+        match source.kind {
+            Kind::Events if self.insists(now) && total <= row / SMALL => return self.copy(now, &source),
+            Kind::Update if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
+                self.probe_end(now, &source, total);
+            }
+            Kind::Update if self.insists(now) && self.is_answer(now) => {
+                return self.protect_answer(now, source, row);
+            }
+            _ => {}
+        }
         let tail = total.min(self.tail().max(row));
         if source.head > 0 && total > 2 * row {
             self.protect_head(now, source, row);
@@ -135,8 +170,10 @@ impl Protector {
         }
     }
 
-    /// Forgets the rows of a stream that is not wanted any more.
+    /// Forgets what is kept for a stream that is acknowledged, or not wanted any more.
     pub(super) fn forget(&mut self, stream: StreamId) {
+        self.copies.forget(stream);
+        self.insistence.forget(stream);
         let bytes = &mut self.held_bytes;
         self.held.retain(|_, row| {
             let stays = row.header.stream != stream;
@@ -147,11 +184,13 @@ impl Protector {
 
     /// When the next row may leave.
     pub(super) fn next(&self) -> Option<Time> {
-        self.held.keys().next().map(|(at, _)| *at)
+        let held = self.held.keys().next().map(|(at, _)| *at);
+        [held, self.copies.next(), self.insistence.next(), self.tail.next()].into_iter().flatten().min()
     }
 
     /// The next row that may leave.
     pub(super) fn due(&mut self, now: Time) -> Option<Row> {
+        self.make_due(now);
         let entry = self.held.first_entry().filter(|entry| entry.key().0 <= now)?;
         let row = entry.remove();
         self.held_bytes -= row.bytes.len();
@@ -201,6 +240,140 @@ impl Protector {
         self.hold(now + HOLD, Row { header, priority: source.priority, bytes: bytes.into() });
     }
 
+    /// Whether anything but rows by the controller's plan may leave: not into a queue.
+    fn insists(&self, now: Time) -> bool {
+        let free = |controller: &RepairController| {
+            !controller.is_congested(now.since_start()) && !controller.is_queue_standing()
+        };
+        self.adaptive && self.controller.as_ref().is_some_and(free)
+    }
+
+    /// An event of the peer's came: what follows is its answer.
+    pub(super) fn asked(&mut self, now: Time) {
+        self.asked = Some(now);
+    }
+
+    fn is_answer(&self, now: Time) -> bool {
+        self.asked.is_some_and(|asked| now < asked + ANSWER)
+    }
+
+    /// After how long what has left should have been acknowledged. RFC 9002 §6.2.1 takes four deviations too.
+    fn patience(&self) -> Duration {
+        self.link.rtt + GRACE.max(self.link.rtt_deviation * 4)
+    }
+
+    /// The link's rate in bytes per second, or what it is taken to be at least.
+    fn rate(&self) -> u64 {
+        let least = || MIN_WINDOW.saturating_mul(1_000_000) / (self.link.rtt.as_micros() as u64).max(1000);
+        self.link.expected_rate().unwrap_or_else(least)
+    }
+
+    /// Bytes a second for copies, and for what is insisted on. A link that is hardly used seems slow.
+    fn spare(&self) -> u64 {
+        (self.rate() / SHARE).max(LEAST_SHARE)
+    }
+
+    /// Whether the carrier has sent what it was given. A little may seem to be left until the next acknowledgement: headers
+    /// are only estimated.
+    fn is_drained(&self) -> bool {
+        self.link.unsent <= 2 * u64::from(self.link.payload.unwrap_or_default())
+    }
+
+    /// When everything that the carrier has, and so much more, will have left.
+    fn departure(&self, now: Time, bytes: usize) -> Time {
+        let waiting = if self.is_drained() { 0 } else { self.link.unsent } + bytes as u64;
+        now + Duration::from_secs_f64(waiting as f64 / self.rate() as f64).min(LONGEST_WAIT)
+    }
+
+    /// Copies events for as long as they may be missing: at once and again on a link that loses, once on others.
+    fn copy(&mut self, now: Time, source: &Source<'_>) {
+        let last = self.patience();
+        let loses = self.plan(now, 1, MAX_ROW).is_some_and(|plan| plan.rows > 0);
+        let after = if loses { &copies::AFTER[..] } else { &copies::AFTER[1..2] };
+        let blind = after.iter().copied().filter(|after| *after < last);
+        self.sent.blocks += 1;
+        self.copies.push(now, source, blind.chain(loses.then_some(last)));
+    }
+
+    /// Protects an answer by the controller's plan where losses come singly; where they come in bursts, by as many rows as
+    /// it has, but later. Either way it goes again unless it is acknowledged in time.
+    fn protect_answer(&mut self, now: Time, source: Source<'_>, row: usize) {
+        let length = source.pieces.iter().map(Bytes::len).sum();
+        // Rows that stand for all of it need not be as long as what they stand for, and fit a packet.
+        let fitting = row.saturating_sub(ROW_HEADER).max(1);
+        let bursts = self.loss().is_some_and(|(_, burst)| burst > BURSTS);
+        let Ok(layout) = Layout::new(length, if bursts { fitting } else { row }) else { return };
+        let Some(plan) = self.plan(now, layout.rows(), layout.row()) else { return };
+        match plan.rows {
+            0 => {}
+            _ if bursts => self.make_rows(&source, layout, 0..layout.rows() as u8, now + ANSWER_HOLD),
+            rows => self.make_rows(&source, layout, 0..rows.min(layout.max_repair() as u8), now + HOLD),
+        }
+        let answer = Answer {
+            // What an answer takes itself is in the round trips and their deviation.
+            at: self.departure(now, 0) + self.patience(),
+            channel: source.channel,
+            priority: source.priority,
+            pieces: source.pieces.to_vec(),
+            row: fitting,
+            index: if bursts { layout.rows() as u8 } else { 0 },
+        };
+        self.insistence.wait(source.stream, answer);
+    }
+
+    /// Lets small packets follow a large update.
+    fn probe_end(&mut self, now: Time, source: &Source<'_>, total: usize) {
+        let length = total.min(PROBE);
+        let bytes: Vec<u8> = slice(source.pieces, total - length, length).concat();
+        let header = RepairHeader {
+            channel: source.channel,
+            stream: source.stream,
+            offset: source.offset + (total - length) as u64,
+            length: length as u32,
+            row: length as u16,
+            index: 0,
+        };
+        let probe = Row { header, priority: source.priority.repair(0), bytes: bytes.into() };
+        self.tail.begin(self.departure(now, total), probe);
+    }
+
+    /// Puts what is due besides the rows among them.
+    fn make_due(&mut self, now: Time) {
+        if !self.insists(now) {
+            (self.copies, self.insistence, self.tail) = Default::default();
+            return;
+        }
+        let room = usize::from(self.link.payload.unwrap_or_default()).min(MAX_ROW).saturating_sub(ROW_HEADER);
+        let horizon = (self.link.rtt * 5 / 4).max(self.patience()) + HOLD;
+        for row in self.copies.due(now, horizon, room, self.spare()) {
+            self.hold(now, row);
+        }
+        if !self.is_drained() {
+            self.insistence.postpone(now, now + self.patience());
+        }
+        while let Some((stream, answer)) = self.insistence.due(now, self.spare()) {
+            self.insist(now, stream, &answer);
+        }
+        if let Some(probe) = self.tail.due(now, self.link.sent_packets) {
+            self.hold(now, probe);
+        }
+    }
+
+    /// Sends as many fresh rows as an answer has.
+    fn insist(&mut self, now: Time, stream: StreamId, answer: &Answer) {
+        let Ok(layout) = Layout::new(answer.length(), answer.row) else { return };
+        let source = Source {
+            kind: Kind::Update,
+            channel: answer.channel,
+            stream,
+            priority: answer.priority,
+            offset: 0,
+            head: 0,
+            pieces: &answer.pieces,
+        };
+        self.make_rows(&source, layout, answer.index..answer.index + layout.rows() as u8, now);
+    }
+
     fn plan(&self, now: Time, rows: usize, row: usize) -> Option<Plan> {
         let (rtt, rate) = (self.link.rtt, self.link.rate.unwrap_or(0));
         Some(self.controller.as_ref()?.plan(now.since_start(), Block { rows, row, rtt, rate }))
@@ -217,23 +390,29 @@ impl Protector {
         let Ok(layout) = Layout::new(length, row) else { return };
         let Some(plan) = self.plan(now, layout.rows(), layout.row()) else { return };
         let rows = usize::from(plan.rows).min(layout.max_repair()) as u8;
-        if rows == 0 || self.held_bytes > MAX_HELD {
+        let later = plan.second_after.unwrap_or_default();
+        let first = if plan.second_after.is_some() { 1 } else { rows };
+        self.make_rows(&source, layout, 0..first, now + HOLD);
+        self.make_rows(&source, layout, first..rows, now + HOLD + later);
+    }
+
+    /// Makes these rows of a block, which may leave at `at`.
+    fn make_rows(&mut self, source: &Source<'_>, layout: Layout, rows: Range<u8>, at: Time) {
+        if rows.is_empty() || self.held_bytes > MAX_HELD {
             return;
         }
-        self.sent.blocks += 1;
+        self.sent.blocks += u64::from(rows.start == 0);
         let pieces: Vec<&[u8]> = source.pieces.iter().map(|piece| &piece[..]).collect();
-        for (index, bytes) in encode(layout, &pieces, 0..rows).into_iter().enumerate() {
-            let later = plan.second_after.filter(|_| index > 0).unwrap_or_default();
+        for (index, bytes) in rows.clone().zip(encode(layout, &pieces, rows)) {
             let header = RepairHeader {
                 channel: source.channel,
                 stream: source.stream,
                 offset: source.offset,
-                length: length as u32,
+                length: layout.length() as u32,
                 row: layout.row() as u16,
-                index: index as u8,
+                index,
             };
-            let row = Row { header, priority: source.priority.repair(index as u8), bytes: bytes.into() };
-            self.hold(now + HOLD + later, row);
+            self.hold(at, Row { header, priority: source.priority.repair(index), bytes: bytes.into() });
         }
     }
 }
@@ -262,6 +441,39 @@ impl Row {
 
 /// How long a row is held back: longer than a sender takes to fill a packet with what was handed over before.
 const HOLD: Duration = Duration::from_millis(2);
+
+/// An update is taken as the answer to an event that came so much before it.
+const ANSWER: Duration = Duration::from_millis(300);
+
+/// The most rows of an answer; what is larger is protected as a whole, or ended by probes.
+const MAX_ANSWER_ROWS: usize = 8;
+
+/// Where the mean burst of losses is longer than this, as in the controller, rows that follow their source die with it.
+const BURSTS: f64 = 1.5;
+
+/// When the rows of an answer leave there: most bursts of 5 ms are over.
+const ANSWER_HOLD: Duration = Duration::from_millis(12);
+
+/// What is acknowledged at once takes no longer than a round trip and this.
+const GRACE: Duration = Duration::from_millis(8);
+
+/// The longest that what the carrier has is taken to need before it has left.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Events of up to one part in so many of a packet are copied; more of them at once have rows.
+const SMALL: usize = 4;
+
+/// Copies take at most one part in so many of the link, and so does what is insisted on.
+const SHARE: u64 = 20;
+
+/// The least share, in bytes a second.
+const LEAST_SHARE: u64 = 8 << 10;
+
+/// The most that a repair row's own header takes, so that it fits a packet.
+const ROW_HEADER: usize = 28;
+
+/// Bytes of a probe.
+const PROBE: usize = 8;
 
 /// Most source rows of a block, so that repair of ten percent and more has room beside them.
 const MAX_SOURCE_ROWS: usize = 220;

@@ -83,6 +83,7 @@ impl Port {
             StreamEvent::Finished { id } => {
                 if let Some(stream) = self.numbers.get(&id).copied() {
                     self.forget(stream);
+                    self.session.receive(now, Arrival::Acknowledged { stream });
                 }
             }
             StreamEvent::Stopped { id, error_code } => self.stopped(now, id, error_code, io),
@@ -125,6 +126,7 @@ impl Port {
         let figures = meter.figures();
         LinkState {
             rtt: figures.rtt,
+            rtt_deviation: figures.rtt_deviation,
             base_rtt: figures.base_rtt,
             queue_delay: figures.queue_delay,
             payload: Some(figures.payload),

@@ -56,6 +56,8 @@ pub(super) struct Outgoing {
     returned: VecDeque<Returned>,
     transmits: VecDeque<Transmit>,
     main: Writer,
+    /// Something in it is waited for.
+    main_matters: bool,
     main_priority: Priority,
     /// Bytes of the main channel that have left.
     main_sent: u64,
@@ -135,6 +137,7 @@ impl Outgoing {
             returned: VecDeque::new(),
             transmits: VecDeque::new(),
             main: Writer::new(),
+            main_matters: false,
             main_priority: Priority::first(Class::Control),
             main_sent: 0,
             protector: Protector::new(Repair::Off),
@@ -168,6 +171,7 @@ impl Outgoing {
         }
         if !self.suspended {
             self.main.bytes(frame.as_slice());
+            self.main_matters |= message.is_waited_for();
         }
     }
 
@@ -442,6 +446,16 @@ impl Outgoing {
         &self.protector
     }
 
+    /// An event of the peer's came: what follows is its answer.
+    pub(super) fn asked(&mut self, now: Time) {
+        self.protector.asked(now);
+    }
+
+    /// The peer has all of a stream.
+    pub(super) fn acknowledged(&mut self, stream: StreamId) {
+        self.protector.forget(stream);
+    }
+
     /// Lets the rows go whose time has come.
     pub(super) fn send_repair(&mut self, now: Time) {
         while let Some(row) = self.protector.due(now) {
@@ -476,11 +490,13 @@ impl Outgoing {
         }
         if !self.main.is_empty() {
             let bytes: Bytes = std::mem::take(&mut self.main).into_vec().into();
-            let repairs = self.ready && route(Kind::Repair) == Route::Own;
+            let matters = std::mem::take(&mut self.main_matters);
+            let repairs = matters && self.ready && route(Kind::Repair) == Route::Own;
             if repairs && bytes.len() <= MAX_FLUSH {
                 let pieces = std::slice::from_ref(&bytes);
                 let (priority, offset) = (self.main_priority, self.main_sent);
-                let source = Source { channel: 0, stream: MAIN, priority, offset, head: 0, pieces };
+                let kind = Kind::Control;
+                let source = Source { kind, channel: 0, stream: MAIN, priority, offset, head: 0, pieces };
                 self.protector.protect(now, source);
             }
             self.main_sent += bytes.len() as u64;
@@ -556,7 +572,8 @@ impl Outgoing {
         };
         let (priority, head) = (channel.priority, channel.head());
         let Some(channel) = channel.number else { return };
-        self.protector.protect(now, Source { channel, stream, priority, offset, head, pieces: &pieces });
+        self.protector
+            .protect(now, Source { kind, channel, stream, priority, offset, head, pieces: &pieces });
     }
 
     /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content: it

@@ -1,5 +1,6 @@
 //! Whole sessions: two of them over a simulated link in virtual time, and one against bytes made by hand.
 
+mod bursts;
 mod delivery;
 mod handshake;
 mod hostile;

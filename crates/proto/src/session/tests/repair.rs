@@ -7,7 +7,7 @@ use crate::MAX_HEADER;
 use crate::wire::Reader;
 
 /// What the carrier tells of a link that lost something before.
-fn link() -> LinkState {
+pub(super) fn link() -> LinkState {
     LinkState {
         payload: Some(PAYLOAD as u16),
         rate: Some(10_000_000),
@@ -17,21 +17,21 @@ fn link() -> LinkState {
     }
 }
 
-const PAYLOAD: usize = 1000;
+pub(super) const PAYLOAD: usize = 1000;
 
 /// A sender and a receiver, and packets between them that the test drops.
-struct Wire {
-    sender: Alone,
-    receiver: Alone,
-    sent: BTreeMap<StreamId, u64>,
-    now: Time,
-    link: LinkState,
+pub(super) struct Wire {
+    pub(super) sender: Alone,
+    pub(super) receiver: Alone,
+    pub(super) sent: BTreeMap<StreamId, u64>,
+    pub(super) now: Time,
+    pub(super) link: LinkState,
 }
 
 type Packet = Vec<Arrival>;
 
 impl Wire {
-    fn new(side: Side, repair: Repair) -> Self {
+    pub(super) fn new(side: Side, repair: Repair) -> Self {
         Self::between(
             Config { repair, ..Config::new(side) },
             Config::new(side.peer()),
@@ -66,7 +66,7 @@ impl Wire {
     }
 
     /// What the sender hands over next; the link takes everything at once.
-    fn transmit(&mut self) -> Option<Transmit> {
+    pub(super) fn transmit(&mut self) -> Option<Transmit> {
         let session = &mut self.sender.session;
         session.poll_transmit(self.now).or_else(|| {
             session.set_link(self.now, &self.link);
@@ -107,7 +107,7 @@ impl Wire {
         packets
     }
 
-    fn deliver<'a>(&mut self, arrivals: impl IntoIterator<Item = &'a Arrival>) {
+    pub(super) fn deliver<'a>(&mut self, arrivals: impl IntoIterator<Item = &'a Arrival>) {
         for arrival in arrivals {
             self.receiver.session.receive(self.now, arrival.clone());
         }
@@ -131,7 +131,7 @@ impl Wire {
         updates.collect()
     }
 
-    fn messages(&mut self) -> Vec<Bytes> {
+    pub(super) fn messages(&mut self) -> Vec<Bytes> {
         let messages = self.receiver.events().into_iter().filter_map(|event| match event {
             Event::Message { bytes, .. } => Some(bytes),
             _ => None,
@@ -140,7 +140,7 @@ impl Wire {
     }
 }
 
-fn chunks(seed: u64, lengths: &[usize]) -> Vec<Vec<u8>> {
+pub(super) fn chunks(seed: u64, lengths: &[usize]) -> Vec<Vec<u8>> {
     let mut dice = Dice(seed);
     lengths.iter().map(|length| dice.bytes(*length)).collect()
 }
@@ -445,15 +445,15 @@ fn a_large_update_is_several_blocks() {
     assert!(wire.sender.session.repair().blocks >= 3);
 }
 
-/// Where losses come in bursts, a key's second row waits until most of them are over.
+/// Where losses come in bursts, a unit's second row waits until most of them are over.
 #[test]
 fn bursts_put_the_second_row_off() {
-    let mut wire = Wire::new(Side::Display, Repair::default());
+    let mut wire = Wire::new(Side::App, Repair::default());
     let bursts = LinkState { acked_packets: 4000, lost_packets: 80, lost_runs: 20, ..link() };
     wire.link = bursts;
     wire.sender.session.set_link(wire.now, &bursts);
-    let channel = wire.sender.session.open(events(1));
-    wire.sender.session.send(channel, b"key").unwrap();
+    let channel = wire.sender.session.open(wayland(1));
+    wire.sender.session.send(channel, b"unit").unwrap();
     while wire.sender.session.poll_transmit(wire.now).is_some() {}
     let mut rows = vec![];
     for millis in 1..20 {
