@@ -158,9 +158,11 @@ fn a_file_goes_on_over_another_carrier() {
     ferry.happens("quic-reached");
     sshd.home().write("go", "");
     let folder = downloads(sway.home(), "ferry-host");
+    // It has no name yet.
     until("some of the file", || {
-        let mut files = fs::read_dir(&folder).ok()?.flatten();
-        files.any(|file| file.metadata().is_ok_and(|about| about.len() > 1 << 20)).then_some(())
+        let mut open = fs::read_dir(format!("/proc/{}/fd", ferry.pid())).ok()?.flatten().map(|fd| fd.path());
+        let is_it = |fd: &PathBuf| fs::read_link(fd).is_ok_and(|file| file.starts_with(&folder));
+        open.any(|fd| is_it(&fd) && fs::metadata(&fd).is_ok_and(|about| about.len() > 1 << 20)).then_some(())
     });
     assert!(!folder.join("big").exists(), "it is on its way");
     sshd.block_udp(true);
