@@ -240,12 +240,12 @@ impl Protector {
         self.hold(now + HOLD, Row { header, priority: source.priority, bytes: bytes.into() });
     }
 
-    /// Whether anything but rows by the controller's plan may leave: not into a queue.
+    /// Whether anything but rows by the controller's plan may leave: not into a queue, nor before a round trip is known.
     fn insists(&self, now: Time) -> bool {
         let free = |controller: &RepairController| {
             !controller.is_congested(now.since_start()) && !controller.is_queue_standing()
         };
-        self.adaptive && self.controller.as_ref().is_some_and(free)
+        self.adaptive && !self.link.rtt.is_zero() && self.controller.as_ref().is_some_and(free)
     }
 
     /// An event of the peer's came: what follows is its answer.

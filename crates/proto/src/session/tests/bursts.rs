@@ -137,6 +137,14 @@ fn jitter_makes_insisting_patient() {
     assert_eq!(times(&rows(&mut wire)), [12, 140]);
 }
 
+/// Eight milliseconds after it left, an answer went again over any link.
+#[test]
+fn before_a_round_trip_is_known_nothing_is_insisted_on() {
+    let mut wire = wire(Side::App, LinkState { rtt: Duration::ZERO, ..losing(4) });
+    answer(&mut wire, 1);
+    assert_eq!(times(&rows(&mut wire)), [2, 12]);
+}
+
 #[test]
 fn what_waits_in_the_carrier_is_not_insisted_on_before_it_has_left() {
     let mut wire = wire(Side::App, losing(4));
