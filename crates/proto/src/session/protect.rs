@@ -140,6 +140,8 @@ impl Protector {
         let row = usize::from(payload).clamp(1, MAX_ROW);
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
         match source.kind {
+            // Only the end of a stream.
+            _ if total == 0 => return,
             Kind::Events if self.insists(now) && total <= row / SMALL => return self.copy(now, &source),
             Kind::Update if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
                 self.probe_end(now, &source, total);

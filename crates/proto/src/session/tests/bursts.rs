@@ -87,6 +87,22 @@ fn a_key_is_copied_until_it_should_have_been_acknowledged() {
     assert_eq!(times(&rows(&mut near)), [2, 8, 14], "acknowledged after 13 ms at the latest");
 }
 
+/// The end of a channel has no bytes; a copy of none was refused.
+#[test]
+fn the_end_of_a_channel_is_not_copied() {
+    let mut wire = wire(Side::Display, losing(1));
+    let channel = wire.sender.session.open(events(1));
+    sent(&mut wire);
+    wire.now += Duration::from_millis(500);
+    wire.sender.session.on_timeout(wire.now);
+    sent(&mut wire);
+    wire.sender.session.finish(channel);
+    sent(&mut wire);
+    wire.now += Duration::from_millis(20);
+    wire.sender.session.on_timeout(wire.now);
+    assert_eq!(sent(&mut wire), []);
+}
+
 #[test]
 fn the_last_copy_alone_heals_everything_of_a_round_trip() {
     let mut wire = wire(Side::Display, losing(4));
