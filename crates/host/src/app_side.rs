@@ -241,6 +241,10 @@ impl Loop for AppSide<'_> {
         let link = earlier(self.hub.link.next_due(), self.hub.link.contact_timeout());
         earlier(earlier(link, self.look_again_at()), self.gauges.next_timeout(now))
     }
+
+    fn took(&self, turn: Duration) {
+        self.gauges.took(turn);
+    }
 }
 
 impl<'a> AppSide<'a> {

@@ -197,6 +197,10 @@ impl Loop for DisplaySide<'_> {
         let stale = self.lost_too_long_at().filter(|at| *at > now);
         earlier(stale, earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout()))
     }
+
+    fn took(&self, turn: Duration) {
+        self.gauges.took(turn);
+    }
 }
 
 impl<'a> DisplaySide<'a> {

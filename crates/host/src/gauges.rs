@@ -54,6 +54,11 @@ impl Gauges {
         }
     }
 
+    /// A turn of the loop took so long.
+    pub(crate) fn took(&self, turn: Duration) {
+        self.handle.iter().for_each(|handle| handle.publish_any_turn(turn));
+    }
+
     /// When the next turn must be.
     pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
         earlier(self.line.as_ref().map(StatsLine::next_timeout), self.trace.next_timeout(now))

@@ -11,6 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use wayferry_proto::{LinkState, Time};
 
 use super::part::{Hub, Part};
+use super::turns::Turns;
 use super::wait::Interests;
 use crate::error::Error;
 use crate::stats::Counters;
@@ -33,6 +34,8 @@ struct Published {
     link: LinkState,
     /// Time that each turn with new content took, from the program's request to the session.
     turns: Vec<Duration>,
+    /// How long all turns took.
+    all_turns: Turns,
     /// When the newest program connected, on the host's monotonic clock.
     accepted: Option<Duration>,
 }
@@ -62,6 +65,11 @@ impl Handle {
         std::mem::take(&mut self.published().turns)
     }
 
+    /// How long all turns took.
+    pub fn all_turns(&self) -> Turns {
+        self.published().all_turns.clone()
+    }
+
     /// When the newest program connected, on the host's monotonic clock.
     pub fn accepted(&self) -> Option<Duration> {
         self.published().accepted
@@ -83,6 +91,10 @@ impl Handle {
         if published.turns.len() < MAX_TURNS {
             published.turns.push(took);
         }
+    }
+
+    pub(crate) fn publish_any_turn(&self, took: Duration) {
+        self.published().all_turns.add(took);
     }
 
     pub(crate) fn publish_accepted(&self, at: Duration) {

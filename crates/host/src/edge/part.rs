@@ -4,6 +4,8 @@
 //! place, [`Loop::parts`]; the loop waits for it and gives it a turn. Afterwards the side asks the part for its
 //! results. The side decides the order of work in a turn. Invariant: a part's turn is bounded, and never blocks.
 
+use std::time::Duration;
+
 use wayferry_proto::Time;
 
 use super::wait::{Interests, Ready};
@@ -82,6 +84,9 @@ pub trait Loop {
 
     /// When the next turn must be, beside what the link and the parts say.
     fn next_timeout(&self, now: Time) -> Option<Time>;
+
+    /// A turn took so long.
+    fn took(&self, turn: Duration);
 }
 
 /// Gives each part its turn.
@@ -100,12 +105,18 @@ pub fn turn_parts(side: &mut impl Loop, now: Time, ready: &Ready) -> Result<(), 
 pub fn run<S: Loop>(side: &mut S) -> Result<S::Outcome, Error> {
     let mut ready = Ready::default();
     loop {
-        let now = side.parts().0.clock.now();
+        let now = clock_of(side);
         if let Some(outcome) = side.turn(now, &ready)? {
             return Ok(outcome);
         }
+        let took = clock_of(side).since(now);
+        side.took(took);
         ready = wait(side, now)?;
     }
+}
+
+fn clock_of(side: &mut impl Loop) -> Time {
+    side.parts().0.clock.now()
 }
 
 fn wait(side: &mut impl Loop, now: Time) -> Result<Ready, Error> {

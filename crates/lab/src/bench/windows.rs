@@ -4,6 +4,7 @@
 
 mod latency;
 mod screens;
+mod turns;
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use wayferry_stage::{
     freshness, key_latencies, now,
 };
 
+use self::turns::{Counted, Tally};
 use super::rig::Rig;
 use super::{Figures, Row, Setting, Target, share, write_json};
 use crate::error::{Error, SessionError};
@@ -21,13 +23,15 @@ use wayferry_host::edge::signals::Signals;
 /// Runs the cases; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &BenchFlags) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let bench = Bench { own, signals: &signals, quick: flags.quick };
+    let bench = Bench { own, signals: &signals, quick: flags.quick, tally: Tally::default() };
     let mut rows = Vec::new();
     for (name, case) in CASES {
         if flags.only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
             continue;
         }
-        for row in case(&bench)? {
+        let measured = case(&bench)?;
+        let of = measured.first().map_or(*name, |row| row.case);
+        for row in measured.into_iter().chain(bench.tally.take_rows(of)) {
             println!("{}", row.line());
             rows.push(row);
         }
@@ -43,6 +47,7 @@ struct Bench<'a> {
     own: &'a OwnFlags,
     signals: &'a Signals,
     quick: bool,
+    tally: Tally,
 }
 
 /// Measures one case.
@@ -68,8 +73,8 @@ const CASES: &[(&str, Case)] = &[
 ];
 
 impl Bench<'_> {
-    fn rig(&self, setting: Setting) -> Result<Rig<'_>, Error> {
-        Rig::new(self.own, setting, self.signals)
+    fn rig(&self, setting: Setting) -> Result<Counted<'_>, Error> {
+        Ok(Counted { rig: Rig::new(self.own, setting, self.signals)?, tally: &self.tally })
     }
 
     fn duration(&self) -> Duration {
