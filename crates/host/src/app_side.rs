@@ -59,6 +59,7 @@ use crate::edge::recorder::Recorder;
 use crate::edge::signals::Signals;
 use crate::edge::socket::{Listener, RuntimeDir};
 use crate::edge::wait::Ready;
+use crate::edge::workers::Pool;
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::files::{self, Files};
@@ -113,6 +114,8 @@ pub struct AppSide<'a> {
     outlets: Option<Outlets>,
     own: OwnProgram,
     programs: Programs,
+    /// Encodes what is large.
+    workers: Option<Pool>,
     views: Views,
     sound: Option<Sound>,
     gpu: Option<Gpu>,
@@ -201,6 +204,7 @@ impl Loop for AppSide<'_> {
             &mut self.own,
             &mut self.files,
             &mut self.pipes,
+            &mut self.workers,
             &mut self.programs.connections,
         ];
         (self.hub.hub(), parts)
@@ -262,6 +266,7 @@ impl<'a> AppSide<'a> {
             outlets: None,
             own: OwnProgram::default(),
             programs: Programs::default(),
+            workers: None,
             views,
             sound: None,
             gpu: None,
@@ -400,6 +405,7 @@ impl<'a> AppSide<'a> {
     /// What the link did, a signal, a failing system call; [`Error::AfterStart`] around it once the program runs.
     pub fn run(mut self) -> Result<Outcome, Error> {
         descriptors::raise();
+        self.workers = Pool::new(self.config.core.threads.max(1));
         let result = part::run(&mut self);
         if let (Some(server), Err(error)) = (&mut self.control_server, &result) {
             server.tell(&Notice::Exit(error.code()));
@@ -683,6 +689,7 @@ impl<'a> AppSide<'a> {
         let mut config = self.config.core.clone();
         config.compression = pixel_compression(self.config.compress, &self.hub.link.session);
         config.probe = self.gauges.trace.probe(id);
+        config.workers = self.workers.as_ref().map(Pool::workers).unwrap_or_default();
         config.gpu = self.gpu.as_ref().and_then(Gpu::offer);
         let mut core = Connection::new(config, desk);
         let now = self.hub.clock.now();

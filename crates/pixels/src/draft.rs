@@ -12,6 +12,7 @@
 //! content after the last update that was not taken back (zeros when the draft is fresh).
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ use crate::triage;
 
 /// The newest content of a surface, and what has changed since the last update.
 pub struct Draft {
-    content: Content,
+    /// Others may look at it while updates are made; it is copied if they still do when it changes.
+    content: Arc<Content>,
     present: Level,
     last: Option<Level>,
     /// How well the display side knows the past.
@@ -58,7 +60,7 @@ impl Draft {
     pub fn new(size: Size, format: Format) -> Self {
         let present = Level { fresh: true, ..Level::default() };
         Self {
-            content: Content::new(size, format),
+            content: Arc::new(Content::new(size, format)),
             present,
             last: None,
             fidelity: Fidelity::default(),
@@ -70,6 +72,11 @@ impl Draft {
     /// The newest content.
     pub fn content(&self) -> &Content {
         &self.content
+    }
+
+    /// The same, to be looked at wherever the draft is.
+    pub fn share_content(&self) -> Arc<Content> {
+        Arc::clone(&self.content)
     }
 
     /// Where it may differ from what the display side has once all updates so far have reached it.
@@ -101,7 +108,7 @@ impl Draft {
         self.give_up();
         let Level { changed, before, fresh, folded, .. } = &mut self.present;
         let before = (!*fresh).then_some(before);
-        let result = self.content.absorb_keeping(layout, damage, before, read);
+        let result = Arc::make_mut(&mut self.content).absorb_keeping(layout, damage, before, read);
         let new = match &result {
             Ok(new) => new,
             Err(_) => &damage.clip(self.content.size()),
@@ -127,7 +134,8 @@ impl Draft {
         self.give_up();
         let Level { changed, before, fresh, folded, .. } = &mut self.present;
         let before = (!*fresh).then_some(before);
-        let new = self.content.absorb_shared_keeping(layout, damage, before, memory, threads);
+        let content = Arc::make_mut(&mut self.content);
+        let new = content.absorb_shared_keeping(layout, damage, before, memory, threads);
         *folded |= !(changed.is_empty() || new.is_empty());
         changed.union(&new);
         new
@@ -137,7 +145,7 @@ impl Draft {
     pub fn replace(&mut self, content: Content) {
         let (size, format) = (content.size(), content.format());
         if (size, format) != (self.content.size(), self.content.format()) {
-            self.content = content;
+            self.content = Arc::new(content);
             return self.renew();
         }
         let Ok(layout) = Layout::new(0, content.stride() as u64, size, format) else { return };

@@ -48,6 +48,8 @@ impl Default for Compression {
 }
 
 /// Makes chunks. Keeps memory from call to call but no state that chunks depend on: one serves any number of surfaces.
+/// Clones work in the same [`Workspace`].
+#[derive(Clone)]
 pub struct Encoder {
     compression: Compression,
     /// What it costs to make lossy pixels exact, in thousandths of a byte for each.

@@ -27,6 +27,7 @@ pub mod tables;
 pub mod trace;
 pub mod value;
 pub mod wire;
+pub mod workers;
 
 pub use action::{Action, DragStep, End, Piece, Update};
 

@@ -81,7 +81,12 @@ impl Probe {
 
     /// For the encoder of an update.
     pub(crate) fn encoding(&self, surface: WireId, seq: u64) -> Option<Encoding<'_>> {
-        self.0.as_deref().map(|recorder| Encoding { recorder, surface, seq })
+        self.0.as_deref().map(|recorder| Encoding { recorder, surface, seq, elsewhere: false })
+    }
+
+    /// The same, where none of its threads is the run loop's.
+    pub(crate) fn encoding_elsewhere(&self, surface: WireId, seq: u64) -> Option<Encoding<'_>> {
+        self.0.as_deref().map(|recorder| Encoding { recorder, surface, seq, elsewhere: true })
     }
 }
 
@@ -90,6 +95,7 @@ pub(crate) struct Encoding<'a> {
     recorder: &'a dyn Recorder,
     surface: WireId,
     seq: u64,
+    elsewhere: bool,
 }
 
 impl Watch for Encoding<'_> {
@@ -99,6 +105,7 @@ impl Watch for Encoding<'_> {
 
     fn encoded(&self, thread: usize, start: u64, bytes: usize) {
         let (surface, seq, start) = (self.surface, self.seq, HostTime(start));
+        let thread = thread + usize::from(self.elsewhere);
         self.recorder.record(Span { stage: Stage::Encode, thread, surface, seq, start, bytes: bytes as u64 });
     }
 }

@@ -20,4 +20,5 @@ pub mod socket;
 pub mod turns;
 pub mod wait;
 pub mod whole_file;
+pub(crate) mod workers;
 pub mod xwayland;

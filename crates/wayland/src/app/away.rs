@@ -43,7 +43,9 @@ impl Connection {
 
     fn part(&mut self) -> Result<(), Fault> {
         self.forget_what_was_not_followed();
-        if let Some(Making { id, unsent, .. }) = self.making.take() {
+        if let Some(mut making) = self.making.take() {
+            self.call_errand_off(&mut making);
+            let Making { id, unsent, .. } = making;
             self.settle_unsent(id, unsent)?;
         }
         // Requests may have waited for the display.

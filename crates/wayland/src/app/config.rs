@@ -10,6 +10,7 @@ use wayferry_proto::{ClockMap, HostTime};
 
 use crate::snapshot::Snapshot;
 use crate::trace::Probe;
+use crate::workers::Workers;
 
 /// What a connection is told once.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +34,8 @@ pub struct Config {
     pub gpu: Option<Rc<Offer>>,
     /// Who wants to know what takes how long.
     pub probe: Probe,
+    /// Who encodes what is large.
+    pub workers: Workers,
 }
 
 impl Config {

@@ -93,9 +93,11 @@ impl Connection {
 
     /// Whether it is the turn of the commit that is under way: what the user attends to goes before the rest.
     fn goes_on(&self, turn: Turn) -> bool {
-        let Some(making) = self.making.as_ref().filter(|_| self.end.is_none() && self.room() > 0) else {
+        let Some(making) = self.making.as_ref().filter(|_| self.end.is_none()) else { return false };
+        // What a worker has made costs no time, and is told of once.
+        if making.errand.is_none() && self.room() == 0 {
             return false;
-        };
+        }
         match turn {
             // What the user attends to of this program waits for it.
             Turn::First => self.devices.focus().is_anywhere() || self.now.since(making.began) >= PATIENCE,
@@ -183,8 +185,8 @@ impl Connection {
         let sends = sendable.filter_map(|id| self.send_due(*id));
         let better = self.surfaces.keys().filter_map(|id| self.better_due(*id));
         // Nothing else leaves while a unit is under way.
-        let content = match self.making_due() {
-            Some(due) => Some(due),
+        let content = match self.making {
+            Some(_) => self.making_due(),
             None => sends.chain(better).min(),
         };
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use wayferry_proto::Time;
 
 use crate::message::UnitContent;
+use crate::workers::Pending;
 
+use super::errand::Return;
 use super::pacing::Payer;
 use super::unsent::{Change, Unsent};
 
@@ -24,6 +26,8 @@ pub(super) struct Making {
     pub(super) made: VecDeque<Made>,
     /// Content that has left.
     pub(super) bytes: u64,
+    /// The painter that is with a worker, of the surface whose content is made now.
+    pub(super) errand: Option<Pending<Return>>,
 }
 
 /// The content of one surface, and how much of the unit had left with it.

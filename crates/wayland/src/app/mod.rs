@@ -24,6 +24,7 @@
 //! | `timing`, `room` | commits that are to be applied later, and what all contents take |
 //! | `studio` | what pixels are encoded with |
 //! | `painter`, `videos` | its pixels, and what one display is told of them; pictures that change all the time |
+//! | `canvas`, `errand` | where its pixels are: here, or with a worker |
 //! | `making` | a commit whose pixels are being encoded |
 //! | `pacing`, `beat` | how fast commits leave, and when frames are drawn |
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
@@ -60,6 +61,7 @@ mod better;
 mod birth;
 mod buffer;
 mod call;
+mod canvas;
 mod captures;
 mod clipboard;
 mod commit;
@@ -70,6 +72,7 @@ mod credit;
 mod desk;
 mod devices;
 mod dmabuf;
+mod errand;
 mod event;
 mod fade;
 mod family;

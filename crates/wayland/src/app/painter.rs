@@ -16,6 +16,7 @@ use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 use crate::action::Update;
 use crate::codec;
 
+use super::canvas::{Canvas, Outline};
 use super::credit::{Credit, SMALL};
 use super::videos::{Maker, Videos};
 
@@ -24,8 +25,8 @@ use super::videos::{Maker, Videos};
 pub(super) struct Painter {
     /// The surface's name at the display.
     surface: SurfaceId,
-    /// Its content and what the display lacks of that; none while the surface has no content.
-    draft: Option<Draft>,
+    /// Its content and what the display lacks of that.
+    canvas: Canvas,
     videos: Videos,
     /// How often the display has lost the content while videos were in it.
     lost_videos: u32,
@@ -96,12 +97,36 @@ pub struct Fidelity {
 impl Painter {
     pub(super) fn new(surface: SurfaceId) -> Self {
         let (videos, lost_videos) = (Videos::default(), 0);
-        Self { surface, draft: None, videos, lost_videos, updates: 0, coming: None }
+        Self { surface, canvas: Canvas::Blank, videos, lost_videos, updates: 0, coming: None }
+    }
+
+    /// The painter itself, for a worker to begin or go on with an update. Until it [comes back](Self::come_back), its
+    /// content can be looked at here, and nothing be done to it.
+    pub(super) fn lend(&mut self) -> Option<Self> {
+        let outline = Outline::new(self.canvas.draft()?, self.fidelity()?, self.videos());
+        let Self { surface, lost_videos, updates, .. } = *self;
+        let (canvas, videos) = (Canvas::Lent(outline), Videos::default());
+        Some(std::mem::replace(self, Self { surface, canvas, videos, lost_videos, updates, coming: None }))
+    }
+
+    /// Whether a worker has it.
+    pub(super) fn is_lent(&self) -> bool {
+        self.canvas.outline().is_some()
+    }
+
+    /// What was lent is back. It is of no use if there is another content now.
+    pub(super) fn come_back(&mut self, lent: Self) {
+        let Some(Outline { forget_last, .. }) = self.canvas.outline() else { return };
+        let forget_last = *forget_last;
+        *self = lent;
+        if forget_last {
+            self.forget_last();
+        }
     }
 
     /// The pixels; `None` while the surface has no content.
     pub(super) fn content(&self) -> Option<&Content> {
-        self.draft.as_ref().map(Draft::content)
+        self.canvas.content()
     }
 
     /// Bytes of those.
@@ -118,7 +143,7 @@ impl Painter {
     pub(super) fn fit(&mut self, size: Size, format: Format) -> bool {
         let is_new = !self.fits(size, format);
         if is_new {
-            self.draft = Some(Draft::new(size, format));
+            self.canvas = Canvas::Here(Box::new(Draft::new(size, format)));
         }
         is_new
     }
@@ -130,7 +155,7 @@ impl Painter {
         region: &Region,
         read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Region, E> {
-        self.draft.as_mut().map_or(Ok(Region::default()), |draft| draft.absorb(layout, region, read))
+        self.canvas.draft_mut().map_or(Ok(Region::default()), |draft| draft.absorb(layout, region, read))
     }
 
     /// As [`Self::absorb`], from memory that the program may write meanwhile.
@@ -141,7 +166,7 @@ impl Painter {
         memory: &[AtomicU8],
         threads: usize,
     ) -> Region {
-        let Some(draft) = &mut self.draft else { return Region::default() };
+        let Some(draft) = self.canvas.draft_mut() else { return Region::default() };
         draft.absorb_shared(layout, region, memory, threads)
     }
 
@@ -168,31 +193,37 @@ impl Painter {
 
     /// Takes in a whole content, of any size.
     pub(super) fn replace(&mut self, content: Content) {
-        let draft = self.draft.get_or_insert_with(|| Draft::new(content.size(), content.format()));
-        draft.replace(content);
+        match &mut self.canvas {
+            Canvas::Here(draft) => draft.replace(content),
+            canvas => {
+                let mut draft = Draft::new(content.size(), content.format());
+                draft.replace(content);
+                *canvas = Canvas::Here(Box::new(draft));
+            }
+        }
     }
 
     /// The surface has no content any more.
     pub(super) fn unmap(&mut self) {
-        self.draft = None;
+        self.canvas = Canvas::Blank;
     }
 
     /// The display has been told that, or does not look any more: frees what was kept for it.
     pub(super) fn forget(&mut self) {
-        (self.draft, self.coming) = (None, None);
+        (self.canvas, self.coming) = (Canvas::Blank, None);
         self.end_videos();
     }
 
     /// Whether the display lacks pixels.
     pub(super) fn has_news(&self) -> bool {
-        self.draft.as_ref().is_some_and(|draft| draft.is_fresh() || !draft.changed().is_empty())
+        self.canvas.draft().is_some_and(|draft| draft.is_fresh() || !draft.changed().is_empty())
     }
 
     /// At most how many bytes the next update has: the pixels that the display lacks.
     pub(super) fn changed_bytes(&self) -> u64 {
         let bytes =
             |draft: &Draft| draft.changed().area() * draft.content().format().bytes_per_pixel() as u64;
-        self.draft.as_ref().map_or(0, bytes)
+        self.canvas.draft().map_or(0, bytes)
     }
 
     /// Whether the display has been given all there is; it may be lossy.
@@ -202,12 +233,22 @@ impl Painter {
 
     /// Whether nothing is lossy.
     pub(super) fn is_exact(&self) -> bool {
-        self.draft.as_ref().is_none_or(Draft::is_exact)
+        match &self.canvas {
+            Canvas::Blank => true,
+            Canvas::Here(draft) => draft.is_exact(),
+            Canvas::Lent(_) => false,
+        }
+    }
+
+    /// Pixels that a worker would take next: of the update that has begun, or of all that the display lacks.
+    pub(super) fn next_pixels(&self) -> u64 {
+        let next = |draft: &Draft| if draft.is_making() { draft.unmade() } else { draft.changed().area() };
+        self.canvas.draft().map_or(0, next)
     }
 
     /// Whether an update is being made.
     pub(super) fn is_making(&self) -> bool {
-        self.draft.as_ref().is_some_and(Draft::is_making)
+        self.is_lent() || self.canvas.draft().is_some_and(Draft::is_making)
     }
 
     /// Whether there is one to go on with by [`Self::step`].
@@ -217,7 +258,7 @@ impl Painter {
 
     /// Whether all that is left of it are frames that are being made by the videos' thread.
     pub(super) fn awaits_frames(&self) -> bool {
-        self.draft.as_ref().is_some_and(Draft::awaits_frames)
+        self.canvas.draft().is_some_and(Draft::awaits_frames)
     }
 
     /// The number of the newest update, or of the next.
@@ -232,7 +273,7 @@ impl Painter {
     /// Finds out which pixels the display lacks, and plans an update of them: what exceeds the credit is lossy, or
     /// frames of videos where there is a screen.
     pub(super) fn begin(&mut self, means: &mut Means<'_>, screen: Option<Screen<'_>>) {
-        let Self { draft: Some(draft), videos, lost_videos, .. } = self else { return };
+        let Self { canvas: Canvas::Here(draft), videos, lost_videos, .. } = self else { return };
         let (fresh, changed) = (draft.is_fresh(), draft.changed().area());
         match means.lossy.zip(means.credit.rate) {
             Some((quality, rate)) => {
@@ -266,7 +307,7 @@ impl Painter {
         watch: Option<&dyn Watch>,
     ) -> Option<Painted> {
         let mut coming = self.coming.take()?;
-        let draft = self.draft.as_mut()?;
+        let draft = self.canvas.draft_mut()?;
         let before = draft.unmade();
         let chunks = match whole && draft.awaits_frames() {
             true => means.encoder.finish(draft, watch),
@@ -295,7 +336,7 @@ impl Painter {
         attended: Option<(u32, u32)>,
         means: &mut Means<'_>,
     ) -> Option<Painted> {
-        let draft = self.draft.as_mut()?;
+        let draft = self.canvas.draft_mut()?;
         let quality = means.lossy.unwrap_or(ANY_QUALITY);
         let allowance = Allowance { bytes, quality, now: means.now.since_start() };
         let chunks = match how {
@@ -313,7 +354,7 @@ impl Painter {
 
     fn painted(&mut self, fresh: bool, chunks: Vec<Vec<u8>>, whole: bool) -> Option<Painted> {
         self.updates += 1;
-        let draft = self.draft.as_ref()?;
+        let draft = self.canvas.draft()?;
         let (size, format) = (draft.content().size(), draft.content().format());
         let (bytes, videos) = (length(&chunks), draft.videos() > 0);
         let update =
@@ -330,7 +371,7 @@ impl Painter {
 
     /// When content can be made better.
     pub(super) fn wants(&self, how: Better) -> Option<Time> {
-        let Wants { better, exact } = self.draft.as_ref()?.wants();
+        let Wants { better, exact } = self.canvas.draft()?.wants();
         let due = match how {
             Better::Improve => better,
             Better::Refine => exact,
@@ -340,12 +381,12 @@ impl Painter {
 
     /// Whether the last update can be taken back as far as its pixels are concerned.
     pub(super) fn can_take_back(&self) -> bool {
-        self.draft.as_ref().is_some_and(Draft::can_take_back)
+        self.canvas.draft().is_some_and(Draft::can_take_back)
     }
 
     /// The last update does not leave after all: the next one brings its pixels too.
     pub(super) fn take_back(&mut self) {
-        if let Some(draft) = &mut self.draft {
+        if let Some(draft) = self.canvas.draft_mut() {
             // `false` when the surface has a new shape since: nothing of the old one is built upon.
             draft.take_back();
         }
@@ -353,14 +394,16 @@ impl Painter {
 
     /// The last update stays: it has left, or something builds on it.
     pub(super) fn forget_last(&mut self) {
-        if let Some(draft) = &mut self.draft {
-            draft.forget_last();
+        match &mut self.canvas {
+            Canvas::Blank => {}
+            Canvas::Here(draft) => draft.forget_last(),
+            Canvas::Lent(outline) => outline.forget_last = true,
         }
     }
 
     /// The display could not paint an update: the next one brings everything. Returns whether there is content at all.
     pub(super) fn renew(&mut self) -> bool {
-        let Some(draft) = &mut self.draft else { return false };
+        let Some(draft) = self.canvas.draft_mut() else { return false };
         self.lost_videos += u32::from(draft.videos() > 0);
         draft.renew();
         true
@@ -368,7 +411,7 @@ impl Painter {
 
     /// The display is gone: another one has nothing.
     pub(super) fn part(&mut self) {
-        if let Some(draft) = &mut self.draft {
+        if let Some(draft) = self.canvas.draft_mut() {
             draft.renew();
         }
         self.end_videos();
@@ -377,12 +420,13 @@ impl Painter {
 
     /// How many videos have begun.
     pub(super) fn videos(&self) -> usize {
-        self.videos.count()
+        self.canvas.outline().map_or(self.videos.count(), |outline| outline.videos)
     }
 
     /// How many are in what the display has.
     pub(super) fn videos_shown(&self) -> usize {
-        self.draft.as_ref().map_or(0, Draft::videos)
+        let lent = self.canvas.outline().map(|outline| outline.fidelity.videos);
+        lent.or(self.canvas.draft().map(Draft::videos)).unwrap_or(0)
     }
 
     /// Frees what videos need.
@@ -392,12 +436,12 @@ impl Painter {
 
     /// When [`Self::end_paused_videos`] is due.
     pub(super) fn videos_end(&self) -> Option<Time> {
-        self.draft.as_ref()?.videos_end().map(|end| Time::ZERO + end)
+        self.canvas.draft()?.videos_end().map(|end| Time::ZERO + end)
     }
 
     /// Frees what videos need that have paused for long.
     pub(super) fn end_paused_videos(&mut self, now: Time) {
-        if let Some(draft) = self.draft.as_mut().filter(|draft| draft.videos() > 0) {
+        if let Some(draft) = self.canvas.draft_mut().filter(|draft| draft.videos() > 0) {
             draft.end_paused_videos(now.since_start());
             self.videos.keep(draft);
         }
@@ -405,7 +449,10 @@ impl Painter {
 
     /// How well the display knows the content; `None` while there is none.
     pub(super) fn fidelity(&self) -> Option<Fidelity> {
-        let draft = self.draft.as_ref()?;
+        if let Some(outline) = self.canvas.outline() {
+            return Some(outline.fidelity);
+        }
+        let draft = self.canvas.draft()?;
         let (size, lossy, videos) = (draft.content().size(), draft.lossy_area(), draft.videos());
         Some(Fidelity { surface: self.surface, size, lossy, videos })
     }

@@ -9,6 +9,7 @@ use crate::{codec, picture};
 
 use super::config::Config;
 use super::credit::Credit;
+use super::errand::Kit;
 use super::painter::{Means, Screen};
 
 /// See the module.
@@ -54,6 +55,18 @@ impl Studio {
         self.encodings += 1;
         let Self { encoder, codec, lossy, .. } = self;
         (Means { now, encoder, credit, lossy: *lossy }, Screen { codec, room })
+    }
+
+    /// What an errand takes along: its codec [comes back](Self::come_back). To begin another content, or not.
+    pub(super) fn kit(&mut self, begins: bool) -> Kit {
+        self.encodings += u64::from(begins);
+        let codec = std::mem::replace(&mut self.codec, codec::Maker::new(false));
+        Kit { encoder: self.encoder.clone(), codec, lossy: self.lossy }
+    }
+
+    /// What an errand took along is back.
+    pub(super) fn come_back(&mut self, codec: codec::Maker) {
+        self.codec = codec;
     }
 
     /// A content that is used outside a surface, whole.

@@ -12,8 +12,10 @@ use wayferry_pixels::Watch;
 use wayferry_proto::Time;
 
 use crate::message::{ToDisplay, Unit, UnitContent};
+use crate::workers::Pending;
 
 use super::connection::Connection;
+use super::errand::{Errand, Return};
 use super::fault::Fault;
 use super::making::{Made, Making, NOTHING};
 use super::pacing::Payer;
@@ -22,6 +24,10 @@ use super::unsent::{Ahead, Change, Unsent};
 
 /// Videos of one program: each has a codec's memory, some megabytes.
 const MAX_VIDEOS: usize = 16;
+
+/// Pixels that are worth a worker: encoding fewer takes a third of a millisecond at most, some times what handing over
+/// takes, and both ways of it.
+const ERRAND_PIXELS: u64 = 16 << 10;
 
 /// How often is looked whether a frame is made.
 const FRAME_LOOK: Duration = Duration::from_millis(1);
@@ -38,7 +44,7 @@ impl Connection {
         let mut todo = VecDeque::new();
         self.list_contents(id, &unsent, &mut todo);
         let (made, bytes, began) = (VecDeque::new(), 0, self.now);
-        self.making = Some(Making { id, unsent, began, payer, todo, made, bytes });
+        self.making = Some(Making { id, unsent, began, payer, todo, made, bytes, errand: None });
         self.go_on(room)
     }
 
@@ -56,15 +62,14 @@ impl Connection {
         let Some(mut making) = self.making.take() else { return Ok(()) };
         let until = self.pacing.credit().encoded.saturating_add(room);
         while let Some((id, change)) = making.todo.front().copied() {
-            let has_begun = self.surfaces.get(&id).is_some_and(|surface| surface.painter.has_begun());
-            let content = match has_begun {
-                false => self.begin_content(id, change),
-                true => self.step_content(&mut making, id, room == u64::MAX),
-            };
-            if let Some(content) = content {
+            let whole = room == u64::MAX;
+            if let Some(content) = self.make_content(&mut making, id, change, whole) {
                 making.todo.pop_front();
                 making.made.push_back(Made { content, bytes: making.bytes });
-            } else if room < u64::MAX && (self.pacing.credit().encoded >= until || self.awaits_frames(id)) {
+                continue;
+            }
+            let waits = making.errand.is_some() || self.awaits_frames(id);
+            if !whole && (waits || self.pacing.credit().encoded >= until) {
                 break;
             }
         }
@@ -86,6 +91,75 @@ impl Connection {
         if self.surfaces.contains_key(&id) && unsent.ahead != Ahead::All {
             unsent.children.iter().for_each(|(child, unsent)| self.list_contents(*child, unsent, todo));
             todo.push_back((id, unsent.change));
+        }
+    }
+
+    /// Goes on with a surface's content: what is large by a worker, unless the whole is wanted now. Gives the content if
+    /// there is no more of it to make.
+    fn make_content(
+        &mut self,
+        making: &mut Making,
+        id: u32,
+        change: Change,
+        whole: bool,
+    ) -> Option<UnitContent> {
+        if let Some(errand) = &mut making.errand {
+            let back = if whole { errand.finish() } else { errand.poll()? };
+            making.errand = None;
+            return self.take_back(making, id, back);
+        }
+        if !whole && change == Change::New {
+            making.errand = self.send_on_errand(id);
+            if making.errand.is_some() {
+                return None;
+            }
+        }
+        match self.surfaces.get(&id).is_some_and(|surface| surface.painter.has_begun()) {
+            false => self.begin_content(id, change),
+            true => self.step_content(making, id, whole),
+        }
+    }
+
+    /// Gives a surface's painter to a worker, if there are any, and enough is to be encoded.
+    fn send_on_errand(&mut self, id: u32) -> Option<Pending<Return>> {
+        let workers = self.config.workers.clone();
+        let videos = MAX_VIDEOS.saturating_sub(self.videos());
+        let surface = self.surfaces.get_mut(&id).filter(|_| workers.are_there())?;
+        if surface.painter.next_pixels() < ERRAND_PIXELS {
+            return None;
+        }
+        let painter = surface.painter.lend()?;
+        let kit = self.studio.kit(!painter.has_begun());
+        let errand = Errand {
+            painter,
+            kit,
+            now: self.now,
+            credit: *self.pacing.credit(),
+            videos: self.offering.desk().video.then_some(videos),
+            surface: surface.wire,
+            probe: self.config.probe.clone(),
+        };
+        Some(workers.start(|stop| errand.run(stop)))
+    }
+
+    /// A painter is back: what it has made leaves. Gives the content if that was all.
+    fn take_back(&mut self, making: &mut Making, id: u32, back: Return) -> Option<UnitContent> {
+        let Return { painter, codec, painted } = back;
+        self.studio.come_back(codec);
+        let lender = self.surfaces.get_mut(&id).filter(|surface| surface.painter.is_lent());
+        let Some(surface) = lender else { return Some(UnitContent::Keep) };
+        surface.painter.come_back(painter);
+        self.hand_over(making, painted?)
+    }
+
+    /// The unit that is under way does not leave: nothing of it stays with a worker.
+    pub(super) fn call_errand_off(&mut self, making: &mut Making) {
+        let Some(mut errand) = making.errand.take() else { return };
+        let Return { painter, codec, .. } = errand.call_off();
+        self.studio.come_back(codec);
+        let surface = making.todo.front().and_then(|(id, _)| self.surfaces.get_mut(id));
+        if let Some(surface) = surface {
+            surface.painter.come_back(painter);
         }
     }
 
@@ -113,7 +187,13 @@ impl Connection {
         let watch = self.config.probe.encoding(surface.wire, surface.painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let mut means = self.studio.means(self.now, self.pacing.credit_mut());
-        let Painted { update, bytes, videos, whole } = surface.painter.step(&mut means, whole, watch)?;
+        let painted = surface.painter.step(&mut means, whole, watch)?;
+        self.hand_over(making, painted)
+    }
+
+    /// An update leaves. Gives the content if that was all.
+    fn hand_over(&mut self, making: &mut Making, painted: Painted) -> Option<UnitContent> {
+        let Painted { update, bytes, videos, whole } = painted;
         let seq = update.seq;
         self.publish(update, videos);
         self.charge(making, bytes);
@@ -125,9 +205,10 @@ impl Connection {
         self.surfaces.get(&id).is_some_and(|surface| surface.painter.awaits_frames())
     }
 
-    /// When to look whether the unit that is under way can go on.
+    /// When to look whether the unit that is under way can go on; a worker says so by itself.
     pub(super) fn making_due(&self) -> Option<Time> {
-        let (id, _) = self.making.as_ref()?.todo.front()?;
+        let making = self.making.as_ref().filter(|making| making.errand.is_none())?;
+        let (id, _) = making.todo.front()?;
         Some(if self.awaits_frames(*id) { self.now + FRAME_LOOK } else { self.now })
     }
 
